@@ -89,7 +89,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'view_budget_refusals_total',
-    'Views refused or closed because of a limit: of all clients (views, bytes) or of one client (caller_views).',
+    'Views refused or closed because of a limit: of all clients (views, bytes) or of one user (caller_views).',
     by('reason', ({ views }) => samples(views.budget.refusals)),
   ),
   gauge(
@@ -246,7 +246,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'access_reviews_total',
-    'Access reviews sent to the API server.',
+    'Reviews of callers sent to the API server: who they are, and what they may read.',
     single(({ listeners }) => listeners.reviews?.counts.asked),
   ),
   counter(
@@ -261,7 +261,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'forwarded_requests_refused_total',
-    'Requests that were not forwarded because of a limit, of one caller or of the listener.',
+    'Requests that were not forwarded because of a limit, of one user or of the listener.',
     by('bound', ({ listeners }) => samples(listeners.forwarding?.refused)),
   ),
   counter(

@@ -84,6 +84,12 @@ const ADDRESSES = '-o=jsonpath={.metadata.name} {.endpoints[*].addresses[0]}{"\\
 test.each<[what: string, args: string[], before: string, after: string]>([
   ['all slices', [ADDRESSES], 'web-1 10.0.0.1', 'web-1 10.0.0.2'],
   ['one slice by name', ['web-1', ADDRESSES], 'web-1 10.0.0.1', 'web-1 10.0.0.2'],
+  [
+    'the slices of one Service',
+    ['-l', 'kubernetes.io/service-name=web', ADDRESSES],
+    'web-1 10.0.0.1',
+    'web-1 10.0.0.2',
+  ],
   // As a table kubectl shows name and age only.
   [
     'all slices as a table',

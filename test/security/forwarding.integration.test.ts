@@ -1,7 +1,12 @@
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { bearerSpellings, jsonWebToken, jwtSpellings } from '../support/http/token-spellings.ts';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  bearerSpellings,
+  jsonWebToken,
+  jwtSpellings,
+  tokensOf,
+} from '../support/http/token-spellings.ts';
 import { until } from '../support/http/until.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 
@@ -12,7 +17,10 @@ let wrapper: HttpsWrapper;
 let sockets: TLSSocket[] = [];
 
 beforeAll(async () => {
-  wrapper = await startHttpsWrapper({ forwarding: { maxRequests: 5, maxPerCaller: 3 } });
+  wrapper = await startHttpsWrapper({
+    forwarding: { maxRequests: 5, maxPerCaller: 3 },
+    maxReviews: 64,
+  });
 });
 
 afterAll(() => wrapper.close());
@@ -76,13 +84,87 @@ test('each caller has its own limit of forwarded requests, including watches and
 const jwt = jsonWebToken('a');
 
 test.each([
-  ['64 spellings of "Bearer"', bearerSpellings('a')],
+  ['64 spellings of "Bearer" before one token', bearerSpellings('a')],
   ['16 spellings of a JSON web token', jwtSpellings(jwt).map((each) => `bEaReR ${each}`)],
-])('one token in %s is one caller', async (_, spellings) => {
-  const answers = await Promise.all(spellings.map((each) => begin(each, 'GET', WATCH)));
+  ['64 tokens of one user', tokensOf('a')],
+])('%s are one caller', async (_, tokens) => {
+  const answers = await Promise.all(tokens.map((each) => begin(each, 'GET', WATCH)));
   const refused = () => answers.filter(({ received }) => received().startsWith('HTTP/1.1 429 '));
-  await until(() => refused().length === spellings.length - 3);
+  await until(() => refused().length === tokens.length - 3);
   expect(wrapper.proxy.listeners.forwarding?.active).toBe(3);
+  const upgrade = await begin(tokens[0] ?? '', 'POST', EXEC, UPGRADE);
+  await until(() => upgrade.received().startsWith('HTTP/1.1 429 '));
+  expect((await wrapper.ask('/version', { token: 'b' })).code).toBe(200);
+});
+
+test('64 tokens of one user may have 64 reads, a quarter of maxConnections, watches included', async () => {
+  const tokens = [...tokensOf('a'), ...tokensOf('a')];
+  const answers = await Promise.all(
+    tokens.map((each) => begin(each, 'GET', '/api/v1/services?watch=1')),
+  );
+  const count = (code: number) =>
+    answers.filter(({ received }) => received().startsWith(`HTTP/1.1 ${code} `)).length;
+  await until(() => count(200) + count(429) === tokens.length);
+  expect(count(200)).toBe(64);
+  expect((await wrapper.ask('/api/v1/services', { token: 'a/new' })).code).toBe(429);
+  expect((await wrapper.ask('/api/v1/services', { token: 'b' })).code).toBe(200);
+  for (const socket of sockets) socket.destroy();
+  await until(() => wrapper.proxy.listeners.watches === 0);
+  expect((await wrapper.ask('/api/v1/services', { token: 'a/new' })).code).toBe(200);
+});
+
+describe('a caller whose identity cannot be reviewed', () => {
+  afterEach(() => {
+    wrapper.api.refuseIdentity = () => undefined;
+  });
+
+  test.each([
+    [401, 401],
+    [429, 503],
+    [500, 503],
+    [200, 503],
+  ])(
+    'has nothing forwarded: a review that is answered with %d becomes %d',
+    async (answer, code) => {
+      wrapper.api.refuseIdentity = () => answer;
+      const token = `new-${answer}`;
+      expect((await wrapper.ask('/version', { token })).code).toBe(code);
+      const { received } = await begin(token, 'POST', EXEC, UPGRADE);
+      await until(() => received().startsWith(`HTTP/1.1 ${code} `));
+      expect(wrapper.api.passed).toEqual([]);
+    },
+  );
+
+  test.each([403, 404])('is counted by its token if the answer is %d', async (answer) => {
+    wrapper.api.refuseIdentity = () => answer;
+    for (let n = 0; n < 3; n++) await watch(`old-${answer}/1`);
+    expect((await wrapper.ask('/version', { token: `old-${answer}/1` })).code).toBe(429);
+    expect((await wrapper.ask('/version', { token: `old-${answer}/2` })).code).toBe(200);
+  });
+
+  test('is known if it was reviewed before', async () => {
+    await wrapper.ask('/version', { token: 'early' });
+    wrapper.api.refuseIdentity = () => 500;
+    expect((await wrapper.ask('/version', { token: 'early' })).code).toBe(200);
+  });
+
+  test('and disconnects meanwhile has nothing forwarded, and frees its place', async () => {
+    const review = Promise.withResolvers<undefined>();
+    wrapper.api.refuseIdentity = () => review.promise;
+    const seen = wrapper.api.identities.length;
+    const request = await begin('late/1', 'GET', WATCH);
+    const upgrade = await begin('late/2', 'POST', EXEC, UPGRADE);
+    await until(() => wrapper.api.identities.length === seen + 2);
+    request.socket.destroy();
+    upgrade.socket.destroy();
+    await until(() =>
+      wrapper.proxy.listeners.handlers.every((each) => each.listener.connections === 0),
+    );
+    review.resolve(undefined);
+    expect((await wrapper.ask('/version', { token: 'late/1' })).code).toBe(200);
+    expect(wrapper.api.passed).toHaveLength(1);
+    await until(() => wrapper.proxy.listeners.forwarding?.active === 0);
+  });
 });
 
 test('a websocket must not bring a second token, which would count as another caller', async () => {

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from '@jest/globals';
 import { kubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { queryPath } from '../../src/proxy/api/query.ts';
-import { bearerSpellings } from '../support/http/token-spellings.ts';
+import { bearerSpellings, tokensOf } from '../support/http/token-spellings.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
@@ -41,4 +41,14 @@ test('one token in 64 spellings of "Bearer" is one caller, whose access is revie
   expect(codes.filter((code) => code === 200)).toHaveLength(43);
   expect(wrapper.proxy.views.budget.used.views).toBe(2);
   expect(wrapper.api.reviews).toHaveLength(3);
+  expect(wrapper.api.identities).toHaveLength(1);
+});
+
+test('64 tokens of one user share a quarter of maxViews', async () => {
+  wrapper = await startHttpsWrapper({}, { maxViews: 8 });
+  const answers: number[] = [];
+  for (const [n, token] of tokensOf('weak').entries()) answers.push((await list(n, token)).code);
+  expect(answers.filter((code) => code === 200)).toHaveLength(2);
+  expect(wrapper.proxy.views.budget.used.views).toBe(2);
+  expect((await list(100, 'other')).code).toBe(200);
 });

@@ -11,7 +11,7 @@ export type Caller =
       readonly kind: 'token';
       /** The Authorization header. */
       readonly authorization: string;
-      /** Identifies the caller; does not contain the token. */
+      /** Identifies the token, in all its spellings; does not contain it. */
       readonly id: string;
     }
   /** The owner of a client certificate, which we have verified. */
@@ -50,15 +50,22 @@ export interface AccessPolicy {
     info: RequestInfo,
     query: URLSearchParams,
   ): boolean;
-  /** Rejects with `Forbidden`, `Unauthorized` or `Unreachable` if the caller may not read this. */
-  authorize(caller: Caller, attributes: ReadAttributes): Promise<void>;
-  /** Forwards a request to the API server. Throws `Forbidden` if it must not be forwarded. */
+  /**
+   * Resolves with the id of the user, by which quotas count; undefined: anyone. The read counts until the response is
+   * closed. Rejects with `Forbidden`, `Unauthorized`, `LimitExceeded` or `Unreachable` if the caller may not read this.
+   */
+  authorize(
+    caller: Caller,
+    attributes: ReadAttributes,
+    response: ServerResponse,
+  ): Promise<string | undefined>;
+  /** Forwards a request to the API server. Rejects with `Forbidden` if it must not be forwarded. */
   forward(
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
     info: RequestInfo,
-  ): void;
-  /** Forwards a request to switch protocols. Throws `Forbidden` if it must not be forwarded. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+  ): Promise<void>;
+  /** Forwards a request to switch protocols. Rejects with `Forbidden` if it must not be forwarded. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
 }

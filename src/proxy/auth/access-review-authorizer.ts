@@ -1,37 +1,53 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { SingleFlight } from '../util/single-flight.ts';
+import { CallerLimits } from '../http/caller-limits.ts';
 import type { ReadAttributes } from './access-policy.ts';
-import type { IdentifiedCaller, Verdict } from './access-review.ts';
-import { DecisionCache } from './decision-cache.ts';
+import type { IdentifiedCaller, Reviews, Verdict } from './access-review.ts';
 
 export interface AccessReviewAuthorizerOptions {
-  /** Requests a decision from the API server. */
-  readonly review: (
-    caller: IdentifiedCaller,
-    attributes: ReadAttributes,
-    signal: AbortSignal,
-  ) => Promise<Verdict>;
+  readonly reviews: Reviews;
   /** How long a positive decision is valid, in milliseconds. */
   readonly allowedMs: number;
   /** How long a negative decision is valid, in milliseconds. */
   readonly deniedMs: number;
-  /** Maximum number of cached callers: this many that were allowed, and this many that were not. */
+  /** Maximum number of cached callers: this many that were authenticated, and this many that were not. */
   readonly maxCallers: number;
-  /** Maximum number of concurrent reviews for callers that have not been allowed anything yet. */
+  /** Maximum number of concurrent reviews of one user, and of all callers that are not known yet. */
   readonly maxReviews: number;
   /** How long the API server may take to answer, in milliseconds; default 8,000. */
   readonly reviewMs?: number;
-  /** A monotonic clock in milliseconds; default: `performance.now`. */
+  /** A monotonic clock in milliseconds, never 0; default: `performance.now`. */
   readonly now?: () => number;
   readonly logger: Logger;
 }
 
+/** A caller that the API server has authenticated. */
+interface KnownCaller {
+  /** The id of its user. */
+  readonly user: string;
+  /** What it may read. Another token of the same user can have other rights. */
+  readonly decisions: LRUCache<string, Decision, Read>;
+}
+
+type Decision = Exclude<Verdict, { readonly kind: 'unauthenticated' }>;
+
+interface Read {
+  readonly caller: IdentifiedCaller;
+  readonly user: string;
+  readonly attributes: ReadAttributes;
+}
+
 /** Cached decisions of one caller; kube-proxy needs about ten. */
 const MAX_DECISIONS = 64;
-/** The key of the decision about every read: a token that is not accepted is valid for none. */
-const ANY = '';
+/** The share of the cached callers that the tokens of one user may take. */
+const USER_SHARE = 1 / 4;
+/** Stands for the user of callers that are not known yet. */
+const UNKNOWN = '';
+const UNAUTHENTICATED = 'unauthenticated';
+/** A refresh that fails leaves the last answer in the cache. One that is evicted meanwhile still has a result. */
+const KEEP_LAST = { noDeleteOnFetchRejection: true, ignoreFetchAbort: true };
 /**
  * How long the API server may take to answer before it counts as unreachable, in milliseconds. It is longer than the
  * time to connect, because an error of the connection has more detail.
@@ -39,27 +55,39 @@ const ANY = '';
 const REVIEW_MS = 8_000;
 
 /**
- * Authorizes reads by access reviews of the API server, and caches the decisions for a while. If the API server is
- * unreachable, the last decision about a caller remains valid. Without one, the caller gets `Unreachable`.
+ * Finds out who callers are and what they may read, by reviews of the API server, and caches the answers. If the API
+ * server is unreachable, the last answer about a caller remains valid. Without one, the caller gets `Unreachable`.
  *
- * Positive and negative decisions have separate caches: invented tokens never evict a caller that was allowed.
+ * The name of a caller is reviewed once, because a token never changes its owner. Quotas count by it. Rights are
+ * reviewed for each token and read.
+ *
+ * Callers that were authenticated and all others have separate caches: invented tokens never evict a known caller.
  */
 export class AccessReviewAuthorizer {
   readonly #options: AccessReviewAuthorizerOptions;
-  readonly #now: () => number;
-  readonly #allowed: DecisionCache<Extract<Verdict, { kind: 'allowed' }>>;
-  readonly #refused: DecisionCache<Exclude<Verdict, { kind: 'allowed' }>>;
-  /** Active reviews. Equal requests share one. */
-  readonly #reviews = new SingleFlight<Verdict>();
+  /** Callers that the API server has authenticated, by {@link IdentifiedCaller.id}. */
+  readonly #known: LRUCache<string, KnownCaller>;
+  /** Callers whose identity is under review, or was a moment ago. */
+  readonly #others: LRUCache<string, KnownCaller | typeof UNAUTHENTICATED, Pick<Read, 'caller'>>;
+  readonly #active: CallerLimits;
   readonly #counts = { asked: 0, stale: 0 };
-  /** Active reviews for callers that have not been allowed anything yet. */
-  #unknownCallers = 0;
 
   constructor(options: AccessReviewAuthorizerOptions) {
     this.#options = options;
-    this.#now = options.now ?? (() => performance.now());
-    this.#allowed = new DecisionCache(options.maxCallers, MAX_DECISIONS);
-    this.#refused = new DecisionCache(options.maxCallers, MAX_DECISIONS);
+    const { maxCallers: max, maxReviews, deniedMs } = options;
+    this.#known = new LRUCache({ ...this.#clock(), max, noDeleteOnStaleGet: true });
+    this.#others = new LRUCache({
+      ...this.#clock(),
+      ...KEEP_LAST,
+      max,
+      ttl: deniedMs,
+      fetchMethod: (_id, _last, { context: { caller } }) => this.#reviewIdentity(caller),
+    });
+    this.#active = new CallerLimits({
+      what: 'access reviews',
+      maxRequests: Number.POSITIVE_INFINITY,
+      maxPerCaller: maxReviews,
+    });
   }
 
   /** Since the start: reviews sent to the API server, and old decisions used because it was unreachable. */
@@ -67,85 +95,127 @@ export class AccessReviewAuthorizer {
     return this.#counts;
   }
 
-  /** Rejects with `Forbidden`, `Unauthorized`, `LimitExceeded` or `Unreachable` if the caller may not read this. */
-  async authorize(caller: IdentifiedCaller, attributes: ReadAttributes): Promise<void> {
-    assertAllowed(await this.#decide(caller, attributes), caller, attributes);
+  /**
+   * The id of the caller's user, for quotas; if the API server cannot name the user, that of the token. Rejects with
+   * `Unauthorized`, `LimitExceeded` or `Unreachable` if the caller is not known and cannot be reviewed.
+   */
+  async identify(caller: IdentifiedCaller): Promise<string> {
+    return (await this.#find(caller)).user;
   }
 
-  async #decide(caller: IdentifiedCaller, attributes: ReadAttributes): Promise<Verdict> {
-    const readKey = digest(attributes);
+  /** The same, if the caller may read this; rejects with `Forbidden` if not. */
+  async authorize(caller: IdentifiedCaller, attributes: ReadAttributes): Promise<string> {
+    const { user, decisions } = await this.#find(caller);
+    const decision = await this.#decide(decisions, { caller, user, attributes });
+    if (decision.kind === 'denied') throw forbidden(decision.reason, caller, attributes);
+    return user;
+  }
+
+  async #find(caller: IdentifiedCaller): Promise<KnownCaller> {
+    const { id } = caller;
+    const known = this.#known.get(id);
+    if (known !== undefined) return known;
+    const found = await this.#others
+      .forceFetch(id, { context: { caller } })
+      .catch((error: unknown) => {
+        const last =
+          this.#known.peek(id, { allowStale: true }) ?? this.#others.peek(id, { allowStale: true });
+        if (last === undefined) throw error;
+        return last;
+      });
+    if (found === UNAUTHENTICATED) throw unauthenticated();
+    return found;
+  }
+
+  async #reviewIdentity(caller: IdentifiedCaller): Promise<KnownCaller | typeof UNAUTHENTICATED> {
+    const { id } = caller;
+    if (caller.kind === 'certificate') return this.#remember(id, userId(caller.user));
+    const lastUser = this.#known.peek(id, { allowStale: true })?.user;
+    const identity = await this.#review(lastUser ?? UNKNOWN, (signal) =>
+      this.#options.reviews.identity(caller, signal),
+    );
+    if (identity.kind === 'unauthenticated') {
+      this.#known.delete(id);
+      return UNAUTHENTICATED;
+    }
+    if (identity.kind === 'user') return this.#remember(id, userId(identity.name));
+    // It is asked again later: the API server may have been upgraded.
+    return this.#remember(id, lastUser ?? id, this.#options.allowedMs);
+  }
+
+  /** @param ttl how long the caller has this user, in milliseconds; default: for ever */
+  #remember(id: string, user: string, ttl = 0): KnownCaller {
+    const decisions =
+      this.#known.peek(id, { allowStale: true })?.decisions ?? this.#createDecisions();
+    const known = { user, decisions };
+    const others = [...this.#known].filter(([other, each]) => other !== id && each.user === user);
+    const most = Math.max(1, Math.floor(this.#options.maxCallers * USER_SHARE));
+    for (const [leastUsed] of others.slice(most - 1)) this.#known.delete(leastUsed);
+    this.#known.set(id, known, { ttl });
+    return known;
+  }
+
+  #createDecisions(): KnownCaller['decisions'] {
     const { allowedMs, deniedMs } = this.#options;
-    const allowed = this.#allowed.get(caller.id, readKey);
-    if (allowed !== undefined && this.#now() - allowed.at < allowedMs) return allowed.decision;
-    const refused = this.#refused.get(caller.id, ANY) ?? this.#refused.get(caller.id, readKey);
-    if (refused !== undefined && this.#now() - refused.at < deniedMs) return refused.decision;
+    return new LRUCache({
+      ...this.#clock(),
+      ...KEEP_LAST,
+      max: MAX_DECISIONS,
+      fetchMethod: async (_key, _last, { context: read, options }) => {
+        const decision = await this.#reviewAccess(read);
+        options.ttl = decision.kind === 'allowed' ? allowedMs : deniedMs;
+        return decision;
+      },
+    });
+  }
+
+  async #decide(decisions: KnownCaller['decisions'], read: Read): Promise<Decision> {
+    const key = digest(read.attributes);
     try {
-      return await this.#review(caller, attributes, readKey);
+      return await decisions.forceFetch(key, { context: read });
     } catch (error) {
-      const last = allowed ?? refused;
-      if (last === undefined || WrapperError.from(error, 'Unreachable').code === 'LimitExceeded') {
-        throw error;
-      }
+      const { code } = WrapperError.from(error, 'Unreachable');
+      const last = decisions.peek(key, { allowStale: true });
+      // A caller must not keep a right by errors that it causes itself.
+      if (last === undefined || code === 'LimitExceeded' || code === 'Unauthorized') throw error;
       this.#counts.stale++;
       this.#options.logger.debug(
-        { err: error, ...attributes },
+        { err: error, ...read.attributes },
         'the API server is unreachable; the last decision about a caller is used again',
       );
-      return last.decision;
+      return last;
     }
   }
 
-  async #review(
-    caller: IdentifiedCaller,
-    attributes: ReadAttributes,
-    readKey: string,
-  ): Promise<Verdict> {
-    const key = `${caller.id} ${readKey}`;
-    const active = this.#reviews.current(key);
-    if (active !== undefined) return active;
-    const { maxReviews } = this.#options;
-    const isUnknown = !this.#allowed.has(caller.id);
-    if (isUnknown && this.#unknownCallers >= maxReviews) throw tooManyReviews(maxReviews);
-    this.#counts.asked++;
-    if (isUnknown) this.#unknownCallers++;
-    return this.#reviews.run(async () => {
-      try {
-        const verdict = await this.#requestReview(caller, attributes);
-        this.#store(caller.id, readKey, verdict);
-        return verdict;
-      } finally {
-        if (isUnknown) this.#unknownCallers--;
-      }
-    }, key);
+  async #reviewAccess({ caller, user, attributes }: Read): Promise<Decision> {
+    const verdict = await this.#review(user, (signal) =>
+      this.#options.reviews.access(caller, attributes, signal),
+    );
+    if (verdict.kind !== 'unauthenticated') return verdict;
+    this.#known.delete(caller.id);
+    this.#others.set(caller.id, UNAUTHENTICATED);
+    throw unauthenticated();
   }
 
-  async #requestReview(caller: IdentifiedCaller, attributes: ReadAttributes): Promise<Verdict> {
-    const { review, reviewMs = REVIEW_MS } = this.#options;
+  async #review<T>(user: string, review: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const leave = this.#active.enter(user);
+    const { reviewMs = REVIEW_MS } = this.#options;
     const signal = AbortSignal.timeout(reviewMs);
+    this.#counts.asked++;
     try {
-      return await review(caller, attributes, signal);
+      return await review(signal);
     } catch (error) {
       if (!signal.aborted) throw error;
       const message = `the API server did not answer an access review within ${reviewMs} ms`;
       throw new WrapperError('Unreachable', message, { cause: error });
+    } finally {
+      leave();
     }
   }
 
-  #store(id: string, readKey: string, verdict: Verdict): void {
-    if (verdict.kind === 'unauthenticated') {
-      this.#allowed.deleteCaller(id);
-      this.#refused.deleteCaller(id);
-      this.#refused.set(id, ANY, verdict, this.#now());
-      return;
-    }
-    this.#refused.delete(id, ANY);
-    if (verdict.kind === 'allowed') {
-      this.#refused.delete(id, readKey);
-      this.#allowed.set(id, readKey, verdict, this.#now());
-    } else {
-      this.#allowed.delete(id, readKey);
-      this.#refused.set(id, readKey, verdict, this.#now());
-    }
+  #clock() {
+    const { now } = this.#options;
+    return now === undefined ? {} : { perf: { now }, ttlResolution: 0 };
   }
 }
 
@@ -154,27 +224,24 @@ function digest(attributes: ReadAttributes): string {
   return createHash('sha256').update(JSON.stringify(attributes)).digest('base64url');
 }
 
-function assertAllowed(
-  verdict: Verdict,
+/** A short id of a user, which is never that of a token. */
+function userId(name: string): string {
+  return `user ${createHash('sha256').update(name).digest('base64url')}`;
+}
+
+function unauthenticated(): WrapperError {
+  return new WrapperError('Unauthorized', 'the API server does not accept the token');
+}
+
+function forbidden(
+  reason: string,
   caller: IdentifiedCaller,
-  attributes: ReadAttributes,
-): void {
-  if (verdict.kind === 'allowed') return;
-  if (verdict.kind === 'unauthenticated') {
-    throw new WrapperError('Unauthorized', 'the API server does not accept the token');
-  }
-  const { verb, resource, group, namespace } = attributes;
+  { verb, resource, group, namespace }: ReadAttributes,
+): WrapperError {
   const who =
     caller.kind === 'certificate' ? JSON.stringify(caller.user) : 'the owner of the token';
   const what = group === '' ? resource : `${resource}.${group}`;
   const where = namespace === '' ? '' : ` in namespace ${JSON.stringify(namespace)}`;
-  const why = verdict.reason === '' ? '' : `: ${verdict.reason}`;
-  throw new WrapperError('Forbidden', `${who} may not ${verb} ${what}${where}${why}`);
-}
-
-function tooManyReviews(maxReviews: number): WrapperError {
-  return new WrapperError(
-    'LimitExceeded',
-    `${maxReviews} reviews of unknown callers are active already`,
-  );
+  const why = reason === '' ? '' : `: ${reason}`;
+  return new WrapperError('Forbidden', `${who} may not ${verb} ${what}${where}${why}`);
 }

@@ -9,19 +9,67 @@ export type Verdict =
   /** It does not accept the token. */
   | { readonly kind: 'unauthenticated' };
 
+/** Who the owner of a token is. */
+export type Identity =
+  | { readonly kind: 'user'; readonly name: string }
+  /** The API server has no SelfSubjectReview (before 1.28), or the owner may not create one. */
+  | { readonly kind: 'unnamed' }
+  /** It does not accept the token. */
+  | { readonly kind: 'unauthenticated' };
+
 /** A caller with an identity of its own. */
 export type IdentifiedCaller = Exclude<Caller, { readonly kind: 'anyone' }>;
+export type TokenCaller = Extract<Caller, { readonly kind: 'token' }>;
+
+/** Requests a review from the API server. */
+export interface Reviews {
+  readonly access: (
+    caller: IdentifiedCaller,
+    attributes: ReadAttributes,
+    signal: AbortSignal,
+  ) => Promise<Verdict>;
+  readonly identity: (caller: TokenCaller, signal: AbortSignal) => Promise<Identity>;
+}
+
+/** A review as it is sent. */
+interface Review {
+  /** API group. */
+  readonly group: string;
+  readonly kind: string;
+  /** The spec as JSON. */
+  readonly spec?: object;
+  /** An Authorization header in place of our own identity. */
+  readonly authorization?: string;
+}
+
+/** What the API server answered. */
+interface ReviewResponse {
+  readonly statusCode: number;
+  /** The status of the review; undefined if it was refused. */
+  readonly status: Readonly<Record<string, unknown>> | undefined;
+}
 
 const MAX_BODY_BYTES = 256 * 1024;
-const REVIEWS = '/apis/authorization.k8s.io/v1';
+const AUTHORIZATION = 'authorization.k8s.io';
+const AUTHENTICATION = 'authentication.k8s.io';
 
 /**
- * Creates an access review at the API server: may this caller read this? The owner of a token asks with that token
- * (SelfSubjectAccessReview). About the owner of a certificate we ask with our own identity (SubjectAccessReview).
- * Rejects with `Unreachable` if the response has no decision, with the errors of {@link Upstream.request}, and when
- * the signal aborts.
+ * The two reviews of an API server. Both reject with `Unreachable` if the response has no decision, with the errors of
+ * {@link Upstream.request}, and when the signal aborts.
  */
-export async function createAccessReview(
+export function createReviews(upstream: Upstream): Reviews {
+  return {
+    access: (caller, attributes, signal) =>
+      createAccessReview(upstream, caller, attributes, signal),
+    identity: (caller, signal) => createIdentityReview(upstream, caller, signal),
+  };
+}
+
+/**
+ * May this caller read this? The owner of a token asks with that token (SelfSubjectAccessReview). About the owner of a
+ * certificate we ask with our own identity (SubjectAccessReview).
+ */
+async function createAccessReview(
   upstream: Upstream,
   caller: IdentifiedCaller,
   attributes: ReadAttributes,
@@ -29,21 +77,15 @@ export async function createAccessReview(
 ): Promise<Verdict> {
   const own = caller.kind === 'token';
   const kind = own ? 'SelfSubjectAccessReview' : 'SubjectAccessReview';
-  const response = await upstream.request({
-    method: 'POST',
-    path: `${REVIEWS}/${own ? 'selfsubjectaccessreviews' : 'subjectaccessreviews'}`,
-    headers: { accept: 'application/json', 'content-type': 'application/json' },
-    body: JSON.stringify({
-      apiVersion: 'authorization.k8s.io/v1',
-      kind,
-      spec: { ...subject(caller), resourceAttributes: resourceAttributes(attributes) },
-    }),
-    ...(own ? { authorization: caller.authorization } : {}),
-    signal,
-  });
-  const { statusCode } = response;
-  const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
-  if (statusCode === 200 || statusCode === 201) return verdictOf(body, kind);
+  const spec = { ...subject(caller), resourceAttributes: resourceAttributes(attributes) };
+  const authorization = own ? { authorization: caller.authorization } : {};
+  const review = { group: AUTHORIZATION, kind, spec, ...authorization };
+  const { statusCode, status } = await postReview(upstream, review, signal);
+  if (status !== undefined) {
+    const { allowed, denied, reason } = status;
+    if (allowed === true && denied !== true) return { kind: 'allowed' };
+    return { kind: 'denied', reason: typeof reason === 'string' ? reason.slice(0, 500) : '' };
+  }
   if (own && statusCode === 401) return { kind: 'unauthenticated' };
   if (own && statusCode === 403) {
     return {
@@ -55,28 +97,61 @@ export async function createAccessReview(
     !own && statusCode === 403
       ? '; the wrapper needs the right to create SubjectAccessReviews to serve client certificates'
       : '';
-  throw new WrapperError(
-    'Unreachable',
-    `the API server answered a ${kind} with HTTP ${statusCode}${hint}`,
-  );
+  throw unreachable(kind, `HTTP ${statusCode}${hint}`);
 }
 
-function verdictOf(body: Buffer, kind: string): Verdict {
+/** Whose token is this? The owner asks with the token, so that nobody needs another right. */
+async function createIdentityReview(
+  upstream: Upstream,
+  { authorization }: TokenCaller,
+  signal: AbortSignal,
+): Promise<Identity> {
+  const kind = 'SelfSubjectReview';
+  const review = { group: AUTHENTICATION, kind, authorization };
+  const { statusCode, status } = await postReview(upstream, review, signal);
+  if (status !== undefined) {
+    const { username: name } = (status.userInfo ?? {}) as Record<string, unknown>;
+    if (typeof name !== 'string' || name === '') throw unreachable(kind, 'no user');
+    return { kind: 'user', name };
+  }
+  if (statusCode === 401) return { kind: 'unauthenticated' };
+  if (statusCode === 403 || statusCode === 404) return { kind: 'unnamed' };
+  throw unreachable(kind, `HTTP ${statusCode}`);
+}
+
+async function postReview(
+  upstream: Upstream,
+  { group, kind, spec, authorization }: Review,
+  signal: AbortSignal,
+): Promise<ReviewResponse> {
+  const apiVersion = `${group}/v1`;
+  const response = await upstream.request({
+    method: 'POST',
+    path: `/apis/${apiVersion}/${kind.toLowerCase()}s`,
+    headers: { accept: 'application/json', 'content-type': 'application/json' },
+    body: JSON.stringify({ apiVersion, kind, spec }),
+    ...(authorization === undefined ? {} : { authorization }),
+    signal,
+  });
+  const { statusCode } = response;
+  const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
+  const isReview = statusCode === 200 || statusCode === 201;
+  return { statusCode, status: isReview ? reviewStatus(body, kind) : undefined };
+}
+
+function reviewStatus(body: Buffer, kind: string): Readonly<Record<string, unknown>> {
   let status: unknown;
   try {
     status = (JSON.parse(body.toString()) as { status?: unknown } | null)?.status;
   } catch {
     // Handled below, like any other response that is not a review.
   }
-  if (typeof status !== 'object' || status === null) {
-    throw new WrapperError(
-      'Unreachable',
-      `the API server answered a ${kind} with something that is not a review`,
-    );
-  }
-  const { allowed, denied, reason } = status as Record<string, unknown>;
-  if (allowed === true && denied !== true) return { kind: 'allowed' };
-  return { kind: 'denied', reason: typeof reason === 'string' ? reason.slice(0, 500) : '' };
+  if (typeof status === 'object' && status !== null) return status as Record<string, unknown>;
+  throw unreachable(kind, 'something that is not a review');
+}
+
+function unreachable(kind: string, what: string): WrapperError {
+  return new WrapperError('Unreachable', `the API server answered a ${kind} with ${what}`);
 }
 
 /** An API server adds the group system:authenticated to a user. Here we authenticated the user, so we add it. */

@@ -6,9 +6,9 @@ import { parseListOptions } from '../api/list-options.ts';
 import { metadataAccept } from '../api/media-type.ts';
 import { parseRequestInfo, type RequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
+import type { CallerLimits } from '../http/caller-limits.ts';
 import { readBody } from '../http/request-body.ts';
 import { assertSameOrigin } from '../http/request-checks.ts';
-import type { ForwardingLimits } from '../http/caller-limits.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
 import type { AccessPolicy, Caller, ReadAttributes } from './access-policy.ts';
 import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';
@@ -19,10 +19,11 @@ export interface CallerAccessOptions {
   readonly nodeName: string;
   /** Forwards with the credentials of the caller. */
   readonly passthrough: Pick<Passthrough, 'forward' | 'upgrade'>;
-  readonly authorizer: AccessReviewAuthorizer;
-  readonly limits: ForwardingLimits;
-  /** Answers with an error if a request could not be forwarded. */
-  readonly respond: (request: IncomingMessage, response: ServerResponse, error: unknown) => void;
+  readonly authorizer: Pick<AccessReviewAuthorizer, 'identify' | 'authorize'>;
+  /** Limits the requests that are forwarded for one user. */
+  readonly forwarding: CallerLimits;
+  /** Limits the reads of views by one user, including watches. */
+  readonly reads: CallerLimits;
   /** How long a body that is read before it is forwarded may take to arrive, in milliseconds; default 10,000. */
   readonly bodyMs?: number;
 }
@@ -75,40 +76,44 @@ export class CallerAccess implements AccessPolicy {
       : query.get('fieldSelector') !== `metadata.name=${nodeName}`;
   }
 
-  async authorize(caller: Caller, attributes: ReadAttributes): Promise<void> {
+  async authorize(
+    caller: Caller,
+    attributes: ReadAttributes,
+    response: ServerResponse,
+  ): Promise<string> {
     if (caller.kind === 'anyone') throw new WrapperError('Unauthorized', 'the caller is unknown');
-    await this.#options.authorizer.authorize(caller, attributes);
+    const { authorizer, reads } = this.#options;
+    const user = await authorizer.authorize(caller, attributes);
+    if (!response.closed) response.once('close', reads.enter(user));
+    return user;
   }
 
-  forward(
+  async forward(
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
     info: RequestInfo,
-  ): void {
+  ): Promise<void> {
     assertCanForward(caller);
-    const { passthrough, limits, respond } = this.#options;
+    const { passthrough, authorizer, forwarding, bodyMs: timeoutMs = BODY_MS } = this.#options;
     const { query } = readUrl(request);
     // If a view serves the resource, only metadata may be forwarded. Our Accept header allows no other answer.
     const isUnserved = request.method !== 'GET' || this.#isOtherNode(info, query);
     const accept = isUnserved ? undefined : metadataAcceptOf(request, info, query);
     const options = accept === undefined ? {} : { accept };
-    response.once('close', limits.enter(caller.id));
+    const user = await authorizer.identify(caller);
+    if (response.closed) return;
+    response.once('close', forwarding.enter(user));
     if (!isSmallBody(request)) {
       passthrough.forward(request, response, options);
       return;
     }
-    const { bodyMs: timeoutMs = BODY_MS } = this.#options;
-    readBody(request, { maxBytes: MAX_BUFFERED_BYTES, name: 'Content-Length', timeoutMs }).then(
-      (body) => passthrough.forward(request, response, { ...options, body }),
-      (error) => {
-        if (!request.complete) response.shouldKeepAlive = false;
-        if (!response.destroyed) respond(request, response, error);
-      },
-    );
+    const limits = { maxBytes: MAX_BUFFERED_BYTES, name: 'Content-Length', timeoutMs };
+    const body = await readBody(request, limits);
+    passthrough.forward(request, response, { ...options, body });
   }
 
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const caller = this.authenticate(request);
     assertCanForward(caller);
     const { headers } = request;
@@ -129,8 +134,11 @@ export class CallerAccess implements AccessPolicy {
     ) {
       throw new WrapperError('BadRequest', 'a request to switch protocols must not have a body');
     }
-    socket.once('close', this.#options.limits.enter(caller.id));
-    this.#options.passthrough.upgrade(request, socket, head);
+    const { passthrough, authorizer, forwarding } = this.#options;
+    const user = await authorizer.identify(caller);
+    if (socket.destroyed) return;
+    socket.once('close', forwarding.enter(user));
+    passthrough.upgrade(request, socket, head);
   }
 }
 

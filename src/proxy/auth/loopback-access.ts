@@ -18,13 +18,13 @@ export class LoopbackAccess implements AccessPolicy {
     return false;
   }
 
-  async authorize(): Promise<void> {}
+  async authorize(): Promise<undefined> {}
 
-  forward(request: IncomingMessage): void {
+  async forward(request: IncomingMessage): Promise<void> {
     throw notGranted(request);
   }
 
-  upgrade(request: IncomingMessage): void {
+  async upgrade(request: IncomingMessage): Promise<void> {
     throw notGranted(request);
   }
 }

@@ -1,32 +1,28 @@
 import { WrapperError } from '../../errors.ts';
 
-export interface ForwardingLimitsOptions {
-  /** Maximum number of concurrent requests, watches and switched protocols included. */
+export interface CallerLimitsOptions {
+  /** What is limited, in the plural, for messages. */
+  readonly what: string;
+  /** Maximum number of concurrent requests of all callers. */
   readonly maxRequests: number;
   /** The same for one caller. */
   readonly maxPerCaller: number;
 }
 
-/** A kubectl has a few requests at a time, a busy controller 20. An API server takes 400 reads and 200 writes at a time. */
-export const DEFAULT_FORWARDING_LIMITS: ForwardingLimitsOptions = {
-  maxRequests: 128,
-  maxPerCaller: 32,
-};
-
-/** Limits the concurrent requests that are forwarded, per caller and in total. */
-export class ForwardingLimits {
+/** Limits concurrent requests, per caller and in total. */
+export class CallerLimits {
   /** Number of requests refused since the start, by the limit that was reached. */
   readonly refused = { listener: 0, caller: 0 };
-  readonly #options: ForwardingLimitsOptions;
+  readonly #options: CallerLimitsOptions;
   /** Number of requests by the id of the caller; only callers with a request are in it. */
   readonly #active = new Map<string, number>();
   #total = 0;
 
-  constructor(options: ForwardingLimitsOptions) {
+  constructor(options: CallerLimitsOptions) {
     this.#options = options;
   }
 
-  /** Number of requests that are forwarded now. */
+  /** Number of active requests. */
   get active(): number {
     return this.#total;
   }
@@ -40,11 +36,11 @@ export class ForwardingLimits {
     const active = this.#active.get(callerId) ?? 0;
     if (active >= maxPerCaller) {
       this.refused.caller++;
-      throw tooMany(maxPerCaller, 'of this caller');
+      throw this.#tooMany(maxPerCaller, 'this caller');
     }
     if (this.#total >= maxRequests) {
       this.refused.listener++;
-      throw tooMany(maxRequests, 'of all callers');
+      throw this.#tooMany(maxRequests, 'all callers');
     }
     this.#add(callerId, 1);
     let isOver = false;
@@ -60,14 +56,16 @@ export class ForwardingLimits {
     if (active === 0) this.#active.delete(callerId);
     else this.#active.set(callerId, active);
   }
-}
 
-/** client-go waits for Retry-After and sends the request again, ten times at most (rest/with_retry.go). */
-function tooMany(max: number, whose: string): WrapperError {
-  const text = `${max} requests ${whose} are already being forwarded`;
-  const status = {
-    ...{ code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
-    message: `kube-proxy-wrapper: ${text}`,
-  };
-  return new WrapperError('LimitExceeded', text, { status });
+  /** client-go waits for Retry-After and sends the request again, ten times at most (rest/with_retry.go). */
+  #tooMany(max: number, whose: string): WrapperError {
+    const text = `${max} ${this.#options.what} of ${whose} are active already`;
+    const status = {
+      code: 429,
+      reason: 'TooManyRequests',
+      message: `kube-proxy-wrapper: ${text}`,
+      retryAfterSeconds: 1,
+    };
+    return new WrapperError('LimitExceeded', text, { status });
+  }
 }

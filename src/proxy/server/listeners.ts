@@ -1,22 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { createAccessReview } from '../auth/access-review.ts';
+import { createReviews } from '../auth/access-review.ts';
 import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
 import { CallerAccess } from '../auth/caller-access.ts';
 import { assertLoopback, LoopbackAccess } from '../auth/loopback-access.ts';
 import type { Credentials } from '../credentials/credentials.ts';
+import { CallerLimits } from '../http/caller-limits.ts';
 import type { ListenAddress } from '../http/http-listener.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-limits.ts';
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
 import { RequestCounter } from '../http/request-counter.ts';
 import { sendError } from '../http/respond.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
-import {
-  DEFAULT_FORWARDING_LIMITS,
-  ForwardingLimits,
-  type ForwardingLimitsOptions,
-} from '../http/caller-limits.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
 import { assertConfidential } from '../upstream/assert-confidential.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -35,8 +31,8 @@ export interface HttpsListenerOptions {
   readonly deniedMs: number;
   readonly maxCallers: number;
   readonly maxReviews: number;
-  /** Maximum number of forwarded requests; default: {@link DEFAULT_FORWARDING_LIMITS}. */
-  readonly forwarding?: ForwardingLimitsOptions;
+  /** Maximum number of requests that are forwarded at the same time, and of one user; default: 128 and 32. */
+  readonly forwarding?: { readonly maxRequests: number; readonly maxPerCaller: number };
 }
 
 export interface ListenersOptions {
@@ -64,7 +60,7 @@ export interface Listeners {
   /** Counts the requests of all listeners, including the admin listener. */
   readonly requests: RequestCounter;
   /** Requests that are forwarded for callers of https; undefined without https. */
-  readonly forwarding: Pick<ForwardingLimits, 'active' | 'refused'> | undefined;
+  readonly forwarding: Pick<CallerLimits, 'active' | 'refused'> | undefined;
   /** Number of open watches of clients. */
   readonly watches: number;
   /** Starts to listen; returns the URLs. Rejects with `InvalidSettings` if an address cannot be used. */
@@ -85,6 +81,11 @@ interface ListenersContext extends CreateListenersOptions {
 }
 
 const WRITE_TIMEOUT_MS = 60_000;
+/** A kubectl has a few requests at a time, a busy controller 20. An API server takes 400 reads and 200 writes at a time. */
+const FORWARDING = { maxRequests: 128, maxPerCaller: 32 };
+/** The share of maxConnections that the reads of one user over https may take, and at least how many. */
+const READS_SHARE = 1 / 4;
+const MIN_READS = 16;
 
 /**
  * Creates the listeners for clients from checked settings. They do not listen yet.
@@ -110,7 +111,7 @@ export async function createListeners(
     reviews: secure?.reviews,
     refusals,
     requests,
-    forwarding: secure?.limits,
+    forwarding: secure?.forwarding,
     get watches() {
       return handlers.reduce((sum, handler) => sum + handler.watches, 0);
     },
@@ -155,21 +156,36 @@ async function createHttps(
   https: HttpsListenerOptions,
   certificate: ServerCertificate,
 ) {
-  const { nodeName, upstream, logger } = context;
+  const { nodeName, upstream, logger, listenerLimits = DEFAULT_LISTENER_LIMITS } = context;
   const passthrough = await createForwarding(context);
-  const limits = new ForwardingLimits(https.forwarding ?? DEFAULT_FORWARDING_LIMITS);
+  const forwarding = new CallerLimits({
+    ...(https.forwarding ?? FORWARDING),
+    what: 'forwarded requests',
+  });
+  const { maxConnections } = listenerLimits;
+  const reads = new CallerLimits({
+    what: 'reads',
+    maxRequests: maxConnections,
+    maxPerCaller: Math.max(MIN_READS, Math.floor(maxConnections * READS_SHARE)),
+  });
   const reviews = new AccessReviewAuthorizer({
     ...https,
-    review: (caller, attributes, signal) =>
-      createAccessReview(upstream, caller, attributes, signal),
+    reviews: createReviews(upstream),
     logger,
   });
-  const respond = respondWith(context);
   const handler = createRequestHandler(context, {
-    ...{ name: 'https.listen', address: https.address, certificate },
-    accessPolicy: new CallerAccess({ nodeName, passthrough, authorizer: reviews, limits, respond }),
+    name: 'https.listen',
+    address: https.address,
+    certificate,
+    accessPolicy: new CallerAccess({
+      nodeName,
+      passthrough,
+      authorizer: reviews,
+      forwarding,
+      reads,
+    }),
   });
-  return { passthrough, limits, reviews, handler };
+  return { passthrough, forwarding, reviews, handler };
 }
 
 function createRequestHandler(

@@ -85,7 +85,7 @@ export class RequestHandler {
           response.destroy();
         });
       },
-      onUpgrade: (request, socket, head) => this.#upgrade(request, socket, head),
+      onUpgrade: (request, socket, head) => void this.#upgrade(request, socket, head),
     });
   }
 
@@ -135,7 +135,7 @@ export class RequestHandler {
       const { path, query: parameters } = readUrl(request);
       const info = parseRequestInfo(path);
       if (accessPolicy.shouldForward(request, path, info, parameters)) {
-        accessPolicy.forward(request, response, caller, info);
+        await accessPolicy.forward(request, response, caller, info);
         return;
       }
       const { accept } = request.headers;
@@ -146,18 +146,17 @@ export class RequestHandler {
         return;
       }
       const read = parseRead(request, info, parameters, encoding, nodeName);
-      await accessPolicy.authorize(caller, read.attributes);
-      const callerId = caller.kind === 'anyone' ? ANYONE : caller.id;
-      if (!response.closed) await this.#answer(response, read, callerId);
+      const user = await accessPolicy.authorize(caller, read.attributes, response);
+      if (!response.closed) await this.#answer(response, read, user ?? ANYONE);
     } catch (error) {
       this.#recordRefusal(request, error);
       sendError(request, response, codecs, error);
     }
   }
 
-  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     try {
-      this.#options.accessPolicy.upgrade(request, socket, head);
+      await this.#options.accessPolicy.upgrade(request, socket, head);
     } catch (error) {
       this.#recordRefusal(request, error);
       respondAndDestroy(socket, error);

@@ -1,10 +1,13 @@
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { LRUCache } from 'lru-cache';
 import { pino } from 'pino';
 import { WrapperError } from '../../../src/errors.ts';
 import type { ReadAttributes } from '../../../src/proxy/auth/access-policy.ts';
-import type { IdentifiedCaller, Verdict } from '../../../src/proxy/auth/access-review.ts';
-import { AccessReviewAuthorizer } from '../../../src/proxy/auth/access-review-authorizer.ts';
-import { DecisionCache } from '../../../src/proxy/auth/decision-cache.ts';
+import type { IdentifiedCaller, Identity, Verdict } from '../../../src/proxy/auth/access-review.ts';
+import {
+  AccessReviewAuthorizer,
+  type AccessReviewAuthorizerOptions,
+} from '../../../src/proxy/auth/access-review-authorizer.ts';
 
 const READ: ReadAttributes = {
   verb: 'list',
@@ -18,24 +21,52 @@ const READ: ReadAttributes = {
 };
 const ALLOWED: Verdict = { kind: 'allowed' };
 const DENIED: Verdict = { kind: 'denied', reason: '' };
+const UNAUTHENTICATED = { kind: 'unauthenticated' } as const;
+const UNNAMED: Identity = { kind: 'unnamed' };
 
 let now: number;
+/** Access reviews, by token. */
 let asked: string[];
-let answer: (caller: string) => Promise<Verdict>;
+/** Identity reviews, by token. */
+let named: string[];
+let answer: (token: string) => Promise<Verdict>;
+let identity: (token: string) => Promise<Identity>;
 let reviews: AccessReviewAuthorizer;
 
-beforeEach(() => {
-  now = 0;
-  asked = [];
-  answer = async () => ALLOWED;
-  reviews = new AccessReviewAuthorizer({
-    review: async (caller) => {
-      asked.push(caller.id);
-      return answer(caller.id);
+const create = (options: Partial<AccessReviewAuthorizerOptions> = {}) =>
+  new AccessReviewAuthorizer({
+    reviews: {
+      access: async (caller) => {
+        asked.push(caller.id);
+        return answer(caller.id);
+      },
+      identity: async (caller) => {
+        named.push(caller.id);
+        return identity(caller.id);
+      },
     },
-    ...{ allowedMs: 30, deniedMs: 5, maxCallers: 3, maxReviews: 2, now: () => now },
+    allowedMs: 30,
+    deniedMs: 5,
+    maxCallers: 3,
+    maxReviews: 2,
+    now: () => now,
     logger: pino({ level: 'silent' }),
+    ...options,
   });
+
+/** The user of a token such as `ann/1` or `ann`. */
+const userOf = async (token: string): Promise<Identity> => ({
+  kind: 'user',
+  name: token.split('/')[0] ?? '',
+});
+
+beforeEach(() => {
+  now = 1_000;
+  asked = [];
+  named = [];
+  answer = async () => ALLOWED;
+  identity = userOf;
+  reviews = create();
 });
 
 const caller = (id: string): IdentifiedCaller => ({
@@ -43,8 +74,19 @@ const caller = (id: string): IdentifiedCaller => ({
   authorization: `Bearer ${id}`,
   id,
 });
-const away = async (): Promise<Verdict> => {
+const certificate = (user: string): IdentifiedCaller => ({
+  kind: 'certificate',
+  user,
+  groups: [],
+  id: `certificate of ${user}`,
+});
+const away = async (): Promise<never> => {
   throw new WrapperError('Unreachable', 'away');
+};
+/** The API server does not answer any review. */
+const stop = (): void => {
+  answer = away;
+  identity = away;
 };
 
 /** The code of the refusal, or `allowed`. */
@@ -57,30 +99,45 @@ async function outcome(id: string, attributes = READ): Promise<string> {
   }
 }
 
-test('an API server that does not answer in time is Unreachable', async () => {
-  const late = new AccessReviewAuthorizer({
-    review: (_caller, _attributes, signal) =>
-      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
-    ...{ allowedMs: 30, deniedMs: 5, maxCallers: 3, maxReviews: 2, reviewMs: 5 },
-    logger: pino({ level: 'silent' }),
-  });
-  await expect(late.authorize(caller('a'), READ)).rejects.toMatchObject({
-    code: 'Unreachable',
-    message: expect.stringContaining('did not answer an access review within 5 ms'),
-  });
-});
+/** The id of the user, or the code of the refusal. */
+const user = (id: string): Promise<string> =>
+  reviews.identify(caller(id)).catch((error) => WrapperError.from(error, 'Malformed').code);
+
+test.each([
+  ['identity', 'identify'],
+  ['access', 'authorize'],
+] as const)(
+  'an API server that does not answer a review of %s in time is Unreachable',
+  async (late, method) => {
+    const never = (signal: AbortSignal) =>
+      new Promise<never>((_, reject) =>
+        signal.addEventListener('abort', () => reject(signal.reason)),
+      );
+    const slow = create({
+      reviewMs: 5,
+      reviews: {
+        identity: (_caller, signal) => (late === 'identity' ? never(signal) : userOf('a')),
+        access: (_caller, _attributes, signal) => never(signal),
+      },
+    });
+    await expect(slow[method](caller('a'), READ)).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('did not answer an access review within 5 ms'),
+    });
+  },
+);
 
 describe('a decision of the API server', () => {
   test('is cached for a while, a positive one longer than a negative one', async () => {
     await outcome('a');
-    now = 29;
+    now += 30;
     expect([await outcome('a'), asked.length]).toEqual(['allowed', 1]);
-    now = 30;
+    now += 1;
     answer = async () => DENIED;
     expect([await outcome('a'), asked.length]).toEqual(['Forbidden', 2]);
-    now = 34;
+    now += 5;
     expect([await outcome('a'), asked.length]).toEqual(['Forbidden', 2]);
-    now = 35;
+    now += 1;
     answer = async () => ALLOWED;
     expect([await outcome('a'), asked.length]).toEqual(['allowed', 3]);
   });
@@ -100,10 +157,16 @@ describe('a decision of the API server', () => {
     expect(await outcome('b')).toBe('Forbidden');
   });
 
+  test('applies to the same token only: another one of that user can have other rights', async () => {
+    await outcome('a/1');
+    answer = async () => DENIED;
+    expect([await outcome('a/2'), await outcome('a/1')]).toEqual(['Forbidden', 'allowed']);
+  });
+
   test('is requested once for all concurrent requests', async () => {
     const all = await Promise.all([outcome('a'), outcome('a'), outcome('a')]);
-    expect([all, asked]).toEqual([['allowed', 'allowed', 'allowed'], ['a']]);
-    expect(reviews.counts).toEqual({ asked: 1, stale: 0 });
+    expect([all, asked, named]).toEqual([['allowed', 'allowed', 'allowed'], ['a'], ['a']]);
+    expect(reviews.counts).toEqual({ asked: 2, stale: 0 });
   });
 
   test('about the review itself is reported unchanged', async () => {
@@ -115,23 +178,24 @@ describe('a decision of the API server', () => {
 
   test('that a token is no longer accepted ends all rights of its owner', async () => {
     await outcome('a');
-    answer = async () => ({ kind: 'unauthenticated' });
+    answer = async () => UNAUTHENTICATED;
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unauthorized');
-    answer = away;
-    now = 5;
+    expect(await outcome('a')).toBe('Unauthorized');
+    stop();
+    now += 6;
     expect(await outcome('a')).toBe('Unauthorized');
   });
 
   test('that a token is not accepted applies to all reads of its owner, and is cached once', async () => {
-    answer = async () => ({ kind: 'unauthenticated' });
+    identity = async () => UNAUTHENTICATED;
     expect(await outcome('a')).toBe('Unauthorized');
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unauthorized');
-    expect(asked).toEqual(['a']);
-    now = 5;
-    answer = async () => ALLOWED;
-    expect([await outcome('a'), asked.length]).toEqual(['allowed', 2]);
-    now = 40;
-    answer = away;
+    expect([named, asked]).toEqual([['a'], []]);
+    now += 6;
+    identity = userOf;
+    expect([await outcome('a'), named.length]).toEqual(['allowed', 2]);
+    now += 40;
+    stop();
     expect(await outcome('a')).toBe('allowed');
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unreachable');
   });
@@ -142,43 +206,124 @@ describe('while the API server is unreachable', () => {
     await outcome('a');
     answer = async () => DENIED;
     await outcome('b');
-    answer = away;
-    now = 1e9;
+    stop();
+    now += 1e9;
     expect([await outcome('a'), await outcome('b')]).toEqual(['allowed', 'Forbidden']);
     expect(reviews.counts.stale).toBe(2);
   });
 
   test('no other caller is allowed, and a known caller is allowed nothing else', async () => {
     await outcome('a');
-    answer = away;
+    stop();
     expect(await outcome('b')).toBe('Unreachable');
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unreachable');
   });
 
   test('a negative decision after a positive one is the last decision', async () => {
     await outcome('a');
-    now = 30;
+    now += 31;
     answer = async () => DENIED;
     await outcome('a');
-    answer = away;
-    now = 1000;
+    stop();
+    now += 1000;
     expect(await outcome('a')).toBe('Forbidden');
+  });
+});
+
+/** What the API server answers about a token, and as which caller its requests count. */
+describe('the user of a token', () => {
+  const twoTokens = () => Promise.all([user('a/1'), user('a/2')]);
+
+  beforeEach(() => {
+    reviews = create({ maxCallers: 8 });
+  });
+
+  test('is the same for all its tokens, and another for other users', async () => {
+    const [one, two] = await twoTokens();
+    expect(one).toBe(two);
+    expect(await user('b')).not.toBe(one);
+    expect(await reviews.authorize(caller('a/3'), READ)).toBe(one);
+  });
+
+  test('is the same for a client certificate, which needs no review', async () => {
+    expect(await reviews.identify(certificate('a'))).toBe(await user('a/1'));
+    expect(named).toEqual(['a/1']);
+  });
+
+  test.each<[string, () => Promise<Identity>, string]>([
+    ['401', async () => UNAUTHENTICATED, 'Unauthorized'],
+    ['5xx, 429, no answer or no review', away, 'Unreachable'],
+  ])('is refused if the API server answers %s', async (_, refuse, code) => {
+    identity = refuse;
+    expect([await user('a'), await outcome('a'), asked]).toEqual([code, code, []]);
+  });
+
+  test('is the token itself if the API server cannot name users (403, 404)', async () => {
+    identity = async () => UNNAMED;
+    const [one, two] = await twoTokens();
+    expect(one).not.toBe(two);
+    expect(await outcome('a/1')).toBe('allowed');
+  });
+
+  test('that cannot be named is asked again when a right would be, and keeps its decisions', async () => {
+    identity = async () => UNNAMED;
+    await outcome('a/1');
+    now += 30;
+    expect([await user('a/1'), named.length]).toEqual(['a/1', 1]);
+    now += 1;
+    expect([await user('a/1'), named.length]).toEqual(['a/1', 2]);
+    now += 31;
+    identity = userOf;
+    answer = away;
+    const [one, two] = await twoTokens();
+    expect(one).toBe(two);
+    expect(await outcome('a/1')).toBe('allowed');
+  });
+
+  test.each<[string, () => Promise<Identity>]>([
+    ['401', async () => UNAUTHENTICATED],
+    ['403 or 404', async () => UNNAMED],
+    ['5xx or nothing', away],
+  ])('stays the same when the API server later answers %s', async (_, later) => {
+    const [one] = await twoTokens();
+    identity = later;
+    now += 1e9;
+    expect(await twoTokens()).toEqual([one, one]);
+    expect(named).toHaveLength(2);
+  });
+
+  test('that could not be named stays the same token while the API server is away', async () => {
+    identity = async () => UNNAMED;
+    await user('a/1');
+    stop();
+    now += 1e9;
+    expect([await user('a/1'), await user('a/2')]).toEqual(['a/1', 'Unreachable']);
   });
 });
 
 describe('limits', () => {
   test('the caller that was used least recently is evicted', async () => {
     for (const id of ['a', 'b', 'c', 'a', 'd']) await outcome(id);
-    answer = away;
+    now += 1_000;
+    stop();
     expect(await outcome('a')).toBe('allowed');
+    for (const id of ['e', 'f', 'g']) await outcome(id);
     expect(await outcome('b')).toBe('Unreachable');
   });
 
-  test('invented tokens evict no caller that was allowed', async () => {
+  test('invented tokens evict no caller that was authenticated', async () => {
     await outcome('kube-proxy');
-    answer = async () => ({ kind: 'unauthenticated' });
+    identity = async () => UNAUTHENTICATED;
     for (let index = 0; index < 100; index++) await outcome(`made-up-${index}`);
-    answer = away;
+    stop();
+    expect(await outcome('kube-proxy')).toBe('allowed');
+  });
+
+  test('a user with many tokens evicts only its own', async () => {
+    reviews = create({ maxCallers: 8 });
+    await outcome('kube-proxy');
+    for (let index = 0; index < 100; index++) await outcome(`pod/${index}`);
+    stop();
     expect(await outcome('kube-proxy')).toBe('allowed');
   });
 
@@ -187,38 +332,59 @@ describe('limits', () => {
     for (let index = 0; index < 100; index++) {
       await outcome('pod', { ...READ, labelSelector: `a=${index}` });
     }
-    answer = away;
+    stop();
     expect(await outcome('kube-proxy')).toBe('allowed');
     expect(await outcome('pod', { ...READ, labelSelector: 'a=0' })).toBe('Unreachable');
     expect(await outcome('pod', { ...READ, labelSelector: 'a=99' })).toBe('allowed');
   });
 
-  test('reviews of unknown callers are limited, those of allowed callers are not', async () => {
-    for (let round = 0; round < 4; round++) {
-      now += 30;
-      await outcome('kube-proxy');
-    }
-    answer = async () => DENIED;
-    expect(await outcome('d')).toBe('Forbidden');
-    const accessPolicy = Promise.withResolvers<Verdict>();
-    answer = async (id) => (id === 'kube-proxy' ? ALLOWED : accessPolicy.promise);
+  const read = (index: number) => ({ ...READ, labelSelector: `a=${index}` });
+
+  test('reviews of unknown callers are limited together, and do not hinder a known one', async () => {
+    await outcome('kube-proxy');
+    now += 31;
+    const open = Promise.withResolvers<Identity>();
+    identity = () => open.promise;
     const waiting = [outcome('a'), outcome('b')];
     expect(await outcome('c')).toBe('LimitExceeded');
-    now += 30;
-    expect(await outcome('d')).toBe('LimitExceeded');
     expect(await outcome('kube-proxy')).toBe('allowed');
-    accessPolicy.resolve(ALLOWED);
+    open.resolve({ kind: 'user', name: 'a' });
     expect(await Promise.all(waiting)).toEqual(['allowed', 'allowed']);
     expect(await outcome('c')).toBe('allowed');
   });
+
+  test('reviews of one user are limited together, whatever its token, and do not hinder others', async () => {
+    reviews = create({ maxCallers: 8 });
+    for (const id of ['a/1', 'a/2', 'b']) await user(id);
+    const open = Promise.withResolvers<Verdict>();
+    answer = (id) => (id === 'b' ? Promise.resolve(ALLOWED) : open.promise);
+    const waiting = [outcome('a/1'), outcome('a/2')];
+    await new Promise(setImmediate);
+    expect(await outcome('a/1', read(1))).toBe('LimitExceeded');
+    expect(await outcome('b')).toBe('allowed');
+    open.resolve(ALLOWED);
+    expect(await Promise.all(waiting)).toEqual(['allowed', 'allowed']);
+  });
+
+  test('a user that fills its own limit does not keep a right that was taken away', async () => {
+    await outcome('a');
+    now += 31;
+    const open = Promise.withResolvers<Verdict>();
+    answer = () => open.promise;
+    const waiting = [outcome('a', read(1)), outcome('a', read(2))];
+    await new Promise(setImmediate);
+    expect(await outcome('a')).toBe('LimitExceeded');
+    open.resolve(DENIED);
+    await Promise.all(waiting);
+  });
 });
 
-test('the cached key of a read is short, however long its selectors are', async () => {
-  const set = jest.spyOn(DecisionCache.prototype, 'set');
-  const long = { ...READ, labelSelector: 'a'.repeat(15_000) };
-  await outcome('a', long);
-  answer = async () => DENIED;
-  await outcome('b', long);
-  expect(set.mock.calls.map(([, query]) => query.length < 50)).toEqual([true, true]);
-  set.mockRestore();
+test('the cached keys of reads and users are short, however long selectors and names are', async () => {
+  const long = 'a'.repeat(15_000);
+  identity = async () => ({ kind: 'user', name: long });
+  const fetch = jest.spyOn(LRUCache.prototype, 'forceFetch');
+  const user = await reviews.authorize(caller('a'), { ...READ, labelSelector: long });
+  const keys = [user, ...fetch.mock.calls.map(([key]) => String(key))];
+  fetch.mockRestore();
+  expect(keys.map((key) => key.length < 50)).toEqual([true, true, true]);
 });

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { statusOf } from '../../../src/proxy/api/status.ts';
-import { ForwardingLimits } from '../../../src/proxy/http/caller-limits.ts';
+import { CallerLimits } from '../../../src/proxy/http/caller-limits.ts';
 
-function refusalOf(limits: ForwardingLimits, caller: string) {
+function refusalOf(limits: CallerLimits, caller: string) {
   try {
     limits.enter(caller);
   } catch (error) {
@@ -12,9 +12,9 @@ function refusalOf(limits: ForwardingLimits, caller: string) {
   return undefined;
 }
 
-describe('concurrent forwarded requests', () => {
+describe('concurrent requests', () => {
   test('are limited per caller: further ones get 429 with Retry-After, those of others do not', () => {
-    const limits = new ForwardingLimits({ maxRequests: 4, maxPerCaller: 2 });
+    const limits = new CallerLimits({ what: 'requests', maxRequests: 4, maxPerCaller: 2 });
     const leave = limits.enter('a');
     limits.enter('a');
     expect(refusalOf(limits, 'a')).toMatchObject({
@@ -28,7 +28,7 @@ describe('concurrent forwarded requests', () => {
   });
 
   test('are limited in total', () => {
-    const limits = new ForwardingLimits({ maxRequests: 2, maxPerCaller: 2 });
+    const limits = new CallerLimits({ what: 'requests', maxRequests: 2, maxPerCaller: 2 });
     limits.enter('a');
     const leave = limits.enter('b');
     expect(refusalOf(limits, 'c')?.message).toContain('of all callers');
@@ -45,7 +45,7 @@ describe('concurrent forwarded requests', () => {
     const steps = fc.array(fc.tuple(fc.constantFrom('a', 'b', 'c'), fc.boolean()));
     fc.assert(
       fc.property(steps, (all) => {
-        const limits = new ForwardingLimits({ maxRequests: 5, maxPerCaller: 3 });
+        const limits = new CallerLimits({ what: 'requests', maxRequests: 5, maxPerCaller: 3 });
         const active: { readonly caller: string; readonly leave: () => void }[] = [];
         for (const [caller, enters] of all) {
           const own = active.filter((each) => each.caller === caller);

@@ -19,7 +19,7 @@ export interface SeenReview {
   };
 }
 
-/** Stands for the API server: answers reviews as the test decides, and forwards everything else. */
+/** Stands for the API server: answers access reviews as the test decides, and forwards everything else. */
 export interface ReviewServer {
   readonly url: string;
   readonly reviews: SeenReview[];
@@ -31,22 +31,28 @@ export interface ReviewServer {
     /** Each header with all its lines. */
     readonly lines: IncomingMessage['headersDistinct'];
   }[];
+  /** The Authorization headers of the SelfSubjectReviews. */
+  readonly identities: (string | undefined)[];
   /** Decides; a number is an HTTP status. Default: allowed. */
   decide: (review: SeenReview) => boolean | number | Promise<boolean | number>;
+  /** HTTP status of a SelfSubjectReview; undefined (default): the API server behind answers it. */
+  refuseIdentity: () => number | undefined | Promise<number | undefined>;
   close(): Promise<void>;
 }
 
 /**
- * @param target URL of an API server without reviews
+ * @param target URL of an API server without access reviews
  * @param own the wrapper's own Authorization header, to recognise its requests
  */
 export async function startReviewServer(target: string, own?: string): Promise<ReviewServer> {
   const reviews: SeenReview[] = [];
+  const identities: ReviewServer['identities'] = [];
   const passed: ReviewServer['passed'] = [];
   const isOwnRead = ({ method, headers }: IncomingMessage) =>
     method === 'GET' && headers.authorization === own;
   const server = createServer(async (incoming, response) => {
     if (/accessreviews$/.test(incoming.url ?? '')) return answerReview(incoming, response);
+    if (/selfsubjectreviews$/.test(incoming.url ?? '')) return answerIdentity(incoming, response);
     const { method = '', url = '', headers, headersDistinct: lines } = incoming;
     if (!isOwnRead(incoming)) passed.push({ method, url, headers, lines });
     forward(target, incoming, response);
@@ -62,20 +68,27 @@ export async function startReviewServer(target: string, own?: string): Promise<R
     const review = { kind, spec, authorization: incoming.headers.authorization };
     reviews.push(review);
     const decision = await reviewServer.decide(review);
-    if (response.destroyed) return;
-    response.writeHead(typeof decision === 'number' ? decision : 201, {
-      'content-type': 'application/json',
-    });
     const status = { allowed: decision, ...(decision === true ? {} : { reason: 'no rule' }) };
-    response.end(typeof decision === 'number' ? '{}' : JSON.stringify({ kind, status }));
+    respond(response, typeof decision === 'number' ? decision : { kind, status });
+  }
+  async function answerIdentity(
+    incoming: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    identities.push(incoming.headers.authorization);
+    const code = await reviewServer.refuseIdentity();
+    if (code === undefined) forward(target, incoming, response);
+    else respond(response, code);
   }
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const reviewServer: ReviewServer = {
     url: `http://127.0.0.1:${port}`,
     reviews,
+    identities,
     passed,
     decide: () => true,
+    refuseIdentity: () => undefined,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -83,6 +96,13 @@ export async function startReviewServer(target: string, own?: string): Promise<R
       }),
   };
   return reviewServer;
+}
+
+/** @param answer a review, or an HTTP status without one */
+function respond(response: ServerResponse, answer: number | object): void {
+  if (response.destroyed) return;
+  const [code, body] = typeof answer === 'number' ? [answer, {}] : [201, answer];
+  response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 }
 
 function forward(target: string, incoming: IncomingMessage, response: ServerResponse): void {

@@ -11,6 +11,11 @@ export function bearerSpellings(token: string): string[] {
   });
 }
 
+/** 64 tokens of one user of the HttpsWrapper. */
+export function tokensOf(user: string): string[] {
+  return Array.from({ length: 64 }, (_, index) => `${user}/${index}`);
+}
+
 /** A signed JSON web token. Its signature has 64 bytes, so that its last character has four unused bits. */
 export function jsonWebToken(subject: string): string {
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');

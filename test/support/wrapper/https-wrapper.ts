@@ -72,12 +72,14 @@ export async function issueClient(
   return { cert: pems.cert, key: pems.private };
 }
 
+/** A token is the name of its user, or `<user>/<any text>`. */
 export async function startHttpsWrapper(
   https: Partial<HttpsListenerOptions> = {},
   options: Partial<NodeProxyOptions> = {},
 ): Promise<HttpsWrapper> {
   const folder = mkdtempSync(join(tmpdir(), 'https-wrapper-'));
-  const cluster = createSmallCluster({ tls: undefined });
+  const authenticate = (token = ''): string => token.split('/')[0] ?? '';
+  const cluster = createSmallCluster({ tls: undefined, authenticate });
   putService(cluster, 'web', ['kubernetes.io/hostname']);
   putSlice(cluster, 'web-a', 'web', [
     { ip: '10.0.0.1', node: 'edge-1' },
