@@ -1,4 +1,4 @@
-import type { AdminClient } from '../node/admin-client.ts';
+import type { AdminClient } from '../client/admin-client.ts';
 import type { Report } from '../output/report.ts';
 import type { Flags } from './flags.ts';
 

@@ -1,9 +1,9 @@
 import type { Table } from '../../admin/explain/table.ts';
 import { WrapperError } from '../../errors.ts';
+import type { AdminClient } from '../client/admin-client.ts';
 import { type Call, EXIT } from '../command-line/command.ts';
 import { choiceFlag, type Flags, numberFlag, textFlag, UsageError } from '../command-line/flags.ts';
 import type { Report } from '../output/report.ts';
-import type { AdminClient } from './admin-client.ts';
 import { checkKubeconfig, checkSockets } from './check/check-connection.ts';
 import { checkIdentity } from './check/check-identity.ts';
 import { checkKernel, type KernelCheck } from './check/check-kernel.ts';

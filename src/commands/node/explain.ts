@@ -2,6 +2,7 @@ import type { Diff } from '../../admin/explain/diff.ts';
 import type { Explained } from '../../admin/explain/explained-service.ts';
 import type { Summary } from '../../admin/explain/summary.ts';
 import { WrapperError } from '../../errors.ts';
+import type { AdminClient } from '../client/admin-client.ts';
 import { type Call, EXIT } from '../command-line/command.ts';
 import { type Flags, textFlag, UsageError } from '../command-line/flags.ts';
 import {
@@ -12,7 +13,6 @@ import {
   servicePath,
 } from '../command-line/service-argument.ts';
 import type { Report } from '../output/report.ts';
-import type { AdminClient } from './admin-client.ts';
 import { formatDiff } from './diff-text.ts';
 import { formatExplained, formatSummary } from './explain-text.ts';
 import { readPages } from './paged.ts';

@@ -6,7 +6,7 @@ export const localSession: Session = {
   program: 'kube-proxy-wrapper',
   commands: COMMANDS,
   openAdmin: async (flags) => {
-    const { adminUrl, createAdminClient } = await import('./admin-client.ts');
+    const { adminUrl, createAdminClient } = await import('../client/admin-client.ts');
     return createAdminClient(adminUrl(flags));
   },
   print: async (report, flags) => (await import('../output/print.ts')).printReport(report, flags),

@@ -7,6 +7,7 @@ import {
   unknown,
 } from '../../admin/status/status-line.ts';
 import { WrapperError } from '../../errors.ts';
+import { createKubeClient, type KubeClient } from '../client/kube-client.ts';
 import { type Call, EXIT } from '../command-line/command.ts';
 import type { Flags } from '../command-line/flags.ts';
 import { userKubeconfig } from '../command-line/user-kubeconfig.ts';
@@ -14,7 +15,6 @@ import { readStatus } from '../node/status/read-status.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { compareNode, type Expectation, readExpectation } from './expectation.ts';
 import { forEachLimited } from './for-each.ts';
-import { createKubeClient, type KubeClient } from './kube-client.ts';
 import { adminPort, createRemoteAdmin } from './remote-admin.ts';
 import { parallel, targetNode } from './remote-flags.ts';
 import { rollOutLines } from './roll-out.ts';

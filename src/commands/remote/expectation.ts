@@ -1,16 +1,16 @@
 import type { Summary } from '../../admin/explain/summary.ts';
 import { outcomesHash } from '../../admin/status/outcomes-hash.ts';
 import { outcomeLine, type ServiceOutcome } from '../../topology/explain/service-outcome.ts';
+import type { AdminClient } from '../client/admin-client.ts';
+import type { KubeClient } from '../client/kube-client.ts';
 import { type Flags, textFlag } from '../command-line/flags.ts';
 import { userKubeconfig } from '../command-line/user-kubeconfig.ts';
-import type { AdminClient } from '../node/admin-client.ts';
 import { readPages } from '../node/paged.ts';
 import { type Finding, findingsOf } from '../simulate/findings.ts';
 import { answerOn } from '../simulate/matrix.ts';
 import { readCluster } from '../simulate/read-cluster.ts';
 import { type Simulation, simulate } from '../simulate/simulation.ts';
 import { settingsOf } from '../simulate/simulation-input.ts';
-import type { KubeClient } from './kube-client.ts';
 import { readWrapperConfig } from './wrapper-config.ts';
 import type { WrapperPod } from './wrapper-pods.ts';
 

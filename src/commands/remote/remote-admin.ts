@@ -1,9 +1,9 @@
 import { Agent, type AgentOptions } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { type AdminClient, createAdminClient } from '../client/admin-client.ts';
+import type { KubeClient } from '../client/kube-client.ts';
+import { openPortForward } from '../client/port-forward.ts';
 import { type Flags, numberFlag, UsageError } from '../command-line/flags.ts';
-import { type AdminClient, createAdminClient } from '../node/admin-client.ts';
-import type { KubeClient } from './kube-client.ts';
-import { openPortForward } from './port-forward.ts';
 import type { WrapperPod } from './wrapper-pods.ts';
 
 const ADMIN_PORT = 10361;

@@ -1,7 +1,7 @@
 import { load } from 'js-yaml';
 import type { RawSettings } from '../../config/settings.ts';
 import { WrapperError } from '../../errors.ts';
-import type { KubeClient } from './kube-client.ts';
+import type { KubeClient } from '../client/kube-client.ts';
 import type { WrapperPod } from './wrapper-pods.ts';
 
 /** The part of a Pod that is read here. */

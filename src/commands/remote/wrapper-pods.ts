@@ -1,6 +1,6 @@
 import { WrapperError } from '../../errors.ts';
+import type { KubeClient } from '../client/kube-client.ts';
 import { type Flags, textFlag } from '../command-line/flags.ts';
-import type { KubeClient } from './kube-client.ts';
 import { type ContainerStatus, type PodTrouble, troubleOf } from './pod-trouble.ts';
 
 export interface PodName {

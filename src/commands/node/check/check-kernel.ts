@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { WrapperError } from '../../../errors.ts';
-import type { AdminClient } from '../admin-client.ts';
+import type { AdminClient } from '../../client/admin-client.ts';
 import { readTable } from './check-wrapper.ts';
 import { compareTables, type TableDifference } from './compare-tables.ts';
 import { detectMode, type Mode, readKernelTable } from './read-kernel-table.ts';

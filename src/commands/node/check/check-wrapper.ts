@@ -1,6 +1,6 @@
 import type { Table } from '../../../admin/explain/table.ts';
 import { WrapperError } from '../../../errors.ts';
-import type { AdminClient } from '../admin-client.ts';
+import type { AdminClient } from '../../client/admin-client.ts';
 import { readPages } from '../paged.ts';
 import { readStatus } from '../status/read-status.ts';
 import { verdictOf } from '../status/status-verdicts.ts';

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { type RawData, WebSocket } from 'ws';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials } from '../../proxy/credentials/credentials.ts';
-import type { PodName } from './wrapper-pods.ts';
+import type { PodName } from '../remote/wrapper-pods.ts';
 
 /*
  * A TCP connection to a port of a Pod, through the API server and the kubelet: what kubectl port-forward does. The
