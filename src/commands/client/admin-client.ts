@@ -1,13 +1,8 @@
-import { type Agent, get as httpGet, type IncomingMessage } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { WrapperError } from '../../errors.ts';
-import { type Flags, textFlag, UsageError } from '../command-line/flags.ts';
-
-/** Default address of the admin port. */
-export const DEFAULT_ADMIN = '127.0.0.1:10361';
+import { createHttpClient, type HttpClientOptions, type HttpResponse } from './http-client.ts';
 
 /** How long a command waits for the wrapper, in milliseconds. */
-const ANSWER_MS = 30_000;
+const TIMEOUT_MS = 30_000;
 
 /** A connection to the admin port of one wrapper. */
 export interface AdminClient {
@@ -19,49 +14,22 @@ export interface AdminClient {
    */
   request<T>(path: string): Promise<T>;
   /** Sends a GET request. Throws `Unreachable`. */
-  get(path: string): Promise<AdminResponse>;
-  close(): void;
+  get(path: string): Promise<HttpResponse>;
+  close(): Promise<void>;
 }
 
-export interface AdminResponse {
-  readonly statusCode: number;
-  readonly text: string;
-}
-
-/** URL of the admin port, from `--admin IP:PORT`. */
-export function adminUrl(flags: Flags): string {
-  const address = textFlag(flags, 'admin') ?? DEFAULT_ADMIN;
-  if (!/^[^\s/]+:[0-9]{1,5}$/.test(address)) {
-    throw new UsageError(
-      `--admin must be IP:PORT, e.g. ${DEFAULT_ADMIN}, not ${JSON.stringify(address)}`,
-    );
-  }
-  return `http://${address}`;
-}
-
-export interface AdminClientOptions {
-  /** Opens the connections; default: TCP to the URL. */
-  readonly agent?: Agent;
+export interface AdminClientOptions extends Partial<HttpClientOptions> {
   /** What to check if no wrapper answers. */
   readonly advice?: string;
-  /** Default 30 s. */
-  readonly answerMs?: number;
 }
 
 /** Creates a client. It connects when a request is sent. */
 export function createAdminClient(url: string, options: AdminClientOptions = {}): AdminClient {
-  const { agent, answerMs = ANSWER_MS } = options;
   const { advice = 'check that it runs on this node and that --admin is right' } = options;
-  const get = async (path: string): Promise<AdminResponse> => {
+  const client = createHttpClient(url, { timeoutMs: TIMEOUT_MS, ...options });
+  const get = async (path: string): Promise<HttpResponse> => {
     try {
-      const signal = AbortSignal.timeout(answerMs);
-      const response = await new Promise<IncomingMessage>((resolve, reject) => {
-        httpGet(`${url}${path}`, { signal, ...(agent && { agent }) }, resolve).once(
-          'error',
-          reject,
-        );
-      });
-      return { statusCode: response.statusCode ?? 0, text: await text(response) };
+      return await client.get(path);
     } catch (cause) {
       // The connection may say more than that it failed.
       if (cause instanceof WrapperError) throw cause;
@@ -80,9 +48,7 @@ export function createAdminClient(url: string, options: AdminClientOptions = {})
       const code = response.statusCode === 404 ? 'NotFound' : 'NotReady';
       throw new WrapperError(code, body.error ?? response.text.slice(0, 200));
     },
-    close() {
-      agent?.destroy();
-    },
+    close: () => client.close(),
   };
 }
 

@@ -7,6 +7,8 @@ import type { UserKubeconfig } from '../command-line/user-kubeconfig.ts';
 /** The API server as the user of a command reaches it. */
 export interface KubeClient {
   readonly credentials: Credentials;
+  /** For requests other than those of {@link get}. */
+  readonly upstream: Upstream;
   /**
    * Sends a GET request and parses the JSON of the response. Throws `Refused` for an error of the API server; the
    * message of a 403 says which right is needed.
@@ -25,6 +27,7 @@ export async function createKubeClient(identity: UserKubeconfig): Promise<KubeCl
   const upstream = createUpstream({ credentials, logger });
   return {
     credentials,
+    upstream,
     get: (path, right) => get(upstream, path, right),
     async close() {
       await upstream.close();

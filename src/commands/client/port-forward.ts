@@ -1,18 +1,21 @@
-import { Duplex } from 'node:stream';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { Duplex, PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { type RawData, WebSocket } from 'ws';
+import type { KubeConfig } from '@kubernetes/client-node';
+// The package exports only classes that use it.
+import { WebSocketHandler } from '@kubernetes/client-node/dist/web-socket-handler.js';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials } from '../../proxy/credentials/credentials.ts';
-import type { PodName } from '../remote/wrapper-pods.ts';
 
 /*
  * A TCP connection to a port of a Pod, through the API server and the kubelet: what kubectl port-forward does. The
  * kubelet's protocol over WebSocket (k8s.io/kubelet pkg/cri/streaming/portforward/websocket.go) has two channels for a
- * port, 0 for data and 1 for an error. The first byte of a message is its channel, and the first message of each channel
- * is the number of the port.
+ * port, 0 for data and 1 for an error. The first message of each channel is the number of the port.
+ *
+ * The PortForward of client-node is not used: it loads the classes of all API objects, and its connection does not end
+ * when the WebSocket does.
  */
 
-const PROTOCOL = 'v4.channel.k8s.io';
 const DATA = 0;
 const ERROR = 1;
 /** Time to connect to the Pod, in milliseconds. */
@@ -20,118 +23,90 @@ const CONNECT_MS = 15_000;
 /** Largest message that is accepted. A kubelet sends at most 32 kB at once. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
+export interface PodName {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/** The part of a WebSocket that is used here. */
+interface Socket {
+  once(event: 'close', listener: () => void): void;
+  once(event: 'unexpected-response', listener: (_: unknown, r: IncomingMessage) => void): void;
+  terminate(): void;
+}
+
 /** Opens the connection. Rejects with what is missing: a right, the Pod, or the way to its node. */
 export async function openPortForward(
   credentials: Credentials,
   pod: PodName,
   port: number,
 ): Promise<Duplex> {
-  const [server] = credentials.servers;
   const { namespace, name } = pod;
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/portforward?ports=${port}`;
-  const base = server?.href.replace(/^http/, 'ws').replace(/\/$/, '');
-  const socket = new WebSocket(`${base}${path}`, [PROTOCOL], {
-    ...credentials.tls(),
-    headers: { ...(await credentials.headers()) },
-    handshakeTimeout: CONNECT_MS,
-    maxPayload: MAX_MESSAGE_BYTES,
-    perMessageDeflate: false,
+  const received = new PassThrough();
+  const sent = new PassThrough();
+  const stream = Duplex.from({ readable: received, writable: sent });
+  // An error may come before the HTTP client listens. Without a listener it would end the process.
+  stream.on('error', () => {});
+  const opened = new Set<number>();
+  const receive = (channel: number, content: Buffer): boolean => {
+    if (!opened.has(channel)) opened.add(channel);
+    else if (channel === DATA) received.write(content);
+    else if (channel === ERROR) {
+      const reason = content.toString('utf8').trim().slice(0, 500);
+      const what = `port ${port} of Pod ${namespace}/${name} cannot be reached: ${reason}`;
+      stream.destroy(new WrapperError('Unreachable', what));
+    }
+    return true;
+  };
+  const refused = Promise.withResolvers<never>();
+  const config = configOf(credentials, (response) => {
+    void refusal(pod, response).then(refused.reject);
   });
-  return await new Promise<Duplex>((resolve, reject) => {
-    // It hears the first message, which may arrive together with the handshake.
-    const stream = new ForwardedStream(socket, `${namespace}/${name}`, port);
-    socket.once('open', () => {
-      // An error must not be emitted before the reader listens.
-      socket.pause();
-      resolve(stream);
-    });
-    socket.once('error', (error) => reject(unreachable(pod, handshakeProblem(error))));
-    socket.once('unexpected-response', (_, response) => {
-      const status = response.statusCode ?? 0;
-      text(response).then(
-        (body) => reject(refusal(pod, status, body)),
-        (error: Error) => reject(unreachable(pod, error.message)),
-      );
-    });
-  });
+  // Its default are the streams of this process, and a server could close them.
+  const streams = { stdin: sent, stdout: received, stderr: received };
+  const handler = new WebSocketHandler(config, undefined, streams);
+  try {
+    const socket = await Promise.race([handler.connect(path, null, receive), refused.promise]);
+    WebSocketHandler.handleStandardInput(socket, sent);
+    socket.once('close', () => received.end());
+    if (stream.destroyed) socket.terminate();
+    else stream.once('close', () => socket.terminate());
+    return stream;
+  } catch (error) {
+    throw error instanceof WrapperError ? error : unreachable(pod, handshakeProblem(error));
+  }
 }
 
-/** The data of a forwarded port. Its methods of a socket do nothing; an http.Agent calls them. */
-class ForwardedStream extends Duplex {
-  readonly #socket: WebSocket;
-  readonly #about: string;
-  /** Channels whose first message, the port, has arrived. */
-  readonly #opened = new Set<number>();
-
-  constructor(socket: WebSocket, pod: string, port: number) {
-    super();
-    this.#socket = socket;
-    this.#about = `port ${port} of Pod ${pod}`;
-    // The http client adds its listener a moment later. Without one an error would end the process.
-    this.on('error', () => {});
-    socket.on('message', (data) => this.#receive(data));
-    socket.on('error', (error) => this.destroy(error));
-    socket.once('close', () => this.push(null));
-  }
-
-  #receive(data: RawData): void {
-    const message = Buffer.isBuffer(data) ? data : Buffer.concat([data].flat() as Uint8Array[]);
-    const channel = message[0] ?? DATA;
-    const content = message.subarray(1);
-    if (!this.#opened.has(channel)) {
-      this.#opened.add(channel);
-      return;
-    }
-    if (channel === ERROR) {
-      const reason = content.toString('utf8').trim().slice(0, 500);
-      const what = `${this.#about} cannot be reached: ${reason}`;
-      this.destroy(new WrapperError('Unreachable', what));
-    } else if (channel === DATA && !this.push(content)) {
-      this.#socket.pause();
-    }
-  }
-
-  override _read(): void {
-    if (this.#socket.isPaused) this.#socket.resume();
-  }
-
-  override _write(chunk: Buffer, _: string, done: (error?: Error | null) => void): void {
-    this.#socket.send(Buffer.concat([Buffer.of(DATA), chunk]), done);
-  }
-
-  override _final(done: () => void): void {
-    // This protocol cannot end one direction only.
-    done();
-  }
-
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
-    this.#socket.terminate();
-    done(error);
-  }
-
-  setKeepAlive(): this {
-    return this;
-  }
-
-  setNoDelay(): this {
-    return this;
-  }
-
-  setTimeout(): this {
-    return this;
-  }
-
-  ref(): this {
-    return this;
-  }
-
-  unref(): this {
-    return this;
-  }
+/** The API server and the identity, in the form that WebSocketHandler reads them from a KubeConfig. */
+function configOf(
+  credentials: Credentials,
+  onRefusal: (response: IncomingMessage) => void,
+): KubeConfig {
+  const [server] = credentials.servers;
+  const config = {
+    getCurrentCluster: () => ({ server: server?.href.replace(/\/$/, '') }),
+    // It passes the options on to the WebSocket.
+    async applyToHTTPSOptions(options: object) {
+      Object.assign(options, {
+        ...credentials.tls(),
+        headers: await credentials.headers(),
+        handshakeTimeout: CONNECT_MS,
+        maxPayload: MAX_MESSAGE_BYTES,
+        perMessageDeflate: false,
+        finishRequest(request: ClientRequest, socket: Socket) {
+          socket.once('unexpected-response', (_, response) => onRefusal(response));
+          request.end();
+        },
+      });
+    },
+  };
+  return config as unknown as KubeConfig;
 }
 
 /** The API server answers the handshake when it has reached the kubelet. */
-function handshakeProblem({ message }: Error): string {
+function handshakeProblem(error: unknown): string {
+  const { message } = error as Error;
   const isTimeout = message.includes('handshake has timed out');
   return isTimeout
     ? 'the API server has not reached the kubelet of its node in time; is the node cut off?'
@@ -146,9 +121,11 @@ function unreachable({ namespace, name }: PodName, why: string): WrapperError {
 }
 
 /** What a response other than 101 means. */
-function refusal(pod: PodName, status: number, body: string): WrapperError {
-  const message = messageOf(body) || `the API server answered ${status}`;
-  if (status !== 403) return unreachable(pod, message);
+async function refusal(pod: PodName, response: IncomingMessage): Promise<WrapperError> {
+  const { statusCode } = response;
+  const body = await text(response).catch(() => '');
+  const message = messageOf(body) || `the API server answered ${statusCode}`;
+  if (statusCode !== 403) return unreachable(pod, message);
   const right = `create and get pods/portforward in namespace ${pod.namespace}`;
   return new WrapperError('Refused', `you need the right to ${right}: ${message}`);
 }

@@ -24,7 +24,7 @@ export async function executeCheck({ flags, session }: Call): Promise<number> {
     await session.print(checkReport(verdicts), flags);
     return checkCode(verdicts);
   } finally {
-    admin.close();
+    await admin.close();
   }
 }
 

@@ -26,7 +26,7 @@ export async function executeExplain({ flags, args, session }: Call): Promise<nu
     await session.print(await explainReport(admin, flags, service), flags);
     return EXIT.ok;
   } finally {
-    admin.close();
+    await admin.close();
   }
 }
 

@@ -14,7 +14,7 @@ export async function executeStatus({ flags, session }: Call): Promise<number> {
     await session.print(statusReport(status), flags);
     return statusCode(status);
   } finally {
-    admin.close();
+    await admin.close();
   }
 }
 

@@ -133,7 +133,7 @@ async function askStatus({ client, port }: Cluster, pod: WrapperPod): Promise<An
   } catch (error) {
     return WrapperError.from(error, 'Unreachable');
   } finally {
-    admin.close();
+    await admin.close();
   }
 }
 
@@ -208,7 +208,7 @@ async function differenceLine(
   } catch (error) {
     return unknown('expected', 'not compared', WrapperError.from(error, 'Unreachable').message);
   } finally {
-    admin.close();
+    await admin.close();
   }
 }
 

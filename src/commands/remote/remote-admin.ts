@@ -1,6 +1,6 @@
-import { Agent, type AgentOptions } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { Socket } from 'node:net';
 import { type AdminClient, createAdminClient } from '../client/admin-client.ts';
+import type { HttpClientOptions } from '../client/http-client.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { openPortForward } from '../client/port-forward.ts';
 import { type Flags, numberFlag, UsageError } from '../command-line/flags.ts';
@@ -24,28 +24,13 @@ export function createRemoteAdmin(
   pod: WrapperPod,
   port: number,
 ): AdminClient {
-  const agent = new ForwardingAgent(() => openPortForward(credentials, pod, port));
-  const advice = `it should run in Pod ${pod.namespace}/${pod.name} on node ${pod.node}; see its log, and --admin-port`;
-  return createAdminClient(`http://127.0.0.1:${port}`, { agent, advice });
-}
-
-/** Opens the connections of one client through the API server. Requests one after the other share a connection. */
-class ForwardingAgent extends Agent {
-  readonly #open: () => Promise<Duplex>;
-
-  constructor(open: () => Promise<Duplex>) {
-    const options: AgentOptions = { keepAlive: true, maxSockets: 1 };
-    super(options);
-    this.#open = open;
-  }
-
-  override createConnection(
-    _options: unknown,
-    callback?: (error: Error | null, stream: Duplex) => void,
-  ): undefined {
-    this.#open().then(
-      (stream) => callback?.(null, stream),
-      (error: Error) => callback?.(error, undefined as unknown as Duplex),
+  const connect: HttpClientOptions['connect'] = (_, callback) => {
+    openPortForward(credentials, pod, port).then(
+      // The HTTP client uses nothing of a socket but the stream.
+      (stream) => callback(null, stream as Socket),
+      (error: Error) => callback(error, null),
     );
-  }
+  };
+  const advice = `it should run in Pod ${pod.namespace}/${pod.name} on node ${pod.node}; see its log, and --admin-port`;
+  return createAdminClient(`http://127.0.0.1:${port}`, { connect, advice });
 }

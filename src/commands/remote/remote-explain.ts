@@ -65,7 +65,7 @@ async function askNode(
   } catch (error) {
     return { node, error: WrapperError.from(error, 'Unreachable') };
   } finally {
-    admin.close();
+    await admin.close();
   }
 }
 

@@ -1,12 +1,8 @@
 import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
+import type { PodName } from '../client/port-forward.ts';
 import { type Flags, textFlag } from '../command-line/flags.ts';
 import { type ContainerStatus, type PodTrouble, troubleOf } from './pod-trouble.ts';
-
-export interface PodName {
-  readonly namespace: string;
-  readonly name: string;
-}
 
 /** The Pod of a wrapper. */
 export interface WrapperPod extends PodName {

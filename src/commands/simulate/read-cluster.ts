@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Codec, ObjectBytes } from '../../filter/codec/codec.ts';
 import { createJsonCodec } from '../../filter/codec/json/codec.ts';
@@ -12,9 +11,9 @@ import {
 } from '../../filter/codec/resource.ts';
 import { DEFAULT_READ_LIMITS } from '../../proxy/api/read-limits.ts';
 import { COMMUNITIES, communityFacts } from '../../proxy/cluster/communities-handler.ts';
-import { loadCredentials } from '../../proxy/credentials/credentials.ts';
 import { CollectionClient } from '../../proxy/reflector/collection-client.ts';
-import { createUpstream, type Upstream } from '../../proxy/upstream/upstream.ts';
+import type { Upstream } from '../../proxy/upstream/upstream.ts';
+import { createKubeClient } from '../client/kube-client.ts';
 import type { UserKubeconfig } from '../command-line/user-kubeconfig.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
@@ -29,13 +28,11 @@ export async function readCluster(
   identity: UserKubeconfig,
   { namespaces, communities }: ReadClusterOptions,
 ): Promise<ClusterObjects> {
-  const logger = pino({ level: 'silent' });
-  const credentials = await loadCredentials({ ...identity, logger });
-  const upstream = createUpstream({ credentials, logger });
+  const client = await createKubeClient(identity);
   const codec = createProtobufCodec();
   const json = createJsonCodec();
   const list = (resource: Resource, metadataOnly: boolean, by: Codec = codec) =>
-    listAll(upstream, resource, metadataOnly, by);
+    listAll(client.upstream, resource, metadataOnly, by);
   try {
     const [nodes, services, slices, spaces, declared] = await Promise.all([
       list(NODES, true),
@@ -52,8 +49,7 @@ export async function readCluster(
       communities: declared.map((object) => communityFacts(json, object)),
     };
   } finally {
-    await upstream.close();
-    credentials.close();
+    await client.close();
   }
 }
 

@@ -4,7 +4,6 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { type WebSocket, WebSocketServer } from 'ws';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
 import { type Admin, startAdmin } from '../../../src/admin/admin.ts';
@@ -13,6 +12,7 @@ import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { startServer, type TestServer } from '../http/http-server.ts';
 import { startWrapper } from '../wrapper/wrapper-fixture.ts';
+import { ServerWebSocket } from './server-web-socket.ts';
 
 /** A Pod as the API server lists it. */
 export interface FakePod {
@@ -64,7 +64,7 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
   const folder = await mkdtemp(join(tmpdir(), 'kpw-remote-'));
   const admins = new Map<string, Admin>();
   const proxies: NodeProxy[] = [];
-  const sockets = new Set<WebSocket>();
+  const sockets = new Set<ServerWebSocket>();
   const counts = { most: 0 };
   const front: TestServer = await startServer((request, response) => {
     answer(cluster, upstream, request, response);
@@ -111,10 +111,6 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
       await rm(folder, { recursive: true });
     },
   };
-  const forwarder = new WebSocketServer({
-    noServer: true,
-    handleProtocols: (all) => [...all][0] ?? false,
-  });
   front.server.on('upgrade', (request, socket, head) => {
     const path = request.url ?? '';
     const status = refusalOf(cluster, path);
@@ -123,16 +119,16 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
       socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
       return;
     }
-    forwarder.handleUpgrade(request, socket, head, (webSocket) => {
-      sockets.add(webSocket);
-      counts.most = Math.max(counts.most, sockets.size);
-      webSocket.once('close', () => sockets.delete(webSocket));
-      const [, pod = '', port = ''] = /pods\/([^/]+)\/portforward\?ports=(\d+)/.exec(path) ?? [];
-      cluster.forwards.push(`${pod} ${port}`);
-      forward(webSocket, Number(port), {
-        ...(admins.get(pod) && { url: `${admins.get(pod)?.url}` }),
-        error: cluster.forwardErrors.get(pod),
-      });
+    // A kubelet knows this version, and not the newest that the client offers.
+    const webSocket = new ServerWebSocket(request, socket, head, 'v4.channel.k8s.io');
+    sockets.add(webSocket);
+    counts.most = Math.max(counts.most, sockets.size);
+    webSocket.once('close', () => sockets.delete(webSocket));
+    const [, pod = '', port = ''] = /pods\/([^/]+)\/portforward\?ports=(\d+)/.exec(path) ?? [];
+    cluster.forwards.push(`${pod} ${port}`);
+    forward(webSocket, Number(port), {
+      ...(admins.get(pod) && { url: `${admins.get(pod)?.url}` }),
+      error: cluster.forwardErrors.get(pod),
     });
   });
   await writeFile(cluster.kubeconfig, kubeconfigFor(front.url.href));
@@ -141,7 +137,7 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
 
 /** The two channels of a kubelet: each begins with the number of the port. */
 function forward(
-  socket: WebSocket,
+  socket: ServerWebSocket,
   port: number,
   target: { url?: string; error: string | undefined },
 ): void {

@@ -1,7 +1,6 @@
-import { pino } from 'pino';
 import { WrapperError } from '../../../errors.ts';
-import { loadCredentials } from '../../../proxy/credentials/credentials.ts';
-import { createUpstream, readBody, type Upstream } from '../../../proxy/upstream/upstream.ts';
+import { readBody, type Upstream } from '../../../proxy/upstream/upstream.ts';
+import { createKubeClient } from '../../client/kube-client.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 
 /** Rights that the wrapper needs for kube-proxy and for itself; see manifests/base/cluster-role.yaml. */
@@ -17,14 +16,12 @@ const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
 /** Checks that the user of a kubeconfig has the rights of NEEDS. */
 export async function checkIdentity(kubeconfig: string, context?: string): Promise<Verdict> {
-  const logger = pino({ level: 'silent' });
-  const credentials = await loadCredentials({ kubeconfig, ...(context && { context }), logger });
-  const upstream = createUpstream({ credentials, logger });
+  const client = await createKubeClient({ kubeconfig, ...(context && { context }) });
   try {
     const queries = NEEDS.flatMap(([group, resource, verbs]) =>
       verbs.map((verb) => ({ group, resource, verb })),
     );
-    const allowed = await Promise.all(queries.map((each) => isAllowed(upstream, each)));
+    const allowed = await Promise.all(queries.map((each) => isAllowed(client.upstream, each)));
     const denied = queries.filter((_, index) => !allowed[index]);
     if (denied.length === 0)
       return ok('identity', `${kubeconfig} has all rights that kube-proxy needs`);
@@ -45,8 +42,7 @@ export async function checkIdentity(kubeconfig: string, context?: string): Promi
       `check that the server in ${kubeconfig} is right and reachable`,
     );
   } finally {
-    await upstream.close();
-    credentials.close();
+    await client.close();
   }
 }
 

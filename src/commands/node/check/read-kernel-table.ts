@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { WrapperError } from '../../../errors.ts';
+import { createHttpClient } from '../../client/http-client.ts';
 import type { KernelTable } from './kernel-table.ts';
 import { parseIptables } from './parse-iptables.ts';
 import { parseIpvs, parseProcIpvs } from './parse-ipvs.ts';
@@ -14,6 +15,8 @@ export type Mode = (typeof MODES)[number];
 const run = promisify(execFile);
 /** 10,000 Services with 10 endpoints are about 50 MB of iptables rules, and more of JSON. */
 const MAX_BYTES = 1024 * 1024 * 1024;
+/** Limits of kube-proxy's response about its mode. */
+const MODE_LIMITS = { timeoutMs: 2_000, maxBytes: 1024 } as const;
 
 /** Reads the tables that kube-proxy wrote. Throws if the tool is missing or has no permission. */
 export async function readKernelTable(mode: Mode): Promise<KernelTable> {
@@ -66,12 +69,14 @@ export async function detectMode(metricsUrl: string): Promise<Mode | undefined> 
 }
 
 async function requestMode(metricsUrl: string): Promise<Mode | undefined> {
+  const client = createHttpClient(metricsUrl, MODE_LIMITS);
   try {
-    const response = await fetch(`${metricsUrl}/proxyMode`, { signal: AbortSignal.timeout(2_000) });
-    const text = (await response.text()).trim();
-    return MODES.find((mode) => mode === text);
+    const { text } = await client.get('/proxyMode');
+    return MODES.find((mode) => mode === text.trim());
   } catch {
     return undefined;
+  } finally {
+    await client.close();
   }
 }
 
