@@ -37,18 +37,24 @@ const dropUnused: Plugin = {
   },
 };
 
-/**
- * Packages that KubeConfig needs for a `proxy-url` and for its own requests: a third of the bundle. The program
- * refuses a `proxy-url` (credentials-kubeconfig.ts) and sends no request through KubeConfig.
- */
-const PROXIES = /^(undici|socks|socks-proxy-agent|hpagent)$/;
+/** What packages load for parts of them that the program does not use, by the package that loads it. */
+const UNUSED: Readonly<Record<string, readonly string[]>> = {
+  // For a `proxy-url`, and for azure and gcp, which the program refuses (kubeconfig-user.ts); and for its own requests.
+  '@kubernetes/client-node': ['undici', 'socks', 'socks-proxy-agent', 'hpagent', 'jsonpath-plus'],
+  // For default metrics and for summaries.
+  '@prometheus-io/client': ['@opentelemetry/api', 'tdigest'],
+  // For transports, which are threads.
+  pino: ['thread-stream'],
+};
 
-const dropProxies: Plugin = {
-  name: 'drop-proxies',
+const dropUnusedParts: Plugin = {
+  name: 'drop-unused-parts',
   setup({ onResolve, onLoad }) {
-    onResolve({ filter: PROXIES }, ({ path, importer }) =>
-      importer.includes('/@kubernetes/client-node/') ? { path, namespace: 'dropped' } : undefined,
-    );
+    for (const [user, parts] of Object.entries(UNUSED)) {
+      onResolve({ filter: new RegExp(`^(${parts.join('|')})$`) }, ({ path, importer }) =>
+        importer.includes(`/node_modules/${user}/`) ? { path, namespace: 'dropped' } : undefined,
+      );
+    }
     onLoad({ filter: /.*/, namespace: 'dropped' }, () => ({ contents: 'module.exports = {};' }));
   },
 };
@@ -97,7 +103,7 @@ const { metafile } = await build({
   banner: {
     js: "import{createRequire as nodeCreateRequire}from'node:module';const require=nodeCreateRequire(import.meta.url);",
   },
-  plugins: [requireBuiltins, dropUnused, dropProxies],
+  plugins: [requireBuiltins, dropUnused, dropUnusedParts],
   metafile: true,
   logLevel: 'warning',
 });

@@ -28,7 +28,7 @@ const file = useTemporaryFile('kubeconfig');
 
 function expectUserOrReason(text: string): void {
   try {
-    expect(userFromKubeconfig(text, file).server.protocol).toMatch(/^https?:$/);
+    expect(userFromKubeconfig([{ file, text }]).server.protocol).toMatch(/^https?:$/);
   } catch (error) {
     if (!(error instanceof WrapperError)) throw error;
     expect(error.code).toBe('Credentials');
@@ -87,7 +87,7 @@ describe('a kubeconfig file', () => {
       const property = fc.asyncProperty(mutations, async (damage) => {
         writeFileSync(file, mutate(yaml, damage));
         try {
-          await createKubeconfigSource(file, 10_000).read(false);
+          await createKubeconfigSource([file], 10_000).read(false);
         } catch (error) {
           if (!(error instanceof WrapperError)) throw error;
           expect(['Credentials', 'InvalidSettings']).toContain(error.code);

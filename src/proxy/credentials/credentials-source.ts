@@ -2,12 +2,13 @@ import { readFile } from 'node:fs/promises';
 import type { RequestOptions } from 'node:https';
 import { isAbsolute, join, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
+import { isDeepStrictEqual } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
 import { WrapperError } from '../../errors.ts';
 import { addressText } from '../util/address.ts';
 import { assertCertificates } from '../util/pem.ts';
 import { limitPlugin } from './exec-plugin.ts';
-import { type KubeconfigUser, userFromKubeconfig } from './kubeconfig-user.ts';
+import { type KubeconfigFile, type KubeconfigUser, userFromKubeconfig } from './kubeconfig-user.ts';
 
 /** TLS options of a connection to the API server, in the form of node:https and node:tls. */
 export interface TlsOptions {
@@ -47,24 +48,26 @@ export interface CredentialsSource {
 }
 
 /**
- * Credentials of a kubeconfig file.
+ * Credentials of kubeconfig files.
  *
+ * @param paths several are read as one; then those that do not exist are left out, as kubectl does
  * @param pluginMs time limit for a credential plugin, in milliseconds
- * @param context default: its current context
+ * @param context default: the first current context
  */
 export function createKubeconfigSource(
-  path: string,
+  paths: readonly string[],
   pluginMs: number,
   context?: string,
 ): CredentialsSource {
-  const file = resolve(path);
-  let last: { readonly text: string; readonly user: KubeconfigUser } | undefined;
+  let last:
+    | { readonly files: readonly KubeconfigFile[]; readonly user: KubeconfigUser }
+    | undefined;
   return {
     async read(force) {
-      const text = await readKubeconfig(file);
+      const files = await readKubeconfigs(paths.map((path) => resolve(path)));
       // An unchanged file keeps its user, because KubeConfig caches the answer of a credential plugin in it.
-      if (force || last?.text !== text) {
-        last = { text, user: userFromKubeconfig(text, file, context) };
+      if (force || last === undefined || !isDeepStrictEqual(last.files, files)) {
+        last = { files, user: userFromKubeconfig(files, context) };
         limitPlugin(last.user.config, pluginMs);
       }
       return snapshotOf(last.user);
@@ -98,16 +101,22 @@ export function createInClusterSource(env: NodeJS.ProcessEnv, folder: string): C
   return { read: () => snapshotOf(user) };
 }
 
-async function readKubeconfig(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    throw new WrapperError(
-      'InvalidSettings',
-      `the kubeconfig ${file} cannot be read (${codeOf(error)}); check the path and its permissions`,
-      { cause: error },
-    );
+async function readKubeconfigs(files: readonly string[]): Promise<KubeconfigFile[]> {
+  const found: KubeconfigFile[] = [];
+  for (const [index, file] of files.entries()) {
+    try {
+      found.push({ file, text: await readFile(file, 'utf8') });
+    } catch (error) {
+      const isLast = index === files.length - 1;
+      if (codeOf(error) === 'ENOENT' && (found.length > 0 || !isLast)) continue;
+      throw new WrapperError(
+        'InvalidSettings',
+        `the kubeconfig ${file} cannot be read (${codeOf(error)}); check the path and its permissions`,
+        { cause: error },
+      );
+    }
   }
+  return found;
 }
 
 /** Lets KubeConfig collect certificates and headers, and checks that they are usable. */

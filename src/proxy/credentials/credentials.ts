@@ -14,8 +14,8 @@ import { TokenFile } from './token-file.ts';
 export type { TlsOptions } from './credentials-source.ts';
 
 export interface CredentialsOptions {
-  /** Path of a kubeconfig; absent: the service account of the Pod this runs in. */
-  readonly kubeconfig?: string;
+  /** Path of a kubeconfig, or several that are read as one; absent: the service account of the Pod this runs in. */
+  readonly kubeconfig?: string | readonly string[];
   /** Context of the kubeconfig; absent: its current one. */
   readonly context?: string;
   /** Where KUBERNETES_SERVICE_HOST and _PORT are looked up; default: `process.env`. */
@@ -66,7 +66,7 @@ export async function loadCredentials(options: CredentialsOptions): Promise<Cred
   const source =
     kubeconfig === undefined
       ? createInClusterSource(env, folder)
-      : createKubeconfigSource(kubeconfig, options.pluginMs ?? PLUGIN_MS, options.context);
+      : createKubeconfigSource([kubeconfig].flat(), options.pluginMs ?? PLUGIN_MS, options.context);
   const snapshot = await source.read(false);
   const credentials = new FollowedCredentials(source, snapshot, options, logger);
   try {

@@ -30,45 +30,75 @@ interface Plugin {
 /** The name of the cluster extension for plugins. */
 const PLUGIN_CONFIG = 'client.authentication.k8s.io/exec';
 
+/** A kubeconfig file. */
+export interface KubeconfigFile {
+  /** Absolute path. */
+  readonly file: string;
+  readonly text: string;
+}
+
 /**
- * Reads a kubeconfig. Where KubeConfig and client-go's clientcmd differ, this follows clientcmd: the key `tokenFile`
- * names a token file, inline data wins over a file, paths are relative to the folder of the kubeconfig, and no
- * credentials are sent over plain http. Throws `Credentials`.
+ * Reads a kubeconfig, or several as one. Where KubeConfig and client-go's clientcmd differ, this follows clientcmd: of
+ * what several files define, the first counts, the key `tokenFile` names a token file, inline data wins over a file,
+ * paths are relative to the folder of their kubeconfig, and no credentials are sent over plain http. Throws
+ * `Credentials`.
  *
- * @param context default: its current context
+ * @param context default: the first current context
  */
-export function userFromKubeconfig(text: string, file: string, context?: string): KubeconfigUser {
+export function userFromKubeconfig(
+  files: readonly KubeconfigFile[],
+  context?: string,
+): KubeconfigUser {
+  const names = files.map(({ file }) => file).join(', ');
   try {
-    return readUser(text, file, context);
+    return readUser(files.map(parseFile), names, context);
   } catch (error) {
     if (error instanceof WrapperError) throw error;
     // KubeConfig does not check the types of the fields. Its error may quote a token, so it is dropped.
-    throw unusable(file, 'one of its fields has a value of the wrong type');
+    throw unusable(names, 'one of its fields has a value of the wrong type');
   }
 }
 
-function readUser(text: string, file: string, context: string | undefined): KubeconfigUser {
+/** A file with what it defines. */
+interface ParsedFile {
+  readonly file: string;
+  readonly document: Record<string, unknown>;
+  /** Its paths are absolute. */
+  readonly config: KubeConfig;
+}
+
+function parseFile({ file, text }: KubeconfigFile): ParsedFile {
   const document = parseDocument(text, file);
-  const all = new KubeConfig();
+  const config = new KubeConfig();
   try {
-    all.loadFromString(text);
+    config.loadFromString(text);
   } catch (error) {
     throw unusable(file, (error as Error).message, error);
   }
-  const folder = dirname(file);
-  all.makePathsAbsolute(folder);
-  if (context !== undefined) all.setCurrentContext(context);
-  const { cluster, user } = selected(all, file);
-  const server = serverOf(cluster, file);
-  const details = detailsOf(document, 'user', user);
+  config.makePathsAbsolute(dirname(file));
+  return { file, document, config };
+}
+
+function readUser(
+  all: readonly ParsedFile[],
+  names: string,
+  context: string | undefined,
+): KubeconfigUser {
+  const { cluster, clusterFile, user, userFile } = selected(all, names, context);
+  const { file } = userFile;
+  const server = serverOf(cluster, clusterFile.file);
+  const details = detailsOf(userFile.document, 'user', user);
   for (const key of ['as-groups', 'as-uid', 'as-user-extra']) {
     if (details[key] !== undefined) {
       throw unusable(file, `${key} of the user "${user?.name}" is not supported; remove it`);
     }
   }
+  assertProvider(user, file);
+  const folder = dirname(file);
   const tokenFile = tokenFileOf(details, user, folder);
   const config = new KubeConfig();
-  const describeCluster = () => clusterInfo(cluster, detailsOf(document, 'cluster', cluster), file);
+  const describeCluster = () =>
+    clusterInfo(cluster, detailsOf(clusterFile.document, 'cluster', cluster), clusterFile.file);
   config.loadFromClusterAndUser(
     dataFirst(cluster),
     plainUser(user, tokenFile, folder, describeCluster),
@@ -84,6 +114,14 @@ function readUser(text: string, file: string, context: string | undefined): Kube
       ? `${file} has credentials, but none are sent to ${server.origin}: it is plain http`
       : undefined,
   };
+}
+
+/** kubectl and client-go have none of these since 1.26. */
+function assertProvider(user: User | undefined, file: string): void {
+  const name = user?.authProvider?.name;
+  if (name !== 'azure' && name !== 'gcp') return;
+  const what = `auth-provider ${name} of the user "${user?.name}" is not supported`;
+  throw unusable(file, `${what}; use exec with the credential plugin of your provider`);
 }
 
 function parseDocument(text: string, file: string): Record<string, unknown> {
@@ -103,23 +141,29 @@ function parseDocument(text: string, file: string): Record<string, unknown> {
   return document;
 }
 
-function selected(all: KubeConfig, file: string): { cluster: Cluster; user: User | undefined } {
-  const name = all.getCurrentContext();
-  const known = all.getContexts().map((each) => each.name);
-  if (!name) throw unusable(file, `it has no current-context; its contexts: ${known.join(', ')}`);
-  const context = all.getContextObject(name);
-  if (context === null) {
-    throw unusable(file, `the context "${name}" is not among its contexts: ${known.join(', ')}`);
+function selected(all: readonly ParsedFile[], names: string, wanted: string | undefined) {
+  const known = all.flatMap(({ config }) => config.getContexts().map((each) => each.name));
+  const name = wanted ?? all.map(({ config }) => config.getCurrentContext()).find(Boolean);
+  if (!name) throw unusable(names, `it has no current-context; its contexts: ${known.join(', ')}`);
+  const [context] = all.flatMap(({ config }) => config.getContextObject(name) ?? []);
+  if (context === undefined) {
+    throw unusable(names, `the context "${name}" is not among its contexts: ${known.join(', ')}`);
   }
-  const cluster = all.getCluster(context.cluster);
-  if (cluster === null) {
-    throw unusable(file, `the cluster "${context.cluster}" of its context "${name}" is missing`);
+  const [found] = all.flatMap((clusterFile) => {
+    const cluster = clusterFile.config.getCluster(context.cluster);
+    return cluster === null ? [] : { cluster, clusterFile };
+  });
+  if (found === undefined) {
+    throw unusable(names, `the cluster "${context.cluster}" of its context "${name}" is missing`);
   }
-  const user = context.user === undefined ? undefined : (all.getUser(context.user) ?? undefined);
-  if (context.user !== undefined && user === undefined) {
-    throw unusable(file, `the user "${context.user}" of its context "${name}" is missing`);
-  }
-  return { cluster, user };
+  // A context without a user is anonymous.
+  if (context.user === undefined) return { ...found, user: undefined, userFile: found.clusterFile };
+  const [identity] = all.flatMap((userFile) => {
+    const user = userFile.config.getUser(context.user);
+    return user === null ? [] : { user, userFile };
+  });
+  if (identity !== undefined) return { ...found, ...identity };
+  throw unusable(names, `the user "${context.user}" of its context "${name}" is missing`);
 }
 
 function serverOf(cluster: Cluster, file: string): URL {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -177,6 +177,71 @@ echo "{\\"status\\":{\\"token\\":\\"$token\\"}}"
   });
 });
 
+// clientcmd's ClientConfigLoadingRules.
+describe('several kubeconfigs are read as one, as kubectl does', () => {
+  const context = (name: string, cluster: string, user: string) => ({
+    name,
+    context: { cluster, user },
+  });
+
+  function inSubfolder(name: string, config: object): string {
+    mkdirSync(join(folder, name));
+    return inFolder(join(name, 'config'), JSON.stringify(config));
+  }
+
+  let kubeconfig: string[];
+
+  beforeEach(() => {
+    const other = { server: 'https://10.0.0.2:6443' };
+    kubeconfig = [
+      join(folder, 'missing'),
+      inSubfolder('contexts', { contexts: [context('main', 'edge', 'ann')] }),
+      inSubfolder('clusters', {
+        clusters: [{ name: 'edge', cluster: { server: SERVER, 'certificate-authority': 'ca' } }],
+        contexts: [context('main', 'other', 'bob'), context('dev', 'other', 'bob')],
+        'current-context': 'main',
+      }),
+      inSubfolder('users', {
+        clusters: [
+          { name: 'edge', cluster: other },
+          { name: 'other', cluster: other },
+        ],
+        users: [
+          { name: 'ann', user: { tokenFile: 'token' } },
+          { name: 'bob', user: { token: 'of-bob' } },
+        ],
+        'current-context': 'dev',
+      }),
+    ];
+    inFolder('clusters/ca', authority.cert);
+    inFolder('users/token', 'of-ann');
+  });
+
+  test('the first definition of a name counts, and paths are relative to their own file', async () => {
+    const credentials = await load({ kubeconfig });
+    expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
+    expect(String(credentials.tls().ca)).toBe(authority.cert);
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer of-ann' });
+  });
+
+  test('another context can be chosen', async () => {
+    const credentials = await load({ kubeconfig, context: 'dev' });
+    expect(credentials.servers.map(String)).toEqual(['https://10.0.0.2:6443/']);
+    expect(await credentials.headers()).toEqual({ authorization: 'Bearer of-bob' });
+  });
+
+  test('a context that none has is an error that names all files', async () => {
+    await expect(load({ kubeconfig, context: 'x' })).rejects.toThrow(
+      `${kubeconfig.slice(1).join(', ')} cannot be used: the context "x" is not among its contexts: main, main, dev`,
+    );
+  });
+
+  test('if none exists, the last one is named', async () => {
+    const missing = ['a', 'b'].map((name) => join(folder, name));
+    await expect(load({ kubeconfig: missing })).rejects.toThrow(`the kubeconfig ${missing[1]} `);
+  });
+});
+
 describe('in a cluster', () => {
   test('the service account is used, and an IPv6 address is put in brackets', async () => {
     inFolder('token', 'pod-token\n');
@@ -256,6 +321,11 @@ describe('a kubeconfig that cannot be used is refused with one line that names i
       'bad token',
       withUser({ token: 'very\nsecret' }),
       'characters that are not allowed in a header',
+    ],
+    [
+      'a provider that Kubernetes has removed',
+      withUser({ 'auth-provider': { name: 'gcp', config: { 'access-token': 'very-secret' } } }),
+      'auth-provider gcp of the user "proxy" is not supported; use exec with',
     ],
     [
       'plugin fails',

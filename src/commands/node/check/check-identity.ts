@@ -16,7 +16,10 @@ const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
 /** Checks that the user of a kubeconfig has the rights of NEEDS. */
 export async function checkIdentity(kubeconfig: string, context?: string): Promise<Verdict> {
-  const client = await createKubeClient({ kubeconfig, ...(context && { context }) });
+  const client = await createKubeClient({
+    kubeconfig: [kubeconfig],
+    ...(context && { context }),
+  });
   try {
     const queries = NEEDS.flatMap(([group, resource, verbs]) =>
       verbs.map((verb) => ({ group, resource, verb })),
