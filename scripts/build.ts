@@ -41,8 +41,8 @@ const dropUnused: Plugin = {
 const UNUSED: Readonly<Record<string, readonly string[]>> = {
   // For a `proxy-url`, and for azure and gcp, which the program refuses (kubeconfig-user.ts); and for its own requests.
   '@kubernetes/client-node': ['undici', 'socks', 'socks-proxy-agent', 'hpagent', 'jsonpath-plus'],
-  // For default metrics and for summaries.
-  '@prometheus-io/client': ['@opentelemetry/api', 'tdigest'],
+  // The program has metrics of its own of the process, which is one.
+  '@prometheus-io/client': ['./lib/(cluster|worker|pushgateway|summary|defaultMetrics)'],
   // For transports, which are threads.
   pino: ['thread-stream'],
 };
