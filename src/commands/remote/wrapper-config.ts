@@ -1,6 +1,7 @@
-import { load } from 'js-yaml';
+import { isMapping } from '../../config/setting-types.ts';
 import type { RawSettings } from '../../config/settings.ts';
 import { WrapperError } from '../../errors.ts';
+import { parseYaml } from '../../read-yaml.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { WrapperPod } from './wrapper-pods.ts';
 
@@ -49,8 +50,8 @@ export async function readWrapperConfig(client: KubeClient, pod: WrapperPod): Pr
     right,
   );
   const key = file.slice(mount.mountPath.replace(/\/$/, '').length + 1);
-  const settings = load(data?.[key] ?? '');
-  return typeof settings === 'object' && settings !== null ? (settings as RawSettings) : {};
+  const [settings] = parseYaml(data?.[key] ?? '');
+  return isMapping(settings) ? (settings as RawSettings) : {};
 }
 
 /** The value of `--config FILE` or `--config=FILE`. */

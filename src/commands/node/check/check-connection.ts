@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { loadAll } from 'js-yaml';
+import { KubeConfig } from '@kubernetes/client-node';
 import { WrapperError } from '../../../errors.ts';
 import { findKubeProxies } from './kube-proxy-process.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
@@ -10,18 +9,12 @@ import {
   type WrapperListener,
 } from './wrapper-listeners.ts';
 
-interface Kubeconfig {
-  readonly 'current-context'?: string;
-  readonly contexts?: readonly { readonly name: string; readonly context?: { cluster?: string } }[];
-  readonly clusters?: readonly { readonly name: string; readonly cluster?: { server?: string } }[];
-}
-
 /** Checks that the kubeconfig of kube-proxy names the wrapper as its server. */
 export async function checkKubeconfig(
   file: string,
   listeners: readonly WrapperListener[],
 ): Promise<Verdict> {
-  const server = await readServer(file);
+  const server = readServer(file);
   if (server !== undefined && (await namesListener(server, listeners))) {
     return ok('kubeconfig', `${file} names ${server}`);
   }
@@ -32,13 +25,13 @@ export async function checkKubeconfig(
   );
 }
 
-async function readServer(file: string): Promise<string | undefined> {
+/** The server of the current context, else of the first cluster. */
+function readServer(file: string): string | undefined {
+  const config = new KubeConfig();
   try {
-    const [config] = loadAll(await readFile(file, 'utf8')) as Kubeconfig[];
-    const { contexts = [], clusters = [] } = config ?? {};
-    const current = contexts.find(({ name }) => name === config?.['current-context']);
-    const cluster = clusters.find(({ name }) => name === current?.context?.cluster) ?? clusters[0];
-    return cluster?.cluster?.server;
+    config.loadFromFile(file, { onInvalidEntry: 'filter' });
+    const cluster = config.getCurrentCluster() ?? config.getClusters()[0];
+    return cluster?.server;
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'Credentials');
     throw new WrapperError('Credentials', `cannot read ${file}: ${message}`, { cause });
