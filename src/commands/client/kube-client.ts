@@ -14,26 +14,29 @@ export interface KubeClient {
    * message of a 403 says which right is needed.
    */
   get<T>(path: string, right: string): Promise<T>;
-  close(): Promise<void>;
 }
 
 const ANSWER_MS = 60_000;
 const MAX_BODY_BYTES = 256 * 1024 * 1024;
 
-/** Reads the kubeconfig. Throws what is wrong with it. */
-export async function createKubeClient(identity: UserKubeconfig): Promise<KubeClient> {
+/** Reads the kubeconfig, calls `use`, and then closes the connections. Throws what is wrong with the kubeconfig. */
+export async function withKubeClient<T>(
+  identity: UserKubeconfig,
+  use: (client: KubeClient) => Promise<T>,
+): Promise<T> {
   const logger = pino({ level: 'silent' });
   const credentials = await loadCredentials({ ...identity, logger });
   const upstream = createUpstream({ credentials, logger });
-  return {
-    credentials,
-    upstream,
-    get: (path, right) => get(upstream, path, right),
-    async close() {
-      await upstream.close();
-      credentials.close();
-    },
-  };
+  try {
+    return await use({
+      credentials,
+      upstream,
+      get: (path, right) => get(upstream, path, right),
+    });
+  } finally {
+    await upstream.close();
+    credentials.close();
+  }
 }
 
 async function get<T>(upstream: Upstream, path: string, right: string): Promise<T> {

@@ -7,18 +7,14 @@ import {
   unknown,
 } from '../../admin/status/status-line.ts';
 import { WrapperError } from '../../errors.ts';
-import { createKubeClient, type KubeClient } from '../client/kube-client.ts';
 import { type Call, EXIT } from '../command-line/command.ts';
-import type { Flags } from '../command-line/flags.ts';
-import { userKubeconfig } from '../command-line/user-kubeconfig.ts';
 import { readStatus } from '../node/status/read-status.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { compareNode, type Expectation, readExpectation } from './expectation.ts';
 import { forEachLimited } from './for-each.ts';
-import { adminPort, createRemoteAdmin } from './remote-admin.ts';
-import { parallel, targetNode } from './remote-flags.ts';
 import { rollOutLines } from './roll-out.ts';
 import { findWrapperNodes, noPod, type WrapperNode, type WrapperPod } from './wrapper-pods.ts';
+import { type Wrappers, withWrappers } from './wrappers.ts';
 
 /** A node that differs must differ again after this time, in milliseconds: changes need a moment to reach every node. */
 const SETTLE_MS = 3_000;
@@ -32,14 +28,11 @@ export function clusterStatusExecutor(settleMs: number): (call: Call) => Promise
 }
 
 async function report({ flags, session }: Call, settleMs: number): Promise<number> {
-  const node = targetNode(flags);
-  const port = adminPort(flags);
-  const limit = parallel(flags);
-  const client = await createKubeClient(userKubeconfig(flags));
-  try {
+  return await withWrappers(flags, async (wrappers) => {
+    const { client, node } = wrappers;
     const nodes = await findWrapperNodes(client, flags, node);
     if (nodes.length === 0) throw noPod(flags, node);
-    const cluster: Cluster = { client, flags, port, limit, settleMs };
+    const cluster: Cluster = { ...wrappers, settleMs };
     const expectations = await readExpectations(cluster, nodes);
     const [expectation] = expectations.values();
     const reports = await readAll(cluster, nodes, expectations);
@@ -49,17 +42,10 @@ async function report({ flags, session }: Call, settleMs: number): Promise<numbe
     await session.print(clusterReport(found, node === undefined ? findings : []), flags);
     const isProblem = found.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
     return isProblem ? EXIT.findings : EXIT.ok;
-  } finally {
-    await client.close();
-  }
+  });
 }
 
-interface Cluster {
-  readonly client: KubeClient;
-  readonly flags: Flags;
-  readonly port: number;
-  /** Nodes that are read at the same time. */
-  readonly limit: number;
+interface Cluster extends Wrappers {
   readonly settleMs: number;
 }
 
@@ -106,7 +92,7 @@ async function readAll(
   expectations: Expectations,
 ): Promise<NodeReport[]> {
   const answers = await forEachLimited(nodes, cluster.limit, ({ pod }) =>
-    pod === undefined ? Promise.resolve(undefined) : askStatus(cluster, pod),
+    pod === undefined ? Promise.resolve(undefined) : cluster.ask(pod, readStatus),
   );
   const compared = await compareAll(cluster, nodes, answers, expectations);
   const rollOut = rollOutLines(nodes, answers);
@@ -124,17 +110,6 @@ async function readAll(
       ],
     };
   });
-}
-
-async function askStatus({ client, port }: Cluster, pod: WrapperPod): Promise<Answer> {
-  const admin = createRemoteAdmin(client, pod, port);
-  try {
-    return await readStatus(admin);
-  } catch (error) {
-    return WrapperError.from(error, 'Unreachable');
-  } finally {
-    await admin.close();
-  }
 }
 
 function answerLines(answer: Answer | undefined, { troubles }: WrapperNode): readonly StatusLine[] {
@@ -190,26 +165,21 @@ async function compareAll(
 }
 
 async function differenceLine(
-  { client, port }: Cluster,
+  { ask }: Cluster,
   pod: WrapperPod,
   expectation: Expectation | WrapperError | undefined,
 ): Promise<StatusLine> {
   if (!isKnown(expectation)) return unknown('expected', 'not compared', expectation?.message);
-  const admin = createRemoteAdmin(client, pod, port);
-  try {
-    const differences = await compareNode(admin, pod.node, expectation);
-    if (differences.length === 0) return ok('expected', 'this node sees what simulate computes');
-    const [first] = differences;
-    const more = differences.length > 1 ? ` and ${differences.length - 1} more Services` : '';
-    const text = 'this node does not see what simulate computes';
-    const next =
-      'compare kubectl kpw explain SERVICE --node NODE with kubectl kpw simulate SERVICE';
-    return problem('expected', text, next, `${first}${more}`);
-  } catch (error) {
-    return unknown('expected', 'not compared', WrapperError.from(error, 'Unreachable').message);
-  } finally {
-    await admin.close();
+  const differences = await ask(pod, (admin) => compareNode(admin, pod.node, expectation));
+  if (differences instanceof WrapperError) {
+    return unknown('expected', 'not compared', differences.message);
   }
+  if (differences.length === 0) return ok('expected', 'this node sees what simulate computes');
+  const [first] = differences;
+  const more = differences.length > 1 ? ` and ${differences.length - 1} more Services` : '';
+  const text = 'this node does not see what simulate computes';
+  const next = 'compare kubectl kpw explain SERVICE --node NODE with kubectl kpw simulate SERVICE';
+  return problem('expected', text, next, `${first}${more}`);
 }
 
 function nodesWithout(

@@ -4,7 +4,6 @@ import { outcomeLine, type ServiceOutcome } from '../../topology/explain/service
 import type { AdminClient } from '../client/admin-client.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { type Flags, textFlag } from '../command-line/flags.ts';
-import { userKubeconfig } from '../command-line/user-kubeconfig.ts';
 import { readPages } from '../node/paged.ts';
 import { type Finding, findingsOf } from '../simulate/findings.ts';
 import { answerOn } from '../simulate/matrix.ts';
@@ -35,7 +34,7 @@ export async function readExpectation(
   const settings = settingsOf(file, raw);
   const { namespacePolicies: namespaces, fabedgeCluster } = settings;
   const optional = { namespaces, communities: fabedgeCluster !== undefined };
-  const simulation = simulate(await readCluster(userKubeconfig(flags), optional), settings);
+  const simulation = simulate(await readCluster(client, optional), settings);
   return expectationFrom(simulation);
 }
 

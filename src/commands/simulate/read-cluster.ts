@@ -13,8 +13,7 @@ import { DEFAULT_READ_LIMITS } from '../../proxy/api/read-limits.ts';
 import { COMMUNITIES, communityFacts } from '../../proxy/cluster/communities-handler.ts';
 import { CollectionClient } from '../../proxy/reflector/collection-client.ts';
 import type { Upstream } from '../../proxy/upstream/upstream.ts';
-import { createKubeClient } from '../client/kube-client.ts';
-import type { UserKubeconfig } from '../command-line/user-kubeconfig.ts';
+import type { KubeClient } from '../client/kube-client.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 
 /** Optional collections, besides Nodes, Services and EndpointSlices. */
@@ -25,32 +24,27 @@ export interface ReadClusterOptions {
 
 /** Reads a cluster once, with LIST requests. Rejects if the API server does not answer or denies access. */
 export async function readCluster(
-  identity: UserKubeconfig,
+  { upstream }: KubeClient,
   { namespaces, communities }: ReadClusterOptions,
 ): Promise<ClusterObjects> {
-  const client = await createKubeClient(identity);
   const codec = createProtobufCodec();
   const json = createJsonCodec();
   const list = (resource: Resource, metadataOnly: boolean, by: Codec = codec) =>
-    listAll(client.upstream, resource, metadataOnly, by);
-  try {
-    const [nodes, services, slices, spaces, declared] = await Promise.all([
-      list(NODES, true),
-      list(SERVICES, false),
-      list(ENDPOINT_SLICES, false),
-      namespaces ? list(NAMESPACES, true) : [],
-      communities ? list(COMMUNITIES, false, json).catch(absentIsEmpty) : [],
-    ]);
-    return {
-      nodes: nodes.map((object) => codec.partialMetadata(object)),
-      services: services.map((object) => codec.service(object)),
-      slices: slices.map((object) => readSlice(codec, object)),
-      namespaces: spaces.map((object) => codec.partialMetadata(object)),
-      communities: declared.map((object) => communityFacts(json, object)),
-    };
-  } finally {
-    await client.close();
-  }
+    listAll(upstream, resource, metadataOnly, by);
+  const [nodes, services, slices, spaces, declared] = await Promise.all([
+    list(NODES, true),
+    list(SERVICES, false),
+    list(ENDPOINT_SLICES, false),
+    namespaces ? list(NAMESPACES, true) : [],
+    communities ? list(COMMUNITIES, false, json).catch(absentIsEmpty) : [],
+  ]);
+  return {
+    nodes: nodes.map((object) => codec.partialMetadata(object)),
+    services: services.map((object) => codec.service(object)),
+    slices: slices.map((object) => readSlice(codec, object)),
+    namespaces: spaces.map((object) => codec.partialMetadata(object)),
+    communities: declared.map((object) => communityFacts(json, object)),
+  };
 }
 
 async function listAll(

@@ -2,6 +2,7 @@ import { nodeProxyOptions } from '../../config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../config/settings.ts';
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import { matchesLabels } from '../../topology/policy/label-selector.ts';
+import { withKubeClient } from '../client/kube-client.ts';
 import { type Flags, textFlag, textFlags, UsageError } from '../command-line/flags.ts';
 import { namespaceFlag, selectorFlag, serviceArgument } from '../command-line/service-argument.ts';
 import { userKubeconfig } from '../command-line/user-kubeconfig.ts';
@@ -34,7 +35,7 @@ export async function readInput(
   const optional = { namespaces: namespacePolicies, communities: fabedgeCluster !== undefined };
   const cluster =
     files.length === 0
-      ? await readCluster(userKubeconfig(flags), optional)
+      ? await withKubeClient(userKubeconfig(flags), (client) => readCluster(client, optional))
       : readManifests(files, flags.recursive === true);
   if (cluster.nodes.length > 0) return cluster;
   throw new UsageError('the input contains no Nodes, so there is nothing to simulate');

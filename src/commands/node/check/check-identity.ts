@@ -1,6 +1,6 @@
 import { WrapperError } from '../../../errors.ts';
 import { readBody, type Upstream } from '../../../proxy/upstream/upstream.ts';
-import { createKubeClient } from '../../client/kube-client.ts';
+import { withKubeClient } from '../../client/kube-client.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 
 /** Rights that the wrapper needs for kube-proxy and for itself; see manifests/base/cluster-role.yaml. */
@@ -16,15 +16,16 @@ const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
 /** Checks that the user of a kubeconfig has the rights of NEEDS. */
 export async function checkIdentity(kubeconfig: string, context?: string): Promise<Verdict> {
-  const client = await createKubeClient({
-    kubeconfig: [kubeconfig],
-    ...(context && { context }),
-  });
+  const identity = { kubeconfig: [kubeconfig], ...(context && { context }) };
+  return await withKubeClient(identity, ({ upstream }) => checkRights(kubeconfig, upstream));
+}
+
+async function checkRights(kubeconfig: string, upstream: Upstream): Promise<Verdict> {
   try {
     const queries = NEEDS.flatMap(([group, resource, verbs]) =>
       verbs.map((verb) => ({ group, resource, verb })),
     );
-    const allowed = await Promise.all(queries.map((each) => isAllowed(client.upstream, each)));
+    const allowed = await Promise.all(queries.map((each) => isAllowed(upstream, each)));
     const denied = queries.filter((_, index) => !allowed[index]);
     if (denied.length === 0)
       return ok('identity', `${kubeconfig} has all rights that kube-proxy needs`);
@@ -44,8 +45,6 @@ export async function checkIdentity(kubeconfig: string, context?: string): Promi
       message,
       `check that the server in ${kubeconfig} is right and reachable`,
     );
-  } finally {
-    await client.close();
   }
 }
 
