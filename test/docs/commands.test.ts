@@ -1,0 +1,53 @@
+import { expect, test } from '@jest/globals';
+import { parseCommandLine } from '../../src/commands/command-line/command-line.ts';
+import { COMMANDS } from '../../src/commands/definitions/all.ts';
+import { REMOTE_COMMANDS } from '../../src/commands/definitions/remote.ts';
+import { DOCUMENTS, readDocument } from './support/documents.ts';
+
+/** Command lines in blocks and in pieces of code, without prompt, comment and what they are piped into. */
+function commandLinesOf(page: string): string[] {
+  const blocks = [...page.matchAll(/^```(?:sh|text)\n([\s\S]*?)^```$/gm)].flatMap(
+    ([, block = '']) => block.replaceAll(/\\\n\s*/g, '').split('\n'),
+  );
+  const pieces = [...page.replaceAll(/^```[\s\S]*?^```$/gm, '').matchAll(/`([^`]+)`/g)];
+  return [...blocks, ...pieces.map(([, piece = '']) => piece.replaceAll(/\s+/g, ' '))]
+    .flatMap(
+      (line) =>
+        /^(?:\$ |.* -- |.*\| |npx )?((?:kube-proxy-wrapper|kubectl kpw) [a-z].*)$/.exec(
+          line,
+        )?.[1] ?? [],
+    )
+    .map((line) => line.replace(/ +#.*| \|.*/, '').trim())
+    .filter((line) => !line.includes('…'));
+}
+
+/** Why a command line is wrong; undefined: it is right. */
+function mistakeOf(line: string): string | undefined {
+  const isRemote = line.startsWith('kubectl');
+  const words = line.replace(/^(?:kube-proxy-wrapper|kubectl kpw) /, '').split(' ');
+  try {
+    const program = isRemote ? 'kubectl kpw' : 'kube-proxy-wrapper';
+    parseCommandLine(program, '', isRemote ? REMOTE_COMMANDS : COMMANDS, words);
+    return undefined;
+  } catch (error) {
+    return `${line}: ${error instanceof Error ? error.message : error}`;
+  }
+}
+
+const lines = DOCUMENTS.flatMap((page) => commandLinesOf(readDocument(page)));
+
+test('the documents have command lines', () => {
+  expect(new Set(lines).size).toBeGreaterThan(10);
+});
+
+test.each([...new Set(lines)])('the program accepts: %s', (line) => {
+  expect(mistakeOf(line)).toBeUndefined();
+});
+
+test.each([
+  'kube-proxy-wrapper explain --nod edge-1',
+  'kubectl kpw check',
+  'kube-proxy-wrapper stat',
+])('a mistake is found: %s', (line) => {
+  expect(mistakeOf(line)).toContain(line);
+});
