@@ -75,3 +75,13 @@ test('each of two concurrent flushes waits until the newest state is on disk', a
     ['8', 2],
   ]);
 });
+
+test('a deleted object is not in the next state', async () => {
+  writer.update([added('web'), added('db')], '7');
+  await until(() => saved.length === 1, 'the first write');
+  end();
+  writer.update([{ type: 'DELETED', key: 'web' }], '8');
+  await until(() => saved.length === 2, 'the second write');
+  end();
+  expect(saved[1]?.objects.map(String)).toEqual(['db']);
+});
