@@ -78,7 +78,7 @@ interface Problem {
  * Invariant: a file holds one state of the API server, byte for byte, at one version, for one query of this node and
  * cluster. Any other file is set aside.
  *
- * The folder is made and checked before each use, so that one that has gone is made again with the next write.
+ * The folder is made and checked before the first read and before each write, so that one that has gone is made again.
  * Nothing depends on the disk: its failures are logged and counted, and the program continues without it.
  */
 export class SnapshotFolder {
@@ -150,7 +150,7 @@ export class SnapshotFolder {
     try {
       return await withTimeout(
         LOAD_MS,
-        this.#inTurn((files) => this.#read(files, query)),
+        this.#inTurn(async () => this.#read(this.#files ?? (await this.#open()), query)),
       );
     } catch (error) {
       this.#failed('read', query, error as Error);
@@ -168,7 +168,8 @@ export class SnapshotFolder {
 
   /** Sets a file aside that was whole, but whose objects cannot be parsed. Never rejects. */
   async distrust(query: string, problem: string): Promise<void> {
-    await this.#inTurn((files) => this.#setAside(files, fileName(query), 'torn', problem)).catch(
+    const name = fileName(query);
+    await this.#inTurn(async () => this.#setAside(await this.#open(), name, 'torn', problem)).catch(
       (error) => this.#failed('read', query, error),
     );
   }
@@ -191,16 +192,19 @@ export class SnapshotFolder {
     await withTimeout(CLOSE_MS, this.#queue).catch((error) => this.#timedOut(error));
   }
 
-  /** Uses the files when nobody else does. Makes the folder first if it is missing. */
-  async #inTurn<T>(use: (files: SnapshotFiles) => Promise<T>): Promise<T> {
-    const used = this.#queue.then(async () => {
-      this.#files = await SnapshotFiles.open(this.#options.folder);
-      return await use(this.#files);
-    });
+  /** Does this when nobody else uses the files. */
+  async #inTurn<T>(use: () => Promise<T>): Promise<T> {
+    const used = this.#queue.then(use);
     const ignore = (): void => {};
     // Without the result, which the queue would keep in memory.
     this.#queue = used.then(ignore, ignore);
     return await used;
+  }
+
+  /** Makes the folder if it is missing, checks it and lists the files. */
+  async #open(): Promise<SnapshotFiles> {
+    this.#files = await SnapshotFiles.open(this.#options.folder);
+    return this.#files;
   }
 
   async #read(files: SnapshotFiles, query: string): Promise<StoredState | undefined> {
@@ -250,7 +254,7 @@ export class SnapshotFolder {
     }, slowMs);
     slow.unref();
     try {
-      const bytes = await this.#inTurn((files) => this.#write(files, query, state));
+      const bytes = await this.#inTurn(async () => this.#write(await this.#open(), query, state));
       this.#counts.writes++;
       this.#written(query);
       return bytes;
