@@ -249,6 +249,15 @@ describe('with a manual clock', () => {
     });
   });
 
+  test('so is a watch that never completes an event', async () => {
+    const { ended } = await watching();
+    jest.advanceTimersByTime(90_000);
+    await expect(ended).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('completed no event for 90 s'),
+    });
+  });
+
   test('a watch that the API server ends reports whether it was in time, and leaves no timer', async () => {
     const { ended, response } = await watching();
     response.end();
