@@ -27,8 +27,6 @@ interface TopologyServices {
   readonly handler: ServicesHandler;
   /** No client has requested it: the next kube-proxy may need another query. */
   isGuess: boolean;
-  /** Those in use until this query has its first list. */
-  replaces: TopologyServices | undefined;
 }
 
 interface KeptView {
@@ -201,11 +199,10 @@ export class ViewRegistry {
   }
 
   #openServices(query: Query, isGuess: boolean, replaces?: TopologyServices): TopologyServices {
-    const onReplaced = (): void => {
-      services.replaces = undefined;
-      if (replaces !== undefined) this.#views.unpin(replaces.entry);
+    const replaced = replaces && {
+      handler: replaces.handler,
+      onReplaced: () => this.#views.unpin(replaces.entry),
     };
-    const replaced = replaces && { handler: replaces.handler, onReplaced };
     const handler = new ServicesHandler(this.#options, replaced);
     const codec = this.#options.codecs.protobuf;
     const entry = this.#views.pin(openViewSource(this.#options, query, codec, { handler }));
@@ -214,8 +211,7 @@ export class ViewRegistry {
       const slices = slicesBeside(query);
       this.#views.pin(openViewSource(this.#options, slices, codec, { reportsCloudOnly: true }));
     }
-    const services: TopologyServices = { query, entry, handler, isGuess, replaces };
-    return services;
+    return { query, entry, handler, isGuess };
   }
 
   #createView({ resource, encoding }: Query): View {
