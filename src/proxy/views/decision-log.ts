@@ -3,8 +3,8 @@ import type { Clock } from '../../filter/projection/clock.ts';
 import type { DecisionChange } from '../../filter/projection/decision-journal.ts';
 import { LimitedLog } from '../util/limited-log.ts';
 
-/** 20 lines at once, and then 20 a minute. */
-const LIMIT = { burst: 20, refillMs: 3_000 } as const;
+/** 10 lines at once, and then one every 6 s: at most 20 in any minute. */
+const LIMIT = { burst: 10, refillMs: 6_000 } as const;
 
 /**
  * Logs the changed decisions of one view, so that they survive a restart: the journal is in memory. Changes without room

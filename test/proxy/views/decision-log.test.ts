@@ -40,14 +40,25 @@ test('a changed decision is a line with both keys, both counts and the cause', (
   ]);
 });
 
-test('10,000 changes at once are 20 lines, and then one with the number of the others', () => {
+test('10,000 changes at once are 10 lines, and then one with the number of the others', () => {
   const { lines, log, clock } = setUp();
   const view = {};
   for (let number = 1; number <= 10_000; number++) log.add(view, change(number));
-  expect(lines).toHaveLength(20);
+  expect(lines).toHaveLength(10);
   clock.pass(60_000);
-  expect(lines).toHaveLength(21);
-  expect(lines[20]).toMatchObject({ service: 'default/s10000', omitted: 9_979 });
+  expect(lines).toHaveLength(11);
+  expect(lines[10]).toMatchObject({ service: 'default/s10000', omitted: 9_989 });
+});
+
+test('no minute has more than 20 lines, the first one included', () => {
+  const { lines, log, clock } = setUp();
+  const view = {};
+  for (let second = 0; second < 60; second++) {
+    log.add(view, change(second));
+    clock.pass(1_000);
+  }
+  expect(lines.length).toBeGreaterThan(15);
+  expect(lines.length).toBeLessThanOrEqual(20);
 });
 
 test('what waits is written before the process ends', () => {
@@ -55,9 +66,9 @@ test('what waits is written before the process ends', () => {
   const view = {};
   for (let number = 1; number <= 25; number++) log.add(view, change(number));
   log.close();
-  expect(lines.at(-1)).toMatchObject({ service: 'default/s25', omitted: 4 });
+  expect(lines.at(-1)).toMatchObject({ service: 'default/s25', omitted: 14 });
   log.close();
-  expect(lines).toHaveLength(21);
+  expect(lines).toHaveLength(11);
 });
 
 test('of several views that decide the same one is logged, until it closes', () => {
