@@ -4,7 +4,9 @@ export interface ContainerStatus {
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
   };
-  readonly lastState?: { readonly terminated?: { readonly message?: string } };
+  readonly lastState?: {
+    readonly terminated?: { readonly reason?: string; readonly message?: string };
+  };
 }
 
 /** Why a Pod does not run. */
@@ -16,10 +18,12 @@ export interface PodTrouble {
   readonly message: string;
 }
 
-/** Container of the wrapper in the manifests and the chart. A sidecar shares its Pod with others. */
-const CONTAINER = 'kube-proxy-wrapper';
+/** Containers of the wrapper in the manifests and the chart. A sidecar shares its Pod with kube-proxy. */
+const CONTAINERS = ['kube-proxy-wrapper', 'own-state-dir', 'kube-proxy-wrapper-own-state-dir'];
 /** Reasons of a Pod that only starts. */
 const STARTING = ['ContainerCreating', 'PodInitializing'];
+/** Reasons of an end that say nothing. OOMKilled says more than the last words do. */
+const ORDINARY_ENDS = ['Error', 'Completed'];
 const MAX_MESSAGE = 300;
 
 export function troubleOf(
@@ -33,12 +37,14 @@ export function troubleOf(
 ): PodTrouble | undefined {
   const { containerStatuses = [], initContainerStatuses = [] } = status ?? {};
   const all = [...initContainerStatuses, ...containerStatuses];
-  const own = all.filter(({ name }) => name === CONTAINER);
+  const own = all.filter(({ name }) => CONTAINERS.includes(name));
   for (const { state, lastState } of own.length > 0 ? own : all) {
     const { reason, message } = state?.waiting ?? {};
     if (reason === undefined || STARTING.includes(reason)) continue;
-    const last = lastWords(lastState?.terminated?.message ?? '') ?? message ?? '';
-    return { pod, reason, message: last.slice(0, MAX_MESSAGE) };
+    const { reason: end = 'Error', message: log = '' } = lastState?.terminated ?? {};
+    const last = lastWords(log) ?? message ?? '';
+    const why = ORDINARY_ENDS.includes(end) ? last : [end, last].filter(Boolean).join(': ');
+    return { pod, reason, message: why.slice(0, MAX_MESSAGE) };
   }
   return undefined;
 }

@@ -273,6 +273,18 @@ describe('kubectl kpw status', () => {
     expect(out).toMatch(/^\[skip\] wrapper +no wrapper on this node \(1 of 3 nodes: edge-3\)/m);
   });
 
+  // The image of both containers is wrong, and only the first one has been started.
+  test('the reason of an init container counts, and that of an end that the log does not know', async () => {
+    await start('edge-1', 'edge-2');
+    const starts = { reason: 'PodInitializing', last: '' };
+    cluster.pods.push({ name: 'a', node: 'edge-1', crash: starts, init: 'ImagePullBackOff' });
+    const killed = { reason: 'CrashLoopBackOff', end: 'OOMKilled', last: '{"msg":"listening"}' };
+    cluster.pods.push({ name: 'b', node: 'edge-2', crash: killed });
+    const { out } = await kpw('status');
+    expect(out).toContain('a Pod does not run: ImagePullBackOff (1 of 3 nodes: edge-1; a)');
+    expect(out).toContain('a Pod does not run: CrashLoopBackOff: OOMKilled: listening (1 of 3');
+  });
+
   test('two settings for long are a problem, those of a roll-out that goes on are not', async () => {
     await start('edge-1');
     await cluster.startWrapper('edge-2', { returnDelaySeconds: 5 });

@@ -29,8 +29,10 @@ export interface FakePod {
   readonly labels?: Readonly<Record<string, string>>;
   /** Content of its own ConfigMap, which has its name; default: it mounts that of the cluster. */
   readonly config?: string;
-  /** Why its container does not run, and its last words. */
-  readonly crash?: { readonly reason: string; readonly last: string };
+  /** Why its container does not run, why it ended before (default: Error), and its last words. */
+  readonly crash?: { readonly reason: string; readonly end?: string; readonly last: string };
+  /** Why its first init container does not run. */
+  readonly init?: string;
 }
 
 /**
@@ -241,9 +243,16 @@ function podObject(pod: FakePod, configMap: string) {
         {
           name: 'kube-proxy-wrapper',
           state: pod.crash ? { waiting: { reason: pod.crash.reason } } : { running: {} },
-          ...(pod.crash ? { lastState: { terminated: { message: pod.crash.last } } } : {}),
+          ...(pod.crash ? { lastState: { terminated: endOf(pod.crash) } } : {}),
         },
       ],
+      initContainerStatuses: pod.init
+        ? [{ name: 'own-state-dir', state: { waiting: { reason: pod.init } } }]
+        : [],
     },
   };
+}
+
+function endOf({ end = 'Error', last }: NonNullable<FakePod['crash']>) {
+  return { reason: end, message: last };
 }
