@@ -125,12 +125,16 @@ function answerLines(answer: Answer | undefined, { troubles }: WrapperNode): rea
   ];
 }
 
+const UNSCHEDULABLE = 'Unschedulable';
+const MAKE_ROOM =
+  'make room on the node, or request less memory; until then a Pod that runs there continues to serve';
+const CORRECT =
+  'correct the settings or the image; the last Pod of a node serves until the next one is ready';
+
 function troubleLines({ troubles }: WrapperNode): StatusLine[] {
   return troubles.map(({ pod, reason, message }) => {
     const text = `a Pod does not run: ${reason}${message === '' ? '' : `: ${message}`}`;
-    const next =
-      'correct the settings or the image; the last Pod of a node serves until the next one is ready';
-    return problem('wrapper', text, next, pod);
+    return problem('wrapper', text, reason === UNSCHEDULABLE ? MAKE_ROOM : CORRECT, pod);
   });
 }
 

@@ -9,10 +9,22 @@ export interface ContainerStatus {
   };
 }
 
+/** The part of a Pod's status that is read here. */
+export interface PodState {
+  readonly containerStatuses?: readonly ContainerStatus[];
+  readonly initContainerStatuses?: readonly ContainerStatus[];
+  readonly conditions?: readonly {
+    readonly type: string;
+    readonly status: string;
+    readonly reason?: string;
+    readonly message?: string;
+  }[];
+}
+
 /** Why a Pod does not run. */
 export interface PodTrouble {
   readonly pod: string;
-  /** `CrashLoopBackOff`, `ImagePullBackOff`, … */
+  /** `CrashLoopBackOff`, `ImagePullBackOff`, `Unschedulable`, … */
   readonly reason: string;
   /** The last words of its container, or what the kubelet says; empty: neither says anything. */
   readonly message: string;
@@ -26,16 +38,13 @@ const STARTING = ['ContainerCreating', 'PodInitializing'];
 const ORDINARY_ENDS = ['Error', 'Completed'];
 const MAX_MESSAGE = 300;
 
-export function troubleOf(
-  pod: string,
-  status:
-    | {
-        readonly containerStatuses?: readonly ContainerStatus[];
-        readonly initContainerStatuses?: readonly ContainerStatus[];
-      }
-    | undefined,
-): PodTrouble | undefined {
-  const { containerStatuses = [], initContainerStatuses = [] } = status ?? {};
+export function troubleOf(pod: string, status: PodState = {}): PodTrouble | undefined {
+  const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = status;
+  const scheduled = conditions.find(({ type }) => type === 'PodScheduled');
+  if (scheduled?.status === 'False') {
+    const { reason = 'Pending', message = '' } = scheduled;
+    return { pod, reason, message: message.slice(0, MAX_MESSAGE) };
+  }
   const all = [...initContainerStatuses, ...containerStatuses];
   const own = all.filter(({ name }) => CONTAINERS.includes(name));
   for (const { state, lastState } of own.length > 0 ? own : all) {

@@ -2,7 +2,7 @@ import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
 import { type Flags, textFlag } from '../command-line/flags.ts';
-import { type ContainerStatus, type PodTrouble, troubleOf } from './pod-trouble.ts';
+import { type PodState, type PodTrouble, troubleOf } from './pod-trouble.ts';
 
 /** The Pod of a wrapper. */
 export interface WrapperPod extends PodName {
@@ -31,13 +31,20 @@ interface Pod {
     readonly labels?: Readonly<Record<string, string>>;
     readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
   };
-  readonly spec?: { readonly nodeName?: string };
-  readonly status?: {
-    readonly phase?: string;
-    readonly containerStatuses?: readonly ContainerStatus[];
-    readonly initContainerStatuses?: readonly ContainerStatus[];
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  readonly spec?: {
+    /** Absent: it is not scheduled yet. */
+    readonly nodeName?: string;
+    readonly affinity?: {
+      readonly nodeAffinity?: {
+        readonly requiredDuringSchedulingIgnoredDuringExecution?: {
+          readonly nodeSelectorTerms: readonly {
+            readonly matchFields?: readonly { readonly values: readonly string[] }[];
+          }[];
+        };
+      };
+    };
   };
+  readonly status?: PodState & { readonly phase?: string };
 }
 
 interface PodList {
@@ -80,7 +87,7 @@ export async function findWrapperNodes(
 ): Promise<WrapperNode[]> {
   const pods = await listPods(client, flags, node);
   assertOneInstallation(pods, flags);
-  const byNode = Map.groupBy(pods.filter(isMeantToRun), ({ spec }) => spec?.nodeName ?? '');
+  const byNode = Map.groupBy(pods.filter(isMeantToRun), nodeNameOf);
   byNode.delete('');
   return Array.from(byNode, ([name, all]) => nodeOf(name, all)).sort((a, b) =>
     a.node < b.node ? -1 : 1,
@@ -154,6 +161,12 @@ async function listPods(
     if (next === '') return pods;
     query.set('continue', next);
   }
+}
+
+/** The node of a Pod. The controller of DaemonSets names it in a field selector, before the Pod is scheduled. */
+function nodeNameOf({ spec }: Pod): string {
+  const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return spec?.nodeName ?? required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values[0] ?? '';
 }
 
 function isMeantToRun({ metadata, status }: Pod): boolean {

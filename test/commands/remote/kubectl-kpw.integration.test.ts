@@ -285,6 +285,21 @@ describe('kubectl kpw status', () => {
     expect(out).toContain('a Pod does not run: CrashLoopBackOff: OOMKilled: listening (1 of 3');
   });
 
+  // It has no nodeName, so status did not see it.
+  test('a Pod that finds no room on its node is a problem', async () => {
+    await start('edge-1');
+    const unschedulable = '0/3 nodes are available: 1 Insufficient memory';
+    const pending = { phase: 'Pending', ready: false, unschedulable };
+    cluster.pods.push({ name: 'a', node: 'edge-1', ...pending });
+    cluster.pods.push({ name: 'b', node: 'edge-2', ...pending });
+    const { code, out } = await kpw('status');
+    expect(code).toBe(3);
+    expect(out).toContain(
+      `[FAIL] wrapper      a Pod does not run: Unschedulable: ${unschedulable} (2 of 3 nodes: edge-1, edge-2)
+                    next: make room on the node`,
+    );
+  });
+
   test('two settings for long are a problem, those of a roll-out that goes on are not', async () => {
     await start('edge-1');
     await cluster.startWrapper('edge-2', { returnDelaySeconds: 5 });

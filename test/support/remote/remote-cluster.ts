@@ -33,6 +33,8 @@ export interface FakePod {
   readonly crash?: { readonly reason: string; readonly end?: string; readonly last: string };
   /** Why its first init container does not run. */
   readonly init?: string;
+  /** Why the scheduler does not place it on its node. */
+  readonly unschedulable?: string;
 }
 
 /**
@@ -216,7 +218,7 @@ function statusBody(code: number): string {
 const CONFIG_MAPS = '/api/v1/namespaces/kube-system/configmaps';
 
 function podObject(pod: FakePod, configMap: string) {
-  const { name, node, ready = true, created, phase = 'Running', deleted, daemonSet } = pod;
+  const { name, ready = true, created, phase = 'Running', deleted, daemonSet } = pod;
   return {
     metadata: {
       namespace: pod.namespace ?? 'kube-system',
@@ -227,7 +229,7 @@ function podObject(pod: FakePod, configMap: string) {
       ...(deleted ? { deletionTimestamp: '2026-01-02T00:00:00Z' } : {}),
     },
     spec: {
-      nodeName: node,
+      ...placeOf(pod),
       containers: [
         {
           args: ['run', '--config=/etc/kube-proxy-wrapper/config.yaml'],
@@ -238,7 +240,17 @@ function podObject(pod: FakePod, configMap: string) {
     },
     status: {
       phase,
-      conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }],
+      conditions: [
+        { type: 'Ready', status: ready ? 'True' : 'False' },
+        ...(pod.unschedulable === undefined
+          ? []
+          : [
+              {
+                ...{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' },
+                message: pod.unschedulable,
+              },
+            ]),
+      ],
       containerStatuses: [
         {
           name: 'kube-proxy-wrapper',
@@ -255,4 +267,14 @@ function podObject(pod: FakePod, configMap: string) {
 
 function endOf({ end = 'Error', last }: NonNullable<FakePod['crash']>) {
   return { reason: end, message: last };
+}
+
+/** As the controller of DaemonSets makes it, and then the scheduler. */
+function placeOf({ node, unschedulable }: FakePod) {
+  if (unschedulable === undefined) return { nodeName: node };
+  const matchFields = [{ key: 'metadata.name', operator: 'In', values: [node] }];
+  const required = { nodeSelectorTerms: [{ matchFields }] };
+  return {
+    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } },
+  };
 }
