@@ -12,12 +12,15 @@ import { readStatus } from '../node/status/read-status.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { compareNode, type Expectation, readExpectation } from './expectation.ts';
 import { forEachLimited } from './for-each.ts';
+import { nodesPointedAtWrapper } from './pointed-nodes.ts';
 import { rollOutLines } from './roll-out.ts';
 import { findWrapperNodes, noPod, type WrapperNode, type WrapperPod } from './wrapper-pods.ts';
 import { type Wrappers, withWrappers } from './wrappers.ts';
 
 /** A node that differs must differ again after this time, in milliseconds: changes need a moment to reach every node. */
 const SETTLE_MS = 3_000;
+
+const NONE: ReadonlySet<string> = new Set();
 
 /** Executes `kubectl kpw status`. */
 export const executeClusterStatus = clusterStatusExecutor(SETTLE_MS);
@@ -31,13 +34,14 @@ async function report({ flags, session }: Call, settleMs: number): Promise<numbe
   return await withWrappers(flags, async (wrappers) => {
     const { client, node } = wrappers;
     const nodes = await findWrapperNodes(client, flags, node);
-    if (nodes.length === 0) throw noPod(flags, node);
+    const pointed = node === undefined ? await nodesPointedAtWrapper(client) : NONE;
+    if (nodes.length === 0 && pointed.size === 0) throw noPod(flags, node);
     const cluster: Cluster = { ...wrappers, settleMs };
     const expectations = await readExpectations(cluster, nodes);
     const [expectation] = expectations.values();
     const reports = await readAll(cluster, nodes, expectations);
-    const without = node === undefined ? nodesWithout(nodes, expectation) : [];
-    const found = [...reports, ...without];
+    const all = isKnown(expectation) && node === undefined ? expectation.nodes : [];
+    const found = [...reports, ...nodesWithout(nodes, all, pointed)];
     const findings = isKnown(expectation) ? expectation.findings : [];
     await session.print(clusterReport(found, node === undefined ? findings : []), flags);
     const isProblem = found.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
@@ -186,16 +190,24 @@ async function differenceLine(
   return problem('expected', text, next, `${first}${more}`);
 }
 
+/** Reports about the nodes without a wrapper. */
 function nodesWithout(
   nodes: readonly WrapperNode[],
-  expectation: Expectation | WrapperError | undefined,
+  all: readonly string[],
+  pointed: ReadonlySet<string>,
 ): NodeReport[] {
-  if (!isKnown(expectation)) return [];
   const known = new Set(nodes.map(({ node }) => node));
-  return expectation.nodes
-    .filter((node) => !known.has(node))
-    .map((node) => ({
-      node,
-      lines: [{ id: 'wrapper', state: 'notConnected', text: 'no wrapper on this node' }],
-    }));
+  const without = [...new Set([...pointed, ...all])].filter((node) => !known.has(node));
+  return without.map((node) => ({
+    node,
+    lines: [
+      pointed.has(node)
+        ? problem(
+            'wrapper',
+            'kube-proxy is pointed at the wrapper, and no wrapper is on this node',
+            'run the wrapper there, or point this kube-proxy back: docs/deployment.md',
+          )
+        : { id: 'wrapper', state: 'notConnected', text: 'no wrapper on this node' },
+    ],
+  }));
 }

@@ -2,6 +2,7 @@ import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
 import { type Flags, textFlag } from '../command-line/flags.ts';
+import { listPods } from './list-pods.ts';
 import { type PodState, type PodTrouble, troubleOf } from './pod-trouble.ts';
 
 /** The Pod of a wrapper. */
@@ -47,19 +48,12 @@ interface Pod {
   readonly status?: PodState & { readonly phase?: string };
 }
 
-interface PodList {
-  readonly items: readonly Pod[];
-  readonly metadata?: { readonly continue?: string };
-}
-
 /** Label that the manifests and the chart give to the wrapper's Pods. */
 const SELECTOR = 'app.kubernetes.io/name=kube-proxy-wrapper';
 /** Label of Pods of a canary, which manifests/canary and the chart set. */
 const TRACK = 'kube-proxy-wrapper.io/track';
 /** Where the manifests and the chart install it. */
 const NAMESPACE = 'kube-system';
-/** Pods of one response. */
-const PAGE = '500';
 
 /**
  * Finds the running Pods of wrappers, one for each node, sorted by node. During an update a node has two: the ready one
@@ -85,7 +79,7 @@ export async function findWrapperNodes(
   flags: Flags,
   node: string | undefined,
 ): Promise<WrapperNode[]> {
-  const pods = await listPods(client, flags, node);
+  const pods = await listPods<Pod>(client, { ...searchOf(flags), node });
   assertOneInstallation(pods, flags);
   const byNode = Map.groupBy(pods.filter(isMeantToRun), nodeNameOf);
   byNode.delete('');
@@ -139,28 +133,6 @@ function assertOneInstallation(pods: readonly Pod[], flags: Flags): void {
     'InvalidSettings',
     `namespace ${namespace} has two installations of the wrapper: DaemonSets ${names}; choose one with --pod-selector`,
   );
-}
-
-async function listPods(
-  client: KubeClient,
-  flags: Flags,
-  node: string | undefined,
-): Promise<Pod[]> {
-  const { selector, namespace } = searchOf(flags);
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
-  const query = new URLSearchParams({ labelSelector: selector, limit: PAGE });
-  if (node !== undefined) query.set('fieldSelector', `spec.nodeName=${node}`);
-  const pods: Pod[] = [];
-  for (;;) {
-    const list = await client.get<PodList>(
-      `${path}?${query}`,
-      `list pods in namespace ${namespace}`,
-    );
-    pods.push(...list.items);
-    const next = list.metadata?.continue ?? '';
-    if (next === '') return pods;
-    query.set('continue', next);
-  }
 }
 
 /** The node of a Pod. The controller of DaemonSets names it in a field selector, before the Pod is scheduled. */

@@ -300,6 +300,21 @@ describe('kubectl kpw status', () => {
     );
   });
 
+  // For example a node with the label of a canary that was removed. It has no rules after its next restart.
+  test('a kube-proxy that is pointed at the wrapper on a node without one is a problem', async () => {
+    await start('edge-1');
+    cluster.kubeProxies.push({ name: 'a', node: 'edge-1', pointed: true });
+    cluster.kubeProxies.push({ name: 'b', node: 'edge-2', pointed: true });
+    cluster.kubeProxies.push({ name: 'c', node: 'edge-3' });
+    const text = 'kube-proxy is pointed at the wrapper, and no wrapper is on this node';
+    const { code, out } = await kpw('status');
+    expect(code).toBe(3);
+    expect(out).toContain(`[FAIL] wrapper      ${text} (1 of 3 nodes: edge-2)`);
+    expect(out).toContain('[skip] wrapper      no wrapper on this node (1 of 3 nodes: edge-3)');
+    cluster.pods.length = 0;
+    expect((await kpw('status')).out).toContain(`${text} (2 of 2 nodes: edge-1, edge-2)`);
+  });
+
   test('two settings for long are a problem, those of a roll-out that goes on are not', async () => {
     await start('edge-1');
     await cluster.startWrapper('edge-2', { returnDelaySeconds: 5 });

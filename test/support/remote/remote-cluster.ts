@@ -33,6 +33,8 @@ export interface FakePod {
   readonly crash?: { readonly reason: string; readonly end?: string; readonly last: string };
   /** Why its first init container does not run. */
   readonly init?: string;
+  /** A kube-proxy that is pointed at the wrapper. */
+  readonly pointed?: boolean;
   /** Why the scheduler does not place it on its node. */
   readonly unschedulable?: string;
 }
@@ -45,6 +47,7 @@ export interface RemoteCluster {
   readonly kubeconfig: string;
   readonly server: ApiServer;
   readonly pods: FakePod[];
+  readonly kubeProxies: FakePod[];
   /** Content of the ConfigMap that the Pods mount. */
   config: string;
   /** Name of that ConfigMap. */
@@ -77,6 +80,7 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
     kubeconfig: join(folder, 'kubeconfig'),
     server,
     pods: [],
+    kubeProxies: [],
     config: '{}',
     configMap: 'kube-proxy-wrapper',
     refusals: new Map(),
@@ -180,10 +184,13 @@ function answer(
   else if (/^\/api\/v1\/(namespaces\/[^/]+\/)?pods$/.test(pathname)) {
     const [, namespace] = /namespaces\/([^/]+)/.exec(pathname) ?? [];
     const node = searchParams.get('fieldSelector')?.replace('spec.nodeName=', '');
-    const isWanted =
-      searchParams.get('labelSelector') === 'app.kubernetes.io/name=kube-proxy-wrapper';
-    const items = cluster.pods
-      .filter((pod) => isWanted && (node === undefined || pod.node === node))
+    const selector = searchParams.get('labelSelector');
+    const pods = [
+      ...(selector === 'app.kubernetes.io/name=kube-proxy-wrapper' ? cluster.pods : []),
+      ...(selector === 'k8s-app in (kube-proxy,kube-proxy-via-wrapper)' ? cluster.kubeProxies : []),
+    ];
+    const items = pods
+      .filter((pod) => node === undefined || pod.node === node)
       .filter((pod) => namespace === undefined || namespace === (pod.namespace ?? 'kube-system'))
       .map((pod) => podObject(pod, cluster.configMap));
     json(200, JSON.stringify({ kind: 'PodList', metadata: {}, items }));
@@ -236,7 +243,17 @@ function podObject(pod: FakePod, configMap: string) {
           volumeMounts: [{ name: 'config', mountPath: '/etc/kube-proxy-wrapper' }],
         },
       ],
-      volumes: [{ name: 'config', configMap: { name: pod.config ? name : configMap } }],
+      volumes: [
+        { name: 'config', configMap: { name: pod.config ? name : configMap } },
+        ...(pod.pointed
+          ? [
+              {
+                name: 'kube-proxy',
+                projected: { sources: [{ configMap: { name: 'kube-proxy-via-wrapper' } }] },
+              },
+            ]
+          : []),
+      ],
     },
     status: {
       phase,
