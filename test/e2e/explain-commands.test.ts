@@ -69,7 +69,9 @@ describe.each(['nftables', 'iptables'] as const)(
     test('check reports that there is no client before kube-proxy connects', async () => {
       const { code, out } = await command(node, 'check', '--wait', '0');
       expect(code).toBe(3);
-      expect(out).toMatch(/\[FAIL\] kube-proxy +nobody watches Services and EndpointSlices/);
+      expect(out).toMatch(
+        /\[FAIL\] kube-proxy +no kube-proxy has used this wrapper since it started/,
+      );
       expect(out).toContain('next: set server: http://127.0.0.1:10360');
     });
 

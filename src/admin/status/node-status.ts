@@ -107,24 +107,39 @@ function dataLine({ state, ageSeconds, warning }: DataAge): StatusLine {
   return problem('data', OLD[state], next, warning);
 }
 
+/** A kube-proxy that has lost its connection tries again at the latest after this time (client-go), in milliseconds. */
+const RECONNECT_MS = 60_000;
+
 /** Whether kube-proxy watches Services and EndpointSlices through this wrapper. */
 function kubeProxyLine(proxy: NodeProxy): StatusLine {
   const { views, url, httpsUrl } = proxy;
-  const users = (source: ReturnType<typeof findServices>): number =>
-    source === undefined ? 0 : views.users(source);
-  const missing = [
-    ...(users(findServices(proxy)) > 0 ? [] : ['Services']),
-    ...(users(findView(proxy)?.source) > 0 ? [] : ['EndpointSlices']),
-  ];
-  if (missing.length === 0) {
+  const unused = (source: ReturnType<typeof findServices>): number =>
+    source === undefined ? Infinity : views.unusedMs(source);
+  const services = unused(findServices(proxy));
+  const slices = unused(findView(proxy)?.source);
+  if (services === 0 && slices === 0) {
     return ok('kube-proxy', 'a client watches Services and EndpointSlices through this wrapper');
   }
   const servers = [...new Set([url, httpsUrl].filter((each) => each !== undefined))];
   const next = `set server: ${servers.join(' or ')} in the kubeconfig of kube-proxy, and restart it`;
-  const text = `nobody watches ${missing.join(' and ')} through this wrapper`;
-  const isNew = missing.length === 2 && !views.hasServedKubeProxy;
-  if (!isNew) return problem('kube-proxy', text, `see the log of kube-proxy; ${next}`);
-  return { id: 'kube-proxy', state: 'notConnected', text, next };
+  if (services > 0 && slices > 0 && !views.hasServedKubeProxy) {
+    return {
+      id: 'kube-proxy',
+      state: 'notConnected',
+      text: 'no kube-proxy has used this wrapper since it started',
+      next,
+    };
+  }
+  const missing = [
+    ...(services === 0 ? [] : ['Services']),
+    ...(slices === 0 ? [] : ['EndpointSlices']),
+  ].join(' and ');
+  // As after each restart of the wrapper or of kube-proxy.
+  if (Math.max(services, slices) < RECONNECT_MS) {
+    return unknown('kube-proxy', `kube-proxy connects again: ${missing} not watched yet`);
+  }
+  const text = `nobody watches ${missing} through this wrapper`;
+  return problem('kube-proxy', text, `see the log of kube-proxy; ${next}`);
 }
 
 /** A change that waits for longer is late, in seconds. kube-proxy writes at the latest after 30 s (syncPeriod). */
@@ -147,7 +162,7 @@ async function rulesLine(
 }
 
 const LOOK =
-  'see the log of kube-proxy, and run kube-proxy-wrapper check on the node as root: it compares the tables of the kernel';
+  'restart this kube-proxy; if it happens again, see "every ClusterIP is refused" in docs/operations.md, and run kube-proxy-wrapper check on the node as root';
 
 function rulesFound(
   { health, lateSeconds = 0, clusterIp: opens, backend }: ProbeResult,
@@ -190,7 +205,7 @@ function offlineLines({ localRuntime }: NodeProxy, checks: readonly Check[]): St
       : [
           problem(
             id,
-            'the container runtime cannot be read',
+            `the container runtime cannot be read: ${localRuntime?.problem}`,
             `check the setting localRuntime, and that the wrapper may use ${localRuntime?.socket}`,
             degraded,
           ),

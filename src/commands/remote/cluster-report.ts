@@ -64,7 +64,19 @@ function countNodes(nodes: readonly NodeReport[]) {
     counts[worst]++;
   }
   const { problem, unknown, notConnected, ok } = counts;
-  return { count: nodes.length, well: ok, problems: problem, unknown, notConnected };
+  const withoutWrapper = nodes.filter(hasNoWrapper).length;
+  return {
+    count: nodes.length,
+    well: ok,
+    problems: problem,
+    unknown,
+    notPointed: notConnected - withoutWrapper,
+    withoutWrapper,
+  };
+}
+
+function hasNoWrapper({ lines }: NodeReport): boolean {
+  return lines.some(({ id, state }) => id === 'wrapper' && state === 'notConnected');
 }
 
 function formatCluster(
@@ -105,11 +117,13 @@ function versionsOf(nodes: readonly NodeReport[]): string {
 }
 
 function summaryOf(nodes: readonly NodeReport[]): string {
-  const { count, well, problems, unknown, notConnected } = countNodes(nodes);
+  const { count, well, problems, unknown, notPointed, withoutWrapper } = countNodes(nodes);
   const others = [
     ...(problems > 0 ? [`${problems} with problems`] : []),
     ...(unknown > 0 ? [`${unknown} not known`] : []),
-    ...(notConnected > 0 ? [`${notConnected} without kube-proxy or wrapper`] : []),
+    ...(notPointed > 0 ? [`${notPointed} not pointed at the wrapper yet`] : []),
+    ...(withoutWrapper > 0 ? [`${withoutWrapper} without a wrapper`] : []),
   ];
-  return printLine([`${well} of ${count} nodes are well`, ...others].join(', '));
+  const are = count === 1 ? 'node is' : 'nodes are';
+  return printLine([`${well} of ${count} ${are} well`, ...others].join(', '));
 }

@@ -1,12 +1,21 @@
 /** The part of a container's status that is read here. */
 export interface ContainerStatus {
   readonly name: string;
+  readonly ready?: boolean;
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
+    /** When it started (ISO 8601). */
+    readonly running?: { readonly startedAt?: string };
+    readonly terminated?: End;
   };
-  readonly lastState?: {
-    readonly terminated?: { readonly reason?: string; readonly message?: string };
-  };
+  readonly lastState?: { readonly terminated?: End };
+}
+
+/** How a container ended. */
+interface End {
+  readonly exitCode?: number;
+  readonly reason?: string;
+  readonly message?: string;
 }
 
 /** The part of a Pod's status that is read here. */
@@ -37,6 +46,8 @@ const STARTING = ['ContainerCreating', 'PodInitializing'];
 /** Reasons of an end that say nothing. OOMKilled says more than the last words do. */
 const ORDINARY_ENDS = ['Error', 'Completed'];
 const MAX_MESSAGE = 300;
+/** A container that has not crashed for so long runs, in milliseconds. */
+const START_MS = 60_000;
 
 export function troubleOf(pod: string, status: PodState = {}): PodTrouble | undefined {
   const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = status;
@@ -47,15 +58,30 @@ export function troubleOf(pod: string, status: PodState = {}): PodTrouble | unde
   }
   const all = [...initContainerStatuses, ...containerStatuses];
   const own = all.filter(({ name }) => CONTAINERS.includes(name));
-  for (const { state, lastState } of own.length > 0 ? own : all) {
-    const { reason, message } = state?.waiting ?? {};
-    if (reason === undefined || STARTING.includes(reason)) continue;
-    const { reason: end = 'Error', message: log = '' } = lastState?.terminated ?? {};
+  for (const container of own.length > 0 ? own : all) {
+    const { state, lastState } = container;
+    const { reason = '', message } = state?.waiting ?? {};
+    const isWaiting = reason !== '' && !STARTING.includes(reason);
+    if (!isWaiting && !isCrashing(container)) continue;
+    const { reason: end = 'Error', message: log = '' } =
+      state?.terminated ?? lastState?.terminated ?? {};
     const last = lastWords(log) ?? message ?? '';
     const why = ORDINARY_ENDS.includes(end) ? last : [end, last].filter(Boolean).join(': ');
-    return { pod, reason, message: why.slice(0, MAX_MESSAGE) };
+    return {
+      pod,
+      reason: isWaiting ? reason : 'CrashLoopBackOff',
+      message: why.slice(0, MAX_MESSAGE),
+    };
   }
   return undefined;
+}
+
+/** A container that crashes again and again is in these states too, for moments: it has ended, or it starts again. */
+function isCrashing({ ready, state, lastState }: ContainerStatus): boolean {
+  if (state?.terminated !== undefined) return state.terminated.exitCode !== 0;
+  const startedAt = Date.parse(state?.running?.startedAt ?? '');
+  const isNew = Date.now() - startedAt < START_MS;
+  return ready === false && lastState?.terminated !== undefined && isNew;
 }
 
 /** The last line of a log: an error of the start, or a line of pino. */

@@ -226,7 +226,11 @@ export class LocalRuntime {
       return;
     }
     this.#failures++;
-    const err = error instanceof Error ? error.message : String(error);
+    // Without the code of gRPC: `[internal] Error: connect ENOENT …`.
+    const err = String(error instanceof Error ? error.message : error).replace(
+      /^\[\w+\] (Error: )?/,
+      '',
+    );
     if (!this.#problems.fail(err)) return;
     logger.warn(
       { socket, err },

@@ -119,6 +119,7 @@ export class OpenViews {
   /** A request that has entered ends. */
   leave(entry: OpenView, caller: CallerId): void {
     entry.users--;
+    entry.idleSince = performance.now();
     entry.reservation?.leave(caller);
     this.#closeLaterIfIdle(entry);
   }

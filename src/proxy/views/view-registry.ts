@@ -105,6 +105,13 @@ export class ViewRegistry {
     return this.#views.find(source.query)?.users ?? 0;
   }
 
+  /** For how long no request has read a view, in milliseconds; 0: one reads it now. */
+  unusedMs(source: ViewSource): number {
+    const entry = this.#views.find(source.query);
+    if (entry === undefined) return Infinity;
+    return entry.users > 0 ? 0 : performance.now() - entry.idleSince;
+  }
+
   /**
    * Why a view is not served: the API server rejects its query, or there is no room for it. Undefined also for a view
    * that the topology needs, because its failure is more than a client's error.

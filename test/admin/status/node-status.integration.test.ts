@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../../src/admin/admin.ts';
@@ -101,6 +101,8 @@ async function lineOf(id: StatusLine['id']): Promise<StatusLine | undefined> {
   return (await status()).lines.find((line) => line.id === id);
 }
 
+const realNow = performance.now.bind(performance);
+
 const LIVE = () => Number(listener.url.port);
 const DEAD = 1;
 
@@ -185,34 +187,42 @@ test('a node whose kube-proxy is not pointed at the wrapper yet has no problem',
   expect(await lineOf('kube-proxy')).toEqual({
     id: 'kube-proxy',
     state: 'notConnected',
-    text: 'nobody watches Services and EndpointSlices through this wrapper',
+    text: 'no kube-proxy has used this wrapper since it started',
     next: `set server: ${proxy.url} in the kubeconfig of kube-proxy, and restart it`,
   });
   expect(await lineOf('rules')).toBeUndefined();
 });
 
-test('a kube-proxy that has gone is a problem', async () => {
+// During an update of the wrapper each node in turn was a problem until its kube-proxy had come back.
+test('a kube-proxy that has gone is a problem after a minute, in which it may connect again', async () => {
   await start();
   await connect();
   await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
+  const later = async () => {
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + 61_000);
+    try {
+      return await lineOf('kube-proxy');
+    } finally {
+      clock.mockRestore();
+    }
+  };
   watches[1]?.abort();
-  await eventually(
-    async () => (await lineOf('kube-proxy'))?.text,
-    'nobody watches Services through this wrapper',
-  );
+  await eventually(async () => (await lineOf('kube-proxy'))?.state, 'unknown');
+  expect(await lineOf('kube-proxy')).toMatchObject({
+    text: 'kube-proxy connects again: Services not watched yet',
+  });
+  expect((await later())?.text).toBe('nobody watches Services through this wrapper');
   watches[0]?.abort();
-  await eventually(
-    async () => (await lineOf('kube-proxy'))?.text,
-    'nobody watches Services and EndpointSlices through this wrapper',
-  );
-  expect(await lineOf('kube-proxy')).toMatchObject({ state: 'problem' });
+  const text = 'nobody watches Services and EndpointSlices through this wrapper';
+  await eventually(async () => (await later())?.text, text);
+  expect(await later()).toMatchObject({ state: 'problem' });
 });
 
 test('a container runtime that cannot be read is a problem, and the node remains ready', async () => {
   await start({ localRuntime: '/nowhere/cri.sock' });
   await eventually(async () => (await lineOf('localRuntime'))?.state, 'problem');
   expect(await lineOf('localRuntime')).toMatchObject({
-    text: 'the container runtime cannot be read',
+    text: 'the container runtime cannot be read: connect ENOENT /nowhere/cri.sock',
     next: expect.stringContaining('/nowhere/cri.sock'),
   });
   await eventually(async () => (await fetch(`${admin.url}/readyz`)).status, 200);
@@ -262,7 +272,7 @@ test('the command prints problems with what to do, and ends with 3', async () =>
     /^node edge-1: kube-proxy-wrapper \S+, settings [0-9a-f]{8}\n\n\[ok\] {3}wrapper +ready\n/,
   );
   expect(out).toMatch(
-    /^\[FAIL\] rules +the kernel has no rules: .*\n +next: see the log of kube-proxy/m,
+    /^\[FAIL\] rules +the kernel has no rules: .*\n +next: restart this kube-proxy;/m,
   );
   expect(out).toContain('\n1 problem');
 });

@@ -229,12 +229,12 @@ describe('kubectl kpw status', () => {
     const { code, out } = await kpw('status');
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^\[skip\] kube-proxy +nobody watches .* \(3 of 3 nodes: edge-1, edge-2, edge-3\)/m,
+      /^\[skip\] kube-proxy +no kube-proxy has used this wrapper since it started \(3 of 3 nodes: edge-1, edge-2, edge-3\)/m,
     );
     expect(out).toMatch(
       new RegExp(`^version ${VERSION}, settings [0-9a-f]{8}: edge-1, edge-2, edge-3$`, 'm'),
     );
-    expect(out).toMatch(/^0 of 3 nodes are well, 3 without kube-proxy or wrapper$/m);
+    expect(out).toMatch(/^0 of 3 nodes are well, 3 not pointed at the wrapper yet$/m);
     expect(out).not.toContain('[FAIL]');
   });
 
@@ -271,6 +271,24 @@ describe('kubectl kpw status', () => {
     expect(out).toMatch(/a Pod does not run: ImagePullBackOff \(1 of 3 nodes: edge-1; a\)/);
     expect(out).toMatch(/the wrapper does not answer \(1 of 3 nodes: edge-2; .*no route/);
     expect(out).toMatch(/^\[skip\] wrapper +no wrapper on this node \(1 of 3 nodes: edge-3\)/m);
+  });
+
+  // Between two waits it has ended, or runs for a moment. Status then once said that all is well.
+  test('a Pod that crashes again and again is one problem at each moment', async () => {
+    await start(...all);
+    const crash = { reason: 'CrashLoopBackOff', last: 'no such key' };
+    const next = { ready: false, crash };
+    cluster.pods.push({ name: 'a', node: 'edge-1', ...next });
+    cluster.pods.push({ name: 'b', node: 'edge-2', ...next, crash: { ...crash, moment: 'ended' } });
+    cluster.pods.push({
+      name: 'c',
+      node: 'edge-3',
+      ...next,
+      crash: { ...crash, moment: 'starts' },
+    });
+    expect((await kpw('status')).out).toContain(
+      '[FAIL] wrapper      a Pod does not run: CrashLoopBackOff: no such key (3 of 3 nodes: edge-1, edge-2, edge-3)',
+    );
   });
 
   // The image of both containers is wrong, and only the first one has been started.
@@ -435,6 +453,6 @@ test('5,000 nodes fit on a screen, the problems first', () => {
     '[FAIL] rules        the kernel has no rules (50 of 5000 nodes: edge-7, edge-107, edge-207, edge-307, edge-407 and 45 more)',
   );
   expect(lines.at(-1)).toMatch(
-    /^\d+ of 5000 nodes are well, 50 with problems, \d+ without kube-proxy or wrapper$/,
+    /^\d+ of 5000 nodes are well, 50 with problems, \d+ not pointed at the wrapper yet$/,
   );
 });

@@ -14,6 +14,14 @@ import { startServer, type TestServer } from '../http/http-server.ts';
 import { startWrapper } from '../wrapper/wrapper-fixture.ts';
 import { ServerWebSocket } from './server-web-socket.ts';
 
+interface Crash {
+  readonly reason: string;
+  readonly end?: string;
+  readonly last: string;
+  /** Default: it waits to be started again. */
+  readonly moment?: 'ended' | 'starts';
+}
+
 /** A Pod as the API server lists it. */
 export interface FakePod {
   readonly name: string;
@@ -30,7 +38,7 @@ export interface FakePod {
   /** Content of its own ConfigMap, which has its name; default: it mounts that of the cluster. */
   readonly config?: string;
   /** Why its container does not run, why it ended before (default: Error), and its last words. */
-  readonly crash?: { readonly reason: string; readonly end?: string; readonly last: string };
+  readonly crash?: Crash;
   /** Why its first init container does not run. */
   readonly init?: string;
   /** A kube-proxy that is pointed at the wrapper. */
@@ -271,7 +279,8 @@ function podObject(pod: FakePod, configMap: string) {
       containerStatuses: [
         {
           name: 'kube-proxy-wrapper',
-          state: pod.crash ? { waiting: { reason: pod.crash.reason } } : { running: {} },
+          ready,
+          state: stateOf(pod.crash),
           ...(pod.crash ? { lastState: { terminated: endOf(pod.crash) } } : {}),
         },
       ],
@@ -282,8 +291,15 @@ function podObject(pod: FakePod, configMap: string) {
   };
 }
 
-function endOf({ end = 'Error', last }: NonNullable<FakePod['crash']>) {
-  return { reason: end, message: last };
+function endOf({ end = 'Error', last }: Crash) {
+  return { reason: end, message: last, exitCode: 1 };
+}
+
+function stateOf(crash: Crash | undefined) {
+  if (crash === undefined) return { running: { startedAt: '2026-01-01T00:00:01Z' } };
+  if (crash.moment === 'ended') return { terminated: endOf(crash) };
+  if (crash.moment === 'starts') return { running: { startedAt: new Date().toISOString() } };
+  return { waiting: { reason: crash.reason } };
 }
 
 /** As the controller of DaemonSets makes it, and then the scheduler. */
