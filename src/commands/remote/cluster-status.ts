@@ -12,15 +12,13 @@ import { readStatus } from '../node/status/read-status.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { compareNode, type Expectation, readExpectation } from './expectation.ts';
 import { forEachLimited } from './for-each.ts';
-import { nodesPointedAtWrapper } from './pointed-nodes.ts';
+import { nodesPointedAtWrapper, type PointedNodes, pointedLine } from './pointed-nodes.ts';
 import { rollOutLines } from './roll-out.ts';
 import { findWrapperNodes, noPod, type WrapperNode, type WrapperPod } from './wrapper-pods.ts';
 import { type Wrappers, withWrappers } from './wrappers.ts';
 
 /** A node that differs must differ again after this time, in milliseconds: changes need a moment to reach every node. */
 const SETTLE_MS = 3_000;
-
-const NONE: ReadonlySet<string> = new Set();
 
 /** Executes `kubectl kpw status`. */
 export const executeClusterStatus = clusterStatusExecutor(SETTLE_MS);
@@ -34,14 +32,15 @@ async function report({ flags, session }: Call, settleMs: number): Promise<numbe
   return await withWrappers(flags, async (wrappers) => {
     const { client, node } = wrappers;
     const nodes = await findWrapperNodes(client, flags, node);
-    const pointed = node === undefined ? await nodesPointedAtWrapper(client) : NONE;
-    if (nodes.length === 0 && pointed.size === 0) throw noPod(flags, node);
-    const cluster: Cluster = { ...wrappers, settleMs };
+    const pointed = await nodesPointedAtWrapper(client, node);
+    if (nodes.length === 0 && (node !== undefined || pointed.size === 0)) throw noPod(flags, node);
+    const cluster: Cluster = { ...wrappers, settleMs, pointed };
     const expectations = await readExpectations(cluster, nodes);
     const [expectation] = expectations.values();
     const reports = await readAll(cluster, nodes, expectations);
     const all = isKnown(expectation) && node === undefined ? expectation.nodes : [];
-    const found = [...reports, ...nodesWithout(nodes, all, pointed)];
+    const without = node === undefined ? nodesWithout(nodes, all, pointed) : [];
+    const found = [...reports, ...without];
     const findings = isKnown(expectation) ? expectation.findings : [];
     await session.print(clusterReport(found, node === undefined ? findings : []), flags);
     const isProblem = found.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
@@ -51,6 +50,7 @@ async function report({ flags, session }: Call, settleMs: number): Promise<numbe
 
 interface Cluster extends Wrappers {
   readonly settleMs: number;
+  readonly pointed: PointedNodes;
 }
 
 /** What simulate computes, or why it cannot, by DaemonSet: a canary has settings of its own. */
@@ -109,7 +109,7 @@ async function readAll(
       lines: [
         ...troubleLines(each),
         ...(rollOut[index] ?? []),
-        ...answerLines(answer, each),
+        ...answerLines(answer, each).map((line) => connectionLine(line, each, cluster)),
         ...(compared.get(each.node) ?? []),
       ],
     };
@@ -130,16 +130,28 @@ function answerLines(answer: Answer | undefined, { troubles }: WrapperNode): rea
 }
 
 const UNSCHEDULABLE = 'Unschedulable';
-const MAKE_ROOM =
-  'make room on the node, or request less memory; until then a Pod that runs there continues to serve';
-const CORRECT =
-  'correct the settings or the image; the last Pod of a node serves until the next one is ready';
+const MAKE_ROOM = 'make room on the node, or request less memory';
+const CORRECT = 'correct the settings or the image';
+const SERVED = 'the Pod before it serves the node until then';
+const NOT_SERVED =
+  'until then kube-proxy gets no changes there, and no rules after a restart; on a canary, remove the label of the node';
 
-function troubleLines({ troubles }: WrapperNode): StatusLine[] {
+/** In a roll-out the Pod before serves the node. With a canary, or after a Pod was deleted, there may be none. */
+function troubleLines({ pod: asked, troubles }: WrapperNode): StatusLine[] {
+  const isServed = asked !== undefined && troubles.every(({ pod }) => pod !== asked.name);
   return troubles.map(({ pod, reason, message }) => {
-    const text = `a Pod does not run: ${reason}${message === '' ? '' : `: ${message}`}`;
-    return problem('wrapper', text, reason === UNSCHEDULABLE ? MAKE_ROOM : CORRECT, pod);
+    const what = isServed ? 'a Pod does not run' : 'the only Pod of the node does not run';
+    const text = `${what}: ${reason}${message === '' ? '' : `: ${message}`}`;
+    const repair = reason === UNSCHEDULABLE ? MAKE_ROOM : CORRECT;
+    return problem('wrapper', text, `${repair}; ${isServed ? SERVED : NOT_SERVED}`, pod);
   });
+}
+
+/** A wrapper cannot know that a kube-proxy that has not used it is pointed at it. */
+function connectionLine(line: StatusLine, node: WrapperNode, { pointed }: Cluster): StatusLine {
+  const since = pointed.get(node.node);
+  if (line.state !== 'notConnected' || since === undefined) return line;
+  return pointedLine(Math.max(Date.parse(since), Date.parse(node.created)));
 }
 
 /** The line `expected` of each node. A difference must still be there when node and cluster are read again. */
@@ -194,10 +206,10 @@ async function differenceLine(
 function nodesWithout(
   nodes: readonly WrapperNode[],
   all: readonly string[],
-  pointed: ReadonlySet<string>,
+  pointed: PointedNodes,
 ): NodeReport[] {
   const known = new Set(nodes.map(({ node }) => node));
-  const without = [...new Set([...pointed, ...all])].filter((node) => !known.has(node));
+  const without = [...new Set([...pointed.keys(), ...all])].filter((node) => !known.has(node));
   return without.map((node) => ({
     node,
     lines: [

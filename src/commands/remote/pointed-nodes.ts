@@ -1,3 +1,4 @@
+import { problem, type StatusLine, unknown } from '../../admin/status/status-line.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { listPods } from './list-pods.ts';
 
@@ -9,6 +10,7 @@ const CONFIG_MAP = 'kube-proxy-via-wrapper';
 
 /** The part of a Pod that is read here. */
 interface KubeProxyPod {
+  readonly metadata: { readonly creationTimestamp?: string };
   readonly spec?: {
     readonly nodeName?: string;
     readonly volumes?: readonly {
@@ -19,16 +21,38 @@ interface KubeProxyPod {
   };
 }
 
+/** When the Pod of a kube-proxy that is pointed at the wrapper was made (ISO 8601), by node. */
+export type PointedNodes = ReadonlyMap<string, string>;
+
 /**
  * The nodes whose kube-proxy is pointed at the wrapper as docs/deployment.md says: without a wrapper they get no rules.
  * Throws `Refused` without the right to list Pods.
+ *
+ * @param node only this node; undefined: all
  */
-export async function nodesPointedAtWrapper(client: KubeClient): Promise<ReadonlySet<string>> {
-  const pods = await listPods<KubeProxyPod>(client, { namespace: NAMESPACE, selector: SELECTOR });
+export async function nodesPointedAtWrapper(
+  client: KubeClient,
+  node: string | undefined,
+): Promise<PointedNodes> {
+  const search = { namespace: NAMESPACE, selector: SELECTOR, node };
+  const pods = await listPods<KubeProxyPod>(client, search);
   const pointed = pods.filter(({ spec }) =>
     spec?.volumes?.some(({ projected }) =>
       projected?.sources?.some(({ configMap }) => configMap?.name?.startsWith(CONFIG_MAP)),
     ),
   );
-  return new Set(pointed.flatMap(({ spec }) => spec?.nodeName ?? []));
+  return new Map(
+    pointed.map(({ metadata, spec }) => [spec?.nodeName ?? '', metadata.creationTimestamp ?? '']),
+  );
+}
+
+/** A kube-proxy that is refused tries again at the latest after this time (client-go), in milliseconds. */
+const RECONNECT_MS = 60_000;
+
+/** A kube-proxy that is pointed at the wrapper, and has not used it. @param since when its Pod or the wrapper's was made, in ms */
+export function pointedLine(since: number): StatusLine {
+  const text = 'kube-proxy is pointed at this wrapper, and has not connected';
+  return Date.now() - since < RECONNECT_MS
+    ? unknown('kube-proxy', `${text} yet`)
+    : problem('kube-proxy', text, 'see the log of kube-proxy on this node');
 }

@@ -268,7 +268,9 @@ describe('kubectl kpw status', () => {
     cluster.forwardErrors.set('wrapper-edge-2', 'no route');
     const { code, out } = await kpw('status');
     expect(code).toBe(3);
-    expect(out).toMatch(/a Pod does not run: ImagePullBackOff \(1 of 3 nodes: edge-1; a\)/);
+    expect(out).toMatch(
+      /the only Pod of the node does not run: ImagePullBackOff \(1 of 3 nodes: edge-1; a\)\n +next: correct .* the label/,
+    );
     expect(out).toMatch(/the wrapper does not answer \(1 of 3 nodes: edge-2; .*no route/);
     expect(out).toMatch(/^\[skip\] wrapper +no wrapper on this node \(1 of 3 nodes: edge-3\)/m);
   });
@@ -295,9 +297,15 @@ describe('kubectl kpw status', () => {
   test('the reason of an init container counts, and that of an end that the log does not know', async () => {
     await start('edge-1', 'edge-2');
     const starts = { reason: 'PodInitializing', last: '' };
-    cluster.pods.push({ name: 'a', node: 'edge-1', crash: starts, init: 'ImagePullBackOff' });
+    cluster.pods.push({
+      name: 'a',
+      node: 'edge-1',
+      ready: false,
+      crash: starts,
+      init: 'ImagePullBackOff',
+    });
     const killed = { reason: 'CrashLoopBackOff', end: 'OOMKilled', last: '{"msg":"listening"}' };
-    cluster.pods.push({ name: 'b', node: 'edge-2', crash: killed });
+    cluster.pods.push({ name: 'b', node: 'edge-2', ready: false, crash: killed });
     const { out } = await kpw('status');
     expect(out).toContain('a Pod does not run: ImagePullBackOff (1 of 3 nodes: edge-1; a)');
     expect(out).toContain('a Pod does not run: CrashLoopBackOff: OOMKilled: listening (1 of 3');
@@ -313,9 +321,10 @@ describe('kubectl kpw status', () => {
     const { code, out } = await kpw('status');
     expect(code).toBe(3);
     expect(out).toContain(
-      `[FAIL] wrapper      a Pod does not run: Unschedulable: ${unschedulable} (2 of 3 nodes: edge-1, edge-2)
-                    next: make room on the node`,
+      `[FAIL] wrapper      a Pod does not run: Unschedulable: ${unschedulable} (1 of 3 nodes: edge-1; a)
+                    next: make room on the node, or request less memory; the Pod before it serves`,
     );
+    expect(out).toContain(`the only Pod of the node does not run: Unschedulable: ${unschedulable}`);
   });
 
   // For example a node with the label of a canary that was removed. It has no rules after its next restart.
@@ -329,6 +338,14 @@ describe('kubectl kpw status', () => {
     expect(code).toBe(3);
     expect(out).toContain(`[FAIL] wrapper      ${text} (1 of 3 nodes: edge-2)`);
     expect(out).toContain('[skip] wrapper      no wrapper on this node (1 of 3 nodes: edge-3)');
+    const unused = 'kube-proxy is pointed at this wrapper, and has not connected';
+    expect(out).toContain(`[FAIL] kube-proxy   ${unused} (1 of 3 nodes: edge-1)`);
+    cluster.kubeProxies[0] = {
+      ...(cluster.kubeProxies[0] as FakePod),
+      created: new Date().toISOString(),
+    };
+    const soon = await kpw('status', '--node', 'edge-1');
+    expect(soon).toMatchObject({ code: 0, out: expect.stringContaining(`${unused} yet`) });
     cluster.pods.length = 0;
     expect((await kpw('status')).out).toContain(`${text} (2 of 2 nodes: edge-1, edge-2)`);
   });
