@@ -14,7 +14,7 @@ kube-proxy-wrapper.io/track: canary
 {{- /* With a canary, each node has exactly one of the two. */ -}}
 {{- define "kpw.affinity" -}}
 {{- $affinity := deepCopy .Values.affinity }}
-{{- if .Values.canary.create }}
+{{- if (.Values.canary).create }}
 {{- if $affinity.nodeAffinity }}
 {{- fail "canary.create: select nodes with nodeSelector instead of affinity.nodeAffinity, which the canary needs" }}
 {{- end }}

@@ -274,6 +274,14 @@ describe('values', () => {
     expect(names).toEqual(['NODE_NAME']);
   });
 
+  // helm upgrade --reuse-values takes the values of the release before, without those that are new. Of these a template
+  // once made "nil pointer evaluating interface {}.create".
+  test('values that 1.0.0 did not have may be missing', async () => {
+    const added = ['canary', 'localRuntime', 'monitoring', 'admissionPolicy'];
+    const values = Object.fromEntries(added.map((key) => [key, null]));
+    expect(await render(values)).toEqual(await render({}));
+  });
+
   test('a changed setting gives the ConfigMap another name, so that the DaemonSet is rolled', async () => {
     const name = async (settings: object) =>
       only(await render({ settings }), 'ConfigMap').metadata.name;
