@@ -76,6 +76,7 @@ test('the wrapper is installed everywhere and changes nothing yet', async () => 
   await timed('install the wrapper on every node', async () => {
     await documented('kubectl apply --server-side -k my-cluster');
   });
+  await documented('kubectl apply --server-side -f manifests/removal-guard.yaml');
   for (const node of everyNode) await web.reaches(node, everyNode);
 });
 
@@ -178,6 +179,12 @@ function filesOf(node: ClusterNode): string[] {
     return names.map((name) => `${folder}/${name}`);
   });
 }
+
+test('a bare removal is refused while a kube-proxy is pointed at the wrapper', async () => {
+  await expect(workspace.run('kubectl delete --dry-run=server -k my-cluster')).rejects.toThrow(
+    '2 Pods of DaemonSet kube-proxy may use the wrapper',
+  );
+});
 
 test('the way back to a plain kube-proxy loses no request, and leaves only the state', async () => {
   const seen = await underLoad(async () => {
