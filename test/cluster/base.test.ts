@@ -137,6 +137,38 @@ describe('kubectl kpw, through the port-forward of a real kubelet', () => {
     expect(failed).toContain('exit 3');
   });
 
+  const status = async () => await workspace.run('kubectl kpw status || echo "exit $?"');
+  const says = async (what: RegExp) =>
+    await eventually(status, (text) => what.test(text), {
+      timeoutMs: 60_000,
+      intervalMs: 200,
+      what: `a status with ${what}`,
+    });
+
+  // kube-proxy's own health and metrics say that all is well.
+  test('says that the kernel has no rules, until kube-proxy has started again', async () => {
+    await cluster.node('edge-2').exec('nft', ['delete', 'table', 'ip', 'kube-proxy']);
+    await says(/^\[FAIL\] rules +the kernel has no rules: .*\(1 of 3 nodes: edge-2;/m);
+    await workspace.run(
+      'kubectl -n kube-system delete pod -l k8s-app=kube-proxy --field-selector spec.nodeName=edge-2',
+    );
+    await says(/^3 of 3 nodes are well$/m);
+  });
+
+  test('says that a roll-out is stuck, in the last words of the Pod, at each moment of the crashes', async () => {
+    const volumes = '[{"name":"config","configMap":{"name":"wrong"}}]';
+    await workspace.run(`kubectl -n kube-system create configmap wrong --from-literal=config.yaml='key: a'
+kubectl -n kube-system patch daemonset kube-proxy-wrapper -p '{"spec":{"template":{"spec":{"volumes":${volumes}}}}}'`);
+    const stuck =
+      /^\[FAIL\] wrapper +a Pod does not run: CrashLoopBackOff: .*unknown key key.*\(1 of 3 nodes/m;
+    await says(stuck);
+    // The next start comes 10 s after the first.
+    const end = performance.now() + 15_000;
+    while (performance.now() < end) expect(await status()).toMatch(stuck);
+    await workspace.run('kubectl -n kube-system rollout undo daemonset/kube-proxy-wrapper');
+    await says(/^3 of 3 nodes are well$/m);
+  });
+
   test('says that a node without a wrapper has none', async () => {
     const failed = await workspace.run(
       'kubectl kpw explain web --node edge-9 2>&1 || echo "exit $?"',

@@ -162,7 +162,7 @@ async function rulesLine(
 }
 
 const LOOK =
-  'restart this kube-proxy; if it happens again, see "every ClusterIP is refused" in docs/operations.md, and run kube-proxy-wrapper check on the node as root';
+  'restart this kube-proxy; if it happens again, see "The kernel has no rules" in docs/operations-node.md, and run kube-proxy-wrapper check on the node as root';
 
 function rulesFound(
   { health, lateSeconds = 0, clusterIp: opens, backend }: ProbeResult,
