@@ -1,7 +1,6 @@
 /** The part of a container's status that is read here. */
 export interface ContainerStatus {
   readonly name: string;
-  readonly ready?: boolean;
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
     /** When it started (ISO 8601). */
@@ -76,12 +75,14 @@ export function troubleOf(pod: string, status: PodState = {}): PodTrouble | unde
   return undefined;
 }
 
-/** A container that crashes again and again is in these states too, for moments: it has ended, or it starts again. */
-function isCrashing({ ready, state, lastState }: ContainerStatus): boolean {
+/**
+ * A container that crashes again and again is in these states too, for moments: it has ended, or it starts again. Then it
+ * may be ready: the Pod before it has the same port, and answers its probes.
+ */
+function isCrashing({ state, lastState }: ContainerStatus): boolean {
   if (state?.terminated !== undefined) return state.terminated.exitCode !== 0;
   const startedAt = Date.parse(state?.running?.startedAt ?? '');
-  const isNew = Date.now() - startedAt < START_MS;
-  return ready === false && lastState?.terminated !== undefined && isNew;
+  return lastState?.terminated !== undefined && Date.now() - startedAt < START_MS;
 }
 
 /** The last line of a log: an error of the start, or a line of pino. */

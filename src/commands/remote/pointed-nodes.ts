@@ -1,4 +1,5 @@
 import { problem, type StatusLine, unknown } from '../../admin/status/status-line.ts';
+import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { listPods } from './list-pods.ts';
 
@@ -26,7 +27,7 @@ export type PointedNodes = ReadonlyMap<string, string>;
 
 /**
  * The nodes whose kube-proxy is pointed at the wrapper as docs/deployment.md says: without a wrapper they get no rules.
- * Throws `Refused` without the right to list Pods.
+ * Empty without the right to list Pods there.
  *
  * @param node only this node; undefined: all
  */
@@ -35,7 +36,7 @@ export async function nodesPointedAtWrapper(
   node: string | undefined,
 ): Promise<PointedNodes> {
   const search = { namespace: NAMESPACE, selector: SELECTOR, node };
-  const pods = await listPods<KubeProxyPod>(client, search);
+  const pods = await listPods<KubeProxyPod>(client, search).catch(unlessRefused);
   const pointed = pods.filter(({ spec }) =>
     spec?.volumes?.some(({ projected }) =>
       projected?.sources?.some(({ configMap }) => configMap?.name?.startsWith(CONFIG_MAP)),
@@ -44,6 +45,11 @@ export async function nodesPointedAtWrapper(
   return new Map(
     pointed.map(({ metadata, spec }) => [spec?.nodeName ?? '', metadata.creationTimestamp ?? '']),
   );
+}
+
+function unlessRefused(error: unknown): KubeProxyPod[] {
+  if (error instanceof WrapperError && error.code === 'Refused') return [];
+  throw error;
 }
 
 /** A kube-proxy that is refused tries again at the latest after this time (client-go), in milliseconds. */

@@ -89,12 +89,15 @@ export async function findWrapperNodes(
 }
 
 function nodeOf(node: string, all: readonly Pod[]): WrapperNode {
-  const [pod] = all.filter(isRunning).toSorted(byPreference);
+  const troubles = all.flatMap(({ metadata, status }) => troubleOf(metadata.name, status) ?? []);
+  const isTroubled = ({ metadata }: Pod) => troubles.some((each) => each.pod === metadata.name);
+  const running = all.filter(isRunning).toSorted(byPreference);
+  const pod = running.find((each) => !isTroubled(each)) ?? running[0];
   const newest = all.toSorted((a, b) => (createdOf(a) < createdOf(b) ? 1 : -1))[0] as Pod;
   return {
     node,
     ...(pod === undefined ? {} : { pod: { ...nameOf(pod), node } }),
-    troubles: all.flatMap(({ metadata, status }) => troubleOf(metadata.name, status) ?? []),
+    troubles,
     daemonSet: daemonSetOf(newest) ?? '',
     created: createdOf(newest),
   };
