@@ -282,12 +282,9 @@ describe('kubectl kpw status', () => {
     const next = { ready: false, crash };
     cluster.pods.push({ name: 'a', node: 'edge-1', ...next });
     cluster.pods.push({ name: 'b', node: 'edge-2', ...next, crash: { ...crash, moment: 'ended' } });
-    cluster.pods.push({
-      name: 'c',
-      node: 'edge-3',
-      ...next,
-      crash: { ...crash, moment: 'starts' },
-    });
+    // The Pod before it answers its probes.
+    const starts = { ready: true, crash: { ...crash, moment: 'starts' } } as const;
+    cluster.pods.push({ name: 'c', node: 'edge-3', ...starts });
     expect((await kpw('status')).out).toContain(
       '[FAIL] wrapper      a Pod does not run: CrashLoopBackOff: no such key (3 of 3 nodes: edge-1, edge-2, edge-3)',
     );
