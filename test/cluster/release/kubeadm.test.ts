@@ -195,7 +195,7 @@ test('the way back to a plain kube-proxy loses no request, and leaves only the s
     await web.reaches('edge-2', ['edge-2']);
     await documented('kubectl -n kube-system patch daemonset kube-proxy -p');
     await web.reaches('edge-2', everyNode);
-    await documented('kubectl delete -k my-cluster');
+    await documented('kubectl -n kube-system get pods -o yaml');
   });
   expect(seen.map(({ answers }) => failuresOf(answers))).toEqual([{}, {}]);
   const label = ['-l', 'app.kubernetes.io/name=kube-proxy-wrapper'];

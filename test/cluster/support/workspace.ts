@@ -1,6 +1,7 @@
-import { chmodSync, cpSync, globSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readText, repository } from '../../deploy/support/repository.ts';
+import { repository } from '../../deploy/support/repository.ts';
+import { anchorsOf, DOCUMENTS, sectionOf } from '../../docs/support/documents.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
 import type { Cluster } from './cluster.ts';
 
@@ -58,12 +59,12 @@ export function createWorkspace(
 
 /** The blocks of shell commands in a section of the documents, by the heading. */
 function blocksOf(section: string): string[] {
-  const pages = globSync('docs/*.md', { cwd: repository });
-  const parts = pages.flatMap((page) => readText(page).split(/^##? /m));
-  const [found, another] = parts.filter((part) => part.startsWith(`${section}\n`));
-  if (found === undefined || another !== undefined) {
+  const anchor = section.toLowerCase().replaceAll(' ', '-');
+  const [page, another] = DOCUMENTS.filter((path) => anchorsOf(path).includes(anchor));
+  if (page === undefined || another !== undefined) {
     throw new Error(`the documents have no section ${section}, or several`);
   }
+  const found = sectionOf(page, anchor);
   return [...found.matchAll(/```sh\n([\s\S]*?)```/g)].map(([, commands = '']) => commands);
 }
 

@@ -37,7 +37,7 @@ function anchorOf(text: string): string {
 
 /** A heading of that anchor with all below it, up to the next heading of its level or of a higher one. */
 export function sectionOf(path: string, anchor: string): string {
-  const parts = readDocument(path).split(/^(?=#+ )/m);
+  const parts = partsOf(path);
   const [start = -1] = parts.flatMap((part, index) => (anchorOf(part) === anchor ? [index] : []));
   if (start < 0) throw new Error(`${path} has no heading #${anchor}`);
   const level = levelOf(parts[start]);
@@ -47,4 +47,14 @@ export function sectionOf(path: string, anchor: string): string {
 
 function levelOf(part = ''): number {
   return /^#*/.exec(part)?.[0].length ?? 0;
+}
+
+/** A page, divided before its headings. A line of a block of code that begins with # is none. */
+function partsOf(path: string): string[] {
+  const hidden = '\0#';
+  const hideComments = (code: string) => code.replaceAll(/^#/gm, hidden);
+  return readDocument(path)
+    .replaceAll(/^ *```[\s\S]*?^ *```$/gm, hideComments)
+    .split(/^(?=#+ )/m)
+    .map((part) => part.replaceAll(hidden, '#'));
 }
