@@ -1,19 +1,22 @@
 /*
- * The codec room: objects of the Kubernetes API as bytes. `Codec` is the contract; json/ and protobuf/ implement it.
- * A codec decodes a LIST or a watch stream into objects, reads facts from an object, edits it (`splice`), and encodes
- * it again for clients. It does no I/O and takes no decision.
+ * The codec room: objects of the Kubernetes API as bytes. `Codec` is the contract. A codec decodes a LIST or a watch
+ * stream into objects, reads facts from an object, edits it, and encodes it again for clients. It does no I/O and takes
+ * no decision.
+ *
+ * json/ and protobuf/ decode and encode bodies, and implement cursor.ts: a Cursor reads the fields of one message, an
+ * Editor changes them. All that is about Kubernetes objects is written once, on top of both: schema.ts names the fields.
  */
 import type { Status } from '../../errors.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
-import type { CorrectEndpoint } from './pod-endpoint.ts';
+import type { EndpointCorrection, PodEndpoint } from './pod-endpoint.ts';
 import type { Resource } from './resource.ts';
 
 /** How objects are encoded; one upstream stream and one view never mix them. */
 export type Encoding = 'json' | 'protobuf';
 
 /**
- * An object's encoded bytes without `kind` and `apiVersion`, as the items of a LIST carry them: a JSON
- * object as JSON.stringify writes it, or the protobuf message inside `runtime.Unknown.raw`.
+ * An object's encoded bytes without `kind` and `apiVersion`, as the items of a LIST carry them: a JSON object without
+ * newlines, or the protobuf message inside `runtime.Unknown.raw`.
  */
 export type ObjectBytes = Buffer;
 
@@ -140,12 +143,40 @@ export interface EndpointsEdit {
   readonly cutHints?: boolean;
 }
 
-/**
- * How {@link Codec.splice} changes an object. The rest stays: in protobuf byte for byte, in JSON equal as a value.
- */
+/** How {@link ObjectReader.edit} changes an object. The rest of it stays byte for byte. */
 export interface Edit extends EndpointsEdit {
-  /** New `metadata.resourceVersion`. */
-  readonly resourceVersion: string;
+  /** New `metadata.resourceVersion`. Absent: it stays. */
+  readonly resourceVersion?: string;
+  /** Changes of single endpoints, by their index in the order of {@link keep}. */
+  readonly corrections?: ReadonlyMap<number, EndpointCorrection>;
+  /**
+   * Also cut the fields that clients do not act on: resourceVersion, generation, managedFields and the annotation
+   * `endpoints.kubernetes.io/last-change-trigger-time`. Two objects with equal results are the same for kube-proxy.
+   * Use the result for comparison only.
+   */
+  readonly withoutNoise?: boolean;
+}
+
+/** Reads facts from the bytes of an object, and edits it. The same for both encodings; see object-reader.ts. */
+export interface ObjectReader {
+  meta(object: ObjectBytes): ObjectMeta;
+  partialMetadata(object: ObjectBytes): PartialObjectMetadata;
+  service(object: ObjectBytes): ServiceFacts;
+  endpointSlice(object: ObjectBytes): EndpointsFacts;
+  endpoints(object: ObjectBytes): EndpointsFacts;
+  /** Addresses and port numbers of an EndpointSlice or Endpoints object, in the order of its facts' groups. */
+  addresses(resource: Resource, object: ObjectBytes): readonly GroupAddresses[];
+  serviceAddresses(object: ObjectBytes): ServiceAddresses;
+  /** The endpoints of an EndpointSlice or Endpoints object on a node whose targetRef names a Pod. */
+  podEndpoints(resource: Resource, object: ObjectBytes, node: string): readonly PodEndpoint[];
+
+  /**
+   * Returns an object with an edit applied; the object itself if the edit is empty. `keep`, `cutHints` and `corrections`
+   * apply only to EndpointSlices and Endpoints. In an Endpoints object, an endpoint that becomes not ready moves to the
+   * subset's notReadyAddresses, and Endpoints have no hints. In JSON, members that the edit visits and that a later
+   * member with the same name replaces are cut: clients that merge members must not see them.
+   */
+  edit(resource: Resource, object: ObjectBytes, edit: Edit): ObjectBytes;
 }
 
 /**
@@ -153,7 +184,7 @@ export interface Edit extends EndpointsEdit {
  * objects contain fields newer than this program. Bytes that do not parse, or that contain a value of the wrong
  * type, throw a `WrapperError` with code `Malformed` and, if possible, the offset.
  */
-export interface Codec {
+export interface Codec extends ObjectReader {
   readonly encoding: Encoding;
 
   /**
@@ -165,39 +196,6 @@ export interface Codec {
   watchDecoder(maxFrameBytes: number): WatchDecoder;
   /** Reads a Status body; undefined when it is not a Status. */
   decodeStatus(body: Buffer): Status | undefined;
-
-  meta(object: ObjectBytes): ObjectMeta;
-  partialMetadata(object: ObjectBytes): PartialObjectMetadata;
-  service(object: ObjectBytes): ServiceFacts;
-  endpointSlice(object: ObjectBytes): EndpointsFacts;
-  endpoints(object: ObjectBytes): EndpointsFacts;
-  /** Addresses and port numbers of an EndpointSlice or Endpoints object, in the order of its facts' groups. */
-  addresses(resource: Resource, object: ObjectBytes): readonly GroupAddresses[];
-  serviceAddresses(object: ObjectBytes): ServiceAddresses;
-
-  /**
-   * Returns a copy of an object with an edit applied. `keep` and `cutHints` apply only to EndpointSlices and Endpoints.
-   */
-  splice(resource: Resource, object: ObjectBytes, edit: Edit): ObjectBytes;
-  /**
-   * Returns a copy of an EndpointSlice or Endpoints object in which single endpoints are corrected. `correct` is called
-   * for each endpoint on the node whose targetRef names a Pod. Returns the same object if none changes. An endpoint that
-   * becomes not ready moves to the subset's notReadyAddresses in an Endpoints object.
-   */
-  correctEndpoints(
-    resource: Resource,
-    object: ObjectBytes,
-    node: string,
-    correct: CorrectEndpoint,
-  ): ObjectBytes;
-  /**
-   * Returns the object without the fields that clients do not act on: resourceVersion, generation, managedFields
-   * and the annotation `endpoints.kubernetes.io/last-change-trigger-time`. Two objects with equal results
-   * are the same for kube-proxy. Use the result for comparison only.
-   */
-  semanticBytes(object: ObjectBytes): Buffer;
-  /** {@link semanticBytes} of the object that {@link splice} returns for this edit, with any version. */
-  semanticBytesAfter(resource: Resource, object: ObjectBytes, edit: EndpointsEdit): Buffer;
 
   /** A LIST body as a list of buffers, to be written in order. The objects are not copied. */
   encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[];

@@ -34,19 +34,23 @@ export class Patch {
     this.delta -= end - start;
   }
 
-  /** Returns a new buffer: `source` with the replacements made. The result may live long. */
-  apply(source: Buffer): Buffer {
-    return this.#write(source, allocateOwned(source.length + this.delta));
+  /**
+   * Returns a new buffer: the bytes of `source` in `[start, end)` with the replacements made, all of which lie within.
+   * The result may live long.
+   */
+  apply(source: Buffer, start = 0, end = source.length): Buffer {
+    return this.#write(allocateOwned(end - start + this.delta), source, start, end);
   }
 
   /** {@link apply} for a short-lived result. It does not share memory with long-lived objects. */
   applyTransient(source: Buffer): Buffer {
-    return this.#write(source, Buffer.allocUnsafe(source.length + this.delta));
+    const target = Buffer.allocUnsafe(source.length + this.delta);
+    return this.#write(target, source, 0, source.length);
   }
 
-  #write(source: Buffer, target: Buffer): Buffer {
+  #write(target: Buffer, source: Buffer, from: number, to: number): Buffer {
     if (!this.#sorted) this.#replacements.sort((a, b) => a.start - b.start);
-    let read = 0;
+    let read = from;
     let written = 0;
     for (const { start, end, bytes } of this.#replacements) {
       written += source.copy(target, written, read, start);
@@ -57,7 +61,7 @@ export class Patch {
       // An insertion at the start of a cut may be sorted after the cut.
       if (end > read) read = end;
     }
-    source.copy(target, written, read);
+    source.copy(target, written, read, to);
     return target;
   }
 

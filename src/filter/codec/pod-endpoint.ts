@@ -1,5 +1,8 @@
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
-import { endpointState } from './api-conventions.ts';
+import { addressFamily, endpointState } from './api-conventions.ts';
+import type { Cursor } from './cursor.ts';
+import { type ConditionsDraft, readConditions } from './endpoints-facts.ts';
+import { ADDRESS, ENDPOINT, ENDPOINTS, REFERENCE, SLICE, SUBSET } from './schema.ts';
 
 /** The Pod that an endpoint names in its targetRef. */
 export interface PodRef {
@@ -12,6 +15,8 @@ export interface PodRef {
 
 /** An endpoint whose targetRef names a Pod. */
 export interface PodEndpoint {
+  /** Its place among all endpoints of the object, in the order of the facts' groups. */
+  readonly index: number;
   readonly pod: PodRef;
   /** First of its addresses, the one that kube-proxy uses. */
   readonly address: string;
@@ -32,40 +37,108 @@ export type EndpointCorrection =
   | 'cut'
   | { readonly address?: string | undefined; readonly notReady?: boolean | undefined };
 
-/** Returns how an endpoint changes; undefined: it stays. */
-export type CorrectEndpoint = (endpoint: PodEndpoint) => EndpointCorrection | undefined;
-
-/** An endpoint of a slice as it was read. */
-export interface EndpointDraft {
+/** An endpoint while it is read. */
+interface EndpointDraft extends ConditionsDraft {
   node: string;
   address: string;
   readonly ref: { kind: string; namespace: string; name: string; uid: string };
-  readonly conditions: {
-    ready: boolean | undefined;
-    serving: boolean | undefined;
-    terminating: boolean | undefined;
-  };
 }
 
-export function emptyDraft(): EndpointDraft {
+function emptyDraft(ready: boolean | undefined): EndpointDraft {
   return {
-    ...{ node: '', address: '', ref: { kind: '', namespace: '', name: '', uid: '' } },
-    conditions: { ready: undefined, serving: undefined, terminating: undefined },
+    node: '',
+    address: '',
+    ref: { kind: '', namespace: '', name: '', uid: '' },
+    ready,
+    serving: undefined,
+    terminating: undefined,
   };
 }
 
-/** What to do with an endpoint; undefined: it stays, because it is not a Pod on the node or because the caller says so. */
-export function correctionOf(
-  { node, address, ref, conditions }: EndpointDraft,
-  family: string,
-  only: { readonly node: string; readonly correct: CorrectEndpoint },
-): EndpointCorrection | undefined {
-  const { kind, namespace, name, uid } = ref;
-  if (node !== only.node || kind !== 'Pod' || name === '') return undefined;
-  const { ready, serving, terminating } = conditions;
-  return only.correct({
-    ...{ pod: { namespace, name, uid }, address, family },
-    state: endpointState(ready, serving, terminating),
-    publishedNotReady: ready !== false && serving === false,
+/** The endpoints of a slice on this node that name a Pod. */
+export function readSlicePods(slice: Cursor, node: string): PodEndpoint[] {
+  const drafts: EndpointDraft[] = [];
+  let family = '';
+  while (slice.next()) {
+    if (slice.field === SLICE.addressType) family = slice.text();
+    if (slice.field === SLICE.endpoints) drafts.push(readEndpoint(slice.enter()));
+  }
+  return podEndpoints(drafts, node, () => family);
+}
+
+/** The addresses of an Endpoints object on this node that name a Pod. */
+export function readSubsetPods(object: Cursor, node: string): PodEndpoint[] {
+  const drafts: EndpointDraft[] = [];
+  while (object.next()) {
+    if (object.field !== ENDPOINTS.subsets) continue;
+    const notReady: EndpointDraft[] = [];
+    const subset = object.enter();
+    while (subset.next()) {
+      if (subset.field === SUBSET.addresses) drafts.push(readAddress(subset.enter(), true));
+      if (subset.field === SUBSET.notReadyAddresses) {
+        notReady.push(readAddress(subset.enter(), false));
+      }
+    }
+    for (const each of notReady) drafts.push(each);
+  }
+  return podEndpoints(drafts, node, addressFamily);
+}
+
+function podEndpoints(
+  drafts: readonly EndpointDraft[],
+  localNode: string,
+  familyOf: (address: string) => string,
+): PodEndpoint[] {
+  return drafts.flatMap(({ node, address, ref, ready, serving, terminating }, index) => {
+    const { kind, namespace, name, uid } = ref;
+    if (node !== localNode || kind !== 'Pod' || name === '') return [];
+    return {
+      index,
+      pod: { namespace, name, uid },
+      address,
+      family: familyOf(address),
+      state: endpointState(ready, serving, terminating),
+      publishedNotReady: ready !== false && serving === false,
+    };
   });
+}
+
+function readEndpoint(endpoint: Cursor): EndpointDraft {
+  const draft = emptyDraft(undefined);
+  while (endpoint.next()) {
+    switch (endpoint.field) {
+      case ENDPOINT.addresses:
+        draft.address ||= endpoint.text();
+        break;
+      case ENDPOINT.conditions:
+        readConditions(endpoint.enter(), draft);
+        break;
+      case ENDPOINT.targetRef:
+        readReference(endpoint.enter(), draft.ref);
+        break;
+      case ENDPOINT.nodeName:
+        draft.node = endpoint.text();
+        break;
+    }
+  }
+  return draft;
+}
+
+function readAddress(address: Cursor, ready: boolean): EndpointDraft {
+  const draft = emptyDraft(ready);
+  while (address.next()) {
+    if (address.field === ADDRESS.ip) draft.address = address.text();
+    if (address.field === ADDRESS.nodeName) draft.node = address.text();
+    if (address.field === ADDRESS.targetRef) readReference(address.enter(), draft.ref);
+  }
+  return draft;
+}
+
+function readReference(reference: Cursor, ref: EndpointDraft['ref']): void {
+  while (reference.next()) {
+    if (reference.field === REFERENCE.kind) ref.kind = reference.text();
+    if (reference.field === REFERENCE.namespace) ref.namespace = reference.text();
+    if (reference.field === REFERENCE.name) ref.name = reference.text();
+    if (reference.field === REFERENCE.uid) ref.uid = reference.text();
+  }
 }

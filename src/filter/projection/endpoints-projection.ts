@@ -78,7 +78,7 @@ type State = 'listing' | 'waiting' | 'serving';
  *     return delay passed ─────▶ affected Services ─┘
  *
  * Invariant: after each call, the view equals that of a fresh list under the same topology, except for versions and
- * for changes that do not count (see Codec.semanticBytes). A Service whose first policy is pending shows no objects.
+ * for changes that do not count (see Edit.withoutNoise). A Service whose first policy is pending shows no objects.
  * A Service that cannot be decided, because its endpoints lost their zones, remains as it was shown.
  */
 export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {

@@ -60,7 +60,7 @@ export class EndpointsWriter {
     const { codec, resource } = this.#view;
     const { object } = projected;
     const edit = editOf(projected);
-    const written = codec.splice(resource, object.raw, { ...edit, resourceVersion });
+    const written = codec.edit(resource, object.raw, { ...edit, resourceVersion });
     this.#recordEdit(projected);
     object.rawState = 'shown';
     // Nothing is cut, so the bytes shown contain everything: keep them once.
@@ -94,11 +94,11 @@ export class EndpointsWriter {
       if (managed || object.rawState === 'shown') return true;
     }
     if (managed) {
-      const next = codec.semanticBytesAfter(resource, object.raw, edit);
-      return next.equals(codec.semanticBytes(shown));
+      const next = codec.edit(resource, object.raw, { ...edit, withoutNoise: true });
+      return next.equals(codec.edit(resource, shown, { withoutNoise: true }));
     }
-    const next = codec.splice(resource, object.raw, { ...edit, resourceVersion: '0' });
-    return next.equals(codec.splice(resource, shown, { resourceVersion: '0' }));
+    const next = codec.edit(resource, object.raw, { ...edit, resourceVersion: '0' });
+    return next.equals(codec.edit(resource, shown, { resourceVersion: '0' }));
   }
 }
 

@@ -252,7 +252,7 @@ export class View {
   }
 
   #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {
-    return this.codec.splice(this.resource, object, { resourceVersion });
+    return this.codec.edit(this.resource, object, { resourceVersion });
   }
 
   /** The log's bounds, read at each commit. They follow the recent peak, because objects may leave step by step. */

@@ -156,14 +156,17 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
 
   #corrected(local: LocalObject, pods: LocalPods) {
     const { codec, resource, nodeName } = this.#options;
-    const corrections: CorrectedEndpoint[] = [];
-    const object = codec.correctEndpoints(resource, local.raw, nodeName, (endpoint) => {
+    const records: CorrectedEndpoint[] = [];
+    const corrections = new Map<number, EndpointCorrection>();
+    for (const endpoint of codec.podEndpoints(resource, local.raw, nodeName)) {
       const named = withNamespace(endpoint, local.facts);
       const correction = correctEndpoint(named, pods);
-      if (correction !== undefined) corrections.push(this.#record(local, named, correction));
-      return correction;
-    });
-    return { object, corrections };
+      if (correction === undefined) continue;
+      records.push(this.#record(local, named, correction));
+      corrections.set(endpoint.index, correction);
+    }
+    const object = codec.edit(resource, local.raw, { corrections });
+    return { object, corrections: records };
   }
 
   #record(
@@ -187,12 +190,8 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
 
   #podsOf(object: ObjectBytes, facts: EndpointsFacts): readonly string[] {
     const { codec, resource, nodeName } = this.#options;
-    const pods: string[] = [];
-    codec.correctEndpoints(resource, object, nodeName, (endpoint) => {
-      pods.push(podName(withNamespace(endpoint, facts).pod));
-      return undefined;
-    });
-    return pods;
+    const endpoints = codec.podEndpoints(resource, object, nodeName);
+    return endpoints.map((endpoint) => podName(withNamespace(endpoint, facts).pod));
   }
 
   #decode(object: ObjectBytes): EndpointsFacts {

@@ -28,7 +28,7 @@ function splice(
     ...(keep === undefined ? {} : { keep: Uint8Array.from(keep) }),
     ...(cutHints === undefined ? {} : { cutHints }),
   };
-  return parsed(codec.splice(resource, Buffer.from(json), edit));
+  return parsed(codec.edit(resource, Buffer.from(json), edit));
 }
 
 function parsed(json: Buffer | string): unknown {
@@ -95,7 +95,7 @@ describe('splice()', () => {
     const json =
       '{"endpoints":[{"zone":"far"}],"metadata":{"name":"x","resourceVersion":"1"},"future":[1],' +
       '"metadata":{"resourceVersion":"2","name":"a","resourceVersion":"3"},"endpoints":[{},{}]}';
-    const spliced = codec.splice(ENDPOINT_SLICES, Buffer.from(json), {
+    const spliced = codec.edit(ENDPOINT_SLICES, Buffer.from(json), {
       resourceVersion: '9',
       keep: Uint8Array.of(1, 0),
     });
@@ -113,7 +113,7 @@ describe('splice()', () => {
       '{"metadata":{"resourceVersion":"9"},"subsets":[{"addresses":[{"ip":"far"}],"ports":[],' +
       '"addresses":[{"ip":"a"},{"ip":"b"}]}]}';
     const keep = Uint8Array.of(0, 1);
-    const spliced = codec.splice(ENDPOINTS, Buffer.from(json), { resourceVersion: '9', keep });
+    const spliced = codec.edit(ENDPOINTS, Buffer.from(json), { resourceVersion: '9', keep });
     expect(parsed(spliced)).toEqual({
       metadata: { resourceVersion: '9' },
       subsets: [{ ports: [], addresses: [{ ip: 'b' }] }],
@@ -192,6 +192,16 @@ describe('facts', () => {
     );
   });
 
+  test('of an object with more than 1,000 members are Malformed, but maps may have more', () => {
+    const members = (count: number) =>
+      Array.from({ length: count }, (_, index) => `"${index}":"x"`).join();
+    const meta = (json: string) => () => codec.partialMetadata(Buffer.from(json));
+    expect(meta(`{${members(1001)}}`)).toThrow('more than 1000 members');
+    expect(meta(`{${members(1000)}}`)).not.toThrow();
+    const { labels } = meta(`{"metadata":{"labels":{${members(2000)}}}}`)();
+    expect(labels.size).toBe(2000);
+  });
+
   test('are found in any valid JSON', () => {
     const json =
       ' {"a":[0,-0,-1.5E+10,1e-7,true,false,null,"",{}, [] ,"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00fC€"],\t"b" :\r\n' +
@@ -266,6 +276,38 @@ describe('watchDecoder()', () => {
       await expect(decode(`${event}\n`)).rejects.toMatchObject({ code: 'Malformed' });
     },
   );
+});
+
+test('an object of a list that is not in one line is passed on in one line', async () => {
+  const body = JSON.stringify(
+    { kind: 'NodeList', items: [{ kind: 'Node', a: ['\n'] }, {}] },
+    null,
+    1,
+  );
+  const { items } = codec.decodeList([Buffer.from(body)]);
+  const frames = items.map((item) => codec.encodeEvent(NODES, 'ADDED', item));
+  const events = await decodeAll(codec, chunked(Buffer.concat(frames), []));
+  const type = { kind: 'Node', apiVersion: 'v1' };
+  expect(frames.map((frame) => frame.toString().split('\n'))).toEqual([
+    [expect.any(String), ''],
+    [expect.any(String), ''],
+  ]);
+  expect(frames.map((frame) => JSON.parse(frame.toString()).object)).toEqual([
+    { ...type, a: ['\n'] },
+    type,
+  ]);
+  expect(events).toHaveLength(2);
+});
+
+test('what is not edited stays byte for byte', () => {
+  const slice = (endpoints: string, version: string) =>
+    Buffer.from(
+      `{"a":"\\u003c\\/","metadata":{"n":1.50e1,"resourceVersion":"${version}"},"endpoints":[${endpoints}], "b" : [ ] }`,
+    );
+  const [first, second, third] = ['{"zone":"\\u0061"}', '{"x":1e400}', '{"zone":"<"}'];
+  const edit = { resourceVersion: '9', keep: Uint8Array.of(0, 1, 0) };
+  const edited = codec.edit(ENDPOINT_SLICES, slice(`${first},${second} ,${third}`, '12'), edit);
+  expect(edited.toString()).toBe(slice(second, '9').toString());
 });
 
 describe('the encoder', () => {

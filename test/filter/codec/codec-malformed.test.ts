@@ -16,6 +16,7 @@ import {
   STATUSES,
   WATCHES,
 } from '../../support/codec/codec-fixtures.ts';
+import { semanticBytes } from '../../support/codec/semantic-bytes.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
 /** `result`, the code of a `WrapperError`, or any other error, which must not occur. */
@@ -57,10 +58,10 @@ function readings(codec: Codec, object: ObjectBytes): (() => unknown)[] {
     () => codec.service(object),
     () => codec.endpointSlice(object),
     () => codec.endpoints(object),
-    () => codec.splice(ENDPOINT_SLICES, object, edit),
-    () => codec.splice(ENDPOINTS, object, edit),
-    () => codec.splice(SERVICES, object, edit),
-    () => codec.semanticBytes(object),
+    () => codec.edit(ENDPOINT_SLICES, object, edit),
+    () => codec.edit(ENDPOINTS, object, edit),
+    () => codec.edit(SERVICES, object, edit),
+    () => semanticBytes(codec, object),
     () => codec.encodeObject(SERVICES, object),
     () => codec.encodeEvent(SERVICES, 'ADDED', object),
   ];

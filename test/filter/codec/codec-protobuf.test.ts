@@ -26,7 +26,7 @@ function fields(...all: Buffer[]): Buffer {
 }
 
 function spliceHex(object: Buffer, edit: Edit, resource: Resource = ENDPOINT_SLICES): string {
-  return codec.splice(resource, object, edit).toString('hex');
+  return codec.edit(resource, object, edit).toString('hex');
 }
 
 describe('an entry of a map', () => {
@@ -75,7 +75,7 @@ describe('resourceVersion', () => {
   });
 
   test('is inserted with metadata if the object has no metadata', () => {
-    const wanted = fields(field(1, field(6, '44')), field(4, 'IPv4'));
+    const wanted = fields(field(4, 'IPv4'), field(1, field(6, '44')));
     expect(spliceHex(field(4, 'IPv4'), { resourceVersion: '44' })).toBe(wanted.toString('hex'));
     expect(spliceHex(Buffer.alloc(0), { resourceVersion: '44' })).toBe(
       field(1, field(6, '44')).toString('hex'),
@@ -117,10 +117,10 @@ describe('splice()', () => {
     expect(spliceHex(object, edit, ENDPOINTS)).toBe(wanted.toString('hex'));
   });
 
-  test('inserts metadata before a first endpoint that it cuts', () => {
-    const object = fields(field(2, field(6, 'far')), field(2, field(6, 'near')));
-    const edit = { resourceVersion: '44', keep: Uint8Array.of(0, 1) };
-    const wanted = fields(field(1, field(6, '44')), field(2, field(6, 'near')));
+  test('adds metadata behind a last endpoint that it cuts', () => {
+    const object = fields(field(2, field(6, 'near')), field(2, field(6, 'far')));
+    const edit = { resourceVersion: '44', keep: Uint8Array.of(1, 0) };
+    const wanted = fields(field(2, field(6, 'near')), field(1, field(6, '44')));
     expect(spliceHex(object, edit)).toBe(wanted.toString('hex'));
   });
 
@@ -129,7 +129,7 @@ describe('splice()', () => {
     const object = fields(empty, field(2, field(1, field(1, 'a'))));
     const edit = { resourceVersion: '1', keep: Uint8Array.of(0) };
     expect(spliceHex(object, edit, ENDPOINTS)).toBe(
-      fields(field(1, field(6, '1')), empty).toString('hex'),
+      fields(empty, field(1, field(6, '1'))).toString('hex'),
     );
   });
 });

@@ -85,7 +85,7 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
       fc.property(versioned, masks, fc.boolean(), (slice, mask, cutHints) => {
         const keep = mask.subarray(0, slice.endpoints.length);
         const edit = { resourceVersion: VERSION, keep, cutHints };
-        const spliced = codec.splice(ENDPOINT_SLICES, encoder.slice(slice), edit);
+        const spliced = codec.edit(ENDPOINT_SLICES, encoder.slice(slice), edit);
         const wanted = encoder.slice(withVersion(filterSlice(slice, keep, cutHints), VERSION));
         expect(textOf(codec, spliced)).toBe(textOf(codec, wanted));
       }),
@@ -98,7 +98,7 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
       fc.property(modelSlice, masks, (slice, mask) => {
         const keep = mask.subarray(0, slice.endpoints.length);
         const bytes = encoder.slice(slice);
-        const spliced = codec.splice(ENDPOINT_SLICES, bytes, { resourceVersion: VERSION, keep });
+        const spliced = codec.edit(ENDPOINT_SLICES, bytes, { resourceVersion: VERSION, keep });
         const hinted = slice.endpoints.some((each, index) => each.hinted && keep[index] !== 0);
         const wanted = filterFacts(codec.endpointSlice(bytes), keep, false);
         expect(codec.endpointSlice(spliced)).toEqual({ ...wanted, hinted });
@@ -112,7 +112,7 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
       fc.property(modelEndpoints, masks, (object, mask) => {
         const bytes = encoder.endpoints(object);
         const keep = mask.subarray(0, countOf(codec.endpoints(bytes)));
-        const spliced = codec.splice(ENDPOINTS, bytes, { resourceVersion: VERSION, keep });
+        const spliced = codec.edit(ENDPOINTS, bytes, { resourceVersion: VERSION, keep });
         const model = endpointsFacts(filterEndpoints(object, keep));
         expect(codec.endpoints(spliced)).toEqual({ ...model, resourceVersion: VERSION });
         expect(codec.endpoints(spliced)).toEqual(filterFacts(codec.endpoints(bytes), keep, true));
@@ -127,7 +127,7 @@ describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
       fc.property(whole, masks, (object, mask) => {
         const bytes = encoder.endpoints(object);
         const keep = mask.subarray(0, countOf(codec.endpoints(bytes)));
-        const spliced = codec.splice(ENDPOINTS, bytes, { resourceVersion: VERSION, keep });
+        const spliced = codec.edit(ENDPOINTS, bytes, { resourceVersion: VERSION, keep });
         const wanted = encoder.endpoints(withVersion(filterEndpoints(object, keep), VERSION));
         expect(textOf(codec, spliced)).toBe(textOf(codec, wanted));
       }),
@@ -144,7 +144,7 @@ describe.each(LISTS)('splice() of the objects of $file', (list) => {
     const spliced = objects.map((object) => {
       const { resourceVersion } = codec.meta(object);
       const keep = new Uint8Array(99).fill(1);
-      return codec.splice(resource, object, { resourceVersion, keep });
+      return codec.edit(resource, object, { resourceVersion, keep });
     });
     expect(spliced.map((each) => textOf(codec, each))).toEqual(
       objects.map((each) => textOf(codec, each)),
@@ -154,7 +154,7 @@ describe.each(LISTS)('splice() of the objects of $file', (list) => {
   test('changes only the version when nothing is cut', async () => {
     const objects = await objectsOf(list);
     const spliced = objects.map((object) =>
-      codec.splice(resource, object, { resourceVersion: VERSION }),
+      codec.edit(resource, object, { resourceVersion: VERSION }),
     );
     const allFacts = (all: ObjectBytes[]) => all.map((each) => factsOf(codec, resource, each));
     expect(allFacts(spliced)).toEqual(
@@ -162,7 +162,7 @@ describe.each(LISTS)('splice() of the objects of $file', (list) => {
     );
     const back = spliced.map((object, index) => {
       const { resourceVersion } = codec.meta(objects[index] ?? object);
-      return textOf(codec, codec.splice(resource, object, { resourceVersion }));
+      return textOf(codec, codec.edit(resource, object, { resourceVersion }));
     });
     expect(back).toEqual(objects.map((each) => textOf(codec, each)));
   });
@@ -170,7 +170,7 @@ describe.each(LISTS)('splice() of the objects of $file', (list) => {
   test('does not change the object that it is given', async () => {
     const objects = await objectsOf(list);
     const before = objects.map((each) => textOf(codec, each));
-    for (const each of objects) codec.splice(resource, each, { resourceVersion: VERSION });
+    for (const each of objects) codec.edit(resource, each, { resourceVersion: VERSION });
     expect(objects.map((each) => textOf(codec, each))).toEqual(before);
   });
 });
@@ -186,7 +186,7 @@ describe.each(['pb', 'json'])('splice() of real slices (%s)', (extension) => {
         const facts = codec.endpointSlice(object);
         const keep = mask.subarray(0, countOf(facts));
         const edit = { resourceVersion: VERSION, keep, cutHints: true };
-        const spliced = codec.endpointSlice(codec.splice(ENDPOINT_SLICES, object, edit));
+        const spliced = codec.endpointSlice(codec.edit(ENDPOINT_SLICES, object, edit));
         expect(spliced).toEqual({ ...filterFacts(facts, keep, false), hinted: false });
       }),
     );
@@ -196,7 +196,7 @@ describe.each(['pb', 'json'])('splice() of real slices (%s)', (extension) => {
     const objects = await objectsOf(slices);
     const hinted = objects.filter((object) => codec.endpointSlice(object).hinted);
     const spliced = hinted.map((object) =>
-      codec.splice(ENDPOINT_SLICES, object, { resourceVersion: '1', cutHints: true }),
+      codec.edit(ENDPOINT_SLICES, object, { resourceVersion: '1', cutHints: true }),
     );
     expect(spliced.map((object) => codec.endpointSlice(object).hinted)).toEqual([false]);
   });
@@ -205,7 +205,7 @@ describe.each(['pb', 'json'])('splice() of real slices (%s)', (extension) => {
     const objects = await objectsOf(slices);
     const object = objects.find((each) => countOf(codec.endpointSlice(each)) === 4);
     const cut = (keep: Uint8Array) => () =>
-      codec.splice(ENDPOINT_SLICES, object ?? Buffer.alloc(0), { resourceVersion: '1', keep });
+      codec.edit(ENDPOINT_SLICES, object ?? Buffer.alloc(0), { resourceVersion: '1', keep });
     expect(cut(new Uint8Array(3))).toThrow('a decision about 3 endpoints for an object with 4');
     expect(cut(new Uint8Array(5))).toThrow('a decision about 5 endpoints for an object with 4');
     expect(cut(new Uint8Array(4))).not.toThrow();
@@ -214,9 +214,9 @@ describe.each(['pb', 'json'])('splice() of real slices (%s)', (extension) => {
   test.each([SERVICES, NODES])('ignores a mask for $plural', async (resource) => {
     const [object = Buffer.alloc(0)] = await objectsOf(slices);
     const edit = { resourceVersion: VERSION, keep: new Uint8Array(7), cutHints: true };
-    const spliced = codec.splice(resource, object, edit);
+    const spliced = codec.edit(resource, object, edit);
     expect(textOf(codec, spliced)).toBe(
-      textOf(codec, codec.splice(resource, object, { resourceVersion: VERSION })),
+      textOf(codec, codec.edit(resource, object, { resourceVersion: VERSION })),
     );
   });
 });

@@ -99,14 +99,13 @@ describe('the number of elements of one object', () => {
     );
   });
 
-  test('is limited before JSON is parsed', () => {
+  test('is limited for JSON of any kind', () => {
     const codec = createJsonCodec();
     const object = (commas: number) => json(`"endpoints":${items(commas - 2)}`);
-    // As many commas as are allowed: parsed, and refused for its endpoints.
-    expect(() => codec.endpointSlice(object(MAX_JSON_COMMAS))).toThrow(
-      'more than 300000 endpoints',
-    );
-    expect(() => codec.endpointSlice(object(MAX_JSON_COMMAS + 1))).toThrow(
+    const list = (commas: number) =>
+      Buffer.concat([Buffer.from('{"kind":"AList","items":['), object(commas), Buffer.from(']}')]);
+    expect(codec.decodeList([list(MAX_JSON_COMMAS)]).items).toHaveLength(1);
+    expect(() => codec.decodeList([list(MAX_JSON_COMMAS + 1)])).toThrow(
       expect.objectContaining({
         code: 'Malformed',
         message: expect.stringMatching(/^JSON of more/),

@@ -18,6 +18,7 @@ const GONE: LocalPod = { uid: 'u', isStatic: false, isRunning: false, network: u
 
 function endpoint(rest: Partial<PodEndpoint> = {}): PodEndpoint {
   return {
+    index: 0,
     pod: { namespace: 'default', name: 'web', uid: 'u' },
     ...{ address: '10.1.0.2', family: 'IPv4', state: 'ready', publishedNotReady: false },
     ...rest,

@@ -135,10 +135,10 @@ export class CorrectedNode {
     for (const [key, object] of this.passed.objects) {
       const endpoints: string[] = [];
       for (const node of [OWN, 'edge-2']) {
-        this.codec.correctEndpoints(this.#resource, object, node, ({ pod, address, state }) => {
+        const pods = this.codec.podEndpoints(this.#resource, object, node);
+        for (const { pod, address, state } of pods) {
           endpoints.push(`${pod.name} ${address}${state === 'ready' ? '' : ' -'}`);
-          return undefined;
-        });
+        }
       }
       shown[key.replace('default/', '')] = endpoints;
     }

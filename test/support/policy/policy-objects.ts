@@ -2,6 +2,7 @@ import type { Codec, Encoding } from '../../../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import { encodeObject } from '../codec/encode-object.ts';
+import { semanticBytes } from '../codec/semantic-bytes.ts';
 import type { ModelService, ModelSlice, ShownSlice } from './policy-model.ts';
 
 const CODECS: Readonly<Record<Encoding, Codec>> = {
@@ -38,7 +39,7 @@ export class ModelObjects {
 
 /** The bytes of an object that count for a client. */
 export function significant(encoding: Encoding, object: Buffer): string {
-  return CODECS[encoding].semanticBytes(object).toString('latin1');
+  return semanticBytes(CODECS[encoding], object).toString('latin1');
 }
 
 /** The namespace/name of an object. */

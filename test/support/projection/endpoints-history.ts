@@ -1,6 +1,7 @@
 import type { Codec, ObjectBytes } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
 import { encodeObject } from '../codec/encode-object.ts';
+import { semanticBytes } from '../codec/semantic-bytes.ts';
 import { ANNOTATIONS, NODES, SERVICES, type Step, ZONE } from './endpoints-steps.ts';
 import { type ClusterModel, ProjectionHarness } from './projection-harness.ts';
 
@@ -70,7 +71,7 @@ export function significantOf(harness: ProjectionHarness): Map<string, string> {
   const { codec, view } = harness;
   const entries = view.snapshot().items.map((item) => {
     const { namespace, name } = codec.meta(item);
-    return [`${namespace}/${name}`, codec.semanticBytes(item).toString('latin1')] as const;
+    return [`${namespace}/${name}`, semanticBytes(codec, item).toString('latin1')] as const;
   });
   return new Map(entries.sort());
 }

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readiness } from '../../../src/admin/readiness.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { semanticBytes } from '../codec/semantic-bytes.ts';
 import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';
 
 export const PATHS = {
@@ -31,7 +32,7 @@ export async function shownBy(proxy: NodeProxy, path: string): Promise<Map<strin
   const codec = CODECS.protobuf;
   return new Map(
     codec.decodeList([body]).items.map((object) => {
-      return [codec.meta(object).name, codec.semanticBytes(object).toString('latin1')] as const;
+      return [codec.meta(object).name, semanticBytes(codec, object).toString('latin1')] as const;
     }),
   );
 }

@@ -1,46 +1,78 @@
 import { type Status, WrapperError } from '../../../errors.ts';
 import { concat } from '../buffer-list.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
-import { malformed } from '../malformed.ts';
-import { array, type Fields, fields, isFields, text } from './fields.ts';
-import { parseObject, stringify } from './parse.ts';
-import { splitList } from './split-list.ts';
-import { readStatus } from './status.ts';
+import { MAX_JSON_COMMAS } from '../element-limit.ts';
+import { readListMeta } from '../list-meta.ts';
+import { malformed, tooManyItems } from '../malformed.ts';
+import { LIST_META, many, message, one, STATUS, TABLE } from '../schema.ts';
+import { readStatus } from '../status.ts';
+import { JsonCursor } from './json-cursor.ts';
+import { JsonEditor } from './json-editor.ts';
+import { COMMA, OPEN_OBJECT } from './json-text.ts';
 
 const WHITESPACE = Buffer.from(' \t\r');
+const NEWLINE = 0x0a;
+const SPACE = 0x20;
+
+/** What an object as a whole has, and one without it. JSON has no field numbers. */
+const TYPE = message({ kind: one(0), apiVersion: one(0) });
+const LIST = message({ kind: one(0), metadata: one(0, LIST_META), items: many(0, TYPE) });
+const EVENT = message({ type: one(0), object: one(0, TYPE) });
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
 export function decodeList(
   buffers: readonly Buffer[],
   maxItems = Number.POSITIVE_INFINITY,
 ): RawList {
-  const { envelope, items } = splitList(concat(buffers), maxItems);
-  const body = parseObject(envelope);
-  const kind = text(body, 'kind');
+  const body = concat(buffers);
+  let kind = '';
+  const version = { resourceVersion: '', continue: '' };
+  const items: ObjectBytes[] = [];
+  const list = JsonCursor.over(body, LIST);
+  while (list.next()) {
+    switch (list.field) {
+      case LIST.kind:
+        kind = list.text();
+        break;
+      case LIST.metadata:
+        readListMeta(list.enter(), version);
+        break;
+      case LIST.items:
+        if (items.length >= maxItems) throw tooManyItems(maxItems);
+        items.push(untyped(body, list));
+        break;
+    }
+  }
   if (kind === 'Status') {
-    const status = readStatus(body);
+    const status = readStatus(JsonCursor.over(body, STATUS));
     throw new WrapperError('Refused', `list refused: ${status.message}`, { status });
   }
   if (!kind.endsWith('List')) throw malformed(`a list of kind '${kind}'`, 0);
-  // The splitter has emptied the envelope's items. If some are left, it emptied another member `items`.
-  if (array(body, 'items').length > 0) throw malformed("several members 'items' in a list", 0);
-  const isEmpty = !Array.isArray(body.items);
-  const metadata = fields(body, 'metadata');
-  return {
-    kind,
-    resourceVersion: text(metadata, 'resourceVersion'),
-    continue: text(metadata, 'continue'),
-    items: (isEmpty ? [] : items).map(({ bytes, offset }) =>
-      encodeUntyped(parseObject(bytes, offset)),
-    ),
-  };
+  return { kind, ...version, items };
 }
 
-/** Encodes an object without its kind and apiVersion; changes the object. */
-function encodeUntyped(object: Fields): ObjectBytes {
-  delete object.kind;
-  delete object.apiVersion;
-  return stringify(object);
+/**
+ * A copy of the object that is the current field, without its kind and apiVersion. It is one line, because watches
+ * separate objects by newlines.
+ */
+function untyped(bytes: Buffer, field: JsonCursor): ObjectBytes {
+  const { json, start } = field;
+  if (bytes[start] !== OPEN_OBJECT) throw json.malformed('JSON that is not an object', start);
+  const object = new JsonEditor(bytes).copy(field, () => 'cut');
+  if (object.length > MAX_JSON_COMMAS && commas(object) > MAX_JSON_COMMAS) {
+    throw json.malformed(`JSON of more than ${MAX_JSON_COMMAS} values`, start);
+  }
+  // Within a string a newline is escaped.
+  for (let at = object.indexOf(NEWLINE); at >= 0; at = object.indexOf(NEWLINE, at)) {
+    object[at] = SPACE;
+  }
+  return object;
+}
+
+function commas(bytes: Buffer): number {
+  let count = 0;
+  for (const byte of bytes) if (byte === COMMA) count++;
+  return count;
 }
 
 /**
@@ -49,33 +81,43 @@ function encodeUntyped(object: Fields): ObjectBytes {
  * @param base offset of the line in the stream
  */
 export function decodeEvent(line: Buffer, base: number): RawEvent | undefined {
-  if (isBlank(line)) return undefined;
-  const event = parseObject(line, base);
-  const { type, object } = event;
-  if (!isFields(object)) throw malformed('a watch event without an object', base);
+  if (line.every((byte) => WHITESPACE.includes(byte))) return undefined;
+  let type = '';
+  let status: Status | undefined;
+  let object: ObjectBytes | undefined;
+  const event = JsonCursor.over(line, EVENT, base);
+  while (event.next()) {
+    if (event.field === EVENT.type) type = event.text();
+    if (event.field !== EVENT.object) continue;
+    if (kindOf(event.enter()) === 'Status') status = readStatus(event.enterAs(STATUS[TABLE]));
+    object = untyped(line, event);
+  }
+  if (object === undefined) throw malformed('a watch event without an object', base);
   switch (type) {
     case 'ADDED':
     case 'MODIFIED':
     case 'DELETED':
     case 'BOOKMARK':
-      return { type, object: encodeUntyped(object) };
+      return { type, object };
     case 'ERROR':
-      if (object.kind !== 'Status') throw malformed('an ERROR event without a Status', base);
-      return { type, status: readStatus(object) };
+      if (status === undefined) throw malformed('an ERROR event without a Status', base);
+      return { type, status };
     default:
-      throw malformed(`a watch event of unknown type '${String(type)}'`, base);
+      throw malformed(`a watch event of unknown type '${type}'`, base);
   }
 }
 
-function isBlank(line: Buffer): boolean {
-  return line.every((byte) => WHITESPACE.includes(byte));
+function kindOf(object: JsonCursor): string {
+  let kind = '';
+  while (object.next()) if (object.field === TYPE.kind) kind = object.text();
+  return kind;
 }
 
 /** Reads a Status body; undefined when it is not a Status or does not parse. */
 export function decodeStatus(body: Buffer): Status | undefined {
   try {
-    const status = parseObject(body);
-    return status.kind === 'Status' ? readStatus(status) : undefined;
+    const kind = kindOf(JsonCursor.over(body, TYPE));
+    return kind === 'Status' ? readStatus(JsonCursor.over(body, STATUS)) : undefined;
   } catch {
     // The body of an error response, perhaps HTML or text. The caller uses its HTTP status instead.
     return undefined;

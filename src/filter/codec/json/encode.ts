@@ -1,12 +1,12 @@
 import type { Status } from '../../../errors.ts';
 import { INITIAL_EVENTS_END_ANNOTATION } from '../api-conventions.ts';
 import type { ChangeType, ObjectBytes } from '../codec.ts';
+import type { MessageValue } from '../cursor.ts';
 import { malformed } from '../malformed.ts';
 import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
-import { writeStatus } from './status.ts';
+import { statusValue } from '../status.ts';
+import { CLOSE_OBJECT, JsonText, OPEN_OBJECT } from './json-text.ts';
 
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 const COMMA = Buffer.from(',');
 const LIST_END = Buffer.from(']}\n');
 const LINE_END = Buffer.from('\n');
@@ -29,7 +29,8 @@ function typeMembers(version: string, kind: string): string {
 /** The text that replaces an object's opening brace. */
 function objectPrefix(resource: Resource, object: ObjectBytes): string {
   if (object[0] !== OPEN_OBJECT) throw malformed('not a JSON object', 0);
-  const comma = object[1] === CLOSE_OBJECT ? '' : ',';
+  const isEmpty = object[new JsonText(object).skipSpace(1)] === CLOSE_OBJECT;
+  const comma = isEmpty ? '' : ',';
   return `${typeMembers(apiVersion(resource), resource.kind)}${comma}`;
 }
 
@@ -88,12 +89,25 @@ export function encodeBookmark(
   return encodeEvent(resource, 'BOOKMARK', Buffer.from(`{"metadata":${metadata}${rest}}`));
 }
 
+/** Encodes a message; see `Format.encode`. */
+export function encodeMessage(value: MessageValue): Buffer {
+  return Buffer.from(textOf(value));
+}
+
+function textOf(value: MessageValue): string {
+  return JSON.stringify(value, (_, each) => (each === '' || each === 0 ? undefined : each));
+}
+
+function statusText(status: Status): string {
+  return textOf({ kind: 'Status', apiVersion: 'v1', ...statusValue(status) });
+}
+
 /** An ERROR frame; see `Codec.encodeErrorEvent`. */
 export function encodeErrorEvent(status: Status): Buffer {
-  return Buffer.from(`{"type":"ERROR","object":${writeStatus(status)}${EVENT_END}`);
+  return Buffer.from(`{"type":"ERROR","object":${statusText(status)}${EVENT_END}`);
 }
 
 /** A Status as a whole body; see `Codec.encodeStatus`. */
 export function encodeStatus(status: Status): Buffer {
-  return Buffer.from(`${writeStatus(status)}\n`);
+  return Buffer.from(`${statusText(status)}\n`);
 }

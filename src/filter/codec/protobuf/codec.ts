@@ -1,8 +1,9 @@
 import type { Codec } from '../codec.ts';
+import type { Format } from '../cursor.ts';
+import { createObjectReader } from '../object-reader.ts';
 import { createWatchDecoder } from '../watch-decoder.ts';
-import { readAddresses, readServiceAddresses } from './addresses.ts';
-import { correctEndpoints } from './correct.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
+import { ProtobufEditor } from './editor.ts';
 import {
   encodeBookmark,
   encodeErrorEvent,
@@ -12,33 +13,25 @@ import {
   encodeObject,
   encodeStatus,
 } from './encode.ts';
-import { createEndpointsReader } from './endpoints-facts.ts';
+import { FieldCursor } from './field-cursor.ts';
 import { createFrameSplitter } from './frame-splitter.ts';
-import { readMeta, readPartialMetadata } from './metadata.ts';
-import { semanticBytes } from './semantic-bytes.ts';
-import { readService } from './service-facts.ts';
-import { createSliceReader } from './slice-facts.ts';
-import { semanticBytesAfter, splice } from './splice.ts';
+import { encodeMessage } from './message.ts';
+
+const FORMAT: Format = {
+  cursor: (object, message) => FieldCursor.over(object, message),
+  editor: (object) => new ProtobufEditor(object),
+  encode: encodeMessage,
+};
 
 /** Creates the codec of `application/vnd.kubernetes.protobuf`. Its only state is caches of names and endpoints. */
 export function createProtobufCodec(): Codec {
   return {
+    ...createObjectReader(FORMAT),
     encoding: 'protobuf',
     decodeList,
     watchDecoder: (maxFrameBytes) =>
       createWatchDecoder(createFrameSplitter(maxFrameBytes), decodeEvent),
     decodeStatus,
-    meta: readMeta,
-    partialMetadata: (object) => readPartialMetadata(object),
-    service: readService,
-    endpointSlice: createSliceReader(),
-    endpoints: createEndpointsReader(),
-    addresses: readAddresses,
-    serviceAddresses: readServiceAddresses,
-    splice,
-    correctEndpoints,
-    semanticBytes,
-    semanticBytesAfter,
     encodeList,
     encodeObject,
     encodeEvent,

@@ -3,10 +3,11 @@ import type { Status } from '../../../errors.ts';
 import { INITIAL_EVENTS_END_ANNOTATION } from '../api-conventions.ts';
 import type { ChangeType, ObjectBytes } from '../codec.ts';
 import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
+import { LIST_META, MAP_ENTRY, METADATA, OBJECT_META, STATUS } from '../schema.ts';
+import { statusValue } from '../status.ts';
 import { MAGIC } from './envelope.ts';
-import { varintSize, writeVarint } from './length-prefix.ts';
-import { MAP_ENTRY, METADATA, OBJECT_META } from './metadata.ts';
-import { writeStatus } from './status.ts';
+import { encodeField, varintSize, writeVarint } from './length-prefix.ts';
+import { encodeMessage } from './message.ts';
 
 /** `runtime.Unknown` ends with its content encoding and content type, both empty. */
 const UNKNOWN_TAIL = Buffer.from('1a002200', 'hex');
@@ -26,6 +27,8 @@ const BOOKMARK_REST: ReadonlyMap<string, Buffer> = new Map([
   [ENDPOINT_SLICES.kind, Buffer.from('2200', 'hex')],
   [SERVICES.kind, Buffer.from('12101a0022003a00420052005a00600068001a020a00', 'hex')],
 ]);
+
+const NOTHING = Buffer.alloc(0);
 
 /** The beginning of a body: magic, type and the object's tag. The object's length and the object must follow. */
 function bodyHead(version: string, kind: string): Uint8Array {
@@ -61,11 +64,9 @@ export function encodeList(
   resourceVersion: string,
   items: readonly ObjectBytes[],
 ): Buffer[] {
-  const metadata = new BinaryWriter().tag(METADATA, WireType.LengthDelimited).fork();
-  metadata.tag(1, WireType.LengthDelimited).string('');
-  metadata.tag(2, WireType.LengthDelimited).string(resourceVersion);
-  const listMeta = Buffer.from(
-    metadata.tag(3, WireType.LengthDelimited).string('').join().finish(),
+  const listMeta = encodeField(
+    METADATA.number,
+    encodeMessage(LIST_META, { selfLink: '', resourceVersion, continue: '' }),
   );
   let size = listMeta.length;
   for (const item of items) size += 1 + varintSize(item.length) + item.length;
@@ -116,12 +117,12 @@ export function encodeEventBuffers(
 
 /** An ERROR frame; see `Codec.encodeErrorEvent`. */
 export function encodeErrorEvent(status: Status): Buffer {
-  return frame('ERROR', bodyHead('v1', 'Status'), writeStatus(status));
+  return frame('ERROR', bodyHead('v1', 'Status'), encodeMessage(STATUS, statusValue(status)));
 }
 
 /** A Status as a whole body; see `Codec.encodeStatus`. */
 export function encodeStatus(status: Status): Buffer {
-  const message = writeStatus(status);
+  const message = encodeMessage(STATUS, statusValue(status));
   return Buffer.concat([
     bodyPrefix(bodyHead('v1', 'Status'), message.length),
     message,
@@ -135,19 +136,18 @@ export function encodeBookmark(
   resourceVersion: string,
   initialEventsEnd: boolean,
 ): Buffer {
-  const writer = new BinaryWriter();
-  writer.tag(METADATA, WireType.LengthDelimited).fork().raw(META_BEFORE_VERSION);
-  writer.tag(OBJECT_META.resourceVersion, WireType.LengthDelimited).string(resourceVersion);
-  writer.raw(META_AFTER_VERSION);
-  if (initialEventsEnd) {
-    writer.tag(OBJECT_META.annotations, WireType.LengthDelimited).fork();
-    writer.tag(MAP_ENTRY.key, WireType.LengthDelimited).string(INITIAL_EVENTS_END_ANNOTATION);
-    writer.tag(MAP_ENTRY.value, WireType.LengthDelimited).string('true');
-    writer.join();
-  }
-  const object = writer.join().finish();
-  const rest = BOOKMARK_REST.get(resource.kind) ?? Buffer.alloc(0);
-  return encodeEvent(resource, 'BOOKMARK', Buffer.concat([object, rest]));
+  const entry = { key: INITIAL_EVENTS_END_ANNOTATION, value: 'true' };
+  const metadata = Buffer.concat([
+    META_BEFORE_VERSION,
+    encodeField(OBJECT_META.resourceVersion.number, resourceVersion),
+    META_AFTER_VERSION,
+    initialEventsEnd
+      ? encodeField(OBJECT_META.annotations.number, encodeMessage(MAP_ENTRY, entry))
+      : NOTHING,
+  ]);
+  const rest = BOOKMARK_REST.get(resource.kind) ?? NOTHING;
+  const object = Buffer.concat([encodeField(METADATA.number, metadata), rest]);
+  return encodeEvent(resource, 'BOOKMARK', object);
 }
 
 function frame(type: string, head: Uint8Array, object: Uint8Array): Buffer {

@@ -1,13 +1,15 @@
 import type { BufferList } from '../buffer-list.ts';
+import type { Cursor } from '../cursor.ts';
 import { malformed } from '../malformed.ts';
+import { message, one } from '../schema.ts';
 import { FieldCursor } from './field-cursor.ts';
 
 /** First bytes of every protobuf body and of the object in every event (apimachinery serializer/protobuf). */
 export const MAGIC = Buffer.from('k8s\0', 'latin1');
 
-/** Fields of `runtime.Unknown`, the envelope of an encoded object (apimachinery runtime/generated.proto). */
-const UNKNOWN = { typeMeta: 1, raw: 2, contentEncoding: 3 } as const;
-const TYPE_META = { kind: 2 } as const;
+/** `runtime.Unknown`, the envelope of an encoded object (apimachinery runtime/generated.proto). */
+const TYPE_META = message({ apiVersion: one(1), kind: one(2) });
+const UNKNOWN = message({ typeMeta: one(1, TYPE_META), raw: one(2), contentEncoding: one(3) });
 /** Maximum bytes before the object. A kube-apiserver writes about 50. */
 const HEAD_BYTES = 4096;
 
@@ -32,7 +34,7 @@ export function hasMagic(bytes: Buffer, start = 0): boolean {
 export function openEnvelope(bytes: Buffer, base: number): EnvelopeContent {
   assertMagic(bytes, base);
   const envelope = new Envelope();
-  const fields = FieldCursor.over(bytes, MAGIC.length, base);
+  const fields = FieldCursor.over(bytes, UNKNOWN, MAGIC.length, base);
   while (fields.next()) envelope.take(fields, 0);
   return envelope.content(base);
 }
@@ -42,10 +44,10 @@ export function openEnvelopeInBuffers(body: BufferList): EnvelopeContent {
   const head = body.slice(0, Math.min(HEAD_BYTES, body.length));
   assertMagic(head, 0);
   const envelope = new Envelope();
-  const before = FieldCursor.over(head, MAGIC.length, 0, body.length);
+  const before = FieldCursor.over(head, UNKNOWN, MAGIC.length, 0, body.length);
   while (!envelope.hasObject && before.next()) envelope.take(before, 0);
   const { end } = envelope.content(0);
-  const after = FieldCursor.over(body.slice(end, body.length), 0, end);
+  const after = FieldCursor.over(body.slice(end, body.length), UNKNOWN, 0, end);
   while (after.next()) envelope.take(after, end);
   return envelope.content(0);
 }
@@ -76,7 +78,7 @@ class Envelope {
       this.#start = offset + fields.start;
       this.#end = offset + fields.end;
     }
-    if (fields.field === UNKNOWN.contentEncoding && !fields.isText('')) {
+    if (fields.field === UNKNOWN.contentEncoding && fields.text() !== '') {
       throw fields.malformed(`an object in the unknown content encoding ${fields.text()}`);
     }
   }
@@ -87,7 +89,7 @@ class Envelope {
   }
 }
 
-function readKind(typeMeta: FieldCursor, before: string): string {
+function readKind(typeMeta: Cursor, before: string): string {
   let kind = before;
   while (typeMeta.next()) if (typeMeta.field === TYPE_META.kind) kind = typeMeta.text();
   return kind;

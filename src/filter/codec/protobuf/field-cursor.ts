@@ -1,21 +1,32 @@
 import { WireType } from '@bufbuild/protobuf/wire';
 import type { WrapperError } from '../../../errors.ts';
+import type { Cursor } from '../cursor.ts';
 import { malformed } from '../malformed.ts';
-import type { TextCache } from './text-cache.ts';
+import {
+  type Field,
+  type FieldTable,
+  isAscii,
+  MAP_ENTRY,
+  type Message,
+  NO_FIELDS,
+  TABLE,
+  UNKNOWN_FIELD,
+} from '../schema.ts';
+import type { TextCache } from '../text-cache.ts';
 
 /** A varint has at most ten bytes. */
 const MAX_VARINT_BITS = 70;
 
 /**
- * Iterates over the fields of one protobuf message as byte spans. It decodes a value only when a method is called for
- * it. All offsets are into the buffer given to {@link FieldCursor.over}. Every span lies within its message. Bytes that
- * do not parse throw `Malformed`.
+ * A {@link Cursor} over protobuf. It iterates over the fields of a message as byte spans. All offsets are into the buffer
+ * given to {@link FieldCursor.over}. Every span lies within its message.
  *
  * It reads tags and lengths itself: creating a BinaryReader per message took longer than reading the message.
  */
-export class FieldCursor {
-  /** Field number of the current field. */
-  field: number;
+export class FieldCursor implements Cursor {
+  field: Field = UNKNOWN_FIELD;
+  /** Number of the current field. */
+  fieldNumber: number;
   wireType: number;
   /** Offset of the current field's tag. */
   fieldStart = 0;
@@ -26,14 +37,22 @@ export class FieldCursor {
   /** Offset after the current field. */
   end: number;
   readonly #bytes: Buffer;
+  readonly #fields: FieldTable;
   readonly #limit: number;
   readonly #base: number;
 
-  private constructor(bytes: Buffer, start: number, limit: number, base: number) {
+  private constructor(
+    bytes: Buffer,
+    fields: FieldTable,
+    start: number,
+    limit: number,
+    base: number,
+  ) {
     this.#bytes = bytes;
+    this.#fields = fields;
     this.#limit = limit;
     this.#base = base;
-    this.field = 0;
+    this.fieldNumber = 0;
     this.wireType = 0;
     this.end = start;
   }
@@ -46,8 +65,14 @@ export class FieldCursor {
    * @param limit offset after the message. It may lie beyond `bytes`. If a field also ends beyond `bytes`, only its
    *   tag and length can be read
    */
-  static over(bytes: Buffer, start = 0, base = 0, limit = bytes.length): FieldCursor {
-    return new FieldCursor(bytes, start, limit, base);
+  static over(
+    bytes: Buffer,
+    message: Message,
+    start = 0,
+    base = 0,
+    limit = bytes.length,
+  ): FieldCursor {
+    return new FieldCursor(bytes, message[TABLE], start, limit, base);
   }
 
   /** Moves to the next field; false at the end of the message. */
@@ -56,7 +81,7 @@ export class FieldCursor {
     this.fieldStart = this.end;
     this.#readField();
     if (this.end > this.#limit) {
-      throw this.malformed(`protobuf field ${this.field} exceeds its message`);
+      throw this.malformed(`protobuf field ${this.fieldNumber} exceeds its message`);
     }
     return true;
   }
@@ -69,7 +94,13 @@ export class FieldCursor {
   /** A cursor over the current field as an embedded message. */
   enter(): FieldCursor {
     this.assertMessage();
-    return new FieldCursor(this.#bytes, this.start, this.end, this.#base);
+    const fields = this.field.message ?? NO_FIELDS;
+    return new FieldCursor(this.#bytes, fields, this.start, this.end, this.#base);
+  }
+
+  /** Offset after the message. */
+  get limit(): number {
+    return this.#limit;
   }
 
   /** The current field as text; bytes that are not UTF-8 become U+FFFD, as in Go. */
@@ -84,9 +115,27 @@ export class FieldCursor {
     return texts.read(this.#bytes, this.start, this.end, () => this.text());
   }
 
-  /** Whether the current field is this ASCII text. The length alone decides most cases. */
-  isText(text: string): boolean {
-    return this.end - this.start === text.length && this.text() === text;
+  readMap(map: Map<string, string>): void {
+    let key = '';
+    let value = '';
+    const entry = this.#enterEntry();
+    while (entry.next()) {
+      if (entry.field === MAP_ENTRY.key) key = entry.text();
+      if (entry.field === MAP_ENTRY.value) value = entry.text();
+    }
+    map.set(key, value);
+  }
+
+  mapValue(key: string): string | undefined {
+    // Undefined until the key is read: it may follow the value.
+    let found: boolean | undefined;
+    let value = '';
+    const entry = this.#enterEntry();
+    while (entry.next()) {
+      if (entry.field === MAP_ENTRY.key) found = entry.#isText(key);
+      if (found !== false && entry.field === MAP_ENTRY.value) value = entry.text();
+    }
+    return (found ?? key === '') ? value : undefined;
   }
 
   /** The current field as a bool. */
@@ -99,7 +148,7 @@ export class FieldCursor {
   }
 
   /** The current field as an int32. */
-  int32(): number {
+  number(): number {
     this.#expect(WireType.Varint);
     return this.#varint(this.valueStart) | 0;
   }
@@ -127,9 +176,10 @@ export class FieldCursor {
 
   #readField(): void {
     const tag = this.#varint(this.end);
-    this.field = tag >>> 3;
+    this.fieldNumber = tag >>> 3;
     this.wireType = tag & 7;
-    if (this.field === 0) throw this.malformed('protobuf field number 0');
+    if (this.fieldNumber === 0) throw this.malformed('protobuf field number 0');
+    this.field = this.#fields.numbered(this.fieldNumber);
     this.valueStart = this.end;
     this.start = this.end;
     switch (this.wireType) {
@@ -154,10 +204,20 @@ export class FieldCursor {
     }
   }
 
+  #enterEntry(): FieldCursor {
+    this.assertMessage();
+    return new FieldCursor(this.#bytes, MAP_ENTRY[TABLE], this.start, this.end, this.#base);
+  }
+
+  #isText(text: string): boolean {
+    this.#expect(WireType.LengthDelimited);
+    return this.end - this.start === text.length && isAscii(text, this.#bytes, this.start);
+  }
+
   #expect(wireType: WireType): void {
     if (this.wireType !== wireType) {
       throw this.malformed(
-        `protobuf field ${this.field} has wire type ${this.wireType} instead of ${wireType}`,
+        `protobuf field ${this.fieldNumber} has wire type ${this.wireType} instead of ${wireType}`,
       );
     }
   }

@@ -1,15 +1,4 @@
 import { WireType } from '@bufbuild/protobuf/wire';
-import type { Patch } from '../patch.ts';
-
-/** The position of an embedded message. */
-export interface MessageSpan {
-  /** Offset of the length prefix. */
-  readonly valueStart: number;
-  /** Offset of the content. */
-  readonly start: number;
-  /** Offset after the content. */
-  readonly end: number;
-}
 
 /** Number of bytes of a varint. */
 export function varintSize(value: number): number {
@@ -27,29 +16,25 @@ export function writeVarint(target: Uint8Array, offset: number, value: number): 
   return at;
 }
 
-/** Encodes a text field: tag, length, UTF-8. Unlike a BinaryWriter, it allocates only the result. */
-export function textField(field: number, text: string): Uint8Array {
-  const length = Buffer.byteLength(text);
+/**
+ * Encodes a field: tag, then a boolean, or the length and a text as UTF-8 or a message. Unlike a BinaryWriter, it
+ * allocates only the result.
+ */
+export function encodeField(field: number, value: string | boolean | Buffer): Buffer {
+  if (typeof value === 'boolean')
+    return Buffer.from([(field << 3) | WireType.Varint, Number(value)]);
+  const length = Buffer.byteLength(value);
   const bytes = Buffer.allocUnsafe(varintSize(field << 3) + varintSize(length) + length);
   const at = writeVarint(bytes, 0, (field << 3) | WireType.LengthDelimited);
-  bytes.write(text, writeVarint(bytes, at, length));
+  const start = writeVarint(bytes, at, length);
+  if (typeof value === 'string') bytes.write(value, start);
+  else bytes.set(value, start);
   return bytes;
 }
 
-/**
- * Runs an edit of an embedded message and then corrects the message's length prefix. If the length does not change,
- * the prefix is kept byte for byte.
- *
- * @param edit adds the edits of the message's content to the patch
- */
-export function editMessage(patch: Patch, message: MessageSpan, edit: () => void): void {
-  const { valueStart, start, end } = message;
-  const before = patch.delta;
-  edit();
-  const delta = patch.delta - before;
-  if (delta === 0) return;
-  const length = end - start + delta;
+/** A length as a varint. */
+export function lengthPrefix(length: number): Uint8Array {
   const prefix = new Uint8Array(varintSize(length));
   writeVarint(prefix, 0, length);
-  patch.replace(valueStart, start, prefix);
+  return prefix;
 }

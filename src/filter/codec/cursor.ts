@@ -1,0 +1,83 @@
+import type { Field, Message } from './schema.ts';
+import type { TextCache } from './text-cache.ts';
+
+/**
+ * Walks over the fields of one message, in the order of the bytes. It decodes a value only when a method is called for
+ * it. Bytes that do not parse, and a value of the wrong type, throw `Malformed`.
+ *
+ * The encodings differ in this:
+ * - Protobuf has a repeated field once for each element. So has a cursor over JSON, once for each element of the array.
+ * - A field that occurs several times is merged in protobuf: the last text wins. In JSON the last member wins.
+ * - A member that is null in JSON is absent. A null element has zero values, as in Go.
+ * - Protobuf has a map as one field for each entry; JSON has one object. See {@link readMap} and {@link mapValue}.
+ */
+export interface Cursor {
+  /** The current field, or UNKNOWN_FIELD. */
+  readonly field: Field;
+  /** Offset of the value. */
+  readonly start: number;
+  /** Offset after the value. */
+  readonly end: number;
+
+  /** Moves to the next field, or to the next element of a repeated one; false at the end of the message. */
+  next(): boolean;
+  /** A cursor over the current field, a message. */
+  enter(): Cursor;
+  text(): string;
+  /** {@link text} for texts that occur often. */
+  cachedText(cache: TextCache): string;
+  bool(): boolean;
+  number(): number;
+  /** Adds what the current field has of a map of texts: one entry, or all. */
+  readMap(map: Map<string, string>): void;
+  /** The value of an ASCII key, if the current field has it of a map of texts. Other values are not decoded. */
+  mapValue(key: string): string | undefined;
+}
+
+/** What becomes of a field: it stays, is removed, or has another text. */
+export type FieldEdit = 'keep' | 'cut' | { readonly text: string };
+
+/** Says what becomes of the current field. In JSON it is also called for members that are null. */
+export type EditField = (field: Cursor) => FieldEdit;
+
+/** A field to add: a text, a boolean, or an encoded message. */
+export interface AddedField {
+  readonly field: Field;
+  readonly value: string | boolean | Buffer;
+}
+
+/** Called at the end of a message, when all its fields have been visited. */
+export type AddFields = () => readonly AddedField[];
+
+/** Edits one object. What is not edited stays byte for byte. Use it once. */
+export interface Editor {
+  /** Edits the fields of the object itself. */
+  object(message: Message, edit: EditField, add?: AddFields): void;
+  /** Edits the message that is the current field. Returns `keep`. */
+  message(field: Cursor, edit: EditField, add?: AddFields): FieldEdit;
+  /** Edits a copy of the message that is the current field, and returns its bytes. */
+  copy(field: Cursor, edit: EditField, add?: AddFields): Buffer;
+  /** Removes a key from the current field, a map; without other keys it is removed itself. */
+  cutKey(field: Cursor, key: string): FieldEdit;
+  /** The edited object; the object itself if nothing has changed. @param transient it will not live long */
+  finish(transient: boolean): Buffer;
+}
+
+/** A value of a message to encode: fields by name. Undefined: absent. */
+export interface MessageValue {
+  readonly [name: string]:
+    | string
+    | number
+    | boolean
+    | MessageValue
+    | readonly MessageValue[]
+    | undefined;
+}
+
+/** How an encoding reads, edits and writes messages. All else is written once, for both. */
+export interface Format {
+  cursor(object: Buffer, message: Message): Cursor;
+  editor(object: Buffer): Editor;
+  /** Encodes a message. JSON leaves out empty texts and zeros, as Go does (`omitempty`). */
+  encode(message: Message, value: MessageValue): Buffer;
+}

@@ -1,0 +1,7 @@
+import type { ObjectBytes, ObjectReader } from '../../../src/filter/codec/codec.ts';
+import { SERVICES } from '../../../src/filter/codec/resource.ts';
+
+/** An object without the fields that clients do not act on, of any resource. */
+export function semanticBytes(codec: ObjectReader, object: ObjectBytes): Buffer {
+  return codec.edit(SERVICES, object, { withoutNoise: true });
+}
