@@ -157,7 +157,7 @@ export interface Edit extends EndpointsEdit {
   readonly withoutNoise?: boolean;
 }
 
-/** Reads facts from the bytes of an object, and edits it. The same for both encodings; see object-reader.ts. */
+/** Reads facts from the bytes of an object, and edits it. The same for both encodings. */
 export interface ObjectReader {
   meta(object: ObjectBytes): ObjectMeta;
   partialMetadata(object: ObjectBytes): PartialObjectMetadata;

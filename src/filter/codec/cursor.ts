@@ -62,22 +62,3 @@ export interface Editor {
   /** The edited object; the object itself if nothing has changed. @param transient it will not live long */
   finish(transient: boolean): Buffer;
 }
-
-/** A value of a message to encode: fields by name. Undefined: absent. */
-export interface MessageValue {
-  readonly [name: string]:
-    | string
-    | number
-    | boolean
-    | MessageValue
-    | readonly MessageValue[]
-    | undefined;
-}
-
-/** How an encoding reads, edits and writes messages. All else is written once, for both. */
-export interface Format {
-  cursor(object: Buffer, message: Message): Cursor;
-  editor(object: Buffer): Editor;
-  /** Encodes a message. JSON leaves out empty texts and zeros, as Go does (`omitempty`). */
-  encode(message: Message, value: MessageValue): Buffer;
-}

@@ -1,5 +1,6 @@
 import type { Status, StatusCause } from '../../errors.ts';
-import type { Cursor, MessageValue } from './cursor.ts';
+import type { Cursor } from './cursor.ts';
+import type { MessageValue } from './format.ts';
 import { CAUSE, DETAILS, STATUS } from './schema.ts';
 
 /** Reads an object of kind Status. */

@@ -1,5 +1,7 @@
+import type { Status } from '../../errors.ts';
 import { asBuffer } from './as-buffer.ts';
-import type { RawEvent, WatchDecoder } from './codec.ts';
+import type { ObjectBytes, RawEvent, WatchDecoder } from './codec.ts';
+import { malformed } from './malformed.ts';
 
 /** Called with each complete frame and its offset in the stream. */
 export type FrameHandler = (frame: Buffer, offset: number) => void;
@@ -36,4 +38,30 @@ export function createWatchDecoder(
     },
     finish: () => splitter.finish(),
   };
+}
+
+/**
+ * A decoded event.
+ *
+ * @param status the object as a Status, if it is one
+ * @param base offset in the stream, for errors
+ */
+export function toEvent(
+  type: string,
+  object: ObjectBytes,
+  status: Status | undefined,
+  base: number,
+): RawEvent {
+  switch (type) {
+    case 'ADDED':
+    case 'MODIFIED':
+    case 'DELETED':
+    case 'BOOKMARK':
+      return { type, object };
+    case 'ERROR':
+      if (status === undefined) throw malformed('an ERROR event without a Status', base);
+      return { type, status };
+    default:
+      throw malformed(`a watch event of unknown type '${type}'`, base);
+  }
 }

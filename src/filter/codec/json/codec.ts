@@ -1,33 +1,19 @@
 import type { Codec } from '../codec.ts';
-import type { Format } from '../cursor.ts';
-import { createObjectReader } from '../object-reader.ts';
+import { createCodec } from '../create-codec.ts';
 import { createWatchDecoder } from '../watch-decoder.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
-import {
-  encodeBookmark,
-  encodeErrorEvent,
-  encodeEvent,
-  encodeEventBuffers,
-  encodeList,
-  encodeMessage,
-  encodeObject,
-  encodeStatus,
-} from './encode.ts';
+import { encodeBookmark, encodeEvent, encodeList, encodeMessage, encodeObject } from './encode.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { JsonEditor } from './json-editor.ts';
 import { createLineSplitter } from './line-splitter.ts';
 
-const FORMAT: Format = {
-  cursor: (object, message) => JsonCursor.over(object, message),
-  editor: (object) => new JsonEditor(object),
-  encode: (_, value) => encodeMessage(value),
-};
-
-/** Creates the codec of `application/json`. Its only state is caches of names and endpoints. */
+/** Creates the codec of `application/json`. */
 export function createJsonCodec(): Codec {
-  return {
-    ...createObjectReader(FORMAT),
+  return createCodec({
     encoding: 'json',
+    cursor: (object, message) => JsonCursor.over(object, message),
+    editor: (object) => new JsonEditor(object),
+    encode: (_, value) => encodeMessage(value),
     decodeList,
     watchDecoder: (maxFrameBytes) =>
       createWatchDecoder(createLineSplitter(maxFrameBytes), decodeEvent),
@@ -35,9 +21,6 @@ export function createJsonCodec(): Codec {
     encodeList,
     encodeObject,
     encodeEvent,
-    encodeEventBuffers,
-    encodeBookmark,
-    encodeErrorEvent,
-    encodeStatus,
-  };
+    bookmark: encodeBookmark,
+  });
 }

@@ -6,6 +6,7 @@ import { readListMeta } from '../list-meta.ts';
 import { malformed, tooManyItems } from '../malformed.ts';
 import { LIST_META, many, message, one, STATUS, TABLE } from '../schema.ts';
 import { readStatus } from '../status.ts';
+import { toEvent } from '../watch-decoder.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { JsonEditor } from './json-editor.ts';
 import { COMMA, OPEN_OBJECT } from './json-text.ts';
@@ -93,18 +94,7 @@ export function decodeEvent(line: Buffer, base: number): RawEvent | undefined {
     object = untyped(line, event);
   }
   if (object === undefined) throw malformed('a watch event without an object', base);
-  switch (type) {
-    case 'ADDED':
-    case 'MODIFIED':
-    case 'DELETED':
-    case 'BOOKMARK':
-      return { type, object };
-    case 'ERROR':
-      if (status === undefined) throw malformed('an ERROR event without a Status', base);
-      return { type, status };
-    default:
-      throw malformed(`a watch event of unknown type '${type}'`, base);
-  }
+  return toEvent(type, object, status, base);
 }
 
 function kindOf(object: JsonCursor): string {

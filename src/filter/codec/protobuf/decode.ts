@@ -7,7 +7,8 @@ import { malformed, tooManyItems } from '../malformed.ts';
 import { ownedCopy } from '../owned-copy.ts';
 import { LIST_META, many, message, one, STATUS } from '../schema.ts';
 import { readStatus } from '../status.ts';
-import { hasMagic, openEnvelope, openEnvelopeInBuffers } from './envelope.ts';
+import { toEvent } from '../watch-decoder.ts';
+import { openEnvelope, openEnvelopeInBuffers } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
 
 /** A list of any kind. */
@@ -70,29 +71,17 @@ export function decodeEvent(frame: Buffer, base: number): RawEvent {
     }
   }
   if (start < 0) throw malformed('a watch event without an object', base);
-  return toEvent(type, frame.subarray(start, end), base + start);
-}
-
-function toEvent(type: string, object: Buffer, base: number): RawEvent {
-  const { kind, start, end } = openEnvelope(object, base);
-  const content = object.subarray(start, end);
-  switch (type) {
-    case 'ADDED':
-    case 'MODIFIED':
-    case 'DELETED':
-    case 'BOOKMARK':
-      return { type, object: ownedCopy(content) };
-    case 'ERROR':
-      if (kind !== 'Status') throw malformed(`an ERROR event of kind '${kind}'`, base);
-      return { type, status: readStatus(FieldCursor.over(content, STATUS, 0, base + start)) };
-    default:
-      throw malformed(`a watch event of unknown type '${type}'`, base);
-  }
+  const envelope = frame.subarray(start, end);
+  const { kind, ...content } = openEnvelope(envelope, base + start);
+  const object = envelope.subarray(content.start, content.end);
+  const at = base + start + content.start;
+  const status =
+    kind === 'Status' ? readStatus(FieldCursor.over(object, STATUS, 0, at)) : undefined;
+  return toEvent(type, ownedCopy(object), status, base + start);
 }
 
 /** Reads a Status body; undefined when it is not a Status or does not parse. */
 export function decodeStatus(body: Buffer): Status | undefined {
-  if (!hasMagic(body)) return undefined;
   try {
     const { kind, start, end } = openEnvelope(body, 0);
     if (kind !== 'Status') return undefined;

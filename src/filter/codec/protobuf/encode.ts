@@ -1,11 +1,9 @@
-import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import type { Status } from '../../../errors.ts';
 import { INITIAL_EVENTS_END_ANNOTATION } from '../api-conventions.ts';
-import type { ChangeType, ObjectBytes } from '../codec.ts';
+import type { ObjectBytes } from '../codec.ts';
+import type { EventType } from '../format.ts';
 import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
-import { LIST_META, MAP_ENTRY, METADATA, OBJECT_META, STATUS } from '../schema.ts';
-import { statusValue } from '../status.ts';
-import { MAGIC } from './envelope.ts';
+import { LIST_META, MAP_ENTRY, METADATA, OBJECT_META } from '../schema.ts';
+import { MAGIC, TYPE_META, UNKNOWN } from './envelope.ts';
 import { encodeField, varintSize, writeVarint } from './length-prefix.ts';
 import { encodeMessage } from './message.ts';
 
@@ -14,6 +12,7 @@ const UNKNOWN_TAIL = Buffer.from('1a002200', 'hex');
 /** Tags of `Unknown.raw`, `WatchEvent.object`, `RawExtension.raw` and of a list's items. */
 const TAG_FIELD_1 = 0x0a;
 const TAG_FIELD_2 = 0x12;
+const OBJECT_TAG = Buffer.of(TAG_FIELD_2);
 const FRAME_HEADER_BYTES = 4;
 
 /** Zero values that a kube-apiserver writes into ObjectMeta before and after resourceVersion. */
@@ -31,12 +30,9 @@ const BOOKMARK_REST: ReadonlyMap<string, Buffer> = new Map([
 const NOTHING = Buffer.alloc(0);
 
 /** The beginning of a body: magic, type and the object's tag. The object's length and the object must follow. */
-function bodyHead(version: string, kind: string): Uint8Array {
-  const writer = new BinaryWriter().raw(MAGIC);
-  writer.tag(1, WireType.LengthDelimited).fork();
-  writer.tag(1, WireType.LengthDelimited).string(version);
-  writer.tag(2, WireType.LengthDelimited).string(kind);
-  return writer.join().tag(2, WireType.LengthDelimited).finish();
+function bodyHead(resource: Resource, kind = resource.kind): Buffer {
+  const type = encodeMessage(TYPE_META, { apiVersion: apiVersion(resource), kind });
+  return Buffer.concat([MAGIC, encodeField(UNKNOWN.typeMeta.number, type), OBJECT_TAG]);
 }
 
 /** Heads by resource. They never change, and 10,000 events need the same one. */
@@ -45,7 +41,7 @@ const HEADS = new WeakMap<Resource, Uint8Array>();
 function headOf(resource: Resource): Uint8Array {
   const cached = HEADS.get(resource);
   if (cached !== undefined) return cached;
-  const head = bodyHead(apiVersion(resource), resource.kind);
+  const head = bodyHead(resource);
   HEADS.set(resource, head);
   return head;
 }
@@ -58,7 +54,7 @@ function bodyPrefix(head: Uint8Array, objectBytes: number): Buffer {
   return prefix;
 }
 
-/** A LIST body; see `Codec.encodeList`. */
+/** See `Codec.encodeList`. */
 export function encodeList(
   resource: Resource,
   resourceVersion: string,
@@ -71,7 +67,7 @@ export function encodeList(
   let size = listMeta.length;
   for (const item of items) size += 1 + varintSize(item.length) + item.length;
   const buffers: Buffer[] = [
-    bodyPrefix(bodyHead(apiVersion(resource), `${resource.kind}List`), size),
+    bodyPrefix(bodyHead(resource, `${resource.kind}List`), size),
     listMeta,
   ];
   // Objects of a kind have similar lengths, so there are few different prefixes.
@@ -92,45 +88,17 @@ function itemPrefix(bytes: number): Buffer {
   return prefix;
 }
 
-/** The body of a GET of one object; see `Codec.encodeObject`. */
+/** See `Codec.encodeObject`. */
 export function encodeObject(resource: Resource, object: ObjectBytes): Buffer[] {
   return [bodyPrefix(headOf(resource), object.length), object, UNKNOWN_TAIL];
 }
 
-/** One frame of a watch stream; see `Codec.encodeEvent`. */
-export function encodeEvent(
-  resource: Resource,
-  type: ChangeType | 'BOOKMARK',
-  object: ObjectBytes,
-): Buffer {
-  return frame(type, headOf(resource), object);
-}
-
-/** One frame as a list of buffers; see `Codec.encodeEventBuffers`. */
-export function encodeEventBuffers(
-  resource: Resource,
-  type: ChangeType,
-  object: ObjectBytes,
-): Buffer[] {
+/** See `Codec.encodeEventBuffers`. */
+export function encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[] {
   return [frameHead(type, headOf(resource), object.length), object, UNKNOWN_TAIL];
 }
 
-/** An ERROR frame; see `Codec.encodeErrorEvent`. */
-export function encodeErrorEvent(status: Status): Buffer {
-  return frame('ERROR', bodyHead('v1', 'Status'), encodeMessage(STATUS, statusValue(status)));
-}
-
-/** A Status as a whole body; see `Codec.encodeStatus`. */
-export function encodeStatus(status: Status): Buffer {
-  const message = encodeMessage(STATUS, statusValue(status));
-  return Buffer.concat([
-    bodyPrefix(bodyHead('v1', 'Status'), message.length),
-    message,
-    UNKNOWN_TAIL,
-  ]);
-}
-
-/** A BOOKMARK frame; see `Codec.encodeBookmark`. */
+/** See `Format.bookmark`. */
 export function encodeBookmark(
   resource: Resource,
   resourceVersion: string,
@@ -146,12 +114,7 @@ export function encodeBookmark(
       : NOTHING,
   ]);
   const rest = BOOKMARK_REST.get(resource.kind) ?? NOTHING;
-  const object = Buffer.concat([encodeField(METADATA.number, metadata), rest]);
-  return encodeEvent(resource, 'BOOKMARK', object);
-}
-
-function frame(type: string, head: Uint8Array, object: Uint8Array): Buffer {
-  return Buffer.concat([frameHead(type, head, object.length), object, UNKNOWN_TAIL]);
+  return Buffer.concat([encodeField(METADATA.number, metadata), rest]);
 }
 
 /** The part of a frame before its object. Sizes are summed from the innermost message outwards. */

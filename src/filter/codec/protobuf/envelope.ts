@@ -8,8 +8,12 @@ import { FieldCursor } from './field-cursor.ts';
 export const MAGIC = Buffer.from('k8s\0', 'latin1');
 
 /** `runtime.Unknown`, the envelope of an encoded object (apimachinery runtime/generated.proto). */
-const TYPE_META = message({ apiVersion: one(1), kind: one(2) });
-const UNKNOWN = message({ typeMeta: one(1, TYPE_META), raw: one(2), contentEncoding: one(3) });
+export const TYPE_META = message({ apiVersion: one(1), kind: one(2) });
+export const UNKNOWN = message({
+  typeMeta: one(1, TYPE_META),
+  raw: one(2),
+  contentEncoding: one(3),
+});
 /** Maximum bytes before the object. A kube-apiserver writes about 50. */
 const HEAD_BYTES = 4096;
 
@@ -19,11 +23,6 @@ export interface EnvelopeContent {
   /** Span of the object's message. */
   readonly start: number;
   readonly end: number;
-}
-
-/** Whether the bytes begin as a protobuf body of Kubernetes does. */
-export function hasMagic(bytes: Buffer, start = 0): boolean {
-  return bytes.length - start >= MAGIC.length && bytes.readUInt32BE(start) === MAGIC.readUInt32BE();
 }
 
 /**
@@ -53,7 +52,8 @@ export function openEnvelopeInBuffers(body: BufferList): EnvelopeContent {
 }
 
 function assertMagic(bytes: Buffer, base: number): void {
-  if (!hasMagic(bytes)) throw malformed('a body without the prefix of Kubernetes protobuf', base);
+  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC))
+    throw malformed('a body without the prefix of Kubernetes protobuf', base);
 }
 
 /** Collects the fields of a `runtime.Unknown`. */

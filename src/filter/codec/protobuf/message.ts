@@ -1,5 +1,5 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import type { MessageValue } from '../cursor.ts';
+import type { MessageValue } from '../format.ts';
 import { type FieldTable, type Message, TABLE } from '../schema.ts';
 
 /** Encodes a message; see `Format.encode`. */

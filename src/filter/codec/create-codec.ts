@@ -1,21 +1,37 @@
+import type { Status } from '../../errors.ts';
 import { readSliceAddresses, readSubsetAddresses } from './addresses.ts';
-import type { ObjectBytes, ObjectReader } from './codec.ts';
-import type { Format } from './cursor.ts';
+import type { Codec, ObjectBytes } from './codec.ts';
 import { editObject } from './edit.ts';
 import { EndpointsReader } from './endpoints-facts.ts';
+import type { Format } from './format.ts';
 import { readMeta, readPartialMetadata } from './metadata.ts';
 import { readSlicePods, readSubsetPods } from './pod-endpoint.ts';
 import { ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './resource.ts';
-import { ENDPOINTS, OBJECT, SERVICE, SLICE } from './schema.ts';
+import { ENDPOINTS, OBJECT, SERVICE, SLICE, STATUS } from './schema.ts';
 import { readService, readServiceAddresses } from './service-facts.ts';
+import { statusValue } from './status.ts';
 
-/** The part of a codec that is the same for both encodings. Its only state is caches of names and endpoints. */
-export function createObjectReader(format: Format): ObjectReader {
+/** Objects of kind Status, which are in no collection. */
+const STATUS_RESOURCE: Resource = {
+  group: '',
+  version: 'v1',
+  plural: '',
+  kind: 'Status',
+  namespaced: false,
+};
+
+/** Creates the codec of an encoding. Its only state is caches of names and endpoints. */
+export function createCodec(format: Format): Codec {
   const reader = new EndpointsReader();
   const isEndpoints = ({ kind }: Resource) => kind === ENDPOINTS_RESOURCE.kind;
   const slice = (object: ObjectBytes) => format.cursor(object, SLICE);
   const endpoints = (object: ObjectBytes) => format.cursor(object, ENDPOINTS);
+  const statusBytes = (status: Status) => format.encode(STATUS, statusValue(status));
   return {
+    encoding: format.encoding,
+    decodeList: format.decodeList,
+    watchDecoder: format.watchDecoder,
+    decodeStatus: format.decodeStatus,
     meta: (object) => readMeta(format.cursor(object, OBJECT)),
     partialMetadata: (object) => readPartialMetadata(format.cursor(object, OBJECT)),
     service: (object) => readService(format.cursor(object, SERVICE)),
@@ -31,5 +47,18 @@ export function createObjectReader(format: Format): ObjectReader {
         ? readSubsetPods(endpoints(object), node)
         : readSlicePods(slice(object), node),
     edit: (resource, object, edit) => editObject(format, resource, object, edit),
+    encodeList: format.encodeList,
+    encodeObject: format.encodeObject,
+    encodeEvent: (resource, type, object) =>
+      Buffer.concat(format.encodeEvent(resource, type, object)),
+    encodeEventBuffers: format.encodeEvent,
+    encodeBookmark: (resource, resourceVersion, initialEventsEnd) => {
+      const object = format.bookmark(resource, resourceVersion, initialEventsEnd);
+      return Buffer.concat(format.encodeEvent(resource, 'BOOKMARK', object));
+    },
+    encodeErrorEvent: (status) =>
+      Buffer.concat(format.encodeEvent(STATUS_RESOURCE, 'ERROR', statusBytes(status))),
+    encodeStatus: (status) =>
+      Buffer.concat(format.encodeObject(STATUS_RESOURCE, statusBytes(status))),
   };
 }
