@@ -1,5 +1,5 @@
 import type { Status } from '../../errors.ts';
-import { readSliceAddresses, readSubsetAddresses } from './addresses.ts';
+import { readServiceAddresses, readSliceAddresses, readSubsetAddresses } from './addresses.ts';
 import type { Codec, ObjectBytes } from './codec.ts';
 import { editObject } from './edit.ts';
 import { EndpointsReader } from './endpoints-facts.ts';
@@ -8,7 +8,7 @@ import { readMeta, readPartialMetadata } from './metadata.ts';
 import { readSlicePods, readSubsetPods } from './pod-endpoint.ts';
 import { ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './resource.ts';
 import { ENDPOINTS, OBJECT, SERVICE, SLICE, STATUS } from './schema.ts';
-import { readService, readServiceAddresses } from './service-facts.ts';
+import { readService } from './service-facts.ts';
 import { statusValue } from './status.ts';
 
 /** Objects of kind Status, which are in no collection. */

@@ -1,4 +1,4 @@
-import type { Field, Message } from './schema.ts';
+import type { AnyMessage, Field } from './schema.ts';
 import type { TextCache } from './text-cache.ts';
 
 /**
@@ -52,7 +52,7 @@ export type AddFields = () => readonly AddedField[];
 /** Edits one object. What is not edited stays byte for byte. Use it once. */
 export interface Editor {
   /** Edits the fields of the object itself. */
-  object(message: Message, edit: EditField, add?: AddFields): void;
+  object(message: AnyMessage, edit: EditField, add?: AddFields): void;
   /** Edits the message that is the current field. Returns `keep`. */
   message(field: Cursor, edit: EditField, add?: AddFields): FieldEdit;
   /** Edits a copy of the message that is the current field, and returns its bytes. */

@@ -1,11 +1,16 @@
 import type { Endpoint, EndpointGroup, EndpointState } from '../../topology/decide/endpoint.ts';
-import { addressFamily, endpointState, SERVICE_NAME_LABEL, ZONE_LABEL } from './api-conventions.ts';
+import {
+  addressFamily,
+  endpointState,
+  portKey,
+  SERVICE_NAME_LABEL,
+  ZONE_LABEL,
+} from './api-conventions.ts';
 import type { EndpointsFacts } from './codec.ts';
 import type { Cursor } from './cursor.ts';
 import { assertElementCount } from './element-limit.ts';
 import { EndpointCache } from './endpoint-cache.ts';
 import { emptyMeta, readMetadata } from './metadata.ts';
-import { addPortKey } from './port.ts';
 import {
   ADDRESS,
   CONDITIONS,
@@ -149,21 +154,33 @@ export class EndpointsReader {
   }
 }
 
-/** Conditions of an endpoint while they are read; undefined: absent. */
-export interface ConditionsDraft {
+interface EndpointDraft {
   ready: boolean | undefined;
   serving: boolean | undefined;
   terminating: boolean | undefined;
-}
-
-interface EndpointDraft extends ConditionsDraft {
   node: string;
   zone: string;
   deprecatedZone: string;
   hinted: boolean;
 }
 
-export function readConditions(conditions: Cursor, draft: ConditionsDraft): void {
+/**
+ * Reads a port and adds its key to `keys`. A port without a number, or with number 0, is skipped, because kube-proxy
+ * ignores it (pkg/proxy/endpointslicecache.go).
+ */
+function addPortKey(port: Cursor, fields: typeof PORT | typeof SUBSET_PORT, keys: string[]): void {
+  let name = '';
+  let protocol = '';
+  let number = 0;
+  while (port.next()) {
+    if (port.field === fields.name) name = port.text();
+    else if (port.field === fields.protocol) protocol = port.text();
+    else if (port.field === fields.port) number = port.number();
+  }
+  if (number !== 0) keys.push(portKey(protocol, name));
+}
+
+function readConditions(conditions: Cursor, draft: EndpointDraft): void {
   while (conditions.next()) {
     switch (conditions.field) {
       case CONDITIONS.ready:

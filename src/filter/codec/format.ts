@@ -1,7 +1,7 @@
 import type { ChangeType, Codec, ObjectBytes } from './codec.ts';
 import type { Cursor, Editor } from './cursor.ts';
 import type { Resource } from './resource.ts';
-import type { Message } from './schema.ts';
+import type { AnyMessage } from './schema.ts';
 
 /** A value of a message to encode: fields by name. Undefined: absent. */
 export interface MessageValue {
@@ -24,10 +24,10 @@ export interface Format
     'encoding' | 'decodeList' | 'watchDecoder' | 'decodeStatus' | 'encodeList' | 'encodeObject'
   > {
   /** A cursor before the first field of an object. */
-  cursor(object: Buffer, message: Message): Cursor;
+  cursor(object: Buffer, message: AnyMessage): Cursor;
   editor(object: Buffer): Editor;
   /** Encodes a message. JSON leaves out empty texts and zeros, as Go does (`omitempty`). */
-  encode(message: Message, value: MessageValue): Buffer;
+  encode(message: AnyMessage, value: MessageValue): Buffer;
   /** One frame of a watch stream, as a list of buffers. */
   encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[];
   /** The object of a bookmark; see `Codec.encodeBookmark`. */

@@ -1,8 +1,8 @@
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { addressFamily, endpointState } from './api-conventions.ts';
 import type { Cursor } from './cursor.ts';
-import { type ConditionsDraft, readConditions } from './endpoints-facts.ts';
-import { ADDRESS, ENDPOINT, ENDPOINTS, REFERENCE, SLICE, SUBSET } from './schema.ts';
+import { readMessage } from './read-message.ts';
+import { ENDPOINTS, SLICE } from './schema.ts';
 
 /** The Pod that an endpoint names in its targetRef. */
 export interface PodRef {
@@ -37,108 +37,49 @@ export type EndpointCorrection =
   | 'cut'
   | { readonly address?: string | undefined; readonly notReady?: boolean | undefined };
 
-/** An endpoint while it is read. */
-interface EndpointDraft extends ConditionsDraft {
-  node: string;
-  address: string;
-  readonly ref: { kind: string; namespace: string; name: string; uid: string };
-}
-
-function emptyDraft(ready: boolean | undefined): EndpointDraft {
-  return {
-    node: '',
-    address: '',
-    ref: { kind: '', namespace: '', name: '', uid: '' },
-    ready,
-    serving: undefined,
-    terminating: undefined,
-  };
-}
-
 /** The endpoints of a slice on this node that name a Pod. */
 export function readSlicePods(slice: Cursor, node: string): PodEndpoint[] {
-  const drafts: EndpointDraft[] = [];
-  let family = '';
-  while (slice.next()) {
-    if (slice.field === SLICE.addressType) family = slice.text();
-    if (slice.field === SLICE.endpoints) drafts.push(readEndpoint(slice.enter()));
-  }
-  return podEndpoints(drafts, node, () => family);
+  const { endpoints, addressType } = readMessage(slice, SLICE);
+  return podsOn(
+    node,
+    endpoints.map(({ nodeName, targetRef, conditions, addresses: [address = ''] }) => {
+      return { nodeName, targetRef, conditions, address, family: addressType };
+    }),
+  );
 }
 
 /** The addresses of an Endpoints object on this node that name a Pod. */
 export function readSubsetPods(object: Cursor, node: string): PodEndpoint[] {
-  const drafts: EndpointDraft[] = [];
-  while (object.next()) {
-    if (object.field !== ENDPOINTS.subsets) continue;
-    const notReady: EndpointDraft[] = [];
-    const subset = object.enter();
-    while (subset.next()) {
-      if (subset.field === SUBSET.addresses) drafts.push(readAddress(subset.enter(), true));
-      if (subset.field === SUBSET.notReadyAddresses) {
-        notReady.push(readAddress(subset.enter(), false));
-      }
-    }
-    for (const each of notReady) drafts.push(each);
-  }
-  return podEndpoints(drafts, node, addressFamily);
+  const { subsets } = readMessage(object, ENDPOINTS);
+  const of = (addresses: (typeof subsets)[number]['addresses'], ready: boolean) =>
+    addresses.map(({ nodeName, targetRef, ip }) => {
+      const conditions = { ready, serving: undefined, terminating: undefined };
+      return { nodeName, targetRef, conditions, address: ip, family: addressFamily(ip) };
+    });
+  return podsOn(
+    node,
+    subsets.flatMap((each) => of(each.addresses, true).concat(of(each.notReadyAddresses, false))),
+  );
 }
 
-function podEndpoints(
-  drafts: readonly EndpointDraft[],
-  localNode: string,
-  familyOf: (address: string) => string,
-): PodEndpoint[] {
-  return drafts.flatMap(({ node, address, ref, ready, serving, terminating }, index) => {
-    const { kind, namespace, name, uid } = ref;
-    if (node !== localNode || kind !== 'Pod' || name === '') return [];
+interface AnyEndpoint extends Pick<PodEndpoint, 'address' | 'family'> {
+  readonly nodeName: string;
+  readonly targetRef: PodRef & { readonly kind: string };
+  readonly conditions: Readonly<Record<'ready' | 'serving' | 'terminating', boolean | undefined>>;
+}
+
+function podsOn(node: string, endpoints: readonly AnyEndpoint[]): PodEndpoint[] {
+  return endpoints.flatMap(({ nodeName, targetRef, conditions, address, family }, index) => {
+    const { kind, ...pod } = targetRef;
+    if (nodeName !== node || kind !== 'Pod' || pod.name === '') return [];
+    const { ready, serving, terminating } = conditions;
     return {
       index,
-      pod: { namespace, name, uid },
+      pod,
       address,
-      family: familyOf(address),
+      family,
       state: endpointState(ready, serving, terminating),
       publishedNotReady: ready !== false && serving === false,
     };
   });
-}
-
-function readEndpoint(endpoint: Cursor): EndpointDraft {
-  const draft = emptyDraft(undefined);
-  while (endpoint.next()) {
-    switch (endpoint.field) {
-      case ENDPOINT.addresses:
-        draft.address ||= endpoint.text();
-        break;
-      case ENDPOINT.conditions:
-        readConditions(endpoint.enter(), draft);
-        break;
-      case ENDPOINT.targetRef:
-        readReference(endpoint.enter(), draft.ref);
-        break;
-      case ENDPOINT.nodeName:
-        draft.node = endpoint.text();
-        break;
-    }
-  }
-  return draft;
-}
-
-function readAddress(address: Cursor, ready: boolean): EndpointDraft {
-  const draft = emptyDraft(ready);
-  while (address.next()) {
-    if (address.field === ADDRESS.ip) draft.address = address.text();
-    if (address.field === ADDRESS.nodeName) draft.node = address.text();
-    if (address.field === ADDRESS.targetRef) readReference(address.enter(), draft.ref);
-  }
-  return draft;
-}
-
-function readReference(reference: Cursor, ref: EndpointDraft['ref']): void {
-  while (reference.next()) {
-    if (reference.field === REFERENCE.kind) ref.kind = reference.text();
-    if (reference.field === REFERENCE.namespace) ref.namespace = reference.text();
-    if (reference.field === REFERENCE.name) ref.name = reference.text();
-    if (reference.field === REFERENCE.uid) ref.uid = reference.text();
-  }
 }

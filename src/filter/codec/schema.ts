@@ -3,22 +3,29 @@
  * protobuf number, so one reader serves both encodings. All other fields are passed on unread.
  */
 
+/** How the value of a field is read; `unread`: it is passed on or cut, not read. */
+type ValueType = 'text' | 'bool' | 'number' | 'map' | 'message' | 'unread';
+
 /** A field of a message. A cursor returns the same object for the field in both encodings. */
-export interface Field {
+export interface Field<Value = unknown> {
   /** Name in JSON. */
   readonly name: string;
   /** Number in protobuf. */
   readonly number: number;
+  readonly type: ValueType;
   /** A list: an array in JSON, any number of fields in protobuf. */
   readonly isRepeated: boolean;
-  /** The fields of its value, if that is a message. */
+  /** The fields of a message. */
   readonly message: FieldTable | undefined;
+  /** Only for the compiler: what {@link readMessage} returns for it. */
+  readonly value?: Value;
 }
 
 /** Stands for each field that is not in the schema. */
 export const UNKNOWN_FIELD: Field = {
   name: '',
   number: 0,
+  type: 'unread',
   isRepeated: false,
   message: undefined,
 };
@@ -71,89 +78,115 @@ export function isAscii(text: string, bytes: Uint8Array, start: number): boolean
 export const TABLE = Symbol('table');
 
 /** A message: its fields by name, and their table. */
-export type Message<Name extends string = string> = Readonly<Record<Name, Field>> & {
-  readonly [TABLE]: FieldTable;
-};
+export type Message<Values = unknown> = {
+  readonly [Name in keyof Values]: Field<Values[Name]>;
+} & { readonly [TABLE]: FieldTable };
 
-type FieldType = Omit<Field, 'name'> & Partial<Pick<Field, 'name'>>;
+/** A message of any fields. */
+export type AnyMessage = { readonly [TABLE]: FieldTable };
 
-/** A field with one value. */
-export function one(number: number, message?: Message): FieldType {
-  return { number, isRepeated: false, message: message?.[TABLE] };
+type FieldType<Value> = Omit<Field<Value>, 'name'> & Partial<Pick<Field, 'name'>>;
+
+function field<Value>(
+  number: number,
+  type: ValueType,
+  isRepeated = false,
+  message?: AnyMessage,
+): FieldType<Value> {
+  return { number, type, isRepeated, message: message?.[TABLE] };
 }
 
-/** A repeated field. */
-export function many(number: number, message?: Message): FieldType {
-  return { number, isRepeated: true, message: message?.[TABLE] };
-}
+export const text = (number: number) => field<string>(number, 'text');
+export const texts = (number: number) => field<readonly string[]>(number, 'text', true);
+const bool = (number: number) => field<boolean | undefined>(number, 'bool');
+const integer = (number: number) => field<number>(number, 'number');
+const map = (number: number) => field<ReadonlyMap<string, string>>(number, 'map');
+/** Whether there is such a field is all that is read. */
+export const unread = (number: number) => field<boolean>(number, 'unread');
+export const one = <Values>(number: number, message: Message<Values>) =>
+  field<Values>(number, 'message', false, message);
+export const many = <Values>(number: number, message: Message<Values>) =>
+  field<readonly Values[]>(number, 'message', true, message);
+export const unreadList = (number: number) => field<readonly true[]>(number, 'unread', true);
 
 /** Makes a message of its fields. A field that has a name already is shared between messages. */
-export function message<Name extends string>(
-  types: Readonly<Record<Name, FieldType>>,
-): Message<Name> {
-  const fields = Object.entries<FieldType>(types).map(([name, type]) =>
+export function message<Values>(
+  types: {
+    readonly [Name in keyof Values]: FieldType<Values[Name]>;
+  },
+): Message<Values> {
+  const fields = Object.entries<FieldType<unknown>>(types).map(([name, type]) =>
     type.name === undefined ? { ...type, name } : (type as Field),
   );
-  const byName = Object.fromEntries(fields.map((field) => [field.name, field]));
-  return { ...byName, [TABLE]: new FieldTable(fields) } as Message<Name>;
+  const byName = Object.fromEntries(fields.map((each) => [each.name, each]));
+  return { ...byName, [TABLE]: new FieldTable(fields) } as Message<Values>;
 }
 
 /** An entry of a map, in protobuf. */
-export const MAP_ENTRY = message({ key: one(1), value: one(2) });
+export const MAP_ENTRY = message({ key: text(1), value: text(2) });
 
-/** ObjectMeta (apimachinery meta/v1/generated.proto). `labels` and `annotations` are maps; see Cursor. */
+/** ObjectMeta (apimachinery meta/v1/generated.proto). */
 export const OBJECT_META = message({
-  name: one(1),
-  namespace: one(3),
-  uid: one(5),
-  resourceVersion: one(6),
-  generation: one(7),
-  labels: one(11),
-  annotations: one(12),
-  managedFields: one(17),
+  name: text(1),
+  namespace: text(3),
+  uid: text(5),
+  resourceVersion: text(6),
+  generation: unread(7),
+  labels: map(11),
+  annotations: map(12),
+  managedFields: unread(17),
 });
 
 /** `metadata`, which every kind has in the same place. */
-export const METADATA: Field = { name: 'metadata', ...one(1, OBJECT_META) };
+export const METADATA = { name: 'metadata', ...one(1, OBJECT_META) };
 
 /** An object of any kind. */
 export const OBJECT = message({ metadata: METADATA });
 
 /** ListMeta (meta/v1). */
-export const LIST_META = message({ selfLink: one(1), resourceVersion: one(2), continue: one(3) });
+export const LIST_META = message({
+  selfLink: text(1),
+  resourceVersion: text(2),
+  continue: text(3),
+});
 
 /** ServicePort (core/v1), and the same fields of EndpointPort (discovery/v1). */
-export const PORT = message({ name: one(1), protocol: one(2), port: one(3) });
+export const PORT = message({ name: text(1), protocol: text(2), port: integer(3) });
 
 /** ServiceSpec (core/v1). */
 export const SERVICE_SPEC = message({
   ports: many(1, PORT),
-  clusterIP: one(3),
-  type: one(4),
-  externalTrafficPolicy: one(11),
-  clusterIPs: many(18),
-  internalTrafficPolicy: one(22),
-  trafficDistribution: one(23),
+  clusterIP: text(3),
+  type: text(4),
+  externalTrafficPolicy: text(11),
+  clusterIPs: texts(18),
+  internalTrafficPolicy: text(22),
+  trafficDistribution: text(23),
 });
 
 /** Service (core/v1). */
 export const SERVICE = message({ metadata: METADATA, spec: one(2, SERVICE_SPEC) });
 
 /** ObjectReference (core/v1). */
-export const REFERENCE = message({ kind: one(1), namespace: one(2), name: one(3), uid: one(4) });
+export const REFERENCE = message({
+  kind: text(1),
+  namespace: text(2),
+  name: text(3),
+  uid: text(4),
+});
 
 /** EndpointConditions (discovery/v1). */
-export const CONDITIONS = message({ ready: one(1), serving: one(2), terminating: one(3) });
+export const CONDITIONS = message({ ready: bool(1), serving: bool(2), terminating: bool(3) });
 
-/** Endpoint (discovery/v1). `deprecatedTopology` is a map. */
+/** Endpoint (discovery/v1). */
 export const ENDPOINT = message({
-  addresses: many(1),
+  addresses: texts(1),
   conditions: one(2, CONDITIONS),
   targetRef: one(4, REFERENCE),
-  deprecatedTopology: one(5),
-  nodeName: one(6),
-  zone: one(7),
-  hints: one(8),
+  deprecatedTopology: map(5),
+  nodeName: text(6),
+  zone: text(7),
+  hints: unread(8),
 });
 
 /** EndpointSlice (discovery/v1). */
@@ -161,14 +194,14 @@ export const SLICE = message({
   metadata: METADATA,
   endpoints: many(2, ENDPOINT),
   ports: many(3, PORT),
-  addressType: one(4),
+  addressType: text(4),
 });
 
 /** EndpointAddress (core/v1). */
-export const ADDRESS = message({ ip: one(1), targetRef: one(2, REFERENCE), nodeName: one(4) });
+export const ADDRESS = message({ ip: text(1), targetRef: one(2, REFERENCE), nodeName: text(4) });
 
 /** EndpointPort (core/v1). */
-export const SUBSET_PORT = message({ name: one(1), port: one(2), protocol: one(3) });
+export const SUBSET_PORT = message({ name: text(1), port: integer(2), protocol: text(3) });
 
 /** EndpointSubset (core/v1). */
 export const SUBSET = message({
@@ -181,24 +214,24 @@ export const SUBSET = message({
 export const ENDPOINTS = message({ metadata: METADATA, subsets: many(2, SUBSET) });
 
 /** StatusCause (meta/v1). */
-export const CAUSE = message({ reason: one(1), message: one(2), field: one(3) });
+export const CAUSE = message({ reason: text(1), message: text(2), field: text(3) });
 
 /** StatusDetails (meta/v1). */
 export const DETAILS = message({
-  name: one(1),
-  group: one(2),
-  kind: one(3),
+  name: text(1),
+  group: text(2),
+  kind: text(3),
   causes: many(4, CAUSE),
-  retryAfterSeconds: one(5),
-  uid: one(6),
+  retryAfterSeconds: integer(5),
+  uid: text(6),
 });
 
 /** Status (meta/v1). */
 export const STATUS = message({
   metadata: one(1, LIST_META),
-  status: one(2),
-  message: one(3),
-  reason: one(4),
+  status: text(2),
+  message: text(3),
+  reason: text(4),
   details: one(5, DETAILS),
-  code: one(6),
+  code: integer(6),
 });

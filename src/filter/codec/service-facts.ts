@@ -1,8 +1,7 @@
-import type { PartialObjectMetadata, PortNumber, ServiceAddresses, ServiceFacts } from './codec.ts';
+import type { PartialObjectMetadata, ServiceFacts } from './codec.ts';
 import type { Cursor } from './cursor.ts';
 import { readPartialMetadata } from './metadata.ts';
-import { readPort } from './port.ts';
-import { PORT, SERVICE, SERVICE_SPEC } from './schema.ts';
+import { SERVICE, SERVICE_SPEC } from './schema.ts';
 
 /** The facts of a Service that are in its spec. */
 type SpecDraft = {
@@ -44,22 +43,4 @@ function readSpec(spec: Cursor, draft: SpecDraft): void {
         break;
     }
   }
-}
-
-/** Reads the cluster IPs and ports of a Service; see `Codec.serviceAddresses`. */
-export function readServiceAddresses(service: Cursor): ServiceAddresses {
-  const ports: PortNumber[] = [];
-  const clusterIPs: string[] = [];
-  let clusterIP = '';
-  while (service.next()) {
-    if (service.field !== SERVICE.spec) continue;
-    const spec = service.enter();
-    while (spec.next()) {
-      if (spec.field === SERVICE_SPEC.ports) ports.push(readPort(spec.enter(), PORT));
-      if (spec.field === SERVICE_SPEC.clusterIP) clusterIP = spec.text();
-      if (spec.field === SERVICE_SPEC.clusterIPs) clusterIPs.push(spec.text());
-    }
-  }
-  if (clusterIPs.length === 0 && clusterIP !== '') clusterIPs.push(clusterIP);
-  return { clusterIPs, ports };
 }

@@ -1,48 +1,21 @@
-import type { Status, StatusCause } from '../../errors.ts';
+import type { Status } from '../../errors.ts';
 import type { Cursor } from './cursor.ts';
 import type { MessageValue } from './format.ts';
-import { CAUSE, DETAILS, STATUS } from './schema.ts';
+import { readMessage } from './read-message.ts';
+import { STATUS } from './schema.ts';
 
 /** Reads an object of kind Status. */
 export function readStatus(status: Cursor): Status {
-  const draft = { code: 0, reason: '', message: '' };
-  const causes: StatusCause[] = [];
-  let retryAfterSeconds = 0;
-  while (status.next()) {
-    switch (status.field) {
-      case STATUS.message:
-        draft.message = status.text();
-        break;
-      case STATUS.reason:
-        draft.reason = status.text();
-        break;
-      case STATUS.code:
-        draft.code = status.number();
-        break;
-      case STATUS.details: {
-        const details = status.enter();
-        while (details.next()) {
-          if (details.field === DETAILS.causes) causes.push(readCause(details.enter()));
-          if (details.field === DETAILS.retryAfterSeconds) retryAfterSeconds = details.number();
-        }
-      }
-    }
-  }
+  const { code, reason, message, details } = readMessage(status, STATUS);
+  const { retryAfterSeconds } = details;
+  const causes = details.causes.map((cause) => ({ reason: cause.reason, message: cause.message }));
   return {
-    ...draft,
+    code,
+    reason,
+    message,
     ...(retryAfterSeconds === 0 ? {} : { retryAfterSeconds }),
     ...(causes.length === 0 ? {} : { causes }),
   };
-}
-
-function readCause(cause: Cursor): StatusCause {
-  let reason = '';
-  let message = '';
-  while (cause.next()) {
-    if (cause.field === CAUSE.reason) reason = cause.text();
-    if (cause.field === CAUSE.message) message = cause.text();
-  }
-  return { reason, message };
 }
 
 /** The value of a Status with the fields that a kube-apiserver writes, including empty ones. */

@@ -2,9 +2,9 @@ import { type Status, WrapperError } from '../../../errors.ts';
 import { concat } from '../buffer-list.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
 import { MAX_JSON_COMMAS } from '../element-limit.ts';
-import { readListMeta } from '../list-meta.ts';
 import { malformed, tooManyItems } from '../malformed.ts';
-import { LIST_META, many, message, one, STATUS, TABLE } from '../schema.ts';
+import { readMessage } from '../read-message.ts';
+import { LIST_META, many, message, one, STATUS, TABLE, text } from '../schema.ts';
 import { readStatus } from '../status.ts';
 import { toEvent } from '../watch-decoder.ts';
 import { JsonCursor } from './json-cursor.ts';
@@ -16,9 +16,9 @@ const NEWLINE = 0x0a;
 const SPACE = 0x20;
 
 /** What an object as a whole has, and one without it. JSON has no field numbers. */
-const TYPE = message({ kind: one(0), apiVersion: one(0) });
-const LIST = message({ kind: one(0), metadata: one(0, LIST_META), items: many(0, TYPE) });
-const EVENT = message({ type: one(0), object: one(0, TYPE) });
+const TYPE = message({ kind: text(0), apiVersion: text(0) });
+const LIST = message({ kind: text(0), metadata: one(0, LIST_META), items: many(0, TYPE) });
+const EVENT = message({ type: text(0), object: one(0, TYPE) });
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
 export function decodeList(
@@ -27,7 +27,7 @@ export function decodeList(
 ): RawList {
   const body = concat(buffers);
   let kind = '';
-  const version = { resourceVersion: '', continue: '' };
+  let version = { resourceVersion: '', continue: '' };
   const items: ObjectBytes[] = [];
   const list = JsonCursor.over(body, LIST);
   while (list.next()) {
@@ -36,7 +36,7 @@ export function decodeList(
         kind = list.text();
         break;
       case LIST.metadata:
-        readListMeta(list.enter(), version);
+        version = readMessage(list.enter(), LIST_META);
         break;
       case LIST.items:
         if (items.length >= maxItems) throw tooManyItems(maxItems);
@@ -49,7 +49,8 @@ export function decodeList(
     throw new WrapperError('Refused', `list refused: ${status.message}`, { status });
   }
   if (!kind.endsWith('List')) throw malformed(`a list of kind '${kind}'`, 0);
-  return { kind, ...version, items };
+  const { resourceVersion, continue: token } = version;
+  return { kind, resourceVersion, continue: token, items };
 }
 
 /**

@@ -3,10 +3,10 @@ import type { WrapperError } from '../../../errors.ts';
 import type { Cursor } from '../cursor.ts';
 import { malformed } from '../malformed.ts';
 import {
+  type AnyMessage,
   type Field,
   type FieldTable,
   isAscii,
-  type Message,
   NO_FIELDS,
   TABLE,
   UNKNOWN_FIELD,
@@ -30,7 +30,7 @@ const TRUE = 0x74;
 const FALSE = 0x66;
 
 /** A member that a later one with the same name replaces. */
-const REPLACED: Field = { name: '', number: 0, isRepeated: false, message: undefined };
+const REPLACED: Field = { ...UNKNOWN_FIELD };
 
 /** The position of an element of an array, or of a member of an object. */
 export interface Sibling {
@@ -86,7 +86,7 @@ export class JsonCursor implements Cursor, Sibling {
    *
    * @param base offset of the bytes in the stream, for errors
    */
-  static over(bytes: Buffer, message: Message, base = 0): JsonCursor {
+  static over(bytes: Buffer, message: AnyMessage, base = 0): JsonCursor {
     if (!isUtf8(bytes)) throw malformed('JSON that is not UTF-8', base);
     const json = new JsonText(bytes, base);
     const start = json.skipSpace(0);

@@ -1,6 +1,6 @@
 import type { AddedField, AddFields, Cursor, EditField, Editor, FieldEdit } from '../cursor.ts';
 import { Patch } from '../patch.ts';
-import { type Field, type Message, UNKNOWN_FIELD } from '../schema.ts';
+import { type AnyMessage, type Field, UNKNOWN_FIELD } from '../schema.ts';
 import { JsonCursor, type Sibling } from './json-cursor.ts';
 import { OPEN_OBJECT } from './json-text.ts';
 
@@ -15,7 +15,7 @@ export class JsonEditor implements Editor {
     this.#bytes = bytes;
   }
 
-  object(message: Message, edit: EditField, add: AddFields = NONE): void {
+  object(message: AnyMessage, edit: EditField, add: AddFields = NONE): void {
     const object = JsonCursor.over(this.#bytes, message);
     this.#edit(object, object.json.skipSpace(0), edit, add);
   }

@@ -2,22 +2,22 @@ import type { Status } from '../../../errors.ts';
 import { WrapperError } from '../../../errors.ts';
 import { BufferList } from '../buffer-list.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
-import { readListMeta } from '../list-meta.ts';
 import { malformed, tooManyItems } from '../malformed.ts';
 import { ownedCopy } from '../owned-copy.ts';
-import { LIST_META, many, message, one, STATUS } from '../schema.ts';
+import { readMessage } from '../read-message.ts';
+import { LIST_META, message, one, STATUS, text, unread, unreadList } from '../schema.ts';
 import { readStatus } from '../status.ts';
 import { toEvent } from '../watch-decoder.ts';
 import { openEnvelope, openEnvelopeInBuffers } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
 
 /** A list of any kind. */
-const LIST = message({ metadata: one(1, LIST_META), items: many(2) });
+const LIST = message({ metadata: one(1, LIST_META), items: unreadList(2) });
 /** A tag and a length are two varints of at most ten bytes. */
 const FIELD_HEAD_BYTES = 20;
 /** WatchEvent, and the RawExtension that contains its object (apimachinery meta/v1, runtime). */
-const RAW_EXTENSION = message({ raw: one(1) });
-const WATCH_EVENT = message({ type: one(1), object: one(2, RAW_EXTENSION) });
+const RAW_EXTENSION = message({ raw: unread(1) });
+const WATCH_EVENT = message({ type: text(1), object: one(2, RAW_EXTENSION) });
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
 export function decodeList(
@@ -31,7 +31,7 @@ export function decodeList(
     throw new WrapperError('Refused', `list refused: ${status.message}`, { status });
   }
   if (!kind.endsWith('List')) throw malformed(`a list of kind '${kind}'`, 0);
-  const version = { resourceVersion: '', continue: '' };
+  let version = { resourceVersion: '', continue: '' };
   const items: ObjectBytes[] = [];
   for (let at = start; at < end; ) {
     const head = body.slice(at, Math.min(at + FIELD_HEAD_BYTES, end));
@@ -43,11 +43,13 @@ export function decodeList(
       if (field.field === LIST.items) {
         if (items.length >= maxItems) throw tooManyItems(maxItems);
         items.push(content);
-      } else readListMeta(FieldCursor.over(content, LIST_META, 0, at + field.start), version);
+      } else
+        version = readMessage(FieldCursor.over(content, LIST_META, 0, at + field.start), LIST_META);
     }
     at += field.end;
   }
-  return { kind, ...version, items };
+  const { resourceVersion, continue: token } = version;
+  return { kind, resourceVersion, continue: token, items };
 }
 
 /**

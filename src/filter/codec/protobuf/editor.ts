@@ -1,6 +1,6 @@
 import type { AddedField, AddFields, Cursor, EditField, Editor, FieldEdit } from '../cursor.ts';
 import { Patch } from '../patch.ts';
-import { type Message, UNKNOWN_FIELD } from '../schema.ts';
+import { type AnyMessage, UNKNOWN_FIELD } from '../schema.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { encodeField, lengthPrefix } from './length-prefix.ts';
 
@@ -15,7 +15,7 @@ export class ProtobufEditor implements Editor {
     this.#bytes = bytes;
   }
 
-  object(message: Message, edit: EditField, add: AddFields = NONE): void {
+  object(message: AnyMessage, edit: EditField, add: AddFields = NONE): void {
     this.#edit(FieldCursor.over(this.#bytes, message), edit, add);
   }
 

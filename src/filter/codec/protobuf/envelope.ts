@@ -1,18 +1,18 @@
 import type { BufferList } from '../buffer-list.ts';
 import type { Cursor } from '../cursor.ts';
 import { malformed } from '../malformed.ts';
-import { message, one } from '../schema.ts';
+import { message, one, text, unread } from '../schema.ts';
 import { FieldCursor } from './field-cursor.ts';
 
 /** First bytes of every protobuf body and of the object in every event (apimachinery serializer/protobuf). */
 export const MAGIC = Buffer.from('k8s\0', 'latin1');
 
 /** `runtime.Unknown`, the envelope of an encoded object (apimachinery runtime/generated.proto). */
-export const TYPE_META = message({ apiVersion: one(1), kind: one(2) });
+export const TYPE_META = message({ apiVersion: text(1), kind: text(2) });
 export const UNKNOWN = message({
   typeMeta: one(1, TYPE_META),
-  raw: one(2),
-  contentEncoding: one(3),
+  raw: unread(2),
+  contentEncoding: text(3),
 });
 /** Maximum bytes before the object. A kube-apiserver writes about 50. */
 const HEAD_BYTES = 4096;

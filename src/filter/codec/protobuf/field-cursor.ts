@@ -3,11 +3,11 @@ import type { WrapperError } from '../../../errors.ts';
 import type { Cursor } from '../cursor.ts';
 import { malformed } from '../malformed.ts';
 import {
+  type AnyMessage,
   type Field,
   type FieldTable,
   isAscii,
   MAP_ENTRY,
-  type Message,
   NO_FIELDS,
   TABLE,
   UNKNOWN_FIELD,
@@ -67,7 +67,7 @@ export class FieldCursor implements Cursor {
    */
   static over(
     bytes: Buffer,
-    message: Message,
+    message: AnyMessage,
     start = 0,
     base = 0,
     limit = bytes.length,

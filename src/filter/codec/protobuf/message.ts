@@ -1,9 +1,9 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import type { MessageValue } from '../format.ts';
-import { type FieldTable, type Message, TABLE } from '../schema.ts';
+import { type AnyMessage, type FieldTable, TABLE } from '../schema.ts';
 
 /** Encodes a message; see `Format.encode`. */
-export function encodeMessage(message: Message, value: MessageValue): Buffer {
+export function encodeMessage(message: AnyMessage, value: MessageValue): Buffer {
   const writer = new BinaryWriter();
   writeFields(writer, message[TABLE], value);
   return Buffer.from(writer.finish());
