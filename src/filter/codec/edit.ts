@@ -145,12 +145,12 @@ class ObjectEdit {
     const correction = this.#correction(index);
     if (correction !== undefined) return this.#correctEndpoint(field, correction);
     if (!this.#cutHints) return 'keep';
-    return this.#editor.message(field, (each) => this.#hints(each));
+    return this.#editor.message(field, this.#cutHint);
   }
 
-  #hints({ field }: Cursor): FieldEdit {
-    return this.#cutHints && field === ENDPOINT.hints ? 'cut' : 'keep';
-  }
+  /** Made once, because it is passed for each endpoint. */
+  readonly #cutHint = ({ field }: Cursor): FieldEdit =>
+    this.#cutHints && field === ENDPOINT.hints ? 'cut' : 'keep';
 
   #correctEndpoint(
     field: Cursor,
@@ -173,7 +173,7 @@ class ObjectEdit {
           missing.delete('conditions');
           return this.#makeNotReady(each);
         }
-        return this.#hints(each);
+        return this.#cutHint(each);
       },
       () => [...missing.values()],
     );

@@ -54,6 +54,7 @@ export class ProtobufEditor implements Editor {
       if (result === 'cut') this.#patch.cut(fieldStart, end);
       else this.#patch.replace(fieldStart, end, encodeField(field.number, result.text));
     }
+    if (add === NONE) return;
     for (const { field, value } of add()) {
       this.#patch.replace(fields.limit, fields.limit, encodeField(field.number, value));
     }
