@@ -310,6 +310,13 @@ test('what is not edited stays byte for byte', () => {
   expect(edited.toString()).toBe(slice(second, '9').toString());
 });
 
+test('a member whose name has escapes is the same member', () => {
+  const object = Buffer.from('{"met\\u0061data":{"n\\u0061me":"x","resourceVersion":"1"}}');
+  expect(codec.meta(object).name).toBe('x');
+  const edited = codec.edit(NODES, object, { resourceVersion: '9' });
+  expect(edited.toString()).toBe('{"met\\u0061data":{"n\\u0061me":"x","resourceVersion":"9"}}');
+});
+
 describe('the encoder', () => {
   test('writes kind and apiVersion before the other members of an object', () => {
     const body = (object: string) =>
