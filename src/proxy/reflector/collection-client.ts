@@ -4,12 +4,12 @@ import type { Clock } from '../../filter/projection/clock.ts';
 import { type Query, queryPath } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
 import { type ExpectedResponse, judgeResponse, mediaType } from '../upstream/judge-response.ts';
-import { RequestTimeouts } from '../upstream/request-timeouts.ts';
 import { readBuffers, type Upstream, type UpstreamResponse } from '../upstream/upstream.ts';
 import type { ReadMemory } from '../util/read-memory.ts';
 import { systemClock } from '../util/system-clock.ts';
 import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
+import { RequestTimeouts } from './request-timeouts.ts';
 import { foreignAnswer, readStatus, refusal } from './response-errors.ts';
 import { assertReached } from './version-check.ts';
 
@@ -38,7 +38,7 @@ export interface WatchHandlers {
 
 /**
  * A watch that completes no event within this time is dead, in milliseconds. The API server sends a bookmark about
- * once a minute, up to 75 s apart (bookmarkFrequency and its jitter in apiserver storage/cacher). HealthCheck
+ * once a minute, up to 75 s apart (bookmarkFrequency and its jitter in apiserver storage/cacher). An Agent
  * detects a lost server or network path sooner.
  */
 const SILENCE_MS = 90_000;

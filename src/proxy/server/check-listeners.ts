@@ -5,7 +5,7 @@ import {
   loadCertificate,
   type ServerCertificate,
 } from '../http/server-certificate.ts';
-import { assertConfidential } from '../upstream/assert-confidential.ts';
+import { assertConfidential } from './assert-confidential.ts';
 import type { ListenersOptions } from './listeners.ts';
 
 /**

@@ -14,8 +14,8 @@ import { RequestCounter } from '../http/request-counter.ts';
 import { sendError } from '../http/respond.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
-import { assertConfidential } from '../upstream/assert-confidential.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import { assertConfidential } from './assert-confidential.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 
 /** The https listener. */

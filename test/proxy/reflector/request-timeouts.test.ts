@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { RequestTimeouts } from '../../../src/proxy/upstream/request-timeouts.ts';
+import { RequestTimeouts } from '../../../src/proxy/reflector/request-timeouts.ts';
 
 let outer: AbortController;
 let timeouts: RequestTimeouts;
