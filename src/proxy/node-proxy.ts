@@ -76,7 +76,7 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly servers?: readonly URL[];
   /** See FailoverOptions. */
   readonly returnMs?: number;
-  /** A health check is sent to the API server after this long without a byte from it, in milliseconds. */
+  /** See UpstreamOptions. */
   readonly quietMs?: number;
   /** Limits for what is read from the API server. */
   readonly readLimits?: ReadLimits;

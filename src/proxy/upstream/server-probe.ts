@@ -6,7 +6,7 @@ import { abortable } from '../util/linked-abort-controller.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 import type { AbortGroup } from './abort-group.ts';
 import type { AgentPool } from './agent-pool.ts';
-import { createAgentRequest } from './agent-request.ts';
+import { createAgentRequest } from './exchange.ts';
 import { type Judgement, judgeResponse, type ReadResponse } from './judge-response.ts';
 import type { ServerState } from './server-state.ts';
 import { readBody } from './upstream-body.ts';

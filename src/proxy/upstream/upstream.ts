@@ -4,11 +4,10 @@ import type { Credentials } from '../credentials/credentials.ts';
 import { abortable, type LinkedAbortController } from '../util/linked-abort-controller.ts';
 import { OncePerCause } from '../util/once-per-cause.ts';
 import { AbortGroup } from './abort-group.ts';
-import { ActiveRequests } from './active-requests.ts';
+import { DeadConnection } from './agent.ts';
 import { AgentPool } from './agent-pool.ts';
-import { createAgentRequest, NoResponse } from './agent-request.ts';
+import { createAgentRequest, NoResponse } from './exchange.ts';
 import type { Outcome } from './failover.ts';
-import { DeadConnection } from './http2-session.ts';
 import type { Judgement } from './judge-response.ts';
 import { ServerProbe } from './server-probe.ts';
 import { ServerState } from './server-state.ts';
@@ -88,7 +87,7 @@ export interface UpstreamOptions {
   readonly onOutcome?: (server: URL, outcome: Outcome) => void;
   /** Called with a server that was found to answer while the one in use does not. */
   readonly onFound?: (server: URL) => void;
-  /** After this time without a byte from the API server it is checked, in milliseconds; see PingCheck, HealthCheck. */
+  /** After this time without a byte the API server is asked for a sign of life, in milliseconds; see Agent. */
   readonly quietMs?: number;
   /** Time limit for the start of a response, in milliseconds; default 40,000. */
   readonly headersMs?: number;
@@ -111,12 +110,11 @@ export function createUpstream(options: UpstreamOptions): Upstream {
  *     any state ── signal aborted, upstream closed, network error, silent connection ─┴─────────────────────────┘
  *
  * - authenticating: waits for the credentials. Nothing was sent.
- * - connecting: waits for a connection with room for one more stream; see UpstreamAgent.
- * - waiting, reading: counted by {@link ActiveRequests}, which health-checks a server that is silent over HTTP/1.1.
- *   A connection of HTTP/2 finds out by itself; see PingCheck.
+ * - connecting: waits for a connection with room for one more request; see Agent.
+ * - waiting, reading: ends if its connection falls silent, or another server is used in place of its own.
  * - unprocessed: the server has verifiably not processed the request, or it is a GET on a connection that was closed
  *   just when it was used again. It is sent again, up to 4 times in all. Except after a 401, no other request is.
- * - ended: the abort group and the active requests no longer hold it. Its outcome was reported once.
+ * - ended: the abort group no longer holds it. Its outcome was reported once.
  */
 class AgentUpstream implements Upstream {
   readonly serverState: ServerState;
@@ -127,7 +125,6 @@ class AgentUpstream implements Upstream {
   readonly #unsubscribe: () => void;
   readonly #agents: AgentPool;
   readonly #aborts = new AbortGroup();
-  readonly #requests: ActiveRequests;
   readonly #probe: ServerProbe;
   readonly #unauthorized = new OncePerCause();
 
@@ -145,18 +142,12 @@ class AgentUpstream implements Upstream {
       onPing: () => this.serverState.notePing(),
       onDead: (server, requests) => this.#onDead(server, requests),
     });
-    this.#requests = new ActiveRequests({
-      ...options,
-      probe: (server) => this.probe(server),
-      isSelfChecked: (server) => this.#agents.isSelfChecked(server),
-      onDead: (server) => onOutcome(server, 'silent'),
-    });
     this.#probe = new ServerProbe({
       ...options,
       ...{ serverState: this.serverState, agents: this.#agents, aborts: this.#aborts },
       onFound: (found, current) => {
         onFound?.(found);
-        this.#requests.giveUp(current);
+        this.#giveUp(current);
       },
     });
     this.#unsubscribe = credentials.onTlsChange(() => this.#agents.retire());
@@ -231,7 +222,7 @@ class AgentUpstream implements Upstream {
   ): Promise<UpstreamResponse> {
     const server = this.#server();
     const { signal } = abort;
-    const active = this.#requests.add(server, abort);
+    this.#aborts.sent(abort, server);
     const explain = (error: unknown): unknown =>
       signal.aborted ? signal.reason : unreachable(error, server);
     try {
@@ -240,14 +231,10 @@ class AgentUpstream implements Upstream {
       const sent = agent.request(createAgentRequest(server, request, identity, signal));
       const { statusCode, headers, body } = await abortable(sent, signal);
       const onBytes = (): void => {
-        active.onBytes();
         if (statusCode === 200) this.serverState.noteContact();
       };
       onBytes();
-      body.once('close', () => {
-        this.#aborts.end(abort);
-        active.end();
-      });
+      body.once('close', () => this.#aborts.end(abort));
       const onUnread = (): void => {
         const fields = { path: request.path };
         this.serverState.log.warn(fields, 'a response was not read; its request is ended');
@@ -260,7 +247,6 @@ class AgentUpstream implements Upstream {
         judged: (judgement) => this.#judged(server, statusCode, judgement),
       };
     } catch (error) {
-      active.end();
       // A dead connection says little about its server, which is searched for; see #onDead.
       if (!signal.aborted && !(error instanceof DeadConnection)) {
         this.#onOutcome(server, error instanceof NoResponse ? 'silent' : 'unreachable');
@@ -276,6 +262,12 @@ class AgentUpstream implements Upstream {
     } else if (judgement === 'failing' || judgement === 'foreign') {
       this.#onOutcome(server, 'serverError');
     }
+  }
+
+  /** Ends all requests at a server, because another one is used in its place. */
+  #giveUp(server: URL): void {
+    const problem = `the API server at ${addressOf(server)} does not answer, and another one does`;
+    this.#aborts.giveUp(server, new WrapperError('Unreachable', problem));
   }
 
   /** A connection has fallen silent. If its server does not answer on a new one either, another server is used. */

@@ -12,6 +12,8 @@ import { until } from '../../support/http/until.ts';
 import { upstreamPerTest } from '../../support/http/upstream.ts';
 
 const startUpstream = upstreamPerTest();
+/** Closes those of the latest client. */
+let closeConnections: () => Promise<void>;
 const QUERY = {
   ...{ resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' },
   encoding: 'json',
@@ -35,6 +37,7 @@ async function clientAndUpstream(
   const client = new CollectionClient({
     ...{ upstream, codec: createJsonCodec(), metadataOnly: false, readLimits: bounds, query },
   });
+  closeConnections = () => upstream.close();
   return { client, upstream };
 }
 
@@ -207,8 +210,9 @@ describe('with a manual clock', () => {
   });
   afterEach(() => void jest.useRealTimers());
 
-  /** Waits until no timer is left, a few turns of the event loop after the last byte. */
+  /** Waits until no timer is left but those of the connections. */
   async function noTimers(): Promise<void> {
+    await closeConnections();
     for (let turn = 0; turn < 1000 && jest.getTimerCount() > 0; turn++) {
       await new Promise((resolve) => setImmediate(resolve));
     }

@@ -50,11 +50,14 @@ export async function startReviewServer(target: string, own?: string): Promise<R
   const passed: ReviewServer['passed'] = [];
   const isOwnRead = ({ method, headers }: IncomingMessage) =>
     method === 'GET' && headers.authorization === own;
+  // The wrapper asks for the version over HTTP/1.1 now and then, to find connections that are dead.
+  const isQuestion = ({ url, headers }: IncomingMessage) =>
+    url === '/version' && headers['user-agent']?.startsWith('kube-proxy-wrapper/');
   const server = createServer(async (incoming, response) => {
     if (/accessreviews$/.test(incoming.url ?? '')) return answerReview(incoming, response);
     if (/selfsubjectreviews$/.test(incoming.url ?? '')) return answerIdentity(incoming, response);
     const { method = '', url = '', headers, headersDistinct: lines } = incoming;
-    if (!isOwnRead(incoming)) passed.push({ method, url, headers, lines });
+    if (!isOwnRead(incoming) && !isQuestion(incoming)) passed.push({ method, url, headers, lines });
     forward(target, incoming, response);
   });
   server.on('upgrade', (incoming: IncomingMessage, socket) => {

@@ -45,7 +45,11 @@ export async function startUpstream(
     readonly onOutcome?: NonNullable<UpstreamOptions['onOutcome']>;
   } = {},
 ): Promise<UpstreamHarness> {
-  const server = await startServer(listener);
+  const server = await startServer((request, response) => {
+    // The wrapper asks for it over HTTP/1.1 now and then, to find connections that are dead.
+    if (request.url === '/version') response.end('{}');
+    else listener(request, response);
+  });
   const credentials = new FakeCredentials(new URL(options.prefix ?? '', server.url));
   const { logger, lines } = captureLogger();
   const upstream = createUpstream({ credentials, logger, ...options });

@@ -7,7 +7,7 @@ import type { ActiveTcpFault, TcpFault } from '../tcp-front.ts';
 type Row = readonly [
   name: string,
   fault: (random: Random) => TcpFault,
-  more?: Pick<FaultKind, 'unreachable' | 'seconds' | 'needs' | 'known'>,
+  more?: Pick<FaultKind, 'unreachable' | 'seconds' | 'needs'>,
 ];
 
 const BOTH = ['toServer', 'toClient'] as const;
@@ -27,8 +27,7 @@ const ROWS: readonly Row[] = [
   ['accepted, then silence', () => ({ kind: 'hang' }), SILENT],
   ['accepted, then closed', () => ({ kind: 'close' }), FAILING],
   ...oldConnections('', { needs: 'http2' }),
-  // Only TCP keep-alive finds it before 90 s, and a middle box such as this front answers that.
-  ...oldConnections(' over HTTP/1.1', { needs: 'http1', known: 'S3' }),
+  ...oldConnections(' over HTTP/1.1', { needs: 'http1' }),
   ['all packets lost', () => ({ kind: 'hold', directions: BOTH }), SILENT],
   ['packets to the client lost', () => ({ kind: 'hold', directions: ['toClient'] }), SILENT],
   [

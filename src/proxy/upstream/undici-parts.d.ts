@@ -1,0 +1,18 @@
+/**
+ * Two parts of undici, imported alone: its index loads fetch, caches and more, 14 MB of memory.
+ */
+declare module 'undici/lib/dispatcher/client.js' {
+  import { Client } from 'undici';
+
+  export default Client;
+}
+
+declare module 'undici/lib/core/connect.js' {
+  import type { Socket } from 'node:net';
+  import type { buildConnector } from 'undici';
+
+  /** The function that it returns connects, and returns the socket before it is connected. */
+  export default function createConnector(
+    options: buildConnector.BuildOptions,
+  ): (...args: Parameters<buildConnector.connector>) => Socket;
+}
