@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer, ApiServerOptions } from '../../../embedded/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import { createMetrics } from '../../../src/admin/metrics.ts';
 import { nodeState } from '../../../src/admin/page/node-state.ts';
@@ -8,6 +8,8 @@ import { formatExplained } from '../../../src/commands/node/explain-text.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
+import { startPortal } from '../../support/http/portal.ts';
 import { CriServer } from '../../support/local-runtime/cri-server.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
@@ -27,11 +29,16 @@ beforeEach(async () => {
   cri = await new CriServer().listen();
   cri.sandboxes = [{ id: 's1', pod: 'web', addresses: ['10.1.0.2'] }];
   ({ state, remove } = await stateFolder());
-  server = createSmallCluster();
-  putService(server, 'web', ['kubernetes.io/hostname', '*']);
-  putSlice(server, 'web-a', 'web', [{ ip: '10.1.0.2', ...LOCAL }, FAR]);
+  server = createCluster();
   url = await server.listen();
 });
+
+function createCluster(options: ApiServerOptions = {}): ApiServer {
+  const cluster = createSmallCluster(options);
+  putService(cluster, 'web', ['kubernetes.io/hostname', '*']);
+  putSlice(cluster, 'web-a', 'web', [{ ip: '10.1.0.2', ...LOCAL }, FAR]);
+  return cluster;
+}
 
 afterEach(async () => {
   await Promise.all(running.splice(0).map((proxy) => proxy.close()));
@@ -121,6 +128,35 @@ describe('a node that is cut off', () => {
     const proxy = await start({ localRuntime: undefined });
     expect(await addresses(proxy)).toEqual(['10.1.0.2']);
     expect(proxy.localRuntime).toBeUndefined();
+  });
+});
+
+describe.each(Object.entries(FOREIGN_ANSWERS))('a start from disk behind %s', (_, answer) => {
+  test('shows the address that the Pod has now within 5 s, and within 5 s what the API server says', async () => {
+    await server.close();
+    server = createCluster({ tls: undefined });
+    url = await server.listen();
+    await cutPower();
+    const portal = await startPortal(Number(new URL(url).port), answer);
+    try {
+      const begin = performance.now();
+      // The time limits are those of the program.
+      const proxy = await start({
+        state: { ...state, graceMs: 1_000 },
+        localRuntime: { socket: cri.path },
+        readyWaitMs: 5_000,
+      });
+      await eventually(() => addresses(proxy), ['10.1.0.3']);
+      expect(performance.now() - begin).toBeLessThan(5_000);
+      putSlice(server, 'web-a', 'web', [{ ip: '10.1.0.4', ...LOCAL }, FAR]);
+      await portal.close();
+      await listen();
+      const back = performance.now();
+      await eventually(() => addresses(proxy), ['10.1.0.4']);
+      expect(performance.now() - back).toBeLessThan(5_000);
+    } finally {
+      await portal.close();
+    }
   });
 });
 

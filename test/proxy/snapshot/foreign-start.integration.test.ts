@@ -1,9 +1,9 @@
-import { createServer, type Server } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FOREIGN_ANSWERS, type ForeignAnswer } from '../../support/http/foreign-answers.ts';
+import { type Portal, startPortal } from '../../support/http/portal.ts';
 import { listAddresses, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { allShownBy, problemsOf, stateFolder } from '../../support/wrapper/state-fixture.ts';
@@ -11,7 +11,7 @@ import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let url: string;
-let portal: Server | undefined;
+let portal: Portal | undefined;
 let state: NonNullable<NodeProxyOptions['state']>;
 let remove: () => Promise<void>;
 const running: NodeProxy[] = [];
@@ -53,23 +53,13 @@ async function leaveState() {
   return shown;
 }
 
-/** Something else has the address of the API server. */
-async function openPortal({ statusCode, headers, body }: ForeignAnswer): Promise<void> {
-  const opened = createServer((_request, response) => {
-    response.writeHead(statusCode, headers).end(body);
-  });
-  portal = opened;
-  await new Promise<void>((resolve) =>
-    opened.listen(Number(new URL(url).port), '127.0.0.1', resolve),
-  );
+async function openPortal(answer: ForeignAnswer): Promise<void> {
+  portal = await startPortal(Number(new URL(url).port), answer);
 }
 
 async function closePortal(): Promise<void> {
-  const open = portal;
+  await portal?.close();
   portal = undefined;
-  if (open === undefined) return;
-  open.closeAllConnections();
-  await new Promise((resolve) => open.close(resolve));
 }
 
 const listen = async (): Promise<void> => void (await server.listen(Number(new URL(url).port)));

@@ -1,0 +1,22 @@
+import { createServer } from 'node:http';
+import type { ForeignAnswer } from './foreign-answers.ts';
+
+/** Something else that has the address of the API server. */
+export interface Portal {
+  close(): Promise<void>;
+}
+
+/** Answers every request on a port of 127.0.0.1 in the same way. */
+export async function startPortal(port: number, answer: ForeignAnswer): Promise<Portal> {
+  const { statusCode, headers, body } = answer;
+  const server = createServer((_request, response) => {
+    response.writeHead(statusCode, headers).end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  return {
+    close: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
