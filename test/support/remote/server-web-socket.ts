@@ -21,6 +21,9 @@ export class ServerWebSocket extends EventEmitter<{ message: [Buffer]; close: []
     this.#socket = socket;
     this.#unread = head;
     const key = request.headers['sec-websocket-key'];
+    // What is sent at once arrives together with the handshake.
+    socket.cork();
+    process.nextTick(() => socket.uncork());
     const accept = createHash('sha1').update(`${key}${GUID}`).digest('base64');
     socket.write(
       [

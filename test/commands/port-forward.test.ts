@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { openPortForward } from '../../src/commands/client/port-forward.ts';
+import type { Credentials } from '../../src/proxy/credentials/credentials.ts';
+import { eventually } from '../support/eventually.ts';
+import { startServer, type TestServer } from '../support/http/http-server.ts';
+import { ServerWebSocket } from '../support/remote/server-web-socket.ts';
+
+/** Data and errors of port 10361, each channel's first message. */
+const PORT = [Buffer.of(0, 0x79, 0x28), Buffer.of(1, 0x79, 0x28)];
+
+let server: TestServer;
+let open: number;
+/** What the kubelet does with a connection, at once. */
+let serve: (kubelet: ServerWebSocket) => void;
+
+beforeEach(async () => {
+  open = 0;
+  server = await startServer(() => {});
+  server.server.on('upgrade', (request, socket, head) => {
+    const kubelet = new ServerWebSocket(request, socket, head, 'v4.channel.k8s.io');
+    open++;
+    kubelet.once('close', () => open--);
+    for (const message of PORT) kubelet.send(message);
+    serve(kubelet);
+  });
+});
+
+afterEach(async () => {
+  await server.close();
+});
+
+async function connect() {
+  const credentials = { servers: [server.url], tls: () => ({}), headers: async () => ({}) };
+  const pod = { namespace: 'a', name: 'b' };
+  return await openPortForward(credentials as unknown as Credentials, pod, 10361);
+}
+
+test('bytes go both ways, and the numbers of the port are no data', async () => {
+  serve = (kubelet) =>
+    kubelet.on('message', (message) => {
+      kubelet.send(Buffer.concat([Buffer.of(0), Buffer.from(`heard ${message.subarray(1)}. `)]));
+    });
+  const stream = await connect();
+  stream.write('one');
+  expect(String(await once(stream, 'data'))).toBe('heard one. ');
+  stream.destroy();
+  await eventually(() => open, 0);
+});
+
+// Otherwise a request would wait until its time limit.
+test('the stream ends when the kubelet closes the connection', async () => {
+  serve = (kubelet) => {
+    kubelet.send(Buffer.from('\0rest'));
+    kubelet.close();
+  };
+  expect(await text(await connect())).toBe('rest');
+  await eventually(() => open, 0);
+});
+
+test('the stream ends when the connection breaks off', async () => {
+  serve = (kubelet) => setTimeout(() => kubelet.terminate(), 50);
+  expect(await text(await connect())).toBe('');
+});
+
+test.each([0, 50])(
+  'an error that the kubelet reports after %d ms is that of the stream, and ends the connection',
+  async (ms) => {
+    serve = (kubelet) =>
+      ms === 0
+        ? kubelet.send(Buffer.from('\u0001no route\n'))
+        : setTimeout(() => kubelet.send(Buffer.from('\u0001no route\n')), ms);
+    const stream = await connect();
+    await expect(text(stream)).rejects.toThrow('port 10361 of Pod a/b cannot be reached: no route');
+    await eventually(() => open, 0);
+  },
+);
