@@ -46,11 +46,7 @@ export interface Decision {
   readonly keep: Uint8Array;
   /** How many are kept only because of {@link DecideOptions.alsoKeep}. */
   readonly added: number;
-}
-
-/** A decision with the matches that it was made from, so that it can be explained later as of the same moment. */
-export interface MatchedDecision extends Decision {
-  /** The keys that match each endpoint, in the order of `keep`. */
+  /** The keys that match each endpoint, in the order of `keep`, so that the decision can be explained. */
   readonly masks: Uint16Array;
 }
 
@@ -97,16 +93,6 @@ export function decide(
   keyMaskOf: KeyMaskOf,
   options: DecideOptions = {},
 ): Decision {
-  const { ports, keep, added } = decideMatched(groups, keyMaskOf, options);
-  return { ports, keep, added };
-}
-
-/** The same, with the keys that each endpoint matched. */
-export function decideMatched(
-  groups: readonly EndpointGroup[],
-  keyMaskOf: KeyMaskOf,
-  options: DecideOptions = {},
-): MatchedDecision {
   const masks = new Uint16Array(countEndpoints(groups));
   const classes = classify(groups, keyMaskOf, masks, options.minReady?.length);
   const ports = decidePorts(classes, options);

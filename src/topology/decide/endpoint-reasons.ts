@@ -1,9 +1,4 @@
-import {
-  type DecideOptions,
-  decideMatched,
-  type MatchedDecision,
-  type PortDecision,
-} from './decide.ts';
+import { type DecideOptions, type Decision, decide, type PortDecision } from './decide.ts';
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
 import { keyMaskBy, type MatchesEndpoint } from './key-mask.ts';
 import { STEP, type Steps, takeAll } from './steps.ts';
@@ -25,7 +20,7 @@ export function decideWithReasons(
   matches: MatchesEndpoint,
   options: DecideOptions = {},
 ): EndpointReason[] {
-  const decision = decideMatched(groups, keyMaskBy(keys, matches), options);
+  const decision = decide(groups, keyMaskBy(keys, matches), options);
   const reasons = takeAll(endpointReasons(decision, keys));
   let offset = 0;
   return groups.flatMap(({ ports, endpoints }) =>
@@ -50,7 +45,7 @@ const LOCAL = 'it is on this node, and externalTrafficPolicy is Local';
 
 /** Prepares to explain endpoints, so that each endpoint takes the same time, however many ports it has. */
 export function* endpointReasons(
-  { keep, ports, masks }: MatchedDecision,
+  { keep, ports, masks }: Decision,
   keys: readonly string[],
 ): Steps<ReasonOf> {
   const order = new Map<string, number>();

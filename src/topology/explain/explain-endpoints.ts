@@ -1,4 +1,4 @@
-import { countEndpoints, type MatchedDecision } from '../decide/decide.ts';
+import { countEndpoints, type Decision } from '../decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
 import { endpointReasons, type ReasonOf } from '../decide/endpoint-reasons.ts';
 import { STEP, type Steps } from '../decide/steps.ts';
@@ -19,7 +19,7 @@ export interface ExplainedObject {
 /** The decision about the endpoints of a managed Service, and its policy. */
 export interface DecidedEndpoints {
   readonly policy: ManagedPolicy;
-  readonly decision: MatchedDecision;
+  readonly decision: Decision;
 }
 
 /** Lists endpoints up to the limit, those that are kept first, and counts all that are kept. */

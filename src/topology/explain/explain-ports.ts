@@ -1,8 +1,8 @@
 import {
   type DecideOptions,
-  decideMatched,
+  type Decision,
+  decide,
   decidePort,
-  type MatchedDecision,
   optionsOf,
   type PortDecision,
 } from '../decide/decide.ts';
@@ -26,8 +26,8 @@ export interface PortsInput {
 }
 
 /** Repeats the current decision: reads the state of the return delay, and does not change it. */
-export function decideAsHeld({ groups, policy, matches, held }: PortsInput): MatchedDecision {
-  return decideMatched(groups, keyMaskBy(policy.keys, matches), {
+export function decideAsHeld({ groups, policy, matches, held }: PortsInput): Decision {
+  return decide(groups, keyMaskBy(policy.keys, matches), {
     ...optionsOf(policy, matches),
     prefer: asHeld(held),
   });
@@ -42,7 +42,7 @@ function asHeld(held: PortsInput['held']): NonNullable<DecideOptions['prefer']> 
 }
 
 /** A decision that is explained. */
-export type ExplainedPorts = Omit<PortsInput, 'matches'> & { readonly decision: MatchedDecision };
+export type ExplainedPorts = Omit<PortsInput, 'matches'> & { readonly decision: Decision };
 
 /**
  * Explains the decision about each family and port. If there are more than `limit`, those with problems come first.

@@ -8,7 +8,7 @@
  * - explain-warnings.ts: probable mistakes
  */
 
-import { countEndpoints, type MatchedDecision } from '../decide/decide.ts';
+import { countEndpoints, type Decision } from '../decide/decide.ts';
 import type { Steps } from '../decide/steps.ts';
 import type { ManagedPolicy, Policy } from '../policy/policy.ts';
 import type { Topology } from '../state/topology.ts';
@@ -104,7 +104,7 @@ export function* explainService(input: ExplainInput): Steps<ServiceExplanation> 
 
 interface Decided extends PortsInput {
   readonly policy: ManagedPolicy;
-  readonly decision: MatchedDecision;
+  readonly decision: Decision;
 }
 
 function decideFor(input: ExplainInput, policy: Extract<Policy, { managed: true }>): Decided {
