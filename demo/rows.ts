@@ -1,7 +1,9 @@
 import type { ApiServer } from '../embedded/api-server.ts';
 import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
+import { decide } from '../src/topology/decide/decide.ts';
 import type { EndpointGroup, EndpointState } from '../src/topology/decide/endpoint.ts';
-import { decideWithReasons } from '../src/topology/decide/endpoint-reasons.ts';
+import { keyMaskBy } from '../src/topology/decide/key-mask.ts';
+import { endpointReasons } from '../src/topology/explain/endpoint-reasons.ts';
 import { shortKey } from '../src/topology/explain/short-key.ts';
 import type { ManagedPolicy, Policy } from '../src/topology/policy/policy.ts';
 import type { Topology } from '../src/topology/state/topology.ts';
@@ -93,9 +95,15 @@ function reasonsOf(
   topology: Topology,
 ): string[] {
   const options = minReady === undefined ? {} : { minReady };
-  const decided = decideWithReasons(groups, keys, topology.matches, options);
+  const reasonOf = endpointReasons(
+    decide(groups, keyMaskBy(keys, topology.matches), options),
+    keys,
+  );
   const prefix = dryRun === true ? 'dry run: ' : '';
-  return decided.map(({ reason }) => `${prefix}${shortKeys(reason, keys)}`);
+  let index = 0;
+  return groups.flatMap(({ ports, endpoints }) =>
+    endpoints.map((endpoint) => `${prefix}${shortKeys(reasonOf(ports, endpoint, index++), keys)}`),
+  );
 }
 
 /** A reason names keys. The table has their last parts. */

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type ErrorCode, WrapperError } from '../errors.ts';
 import { readUrl } from '../proxy/api/request-url.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
-import type { Steps } from '../topology/decide/steps.ts';
 import { escapeJson } from '../untrusted-text.ts';
 import { decisionsOf } from './explain/decisions.ts';
 import { diffOf } from './explain/diff.ts';
@@ -93,7 +92,7 @@ export class ExplainRoutes {
     try {
       const slice = new TimeSlice({ signal: gone.signal });
       const body = await answer(this.#proxy, this.#probe, { verb, names, query }, slice);
-      json(response, 200, await slice.run(jsonParts(body)));
+      json(response, 200, await jsonOf(body, slice));
     } catch (error) {
       if (gone.signal.aborted) return;
       const { code, message } = WrapperError.from(error, 'Malformed');
@@ -126,7 +125,7 @@ async function answer(
   await openViewToExplain(proxy, slice.signal);
   if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
   if (verb === 'status') return await nodeStatus(proxy, probe, slice);
-  if (verb === 'summary') return await nodeSummary(proxy, slice);
+  if (verb === 'summary') return nodeSummary(proxy);
   if (verb === 'table') return await tableOf(proxy, after, limit, slice);
   if (names.length === 0 || names[0] === '') {
     if (verb === 'diff')
@@ -134,7 +133,7 @@ async function answer(
     return await summarize(proxy, { ...readSelection(query), after, limit }, slice);
   }
   const service = readService(verb, names);
-  if (verb === 'explain') return await explainOne(proxy, service, slice);
+  if (verb === 'explain') return explainOne(proxy, service);
   return await diffOf(proxy, service, slice);
 }
 
@@ -192,22 +191,22 @@ function readLimit(text: string): number {
   throw new WrapperError('BadRequest', `limit must be a number from 1 to ${LIMIT.max}`);
 }
 
-/** The JSON of an object. Long lists are serialized in steps. */
-function* jsonParts(body: object): Steps<string> {
+/** The JSON of an object. Long lists are serialized in slices. */
+async function jsonOf(body: object, slice: TimeSlice): Promise<string> {
   const fields: string[] = [];
   for (const [name, value] of Object.entries(body)) {
     if (value === undefined) continue;
-    const text = Array.isArray(value) ? yield* jsonList(value) : JSON.stringify(value);
+    const text = Array.isArray(value) ? await jsonList(value, slice) : JSON.stringify(value);
     fields.push(`${JSON.stringify(name)}:${text}`);
   }
   return `{${fields.join(',')}}`;
 }
 
-function* jsonList(list: readonly unknown[]): Steps<string> {
+async function jsonList(list: readonly unknown[], slice: TimeSlice): Promise<string> {
   const items: string[] = [];
   for (const item of list) {
     items.push(JSON.stringify(item));
-    yield;
+    await slice.pause();
   }
   return `[${items.join(',')}]`;
 }

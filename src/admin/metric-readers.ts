@@ -1,6 +1,7 @@
 import { knownQueryTest } from '../proxy/api/kube-proxy-queries.ts';
 import { collectionPath, type Query, queryPath } from '../proxy/api/query.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
+import { winnerText } from '../topology/state/service-outcome.ts';
 import { VERSION } from '../version.ts';
 import type { EndpointNumbers, ServiceTally } from './explain/service-tally.ts';
 
@@ -129,8 +130,14 @@ export const winners: Reader = {
 function* readWinners({ views, topology }: NodeProxy): Iterable<Sample> {
   const collection = collectionLabel(topology.nodeName);
   for (const { query, projection } of views.sources) {
-    for (const [winner, count] of projection?.winners() ?? [])
+    const counts = new Map<string, number>();
+    for (const outcome of projection?.outcomes() ?? []) {
+      const winner = winnerText(outcome);
+      counts.set(winner, (counts.get(winner) ?? 0) + 1);
+    }
+    for (const [winner, count] of counts) {
       yield [count, collection(query), query.encoding, winner];
+    }
   }
 }
 
@@ -223,11 +230,14 @@ export function* servicesByPolicy({ topology }: NodeProxy): Iterable<Sample> {
   for (const [policy, count] of topology.policies.countByKind()) yield [count, policy];
 }
 
-export function countDryRuns({ topology: { policies } }: NodeProxy): number {
-  let count = 0;
-  for (const service of policies.services()) count += +(policies.wanted(service).dryRun === true);
-  return count;
-}
+/** Services with a policy that is a dry run. There is no sample before the view is complete. */
+export const dryRuns: Reader = {
+  labels: [],
+  *read({ tally }) {
+    const found = tally();
+    if (found !== undefined) yield [found.dryRuns];
+  },
+};
 
 export function serversInUse({ failover }: NodeProxy): Sample[] {
   // Servers can differ only in their path. User and password are never part of a label.

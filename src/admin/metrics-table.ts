@@ -2,7 +2,7 @@ import { dataAge } from './data-age.ts';
 import {
   buildInfo,
   by,
-  countDryRuns,
+  dryRuns,
   endpointNumbers,
   greatest,
   least,
@@ -125,7 +125,7 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'services_dry_run',
     'Services with a policy that are shown unfiltered because of a dry run.',
-    single(countDryRuns),
+    dryRuns,
   ),
   gauge(
     'node_set_nodes',

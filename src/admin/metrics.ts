@@ -1,6 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
-import { takeAll } from '../topology/decide/steps.ts';
 import { findView } from './explain/explained-view.ts';
 import { type ServiceTally, tallyServices } from './explain/service-tally.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
@@ -13,7 +12,7 @@ const PREFIX = 'kube_proxy_wrapper_';
 export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 }): Registry {
   const registry = new Registry();
   registerProcessMetrics(registry);
-  const sources = { proxy, log, tally: tallyReader(proxy) };
+  const sources = { proxy, log, tally: () => tallyOf(proxy) };
   for (const metric of METRICS) {
     if (metric.read(sources) !== undefined) register(registry, metric, sources);
   }
@@ -27,21 +26,10 @@ export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 })
   return registry;
 }
 
-/** How long the result for one metric is used for the others of the same scrape, in milliseconds. */
-const SCRAPE_MS = 500;
-
-/** Counts the Services of the view that kube-proxy reads, once per scrape. */
-function tallyReader(proxy: NodeProxy): MetricSources['tally'] {
-  let last: ServiceTally | undefined;
-  let readAt = Number.NEGATIVE_INFINITY;
-  return () => {
-    const now = performance.now();
-    if (last !== undefined && now - readAt < SCRAPE_MS) return last;
-    const view = findView(proxy);
-    last = view?.source.view.started ? takeAll(tallyServices(view)) : undefined;
-    readAt = now;
-    return last;
-  };
+/** Counts the Services of the view that kube-proxy reads. */
+function tallyOf(proxy: NodeProxy): ServiceTally | undefined {
+  const view = findView(proxy);
+  return view?.source.view.started ? tallyServices(view) : undefined;
 }
 
 function register(registry: Registry, metric: Metric, sources: MetricSources): void {

@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Steps } from '../topology/decide/steps.ts';
 
 /** Length of a slice, in milliseconds. Then other work runs, above all the traffic of clients. */
 const SLICE_MS = 5;
@@ -12,9 +11,8 @@ export interface TimeSliceOptions {
 }
 
 /**
- * Divides long work (all Services, or all endpoints of one) into slices, and lets the event loop run between them.
- * A slice is limited by time and not by the number of items, because a Service can have ten or ten thousand
- * endpoints.
+ * Divides long work, such as an explanation of each Service, into slices, and lets the event loop run between them. A
+ * slice is limited by time and not by the number of items, because a Service can have ten or ten thousand endpoints.
  */
 export class TimeSlice {
   readonly signal: AbortSignal | undefined;
@@ -27,23 +25,11 @@ export class TimeSlice {
     this.#startedAt = now();
   }
 
-  get isOver(): boolean {
-    return this.#now() - this.#startedAt >= SLICE_MS;
-  }
-
-  /** Lets other work run, then starts the next slice. Rejects with the reason of the signal. */
-  async yield(): Promise<void> {
+  /** Lets other work run if the slice is over, and starts the next one. Rejects with the reason of the signal. */
+  async pause(): Promise<void> {
+    if (this.#now() - this.#startedAt < SLICE_MS) return;
     await nextTurn();
     this.signal?.throwIfAborted();
     this.#startedAt = this.#now();
-  }
-
-  /** Runs all steps, and yields whenever a slice is over. Rejects with the reason of the signal. */
-  async run<T>(steps: Steps<T>): Promise<T> {
-    for (;;) {
-      const { done, value } = steps.next();
-      if (done === true) return value;
-      if (this.isOver) await this.yield();
-    }
   }
 }

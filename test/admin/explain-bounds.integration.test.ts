@@ -5,7 +5,6 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ExplainRoutes } from '../../src/admin/explain-routes.ts';
 import { TimeSlice } from '../../src/admin/time-slice.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import type { Steps } from '../../src/topology/decide/steps.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('TimeSlice', () => {
@@ -13,18 +12,16 @@ describe('TimeSlice', () => {
   async function pausesOf(steps: number, signal?: AbortSignal): Promise<number[]> {
     let [time, taken] = [0, 0];
     const pauses: number[] = [];
-    function* work(): Steps<void> {
-      for (; taken < steps; taken++) {
-        time++;
-        yield;
-      }
-    }
     let next = setImmediate(function look() {
       pauses.push(taken);
       next = setImmediate(look);
     });
     try {
-      await new TimeSlice({ now: () => time, ...(signal && { signal }) }).run(work());
+      const slice = new TimeSlice({ now: () => time, ...(signal && { signal }) });
+      for (; taken < steps; taken++) {
+        time++;
+        await slice.pause();
+      }
     } finally {
       clearImmediate(next);
     }

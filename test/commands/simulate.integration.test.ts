@@ -71,7 +71,7 @@ describe('simulate()', () => {
     ];
     const simulation = run(cluster, raw, changes);
     const row = simulation.services.find(({ service }) => service === 'default/plain');
-    const outcomes = simulation.nodes.map((_, node) => row && answerOn(row, node).outcome);
+    const outcomes = simulation.nodes.map((_, node) => row && answerOn(row, node).kind);
     expect(outcomes).toEqual(['withheld', 'filtered', 'withheld', 'filtered', 'filtered']);
   });
 });

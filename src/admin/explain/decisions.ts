@@ -1,5 +1,10 @@
-import type { Answer, Cause, DecisionChange } from '../../filter/projection/decision-journal.ts';
+import type {
+  Cause,
+  DecidedOutcome,
+  DecisionChange,
+} from '../../filter/projection/decision-journal.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { keptByPolicy, winnerText } from '../../topology/state/service-outcome.ts';
 import { type ResponseHead, responseHead } from '../version-info.ts';
 import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
 
@@ -63,12 +68,12 @@ export function recordOf({ number, at, service, from, to, cause }: DecisionChang
   const time = new Date(Date.now() + at - performance.now()).toISOString();
   return {
     ...{ number, time, service, cause },
-    ...{ from: from?.winner ?? null, to: to?.winner ?? null },
+    ...{ from: from ? winnerText(from) : null, to: to ? winnerText(to) : null },
     ...{ keptBefore: keptOf(from), keptAfter: keptOf(to) },
   };
 }
 
 /** A Service without endpoints keeps 0. */
-function keptOf(answer: Answer | undefined): number | null {
-  return answer === undefined ? 0 : (answer.kept ?? null);
+function keptOf(outcome: DecidedOutcome | undefined): number | null {
+  return outcome === undefined ? 0 : (keptByPolicy(outcome) ?? null);
 }

@@ -2,7 +2,6 @@ import { ENDPOINTS } from '../../filter/codec/resource.ts';
 import type { EndpointsObject } from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { Steps } from '../../topology/decide/steps.ts';
 import { TimeSlice } from '../time-slice.ts';
 import { type ResponseHead, responseHead } from '../version-info.ts';
 import { assertExplainable } from './explained-service.ts';
@@ -56,13 +55,13 @@ export async function diffOf(
   // Most processes never need it.
   const { default: jsonpatch } = await import('fast-json-patch');
   const { objects } = projection.inspect(service);
-  const endpoints = endpointsDiffs(source.view, objects, jsonpatch.compare);
+  const endpoints = await endpointsDiffs(source.view, objects, jsonpatch.compare, slice);
   return {
     service,
     node: proxy.topology.nodeName,
     view: nameOf(proxy, source),
     ...responseHead(proxy),
-    objects: [...serviceDiff(proxy, service), ...(await slice.run(endpoints))],
+    objects: [...serviceDiff(proxy, service), ...endpoints],
   };
 }
 
@@ -74,11 +73,12 @@ function serviceDiff(proxy: NodeProxy, service: string): ObjectDiff[] {
   return [{ kind: 'Service', ...nameParts(service), shown, patch: shown ? [] : REMOVED }];
 }
 
-function* endpointsDiffs(
+async function endpointsDiffs(
   view: View,
   objects: readonly EndpointsObject[],
   compare: Compare,
-): Steps<ObjectDiff[]> {
+  slice: TimeSlice,
+): Promise<ObjectDiff[]> {
   const diffs: ObjectDiff[] = [];
   for (const object of objects) {
     const shown = view.get(object.key) !== undefined;
@@ -86,7 +86,7 @@ function* endpointsDiffs(
       ? compare(endpointsOf(view, object, undefined), endpointsOf(view, object, object))
       : REMOVED;
     diffs.push({ kind: view.resource.kind, ...nameParts(object.key), shown, patch });
-    yield;
+    await slice.pause();
   }
   return diffs;
 }

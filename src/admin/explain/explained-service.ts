@@ -3,12 +3,10 @@ import { explainedObject } from '../../filter/projection/explained-object.ts';
 import { describeService } from '../../proxy/cluster/services-handler.ts';
 import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { Steps } from '../../topology/decide/steps.ts';
 import { type ExplainLimits, explainService } from '../../topology/explain/explain-service.ts';
 import type { PolicyOrigin, ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { policyOrigins } from '../../topology/explain/policy-origins.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
-import { TimeSlice } from '../time-slice.ts';
 import { type ResponseHead, responseHead } from '../version-info.ts';
 import { type DecisionRecord, lastChanges } from './decisions.ts';
 import {
@@ -40,18 +38,14 @@ export const IN_SHORT: ExplainLimits = { endpoints: 0, ports: 200 };
  * Explains a Service in the view that kube-proxy reads. Throws `NotFound` for an unknown Service, and `NotReady` if
  * there is no view yet.
  */
-export async function explainOne(
-  proxy: NodeProxy,
-  service: string,
-  slice: TimeSlice = new TimeSlice(),
-): Promise<Explained> {
+export function explainOne(proxy: NodeProxy, service: string): Explained {
   const view = explainedView(proxy);
   assertExplainable(proxy, view, service);
   const name = nameOf(proxy, view.source);
   const corrections = view.source.corrector?.corrections(service) ?? [];
   const corrected = corrections.slice(0, LISTED.endpoints);
   return {
-    ...(await slice.run(explainIn(proxy, view, service, LISTED))),
+    ...explainIn(proxy, view, service, LISTED),
     ...{ view: name, ...responseHead(proxy) },
     changes: lastChanges(view, service, MAX_CHANGES),
     ...(corrected.length === 0 ? {} : { corrected }),
@@ -74,21 +68,20 @@ export function assertExplainable(proxy: NodeProxy, view: ExplainedView, service
   }
 }
 
-/** The steps of an explanation. It describes the state at the first step. */
-export function* explainIn(
+export function explainIn(
   proxy: Pick<NodeProxy, 'topology' | 'views' | 'policyResolver'>,
   { source, projection }: ExplainedView,
   service: string,
   limits: ExplainLimits,
-): Steps<ServiceExplanation> {
-  const { objects, held, ageMs } = projection.inspect(service);
+): ServiceExplanation {
+  const { outcome, objects, held, ageMs } = projection.inspect(service);
   const wallNow = Date.now();
   // The delays use a monotonic clock, which has no time of day.
   const offset = wallNow - performance.now();
   const timeOf = (ms: number) => new Date(offset + ms);
-  return yield* explainService({
+  return explainService({
     topology: proxy.topology,
-    service,
+    outcome,
     objects: objects.map((object) => explainedObject(source.view, object)),
     origins: originsOf(proxy, service),
     held,

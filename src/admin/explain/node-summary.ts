@@ -1,5 +1,4 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { TimeSlice } from '../time-slice.ts';
 import { type ResponseHead, responseHead } from '../version-info.ts';
 import { notStarted } from './explained-service.ts';
 import { explainedView, nameOf, type ViewName } from './explained-view.ts';
@@ -32,10 +31,10 @@ export interface NodeSummary extends ResponseHead {
 const MAX_NAMES = 100;
 
 /** Throws `NotReady` if there is no view yet. */
-export async function nodeSummary(proxy: NodeProxy, slice: TimeSlice): Promise<NodeSummary> {
+export function nodeSummary(proxy: NodeProxy): NodeSummary {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
-  const tally = await slice.run(tallyServices(view));
+  const tally = tallyServices(view);
   const { filtered, unfiltered, withoutEndpoints, withoutReady, noneReady } = tally;
   return {
     node: proxy.topology.nodeName,

@@ -1,9 +1,4 @@
-import type { Steps } from '../../topology/decide/steps.ts';
-import {
-  isVisible,
-  type OutcomeProblem,
-  type ServiceOutcome,
-} from '../../topology/explain/service-outcome.ts';
+import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { ExplainedView } from './explained-view.ts';
 
 /** Numbers of endpoints. One that is in two slices counts twice. */
@@ -20,10 +15,12 @@ export interface ServiceTally extends Readonly<Record<OutcomeProblem, readonly s
   readonly filtered: EndpointNumbers;
   /** All other Services. */
   readonly unfiltered: EndpointNumbers;
+  /** Number of Services with a policy that is a dry run. */
+  readonly dryRuns: number;
 }
 
-/** Counts the Services of a view. Each is read when its step runs. */
-export function* tallyServices({ projection }: ExplainedView): Steps<ServiceTally> {
+/** Counts the Services of a view. */
+export function tallyServices({ projection }: ExplainedView): ServiceTally {
   const filtered = { known: 0, shown: 0 };
   const unfiltered = { known: 0, shown: 0 };
   const problems: Record<OutcomeProblem, string[]> = {
@@ -32,21 +29,17 @@ export function* tallyServices({ projection }: ExplainedView): Steps<ServiceTall
     noneReady: [],
     invalidPolicy: [],
   };
+  let dryRuns = 0;
   for (const outcome of projection.outcomes()) {
+    if (outcome.dryRun) dryRuns++;
     const sum = isFiltered(outcome) ? filtered : unfiltered;
     sum.known += outcome.total;
-    sum.shown += shownOf(outcome);
+    sum.shown += outcome.dryRun ? outcome.total : outcome.kept;
     if (outcome.problem !== undefined) problems[outcome.problem].push(outcome.service);
-    yield;
   }
-  return { filtered, unfiltered, ...problems };
+  return { filtered, unfiltered, dryRuns, ...problems };
 }
 
 function isFiltered({ kind, dryRun }: ServiceOutcome): boolean {
   return !dryRun && (kind === 'filtered' || kind === 'withheld');
-}
-
-function shownOf(outcome: ServiceOutcome): number {
-  if (outcome.dryRun) return outcome.total;
-  return isVisible(outcome) ? outcome.kept : 0;
 }

@@ -1,8 +1,9 @@
 import { WrapperError } from '../../errors.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { OutcomeKind, ServiceExplanation } from '../../topology/explain/explanation.ts';
+import type { ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
+import type { OutcomeKind } from '../../topology/state/service-outcome.ts';
 import { TimeSlice } from '../time-slice.ts';
 import { type ResponseHead, responseHead } from '../version-info.ts';
 import { explainIn, IN_SHORT, notStarted } from './explained-service.ts';
@@ -81,10 +82,10 @@ export async function summarize(
 ): Promise<Summary> {
   const view = explainedView(proxy);
   if (!view.source.view.started) throw notStarted(proxy);
-  const names = await selectServices(proxy, view, options, slice);
+  const names = selectServices(proxy, view, options);
   const explain = async (name: string): Promise<ServiceSummary> => {
-    if (slice.isOver) await slice.yield();
-    return shorten(await slice.run(explainIn(proxy, view, name, IN_SHORT)));
+    await slice.pause();
+    return shorten(explainIn(proxy, view, name, IN_SHORT));
   };
   const found = await (options.warnings ? warned : firstOf)(names, options, explain);
   const { labelSelector } = options;
@@ -143,12 +144,11 @@ async function warned(
 }
 
 /** Names of the Services that the options select, apart from warnings, sorted. */
-async function selectServices(
+function selectServices(
   proxy: NodeProxy,
   view: ExplainedView,
   { namespace, labelSelector, search, show, after }: SummaryOptions,
-  slice: TimeSlice,
-): Promise<string[]> {
+): string[] {
   const names = [...knownServices(proxy, view)].filter(
     (name) => namespace === undefined || name.startsWith(`${namespace}/`),
   );
@@ -156,7 +156,7 @@ async function selectServices(
     const what = `there is no Service in namespace ${namespace} that kube-proxy watches`;
     throw new WrapperError('NotFound', what);
   }
-  const failing = show === 'failing' ? await failingServices(view, slice) : undefined;
+  const failing = show === 'failing' ? failingServices(view) : undefined;
   return names
     .filter((name) => name > after)
     .filter((name) => failing?.has(name) !== false)
@@ -166,8 +166,8 @@ async function selectServices(
     .sort();
 }
 
-async function failingServices(view: ExplainedView, slice: TimeSlice): Promise<Set<string>> {
-  const tally = await slice.run(tallyServices(view));
+function failingServices(view: ExplainedView): Set<string> {
+  const tally = tallyServices(view);
   return new Set([...tally.withoutEndpoints, ...tally.withoutReady, ...tally.noneReady]);
 }
 

@@ -2,7 +2,6 @@ import type { ServiceAddresses } from '../../filter/codec/codec.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import type { Endpoint } from '../../topology/decide/endpoint.ts';
-import { STEP, type Steps } from '../../topology/decide/steps.ts';
 import { TimeSlice } from '../time-slice.ts';
 import { type ResponseHead, responseHead } from '../version-info.ts';
 import { notStarted } from './explained-service.ts';
@@ -67,8 +66,7 @@ export async function tableOf(
   let last: string | undefined;
   for (const name of names.slice(0, limit)) {
     if (backends >= MAX_BACKENDS) break;
-    if (slice.isOver) await slice.yield();
-    const added = await slice.run(rowsOf(name, services, explained));
+    const added = await rowsOf(name, services, explained, slice);
     for (const row of added) backends += row.backends.length;
     rows.push(...added);
     last = name;
@@ -82,7 +80,7 @@ export async function kubernetesRows(proxy: NodeProxy, slice: TimeSlice): Promis
   const explained = findView(proxy);
   const services = findServices(proxy);
   if (explained?.source.view.started !== true || services?.view.started !== true) return [];
-  return await slice.run(rowsOf('default/kubernetes', services, explained));
+  return await rowsOf('default/kubernetes', services, explained, slice);
 }
 
 /** A page ends after the Service with which it has this many backends, about 4 MB of JSON. */
@@ -101,14 +99,20 @@ function headOf(
   };
 }
 
-function* rowsOf(name: string, services: ViewSource, explained: ExplainedView): Steps<TableRow[]> {
+/** The endpoints are read at once, and what each port has of them in slices. */
+async function rowsOf(
+  name: string,
+  services: ViewSource,
+  explained: ExplainedView,
+  slice: TimeSlice,
+): Promise<TableRow[]> {
   const object = services.view.get(name);
   if (object === undefined) return [];
   const { codec } = services.view;
   const facts = codec.service(object);
   const { clusterIPs, ports } = codec.serviceAddresses(object);
   if (facts.type === 'ExternalName' || facts.clusterIP === 'None') return [];
-  const shown = yield* shownGroups(name, explained);
+  const shown = shownGroups(name, explained);
   const local = facts.internalTrafficPolicy === 'Local';
   const fewerAllowed = local || shown.some(({ hinted }) => hinted);
   const rows: TableRow[] = [];
@@ -119,10 +123,10 @@ function* rowsOf(name: string, services: ViewSource, explained: ExplainedView): 
         protocol: port.key.slice(0, port.key.indexOf('/')),
         clusterIP,
         port: port.number,
-        backends: yield* backendsOf(shown, familyOf(clusterIP), port),
+        backends: backendsOf(shown, familyOf(clusterIP), port),
         fewerAllowed,
       });
-      yield;
+      await slice.pause();
     }
   }
   return rows;
@@ -136,7 +140,7 @@ interface ShownGroup {
 }
 
 /** The endpoints of a Service, from the same bytes that clients receive. */
-function* shownGroups(service: string, { source, projection }: ExplainedView): Steps<ShownGroup[]> {
+function shownGroups(service: string, { source, projection }: ExplainedView): ShownGroup[] {
   const { view } = source;
   const { codec, resource } = view;
   const objects = projection.inspect(service).objects.flatMap(({ key }) => view.get(key) ?? []);
@@ -149,17 +153,16 @@ function* shownGroups(service: string, { source, projection }: ExplainedView): S
       const own = addresses[index] ?? { ports: [], endpoints: [], hinted: [] };
       shown.push({ endpoints, addresses: own, hinted });
     }
-    yield;
   }
   return shown;
 }
 
 /** As in kube-proxy: the ready endpoints, else those that are serving while they terminate. */
-function* backendsOf(
+function backendsOf(
   shown: readonly ShownGroup[],
   family: string,
   port: ServiceAddresses['ports'][number],
-): Steps<string[]> {
+): string[] {
   const ready = new Set<string>();
   const serving = new Set<string>();
   for (const { endpoints, addresses } of shown) {
@@ -170,9 +173,7 @@ function* backendsOf(
       const backend = family === 'IPv6' ? `[${address}]:${number}` : `${address}:${number}`;
       if (own === family && state === 'ready') ready.add(backend);
       if (own === family && state === 'serving') serving.add(backend);
-      if (index % STEP === STEP - 1) yield;
     }
-    yield;
   }
   return [...(ready.size > 0 ? ready : serving)].sort();
 }

@@ -1,5 +1,5 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { ServiceOutcome } from '../../topology/explain/service-outcome.ts';
+import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import { causesOf } from '../causes.ts';
 import { type DataAge, dataAge } from '../data-age.ts';
 import { findServices, findView } from '../explain/explained-view.ts';
@@ -30,7 +30,7 @@ export async function nodeStatus(
 ): Promise<NodeStatus> {
   const checks = readiness(proxy);
   const data = dataAge(proxy);
-  const outcomes = await readOutcomes(proxy, slice);
+  const outcomes = readOutcomes(proxy);
   const connection = kubeProxyLine(proxy);
   const { topology, policyResolver, settingsRevision } = proxy;
   return {
@@ -52,18 +52,9 @@ export async function nodeStatus(
   };
 }
 
-async function readOutcomes(
-  proxy: NodeProxy,
-  slice: TimeSlice,
-): Promise<readonly ServiceOutcome[] | undefined> {
+function readOutcomes(proxy: NodeProxy): readonly ServiceOutcome[] | undefined {
   const view = findView(proxy);
-  if (view?.source.view.started !== true) return undefined;
-  const outcomes: ServiceOutcome[] = [];
-  for (const outcome of view.projection.outcomes()) {
-    outcomes.push(outcome);
-    if (slice.isOver) await slice.yield();
-  }
-  return outcomes;
+  return view?.source.view.started ? [...view.projection.outcomes()] : undefined;
 }
 
 /** Checks that have a line of their own. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { outcomeLine, type ServiceOutcome } from '../../topology/explain/service-outcome.ts';
+import { outcomeLine, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 
 /** Equal for equal outcomes of all Services that have endpoints: the others have no traffic that could differ. */
 export function outcomesHash(outcomes: Iterable<ServiceOutcome>): string {

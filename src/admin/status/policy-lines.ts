@@ -1,5 +1,5 @@
 import { warnOfKey } from '../../topology/explain/explain-keys.ts';
-import type { OutcomeProblem, ServiceOutcome } from '../../topology/explain/service-outcome.ts';
+import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { ok, problem, type StatusLine } from './status-line.ts';
 

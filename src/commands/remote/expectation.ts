@@ -1,6 +1,6 @@
 import type { Summary } from '../../admin/explain/summary.ts';
 import { outcomesHash } from '../../admin/status/outcomes-hash.ts';
-import { outcomeLine, type ServiceOutcome } from '../../topology/explain/service-outcome.ts';
+import { outcomeLine, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { AdminClient } from '../client/admin-client.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { type Flags, textFlag } from '../command-line/flags.ts';
@@ -44,17 +44,7 @@ function expectationFrom(simulation: Simulation): Expectation {
   const outcomesOf = (node: string): ServiceOutcome[] => {
     const index = indices.get(node);
     if (index === undefined) return [];
-    return services.map((service) => {
-      const { outcome: kind, winners, shown } = answerOn(service, index);
-      return {
-        service: service.service,
-        kind,
-        dryRun: service.policy.dryRun === true,
-        winners: winners.toSorted(),
-        total: service.endpoints.length,
-        kept: shown.length,
-      };
-    });
+    return services.map((service) => answerOn(service, index));
   };
   return {
     nodes,
@@ -72,7 +62,9 @@ export async function compareNode(
 ): Promise<string[]> {
   const query = new URLSearchParams();
   const { services } = await readPages<Summary, 'services'>(admin, '/explain', 'services', query);
-  const seen = new Map(services.map((each) => [each.service, sightOf(each)]));
+  const seen = new Map(
+    services.map(({ outcome: kind, ...each }) => [each.service, { ...each, kind }]),
+  );
   return expectation.outcomesOf(node).flatMap((expected) => {
     const sees = seen.get(expected.service);
     const should = outcomeLine(expected);
@@ -80,9 +72,4 @@ export async function compareNode(
     const does = sees && outcomeLine(sees);
     return does === should ? [] : [`sees ${does ?? `no ${expected.service}`}, expected ${should}`];
   });
-}
-
-function sightOf({ outcome, ...summary }: Summary['services'][number]): ServiceOutcome {
-  const { service, dryRun, winners, total, kept } = summary;
-  return { service, kind: outcome, dryRun, winners: winners.toSorted(), total, kept };
 }

@@ -84,7 +84,7 @@ export function matrixData({ services, nodes }: Simulation): unknown {
     endpoints: service.endpoints,
     hinted: service.hinted,
     answers: service.answers.map((answer, index) => ({
-      outcome: answer.outcome,
+      outcome: answer.kind,
       winners: answer.winners,
       shown: addressesOf(service, answer),
       nodes: nodes.filter((_, node) => service.byNode[node] === index),
@@ -104,7 +104,7 @@ export function addressesOf({ endpoints }: SimulatedService, { shown }: Answer):
 /** A cell such as `1/3 site`. In a dry run it is what the policy would show: `1/3 site (dry run)`. */
 export function cellOf(service: SimulatedService, answer: Answer): string {
   const what = whatOf(service, answer);
-  if (answer.outcome === 'hidden' || answer.outcome === 'withheld') return what;
+  if (answer.kind === 'hidden' || answer.kind === 'withheld') return what;
   return `${answer.shown.length}/${service.endpoints.length} ${what}`;
 }
 
@@ -116,7 +116,7 @@ export function isDryRun({ policy }: SimulatedService): boolean {
 /** What kube-proxy does by itself with Services that no policy filters; nothing if there are none. */
 export function hintsNote(services: readonly SimulatedService[]): string {
   const isChosenByHints = ({ hinted, answers }: SimulatedService): boolean =>
-    hinted && answers.some(({ outcome }) => outcome === 'unfiltered');
+    hinted && answers.some(({ kind }) => kind === 'unfiltered');
   if (!services.some(isChosenByHints)) return '';
   return `
 hints: the endpoints have topology hints (trafficDistribution or topology-mode), so kube-proxy itself may use only those
@@ -128,9 +128,9 @@ function cellsOf(services: readonly SimulatedService[], node: number): string[] 
   return services.map((service) => cellOf(service, answerOn(service, node)));
 }
 
-function whatOf(service: SimulatedService, { outcome, winners, shown }: Answer): string {
-  if (outcome === 'unfiltered' && service.hinted) return marked(service, 'unfiltered, hints');
-  if (outcome !== 'filtered') return marked(service, outcome);
+function whatOf(service: SimulatedService, { kind, winners, shown }: Answer): string {
+  if (kind === 'unfiltered' && service.hinted) return marked(service, 'unfiltered, hints');
+  if (kind !== 'filtered') return marked(service, kind);
   const names = winners.map(shortKey);
   return marked(service, names.join('+') || (shown.length === 0 ? 'NONE' : 'not ready'));
 }

@@ -1,15 +1,16 @@
 import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts';
-import type { OutcomeKind } from '../../topology/explain/explanation.ts';
-import { outcomeKind } from '../../topology/explain/service-outcome.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
+import {
+  kindOf,
+  outcomeOf,
+  type ServiceOutcome,
+  winnersOf,
+} from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { SimulatedSlice } from './cluster-objects.ts';
 
 /** What a group of nodes sees of a Service. */
-export interface Answer {
-  readonly outcome: OutcomeKind;
-  /** Keys that won, each once. */
-  readonly winners: readonly string[];
+export interface Answer extends ServiceOutcome {
   /** Indices of the shown endpoints. */
   readonly shown: readonly number[];
   /** {@link SimulatedService.ports} for which the policy leaves no usable endpoint. */
@@ -66,16 +67,18 @@ export class SimulatedRow {
   add(node: number, topology: Topology): void {
     const policy = topology.policyInForce(this.service);
     const decision = policy?.managed === true ? topology.decide(this.#groups, policy) : undefined;
-    const isManaged = decision !== undefined && policy?.managed === true;
-    const outcome = outcomeKind(policy, isManaged && topology.isCloudOnly(policy, decision));
-    const keep = decision?.keep;
-    const winners = isManaged ? winnersOf(policy.keys, decision.ports) : [];
-    const id = `${outcome} ${winners.join()} ${keep === undefined ? '' : Buffer.from(keep.buffer).toString('latin1')}`;
+    const cloudOnly =
+      policy?.managed === true && decision !== undefined && topology.isCloudOnly(policy, decision);
+    const input = { policy, wanted: this.policy, cloudOnly };
+    const winners = policy?.managed === true ? winnersOf(policy.keys, decision) : [];
+    const keep = decision && Buffer.from(decision.keep.buffer).toString('latin1');
+    const id = `${kindOf(input).kind} ${winners.join()} ${keep}`;
     let known = this.#answers.get(id);
     if (known === undefined) {
-      const lost = outcome === 'filtered' ? this.#lost(keep) : [];
-      const answer = { outcome, winners, shown: this.#shown(outcome, keep), lost };
-      known = { index: this.#answers.size, answer };
+      const outcome = outcomeOf(this.service, input, this.#groups, decision);
+      const shown = this.#shown(outcome, decision?.keep);
+      const lost = outcome.kind === 'filtered' ? this.#lost(decision?.keep) : [];
+      known = { index: this.#answers.size, answer: { ...outcome, shown, lost } };
       this.#answers.set(id, known);
     }
     this.#byNode[node] = known.index;
@@ -93,8 +96,8 @@ export class SimulatedRow {
     };
   }
 
-  #shown(outcome: OutcomeKind, keep: Uint8Array | undefined): number[] {
-    if (outcome === 'hidden' || outcome === 'withheld') return [];
+  #shown({ kind }: ServiceOutcome, keep: Uint8Array | undefined): number[] {
+    if (kind === 'hidden' || kind === 'withheld') return [];
     const all = [...this.#endpoints.keys()];
     return keep === undefined ? all : all.filter((index) => keep[index] === 1);
   }
@@ -124,13 +127,4 @@ function usableByPort(groups: readonly EndpointGroup[]): Map<string, number[]> {
     }
   }
   return usable;
-}
-
-function winnersOf(keys: readonly string[], ports: readonly { readonly key: number }[]): string[] {
-  const winners: string[] = [];
-  for (const { key } of ports) {
-    const name = keys[key];
-    if (name !== undefined && !winners.includes(name)) winners.push(name);
-  }
-  return winners;
 }

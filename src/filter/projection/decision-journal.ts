@@ -1,13 +1,11 @@
-/** A summary of the last decision about a Service. */
-export interface Answer {
-  /** Identifies the keys that won for each port: while these are the same, so is the answer. */
+import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
+
+/** The outcome of a decision, with what tells it from another one. */
+export interface DecidedOutcome extends ServiceOutcome {
+  /** Identifies the keys that won for each port, or the reason for none. */
   readonly id: string;
-  /** Keys that won, or why no policy applies; for people. */
-  readonly winner: string;
-  /** Number of endpoints that are kept; undefined: no policy selects any. */
-  readonly kept: number | undefined;
-  /** A hash of which endpoints are kept; undefined: all. */
-  readonly mask: number | undefined;
+  /** A hash of which endpoints are kept. */
+  readonly mask: number;
 }
 
 /**
@@ -33,9 +31,9 @@ export interface DecisionChange {
   readonly at: number;
   readonly service: string;
   /** Undefined: the Service had no endpoints objects, or was unknown. */
-  readonly from: Answer | undefined;
+  readonly from: DecidedOutcome | undefined;
   /** Undefined: it no longer has any. */
-  readonly to: Answer | undefined;
+  readonly to: DecidedOutcome | undefined;
   readonly cause: Cause;
 }
 
@@ -58,18 +56,17 @@ export class DecisionJournal {
   }
 
   /**
-   * Records an answer if it differs from the one before: in the keys, in the number of endpoints, or in which endpoints
+   * Records a decision if it differs from the one before: in the keys, in the number of endpoints, or in which endpoints
    * are kept. The last does not count if the endpoints themselves changed.
    */
   record(
     at: number,
     service: string,
-    from: Answer | undefined,
-    to: Answer | undefined,
+    from: DecidedOutcome | undefined,
+    to: DecidedOutcome | undefined,
     cause: Cause,
   ): void {
-    const sameMask = cause.kind === 'endpoints' || from?.mask === to?.mask;
-    if (from?.id === to?.id && from?.kept === to?.kept && sameMask) return;
+    if (isSameDecision(from, to, cause)) return;
     const number = ++this.#count;
     const change: DecisionChange = { number, at, service, from, to, cause };
     this.#ring[number % CAPACITY] = change;
@@ -83,4 +80,15 @@ export class DecisionJournal {
       yield this.#ring[each % CAPACITY] as DecisionChange;
     }
   }
+}
+
+function isSameDecision(
+  from: DecidedOutcome | undefined,
+  to: DecidedOutcome | undefined,
+  { kind }: Cause,
+): boolean {
+  if (from?.id !== to?.id) return false;
+  // Without a policy all endpoints are shown, whatever they are.
+  if (to?.reason !== undefined) return true;
+  return from?.kept === to?.kept && (kind === 'endpoints' || from?.mask === to?.mask);
 }

@@ -1,5 +1,5 @@
 import type { HeldKey } from '../../topology/decide/return-delay.ts';
-import type { ServiceOutcome } from '../../topology/explain/service-outcome.ts';
+import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
 import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
@@ -16,7 +16,6 @@ import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsWriter } from './endpoints-writer.ts';
 import { mostReadyFirst } from './most-ready-first.ts';
 import { type DecidedService, type ProjectedEndpoints, ServiceDecider } from './service-decider.ts';
-import { outcomeOf } from './service-outcome.ts';
 
 /** What the projection did since the start, for metrics. */
 export interface ProjectionCounters {
@@ -28,10 +27,11 @@ export interface ProjectionCounters {
 
 /** See {@link EndpointsProjection.inspect}. */
 export interface ServiceInspection {
+  readonly outcome: ServiceOutcome;
   readonly objects: readonly EndpointsObject[];
   /** The nearer key that a return delay holds back for `<family> <port>`. */
   readonly held: (port: string) => HeldKey | undefined;
-  /** For how long the answer has been the same, in milliseconds; undefined: there is none. */
+  /** For how long the same keys have won, in milliseconds; undefined: nothing was decided. */
   readonly ageMs: number | undefined;
 }
 
@@ -137,6 +137,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   /** The state of a Service, to explain it. Changes nothing. */
   inspect(service: string): ServiceInspection {
     return {
+      outcome: this.#decider.outcome(service),
       objects: [...this.#index.ofService(service)],
       held: (port) => this.#decider.held(service, port),
       ageMs: this.#decider.age(service),
@@ -145,25 +146,10 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
 
   /** What was decided last about each Service that has a policy or endpoints. Each is read when it is its turn. */
   *outcomes(): Generator<ServiceOutcome> {
-    for (const service of this.#index.services()) yield this.#outcome(service);
+    for (const service of this.#index.services()) yield this.#decider.outcome(service);
     for (const service of this.#topology.policies.services()) {
-      if (this.#index.ofService(service).length === 0) yield this.#outcome(service);
+      if (this.#index.ofService(service).length === 0) yield this.#decider.outcome(service);
     }
-  }
-
-  #outcome(service: string): ServiceOutcome {
-    return outcomeOf({
-      service,
-      policy: this.#topology.policyInForce(service),
-      wanted: this.#topology.policies.wanted(service),
-      answer: this.#decider.answer(service),
-      objects: this.#index.ofService(service),
-    });
-  }
-
-  /** How many Services have each answer; see {@link ServiceDecider.winners}. */
-  winners(): ReadonlyMap<string, number> {
-    return this.#decider.winners();
   }
 
   /** Services that have endpoints objects, with a policy or without. */
@@ -230,9 +216,9 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
 
   *#initialObjects(versionOf: VersionOf): Generator<readonly [string, ObjectBytes]> {
     for (const service of this.#index.services()) {
-      const { outcome } = this.#decide(service);
-      if (typeof outcome === 'string') continue;
-      for (const each of outcome) {
+      const { projected } = this.#decide(service);
+      if (typeof projected === 'string') continue;
+      for (const each of projected) {
         if (each.object.selected)
           yield [each.object.key, this.#writer.writeInitial(each, versionOf)];
       }
@@ -302,18 +288,18 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
 
   /** @param removed objects of the Service that no longer exist and are still shown; they leave last */
   #projectService(service: string, cause: Cause, removed: Iterable<string> = []): void {
-    const { outcome, before, after } = this.#decide(service);
+    const { projected, before, after } = this.#decide(service);
     const gone = [...(this.#undecided.get(service) ?? []), ...removed];
-    if (outcome === 'undecided') {
+    if (projected === 'unchanged') {
       this.#undecided.set(service, gone);
       return;
     }
     this.#undecided.delete(service);
     this.journal.record(this.#clock.now(), service, before, after, cause);
-    if (typeof outcome === 'string') {
+    if (projected === 'hidden') {
       for (const { key } of this.#index.ofService(service)) this.view.delete(key);
     } else {
-      for (const each of mostReadyFirst(outcome)) this.#show(each);
+      for (const each of mostReadyFirst(projected)) this.#show(each);
     }
     for (const key of gone) if (this.#index.get(key) === undefined) this.view.delete(key);
   }
@@ -327,8 +313,9 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
 
   #decide(service: string): DecidedService {
     const decided = this.#decider.decide(service, this.#index.ofService(service));
-    if (decided.outcome !== 'undecided') {
-      this.#cloudOnly?.add(service, decided.outcome === 'withheld');
+    const { projected, outcome } = decided;
+    if (projected !== 'unchanged') {
+      this.#cloudOnly?.add(service, projected === 'hidden' && outcome.kind === 'withheld');
     }
     return decided;
   }

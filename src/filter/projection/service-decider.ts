@@ -1,11 +1,11 @@
 import type { Decision, PortDecision } from '../../topology/decide/decide.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { HeldKey } from '../../topology/decide/return-delay.ts';
-import type { ManagedPolicy, Policy } from '../../topology/policy/policy.ts';
+import type { ManagedPolicy } from '../../topology/policy/policy.ts';
+import { isHidden, outcomeOf, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
-import { type HiddenReason, whyHidden } from '../../topology/state/visibility.ts';
 import type { Clock } from './clock.ts';
-import type { Answer } from './decision-journal.ts';
+import type { DecidedOutcome } from './decision-journal.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
 import { Interner } from './interner.ts';
 import { ReturnDelayScheduler } from './return-delay-scheduler.ts';
@@ -19,19 +19,15 @@ export interface ProjectedEndpoints {
   readonly managed: boolean;
 }
 
-/**
- * What is shown of a Service, or why nothing is. `undecided`: the nodes of the zone are not known, so the Service
- * remains as it is shown.
- */
-export type Outcome = HiddenReason | 'undecided' | readonly ProjectedEndpoints[];
-
-/** The result of deciding about a Service. */
+/** What is decided about a Service. */
 export interface DecidedService {
-  readonly outcome: Outcome;
-  /** The answer before this decision; undefined: there was none. */
-  readonly before: Answer | undefined;
-  /** The answer now; undefined: the Service has no endpoints objects, or is unknown. */
-  readonly after: Answer | undefined;
+  /** What is shown of its objects. `unchanged`: it cannot be decided yet, so it remains as it is shown. */
+  readonly projected: readonly ProjectedEndpoints[] | 'hidden' | 'unchanged';
+  readonly outcome: ServiceOutcome;
+  /** The last decision before this one; undefined: there was none. */
+  readonly before: DecidedOutcome | undefined;
+  /** The last decision now; undefined: the Service has no endpoints objects, or was never decided. */
+  readonly after: DecidedOutcome | undefined;
 }
 
 /** Longer masks are not shared between objects. */
@@ -44,13 +40,23 @@ export interface ServiceDeciderOptions {
   readonly onDue: (services: readonly string[]) => void;
 }
 
-/** Decides about the objects of one Service at a time. Keeps the last answer of each Service and its return delays. */
+/** What is stored about a Service. */
+interface Stored {
+  /** What is made of it now. */
+  readonly outcome: ServiceOutcome;
+  /** The last decision; undefined: the Service still waits for its first one. */
+  readonly last: DecidedOutcome | undefined;
+  /** Since when the same keys have won, in milliseconds of the clock. */
+  readonly since: number;
+}
+
+/** Decides about the objects of one Service at a time. Keeps the outcome of each Service and its return delays. */
 export class ServiceDecider {
   readonly #topology: Topology;
   readonly #clock: Clock;
   readonly #delays: ReturnDelayScheduler;
-  readonly #answers = new Map<string, TimedAnswer>();
-  /** 10,000 Services have few different answers and masks. */
+  readonly #stored = new Map<string, Stored>();
+  /** 10,000 Services have few different decisions and masks. */
   readonly #texts = new Interner<string>();
   readonly #masks = new Interner<Uint8Array>();
 
@@ -63,15 +69,18 @@ export class ServiceDecider {
   /** Decides about all objects of a Service together. */
   decide(service: string, objects: readonly EndpointsObject[]): DecidedService {
     const policy = this.#topology.policyInForce(service);
-    if (policy?.managed === true) return this.#decideManaged(service, policy, objects);
-    const isHidden = policy?.reason !== 'node-off' && isOfOtherProxy(objects);
-    const outcome = isHidden
-      ? 'hidden'
-      : (this.#whyHidden(service, policy, false) ?? showAll(objects));
-    if (policy === undefined) return this.#unchanged(service, outcome);
-    const { reason } = policy;
-    const answer = { id: reason, winner: reason, kept: undefined, mask: undefined };
-    return { outcome, ...this.#replaceAnswer(service, objects, answer) };
+    const groups = objects.flatMap((object) => object.groups);
+    if (policy?.managed === true) return this.#decideManaged(service, policy, objects, groups);
+    const input = {
+      policy,
+      wanted: this.#topology.policies.wanted(service),
+      ofOtherProxy: isOfOtherProxy(objects),
+      cloudOnly: false,
+    };
+    const outcome = outcomeOf(service, input, groups);
+    const projected = isHidden(outcome) ? 'hidden' : showAll(objects);
+    if (policy === undefined) return this.#wait(objects, outcome, projected);
+    return { projected, ...this.#store(objects, outcome, policy.reason, 0) };
   }
 
   /** The nearer key that a return delay holds back for `<family> <port>` of a Service. */
@@ -79,24 +88,19 @@ export class ServiceDecider {
     return this.#delays.held(service, port);
   }
 
-  /** The last answer about a Service; undefined: it has no endpoints objects, or is unknown. */
-  answer(service: string): Answer | undefined {
-    return this.#answers.get(service);
+  /** What was decided last about a Service. One without endpoints objects is not stored. */
+  outcome(service: string): ServiceOutcome {
+    const stored = this.#stored.get(service);
+    if (stored !== undefined) return stored.outcome;
+    const policy = this.#topology.policyInForce(service);
+    const wanted = this.#topology.policies.wanted(service);
+    return outcomeOf(service, { policy, wanted, cloudOnly: false }, []);
   }
 
-  /** For how long the answer has been the same, in milliseconds; undefined: there is none. */
+  /** For how long the same keys have won, in milliseconds; undefined: nothing was decided. */
   age(service: string): number | undefined {
-    const answer = this.#answers.get(service);
-    return answer === undefined ? undefined : this.#clock.now() - answer.since;
-  }
-
-  /** How many Services have each answer, by {@link Answer.winner}. */
-  winners(): ReadonlyMap<string, number> {
-    const counts = new Map<string, number>();
-    for (const { winner } of this.#answers.values()) {
-      counts.set(winner, (counts.get(winner) ?? 0) + 1);
-    }
-    return counts;
+    const stored = this.#stored.get(service);
+    return stored?.last === undefined ? undefined : this.#clock.now() - stored.since;
   }
 
   /** Drops the return delay of a Service: its next decision takes effect immediately. */
@@ -112,20 +116,25 @@ export class ServiceDecider {
     service: string,
     policy: ManagedPolicy,
     objects: readonly EndpointsObject[],
+    groups: readonly EndpointGroup[],
   ): DecidedService {
-    const groups = objects.flatMap((object) => object.groups);
+    const wanted = policy;
     // A dry run shows all endpoints, so it waits for nothing.
     if (policy.dryRun !== true && !this.#topology.canDecide(policy, groups)) {
-      return this.#unchanged(service, 'undecided');
+      const { last } = this.#stored.get(service) ?? {};
+      const none = outcomeOf(service, { policy: undefined, wanted, cloudOnly: false }, groups);
+      const outcome = { ...(last ?? none), kind: none.kind, total: none.total };
+      return this.#wait(objects, outcome, 'unchanged');
     }
     const decision = this.#decision(service, policy, groups);
     const cloudOnly = this.#topology.isCloudOnly(policy, decision);
-    const answer = answerOf(policy, decision, cloudOnly);
-    const answers = this.#replaceAnswer(service, objects, answer);
-    const hidden = this.#whyHidden(service, policy, cloudOnly);
-    if (hidden !== undefined) return { outcome: hidden, ...answers };
-    if (policy.dryRun === true) return { outcome: showAll(objects), ...answers };
-    return { outcome: this.#cut(objects, decision.keep), ...answers };
+    const outcome = outcomeOf(service, { policy, wanted, cloudOnly }, groups, decision);
+    const stored = cloudOnly
+      ? this.#store(objects, outcome, 'withheld', 0)
+      : this.#store(objects, outcome, idOf(policy, decision), hashOf(decision.keep));
+    if (isHidden(outcome)) return { projected: 'hidden', ...stored };
+    if (policy.dryRun === true) return { projected: showAll(objects), ...stored };
+    return { projected: this.#cut(objects, decision.keep), ...stored };
   }
 
   /** The decision of the topology, under the return delay of the policy. */
@@ -136,11 +145,6 @@ export class ServiceDecider {
     return this.#delays.decide(service, returnDelayMs, (prefer) =>
       this.#topology.decide(groups, policy, prefer),
     );
-  }
-
-  #unchanged(service: string, outcome: Outcome): DecidedService {
-    const answer = this.#answers.get(service);
-    return { outcome, before: answer, after: answer };
   }
 
   /** Gives each object its part of a mask over the endpoints of all objects. */
@@ -154,33 +158,42 @@ export class ServiceDecider {
     });
   }
 
-  #replaceAnswer(
-    service: string,
+  /** Stores the outcome of a Service that cannot be decided yet. The last decision stays. */
+  #wait(
     objects: readonly EndpointsObject[],
-    answer: Answer,
-  ): Pick<DecidedService, 'before' | 'after'> {
-    const before = this.#answers.get(service);
+    outcome: ServiceOutcome,
+    projected: DecidedService['projected'],
+  ): DecidedService {
+    const { service } = outcome;
+    const { last, since = this.#clock.now() } = this.#stored.get(service) ?? {};
     if (objects.length === 0) {
-      this.#answers.delete(service);
-      return { before, after: undefined };
+      this.#stored.delete(service);
+      return { projected, outcome, before: last, after: undefined };
     }
-    if (before?.id !== answer.id || before.mask !== answer.mask) {
-      const since = before?.id === answer.id ? before.since : this.#clock.now();
-      const id = this.#texts.of(answer.id, () => answer.id);
-      const winner = this.#texts.of(answer.winner, () => answer.winner);
-      this.#answers.set(service, { ...answer, id, winner, since });
-    }
-    return { before, after: answer };
+    this.#stored.set(service, { outcome, last, since });
+    return { projected, outcome, before: last, after: last };
   }
 
-  #whyHidden(
-    service: string,
-    policy: Policy | undefined,
-    cloudOnly: boolean,
-  ): HiddenReason | undefined {
-    const wanted = this.#topology.policies.wanted(service);
-    // A policy in force already includes the other two reasons: node-off and other-proxy.
-    return whyHidden({ nodeOff: false, ofOtherProxy: false, policy, wanted, cloudOnly });
+  #store(
+    objects: readonly EndpointsObject[],
+    outcome: ServiceOutcome,
+    id: string,
+    mask: number,
+  ): Pick<DecidedService, 'outcome' | 'before' | 'after'> {
+    const { service } = outcome;
+    const { last: before, since } = this.#stored.get(service) ?? {};
+    if (objects.length === 0) {
+      this.#stored.delete(service);
+      return { outcome, before, after: undefined };
+    }
+    const after = { ...outcome, id: this.#texts.of(id, () => id), mask };
+    const isSame = since !== undefined && before?.id === id;
+    this.#stored.set(service, {
+      outcome: after,
+      last: after,
+      since: isSame ? since : this.#clock.now(),
+    });
+    return { outcome: after, before, after };
   }
 
   /** A copy that equal masks share, unless it is long: long ones are rarely equal. */
@@ -190,32 +203,20 @@ export class ServiceDecider {
   }
 }
 
-interface TimedAnswer extends Answer {
-  /** Since when the same keys have won, in milliseconds of the clock. */
-  readonly since: number;
+/** Identifies the keys that won for each port. */
+function idOf({ keys }: ManagedPolicy, { ports }: Decision): string {
+  // A slice that changes moves behind its siblings, and that is not another decision.
+  const sorted = ports.length > 1 ? ports.toSorted(byFamilyAndPort) : ports;
+  return sorted
+    .map(({ family, port, key, stage }) => `${family} ${port} ${keys[key]} ${stage};`)
+    .join('');
 }
 
-function answerOf({ keys }: ManagedPolicy, { ports, keep }: Decision, cloudOnly: boolean): Answer {
-  if (cloudOnly) return { id: 'withheld', winner: 'withheld', kept: 0, mask: 0 };
-  let kept = 0;
-  let mask = 0;
-  for (const one of keep) {
-    kept += one;
-    // A hash: two different masks have the same number about once in four billion.
-    mask = (Math.imul(mask, 31) + one + 1) | 0;
-  }
-  let id = '';
-  let winner = '';
-  // A slice that changes moves behind its siblings, and that is not another answer.
-  const sorted = ports.length > 1 ? ports.toSorted(byFamilyAndPort) : ports;
-  for (const { family, port, key, stage } of sorted) {
-    const name = keys[key];
-    id += `${family} ${port} ${name} ${stage};`;
-    // One key usually wins for all ports: then no string is built.
-    if (name === undefined || name === winner || winner.split(', ').includes(name)) continue;
-    winner = winner === '' ? name : `${winner}, ${name}`;
-  }
-  return { id, winner: winner === '' ? 'none' : winner, kept, mask };
+/** Two different masks have the same number about once in four billion. */
+function hashOf(keep: Uint8Array): number {
+  let hash = 0;
+  for (const one of keep) hash = (Math.imul(hash, 31) + one + 1) | 0;
+  return hash;
 }
 
 function byFamilyAndPort(a: PortDecision, b: PortDecision): number {

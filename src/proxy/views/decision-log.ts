@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../filter/projection/clock.ts';
 import type { DecisionChange } from '../../filter/projection/decision-journal.ts';
+import { keptByPolicy, winnerText } from '../../topology/state/service-outcome.ts';
 import { LimitedLog } from '../util/limited-log.ts';
 
 /** 10 lines at once, and then one every 6 s: at most 20 in any minute. */
@@ -25,10 +26,10 @@ export class DecisionLog {
     if (this.#owner !== view) return;
     const fields = {
       service,
-      from: from?.winner,
-      to: to?.winner,
-      keptBefore: from?.kept,
-      keptAfter: to?.kept,
+      from: from && winnerText(from),
+      to: to && winnerText(to),
+      keptBefore: from && keptByPolicy(from),
+      keptAfter: to && keptByPolicy(to),
       cause: cause.kind,
       subject: cause.subject,
     };

@@ -4,7 +4,6 @@
  * - decide.ts: the decision; endpoint-classes.ts: endpoints that are decided together
  * - key-mask.ts, key-mask-cache.ts: the keys that match an endpoint, as bits
  * - return-delay.ts: holds a key until a nearer one has been ready for long enough
- * - endpoint-reasons.ts, endpoint-tally.ts: why, and how many; steps.ts: long work in short steps
  */
 
 import type { ManagedPolicy } from '../policy/policy.ts';

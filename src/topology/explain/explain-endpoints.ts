@@ -1,9 +1,9 @@
 import { countEndpoints, type Decision } from '../decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
-import { endpointReasons, type ReasonOf } from '../decide/endpoint-reasons.ts';
-import { STEP, type Steps } from '../decide/steps.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
-import type { EndpointExplanation, OutcomeKind } from './explanation.ts';
+import type { OutcomeKind } from '../state/service-outcome.ts';
+import { endpointReasons, type ReasonOf } from './endpoint-reasons.ts';
+import type { EndpointExplanation } from './explanation.ts';
 
 /** An EndpointSlice or Endpoints object of the Service. */
 export interface ExplainedObject {
@@ -22,65 +22,43 @@ export interface DecidedEndpoints {
   readonly decision: Decision;
 }
 
+/** Endpoints up to a limit, and how many there are. */
+export interface ListedEndpoints {
+  /** Those that are kept come first. */
+  readonly endpoints: readonly EndpointExplanation[];
+  readonly kept: number;
+  readonly ready: number;
+}
+
 /** Lists endpoints up to the limit, those that are kept first, and counts all that are kept. */
-export function* explainEndpoints(
+export function explainEndpoints(
   objects: readonly ExplainedObject[],
   decided: DecidedEndpoints | undefined,
   outcome: OutcomeKind,
   limit: number,
-): Steps<{
-  readonly endpoints: EndpointExplanation[];
-  readonly kept: number;
-  readonly ready: number;
-}> {
-  const keep = yield* keptEndpoints(objects, decided, outcome);
-  const { kept, ready } = yield* countKept(objects, keep);
-  if (limit === 0) return { endpoints: [], kept, ready };
+): ListedEndpoints {
+  const keep = keptEndpoints(objects, decided, outcome);
   const reasons =
-    decided === undefined
-      ? undefined
-      : yield* endpointReasons(decided.decision, decided.policy.keys);
-  const room = {
-    kept: limit,
-    left: limit - Math.min(kept, limit),
-  };
+    decided && limit > 0 ? endpointReasons(decided.decision, decided.policy.keys) : undefined;
   const lists = { kept: [] as EndpointExplanation[], left: [] as EndpointExplanation[] };
-  let start = 0;
+  let [all, kept, ready] = [0, 0, 0];
   for (const object of objects) {
     let index = 0;
     for (const { ports, endpoints } of object.groups) {
       for (const endpoint of endpoints) {
-        const at = { object, ports, endpoint, outcome, index, all: start + index };
-        const list = keep[at.all] === 1 ? 'kept' : 'left';
-        if (lists[list].length < room[list]) lists[list].push(explainEndpoint(at, list, reasons));
+        const list = keep[all] === 1 ? 'kept' : 'left';
+        if (list === 'kept') kept++;
+        if (list === 'kept' && endpoint.state === 'ready') ready++;
+        if (lists[list].length < limit) {
+          const at = { object, ports, endpoint, outcome, index, all };
+          lists[list].push(explainEndpoint(at, list, reasons));
+        }
         index++;
-        if (index % STEP === 0) yield;
+        all++;
       }
     }
-    start += index;
-    yield;
   }
-  return { endpoints: [...lists.kept, ...lists.left], kept, ready };
-}
-
-function* countKept(
-  objects: readonly ExplainedObject[],
-  keep: Uint8Array,
-): Steps<{ readonly kept: number; readonly ready: number }> {
-  let kept = 0;
-  let ready = 0;
-  let index = 0;
-  for (const { endpoints } of groupsOf(objects)) {
-    for (const { state } of endpoints) {
-      if (keep[index] === 1) {
-        kept++;
-        if (state === 'ready') ready++;
-      }
-      index++;
-      if (index % STEP === 0) yield;
-    }
-  }
-  return { kept, ready };
+  return { endpoints: [...lists.kept, ...lists.left].slice(0, limit), kept, ready };
 }
 
 function explainEndpoint(
@@ -106,16 +84,16 @@ function explainEndpoint(
     state,
     object: object.name,
     kept: list === 'kept',
-    reason: reasons?.(at.ports, endpoint, at.all).reason ?? at.outcome,
+    reason: reasons?.(at.ports, endpoint, at.all) ?? at.outcome,
   };
 }
 
 /** One entry for each endpoint: 1 is kept, 0 is left out. */
-function* keptEndpoints(
+function keptEndpoints(
   objects: readonly ExplainedObject[],
   decided: DecidedEndpoints | undefined,
   outcome: OutcomeKind,
-): Steps<Uint8Array> {
+): Uint8Array {
   const none = new Uint8Array(countEndpoints(groupsOf(objects)));
   if (outcome === 'withheld') return none;
   if (decided !== undefined) return decided.decision.keep;
@@ -126,7 +104,6 @@ function* keptEndpoints(
     const count = countEndpoints(groups);
     for (let index = 0; index < count; index++) if (isShown(index)) none[start + index] = 1;
     start += count;
-    yield;
   }
   return none;
 }

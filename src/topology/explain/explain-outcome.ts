@@ -1,8 +1,8 @@
 import type { Policy, UnmanagedReason } from '../policy/policy.ts';
+import type { ServiceOutcome } from '../state/service-outcome.ts';
 import type { Topology } from '../state/topology.ts';
 import type { DecidedEndpoints } from './explain-endpoints.ts';
 import type { OutcomeExplanation, PolicyExplanation, PolicyOrigin } from './explanation.ts';
-import { outcomeKind } from './service-outcome.ts';
 
 /** Why a Service is not filtered, and, where there is a choice, what changes that. */
 const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
@@ -57,48 +57,45 @@ export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]):
   };
 }
 
-/** What was decided about a Service with a policy. */
-export interface DecidedOutcome extends DecidedEndpoints {
-  /** Number of all endpoints. */
-  readonly total: number;
-  /** Whether the decision hides the Service, because all its traffic goes to the cloud. */
-  readonly cloudOnly: boolean;
-}
-
 /**
  * Explains what this node does with a Service.
  *
- * @param policy in force; undefined: the first policy is pending
- * @param decided undefined: the policy in force selects no endpoints, or cannot be decided yet
+ * @param decided the decision about its endpoints; undefined: a policy selects none, or they cannot be decided yet
  */
 export function explainOutcome(
   topology: Topology,
-  service: string,
-  policy: Policy | undefined,
-  decided: DecidedOutcome | undefined,
+  outcome: ServiceOutcome,
+  decided: DecidedEndpoints | undefined,
 ): OutcomeExplanation {
-  const waitsFor = topology.waitsFor(service);
-  const wanted = policy ?? topology.policies.wanted(service);
-  const dryRun = wanted.dryRun === true;
-  const at = { dryRun, waitsFor };
-  if (decided !== undefined) {
-    const text = decided.cloudOnly
-      ? 'all its traffic goes to the cloud, to which its address is routed'
-      : filteredText(decided);
-    return { kind: outcomeKind(policy, decided.cloudOnly), text, ...at };
+  const { kind, dryRun } = outcome;
+  const waitsFor = topology.waitsFor(outcome.service);
+  return { kind, text: textOf(topology, outcome, decided, waitsFor), dryRun, waitsFor };
+}
+
+function textOf(
+  topology: Topology,
+  { service, kind, reason, total }: ServiceOutcome,
+  decided: DecidedEndpoints | undefined,
+  waitsFor: readonly string[],
+): string {
+  if (kind === 'undecided') {
+    const isFirst = topology.policyInForce(service) === undefined;
+    const until = isFirst ? '' : '; until then what is shown does not change';
+    return `waits for the API server to list the nodes that match ${waitsFor.join('; ')}${until}`;
   }
-  if (policy === undefined || policy.managed) {
-    const until = policy === undefined ? '' : '; until then what is shown does not change';
-    const text = `waits for the API server to list the nodes that match ${waitsFor.join('; ')}${until}`;
-    return { kind: 'undecided', text, ...at };
-  }
-  return { kind: outcomeKind(policy, false), text: UNMANAGED[policy.reason], ...at };
+  if (kind === 'withheld')
+    return 'all its traffic goes to the cloud, to which its address is routed';
+  if (decided !== undefined) return filteredText(decided, total);
+  return UNMANAGED[kind === 'hidden' ? 'other-proxy' : (reason ?? 'no-policy')];
 }
 
 const LOCAL_STAY = 'those on this node are shown, because externalTrafficPolicy is Local';
 
 /** kube-proxy refuses the connections of a Service that has no endpoint it can use. */
-function filteredText({ policy: { keys, dryRun }, decision, total }: DecidedOutcome): string {
+function filteredText(
+  { policy: { keys, dryRun }, decision }: DecidedEndpoints,
+  total: number,
+): string {
   const refuses = `kube-proxy on this node ${dryRun === true ? 'would refuse' : 'refuses'} its connections`;
   const names = keys.join(', ');
   if (total === 0) return `the Service has no endpoints, so ${refuses}`;

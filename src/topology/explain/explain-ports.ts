@@ -2,17 +2,15 @@ import {
   type DecideOptions,
   type Decision,
   decide,
-  decidePort,
   optionsOf,
   type PortDecision,
 } from '../decide/decide.ts';
-import type { EndpointGroup } from '../decide/endpoint.ts';
-import { type EndpointTally, tallyEndpoints, withoutKey } from '../decide/endpoint-tally.ts';
+import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
 import { keyMaskBy, type MatchesEndpoint } from '../decide/key-mask.ts';
 import { type HeldKey, lowestBit } from '../decide/return-delay.ts';
-import type { Steps } from '../decide/steps.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
 import type { KeyCounts, PortExplanation } from './explanation.ts';
+import { type ClassCounts, countByClass } from './key-counts.ts';
 
 /** What decides and explains the ports of a Service. */
 export interface PortsInput {
@@ -46,27 +44,33 @@ export type ExplainedPorts = Omit<PortsInput, 'matches'> & { readonly decision: 
 
 /**
  * Explains the decision about each family and port. If there are more than `limit`, those with problems come first.
- * The time grows with the number of endpoints, plus the number of groups for each listed port.
+ * The time grows with the number of endpoints, plus the number of different lists of ports.
  */
-export function* explainPorts(input: ExplainedPorts, limit: number): Steps<PortExplanation[]> {
+export function explainPorts(input: ExplainedPorts, limit: number): PortExplanation[] {
   const { groups, decision, policy } = input;
-  const listed = worstFirst(decision.ports, limit).map((port) => ({
-    ...port,
-    held: copyOf(input.held(`${port.family} ${port.port}`)),
-  }));
+  const listed = worstFirst(decision.ports, limit);
   if (listed.length === 0) return [];
-  const tallies = yield* tallyEndpoints(groups, decision.masks, policy.keys.length);
-  const explained: PortExplanation[] = [];
-  for (const port of listed) {
-    explained.push(explainPort(input, tallies, port));
-    yield;
+  const having = new Map(listed.map((port) => [idOf(port), [] as ClassCounts[]]));
+  for (const counts of countByClass(groups, decision.masks, policy.keys.length)) {
+    const { family, ports } = counts;
+    for (const port of ports.length === 0 ? [''] : ports) {
+      const all = having.get(idOf({ family, port }));
+      // A list may name a port twice; its endpoints count once.
+      if (all?.at(-1) !== counts) all?.push(counts);
+    }
   }
-  return explained;
+  const won = new Set(listed.map(({ key }) => key).filter((key) => key >= 0));
+  const names = new Set(listed.map(({ port }) => port));
+  const next = new Map([...won].map((key) => [key, winnersWithout(input, key, names)]));
+  return listed.map((port) => {
+    const id = idOf(port);
+    return explainPort(input, having.get(id) ?? [], port, next.get(port.key)?.get(id));
+  });
 }
 
-/** The state of the return delay may change between steps. */
-function copyOf(held: HeldKey | undefined): HeldKey | undefined {
-  return held && { key: held.key, since: new Map(held.since) };
+/** As a return delay identifies a port. */
+function idOf({ family, port }: Pick<PortDecision, 'family' | 'port'>): string {
+  return `${family} ${port}`;
 }
 
 function worstFirst(ports: readonly PortDecision[], limit: number): readonly PortDecision[] {
@@ -76,25 +80,17 @@ function worstFirst(ports: readonly PortDecision[], limit: number): readonly Por
   return [...bad, ...ports.filter((port) => !isBad(port))].slice(0, limit);
 }
 
-interface ListedPort extends PortDecision {
-  readonly held: HeldKey | undefined;
-}
-
 function explainPort(
   input: ExplainedPorts,
-  tallies: readonly EndpointTally[],
-  decision: ListedPort,
+  having: readonly ClassCounts[],
+  decision: PortDecision,
+  next: string | undefined,
 ): PortExplanation {
   const { policy } = input;
-  const { family, port, held } = decision;
-  const having = tallies.filter(
-    ({ family: own, ports }) =>
-      own === family && (ports.length === 0 ? port === '' : ports.includes(port)),
-  );
+  const { family, port } = decision;
   const keys = policy.keys.map((key, index) => countKey(policy, having, key, index));
   const winner = policy.keys[decision.key];
-  const returning = nextReturn(input, held);
-  const next = winner === undefined ? undefined : winnerWithout(input, having, decision);
+  const returning = nextReturn(input, input.held(idOf(decision)));
   return {
     family,
     port,
@@ -108,12 +104,12 @@ function explainPort(
 
 function countKey(
   { minReady }: ManagedPolicy,
-  having: readonly EndpointTally[],
+  having: readonly ClassCounts[],
   key: string,
   index: number,
 ): KeyCounts {
   const sum = (field: 'ready' | 'serving' | 'total') =>
-    having.reduce((total, tally) => total + (tally[field][index] as number), 0);
+    having.reduce((total, counts) => total + (counts[field][index] as number), 0);
   return {
     key,
     ready: sum('ready'),
@@ -123,18 +119,41 @@ function countKey(
   };
 }
 
-/** The key that would win without the endpoints of the winner: the same decision, made without them. */
-function winnerWithout(
-  { policy, decision: { masks } }: ExplainedPorts,
-  having: readonly EndpointTally[],
-  { family, port, key: gone, held }: ListedPort,
-): string | undefined {
-  const { keys } = policy;
-  const left = having.map((tally) => withoutKey(tally, masks, gone, keys.length));
-  const prefer = asHeld(() => held);
-  const { minReady } = policy;
+/** The key of each port that would win without the endpoints that a key matches: the same decision, made without them. */
+function winnersWithout(
+  { groups, policy, decision, held }: ExplainedPorts,
+  gone: number,
+  names: ReadonlySet<string>,
+): ReadonlyMap<string, string | undefined> {
+  const masks = new Map<Endpoint, number>();
+  let index = 0;
+  for (const { endpoints } of groups) {
+    for (const endpoint of endpoints) masks.set(endpoint, decision.masks[index++] as number);
+  }
+  const maskOf = (endpoint: Endpoint): number => {
+    const mask = masks.get(endpoint) ?? 0;
+    // No key matches an endpoint that is gone, so it counts for none.
+    return (mask & (1 << gone)) === 0 ? mask : 0;
+  };
+  const { keys, minReady } = policy;
+  const prefer = asHeld(held);
   const options = minReady === undefined ? { prefer } : { prefer, minReady };
-  return keys[decidePort(`${family} ${port}`, left, options).key];
+  const { ports } = decide(onlyPorts(groups, names), maskOf, options);
+  return new Map(ports.map((port) => [idOf(port), keys[port.key]]));
+}
+
+/** The groups with these ports alone. Equal lists of ports stay one. */
+function onlyPorts(
+  groups: readonly EndpointGroup[],
+  names: ReadonlySet<string>,
+): readonly EndpointGroup[] {
+  const lists = new Map<readonly string[], readonly string[]>();
+  return groups.flatMap((group) => {
+    if (group.ports.length === 0) return [group];
+    const ports = lists.get(group.ports) ?? group.ports.filter((port) => names.has(port));
+    lists.set(group.ports, ports);
+    return ports.length === 0 ? [] : [{ ports, endpoints: group.endpoints }];
+  });
 }
 
 function nextReturn(

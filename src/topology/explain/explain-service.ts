@@ -4,13 +4,14 @@
  * - explain-service.ts: the whole explanation of one Service
  * - policy-origins.ts, explain-outcome.ts: its policy, and what that means for the Service
  * - explain-keys.ts, explain-ports.ts, explain-endpoints.ts: what each key matches, and what was decided about each port
- *   and endpoint
+ *   and endpoint; key-counts.ts, endpoint-reasons.ts: how many, and why
  * - explain-warnings.ts: probable mistakes
  */
 
-import { countEndpoints, type Decision } from '../decide/decide.ts';
-import type { Steps } from '../decide/steps.ts';
+import type { Decision } from '../decide/decide.ts';
+import type { EndpointGroup } from '../decide/endpoint.ts';
 import type { ManagedPolicy, Policy } from '../policy/policy.ts';
+import type { ServiceOutcome } from '../state/service-outcome.ts';
 import type { Topology } from '../state/topology.ts';
 import { type ExplainedObject, explainEndpoints, groupsOf } from './explain-endpoints.ts';
 import { explainKey } from './explain-keys.ts';
@@ -23,8 +24,8 @@ export type { ExplainedObject } from './explain-endpoints.ts';
 
 export interface ExplainInput {
   readonly topology: Topology;
-  /** `namespace/name`. */
-  readonly service: string;
+  /** What was decided. */
+  readonly outcome: ServiceOutcome;
   readonly objects: readonly ExplainedObject[];
   /** See policyOrigins. */
   readonly origins: readonly PolicyOrigin[];
@@ -43,62 +44,46 @@ export interface ExplainLimits {
   readonly ports: number;
 }
 
-/**
- * Explains how this node decides about a Service, as of the first step. Repeats the current decision and changes no
- * state. Later steps read nothing that may have changed since.
- */
-export function* explainService(input: ExplainInput): Steps<ServiceExplanation> {
-  const { topology, service, objects, origins, since, limits } = input;
+/** Explains how this node decides about a Service. Repeats the current decision and changes no state. */
+export function explainService(input: ExplainInput): ServiceExplanation {
+  const { topology, outcome, objects, origins, since, limits } = input;
+  const { service, total } = outcome;
   const inForce = topology.policyInForce(service);
   const policy = inForce ?? topology.policies.wanted(service);
   const groups = groupsOf(objects);
-  const canDecide = inForce?.managed === true && topology.canDecide(inForce, groups);
-  const decided = canDecide ? decideFor(input, inForce) : undefined;
-  const cloudOnly = decided !== undefined && topology.isCloudOnly(decided.policy, decided.decision);
+  const decided = decideFor(input, inForce, groups);
   const policyText = explainPolicy(policy, origins);
-  const total = countEndpoints(groups);
-  const outcome = explainOutcome(
-    topology,
-    service,
-    inForce,
-    decided && { ...decided, total, cloudOnly },
-  );
+  const outcomeText = explainOutcome(topology, outcome, decided);
+  const ports = decided === undefined ? [] : explainPorts(decided, limits.ports);
+  const listed = explainEndpoints(objects, decided, outcome.kind, limits.endpoints);
+  const { endpoints, kept, ready } = listed;
   const warnings = warningsOf({
     topology,
     service,
     policy: policyText,
     inForce,
-    outcome,
+    outcome: outcomeText,
     total,
-    withoutNode: countWithoutNode(objects),
+    withoutNode: countWithoutNode(groups),
     hinted: objects.some(({ hinted }) => hinted),
+    ports,
     portCount: decided?.decision.ports.length ?? 0,
     added: decided?.decision.added ?? 0,
   });
-  const about = {
+  return {
     service,
     node: topology.nodeName,
     policy: policyText,
-    outcome,
+    outcome: outcomeText,
     ...(since === undefined ? {} : { since: since.toISOString() }),
     keys: (policyText.keys ?? []).map((key) => explainKey(topology, key)),
-    winners: decided === undefined ? [] : winnersOf(decided),
-  };
-  const ports = decided === undefined ? [] : yield* explainPorts(decided, limits.ports);
-  const { endpoints, kept, ready } = yield* explainEndpoints(
-    objects,
-    decided,
-    outcome.kind,
-    limits.endpoints,
-  );
-  return {
-    ...about,
+    winners: outcome.winners,
     ports,
     omittedPorts: (decided?.decision.ports.length ?? 0) - ports.length,
     endpoints,
     omitted: total - endpoints.length,
     counts: { total, kept, ready, leftOut: total - kept },
-    warnings: warnings(ports),
+    warnings,
   };
 }
 
@@ -107,22 +92,18 @@ interface Decided extends PortsInput {
   readonly decision: Decision;
 }
 
-function decideFor(input: ExplainInput, policy: Extract<Policy, { managed: true }>): Decided {
-  const { topology, objects, held, timeOf } = input;
-  const ports = { groups: groupsOf(objects), policy, matches: topology.matches, held, timeOf };
+function decideFor(
+  { topology, outcome: { kind }, held, timeOf }: ExplainInput,
+  policy: Policy | undefined,
+  groups: readonly EndpointGroup[],
+): Decided | undefined {
+  if (policy?.managed !== true || (kind !== 'filtered' && kind !== 'withheld')) return undefined;
+  const ports = { groups, policy, matches: topology.matches, held, timeOf };
   return { ...ports, decision: decideAsHeld(ports) };
 }
 
-function countWithoutNode(objects: readonly ExplainedObject[]): number {
+function countWithoutNode(groups: readonly EndpointGroup[]): number {
   let count = 0;
-  for (const { endpoints } of groupsOf(objects)) {
-    for (const { node } of endpoints) if (node === '') count++;
-  }
+  for (const { endpoints } of groups) for (const { node } of endpoints) if (node === '') count++;
   return count;
-}
-
-/** Keys that won for any port, each once, in the order of the ports. */
-function winnersOf({ policy, decision }: Decided): string[] {
-  const won = new Set(decision.ports.map(({ key }) => key));
-  return [...won].flatMap((key) => policy.keys[key] ?? []);
 }

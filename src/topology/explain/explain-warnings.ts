@@ -22,6 +22,8 @@ export interface WarningsInput {
   readonly total: number;
   /** Number of endpoints without a node. */
   readonly withoutNode: number;
+  /** Families and ports that are explained. */
+  readonly ports: readonly PortExplanation[];
   /** Number of families and ports that were decided; not all of them may be explained. */
   readonly portCount: number;
   /** Number of endpoints on this node that are kept only because `externalTrafficPolicy` is Local. */
@@ -30,33 +32,25 @@ export interface WarningsInput {
   readonly hinted: boolean;
 }
 
-/**
- * Everything that an operator may need to know about a Service on this node, probable mistakes first. Reads the
- * topology immediately; the ports may be explained later.
- */
-export function warningsOf(
-  input: WarningsInput,
-): (ports: readonly PortExplanation[]) => readonly Warning[] {
+/** Everything that an operator may need to know about a Service on this node, probable mistakes first. */
+export function warningsOf(input: WarningsInput): readonly Warning[] {
   const { topology, policy } = input;
-  const keys = policy.keys ?? [];
-  const before = [...warnOfPolicy(input), ...warnOfAnnotations(input), ...warnOfMinReady(input)];
-  const ofKeys = keys.map((key) => [key, warnOfKey(topology, key)] as const);
+  const ofKeys = (policy.keys ?? []).map((key) => [key, warnOfKey(topology, key)] as const);
   const isEmpty = (warnings: readonly Warning[]) =>
     warnings.some(({ code }) => EMPTY_KEY.includes(code));
   const empty = new Set(ofKeys.filter(([, each]) => isEmpty(each)).map(([key]) => key));
-  const after = notes(input);
-  return (ports) => {
-    const all = [
-      ...before,
-      ...ofKeys.flatMap(([, each]) => each.map((one) => weigh(one, policy, empty, ports))),
-      ...warnOfEndpoints(input, ports),
-      ...after,
-    ];
-    return [
-      ...all.filter(({ severity }) => severity === 'warning'),
-      ...all.filter(({ severity }) => severity === 'info'),
-    ];
-  };
+  const all = [
+    ...warnOfPolicy(input),
+    ...warnOfAnnotations(input),
+    ...warnOfMinReady(input),
+    ...ofKeys.flatMap(([, each]) => each.map((one) => weigh(one, input, empty))),
+    ...warnOfEndpoints(input),
+    ...notes(input),
+  ];
+  return [
+    ...all.filter(({ severity }) => severity === 'warning'),
+    ...all.filter(({ severity }) => severity === 'info'),
+  ];
 }
 
 /** Reasons why a policy on the Service has no effect. */
@@ -99,9 +93,8 @@ const EMPTY_KEY: readonly Warning['code'][] = [
  */
 function weigh(
   warning: Warning,
-  { keys = [], preset, source }: PolicyExplanation,
+  { policy: { keys = [], preset, source }, ports }: WarningsInput,
   emptyKeys: ReadonlySet<string>,
-  ports: readonly PortExplanation[],
 ): Warning {
   if (!EMPTY_KEY.includes(warning.code) || warning.code === 'key-misspelt') return warning;
   if (ports.some(isUnmatched)) return warning;
@@ -132,10 +125,8 @@ function warnOfMinReady({ topology, service, inForce }: WarningsInput): Warning[
   return [warning('min-ready-without-key', text)];
 }
 
-function warnOfEndpoints(
-  { policy, outcome, total, withoutNode, portCount, added }: WarningsInput,
-  ports: readonly PortExplanation[],
-): Warning[] {
+function warnOfEndpoints(input: WarningsInput): Warning[] {
+  const { policy, outcome, total, withoutNode, ports, portCount, added } = input;
   if (total === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
   if (!policy.managed || outcome.kind !== 'filtered') return [];
   const warnings = warnOfUnmatched(ports, portCount, added);

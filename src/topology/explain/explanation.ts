@@ -1,5 +1,6 @@
 import type { EndpointState } from '../decide/endpoint.ts';
 import type { PolicySource, UnmanagedReason } from '../policy/policy.ts';
+import type { OutcomeKind } from '../state/service-outcome.ts';
 
 /** How this node decides about a Service, and why. Plain data that is served as JSON. */
 export interface ServiceExplanation {
@@ -13,7 +14,7 @@ export interface ServiceExplanation {
   readonly since?: string;
   /** What each key of the policy matches on this node, in order of preference. */
   readonly keys: readonly KeyExplanation[];
-  /** Keys that won for any port, each once. */
+  /** Keys that won for any port, sorted. */
   readonly winners: readonly string[];
   /** One entry for each address family and port; if there are too many, those with problems come first. */
   readonly ports: readonly PortExplanation[];
@@ -64,16 +65,6 @@ export interface PolicyOrigin {
   /** What is wrong with it; then `keys` is empty. */
   readonly invalid?: string;
 }
-
-/**
- * - `filtered`: a policy selects the endpoints that are shown
- * - `unfiltered`: all endpoints are shown
- * - `hidden`: the Service is hidden, because another proxy serves it
- * - `withheld`: the Service is hidden, because all its traffic goes to the cloud
- * - `undecided`: the Service waits for node sets. If its first policy is pending, it is hidden unless the policy is a
- *   dry run. Otherwise it remains as it was shown
- */
-export type OutcomeKind = 'filtered' | 'unfiltered' | 'hidden' | 'withheld' | 'undecided';
 
 export interface OutcomeExplanation {
   readonly kind: OutcomeKind;

@@ -5,7 +5,7 @@
  * - own-node-state.ts, policy-states.ts, node-set-registry.ts: the states of this node, of policies and of node sets
  * - activation.ts: puts in force what has all its node sets; key-change.ts: what a change of this node affects
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
- * - visibility.ts, cloud-only-services.ts: which Services are hidden
+ * - service-outcome.ts: what this node makes of a Service, and whether it hides it; cloud-only-services.ts
  * - without-zone.ts: which Services need the nodes of the zone
  */
 
@@ -21,6 +21,7 @@ import type { NodeSet } from './node-set.ts';
 import { NodeSetRegistry } from './node-set-registry.ts';
 import { type Communities, type OwnNode, OwnNodeState } from './own-node-state.ts';
 import { PolicyStates } from './policy-states.ts';
+import { isHidden, kindOf } from './service-outcome.ts';
 import { TopologyChangeBuilder } from './topology-change.ts';
 import { type TopologyListener, TopologyListeners } from './topology-listeners.ts';
 import {
@@ -30,7 +31,6 @@ import {
   type TopologyMatch,
   type TopologyMatchSettings,
 } from './topology-match.ts';
-import { whyHidden } from './visibility.ts';
 import { hasEndpointWithoutZone, ServicesWithoutZone } from './without-zone.ts';
 
 export type { Communities, OwnNode } from './own-node-state.ts';
@@ -215,14 +215,14 @@ export class Topology {
    * @param ofOtherProxy whether the settings leave it to another proxy, by the labels that the calling view has
    */
   isHidden(service: string, ofOtherProxy: boolean): boolean {
-    const reason = whyHidden({
-      nodeOff: this.nodeContext?.off === true,
-      ofOtherProxy,
-      policy: this.policyInForce(service),
-      wanted: this.policies.wanted(service),
-      cloudOnly: this.cloudOnly.has(service),
-    });
-    return reason !== undefined;
+    return isHidden(
+      kindOf({
+        ofOtherProxy,
+        policy: this.policyInForce(service),
+        wanted: this.policies.wanted(service),
+        cloudOnly: this.cloudOnly.has(service),
+      }),
+    );
   }
 
   /**

@@ -1,12 +1,25 @@
 import { expect, test } from '@jest/globals';
-import { type Answer, DecisionJournal } from '../../../src/filter/projection/decision-journal.ts';
+import {
+  type DecidedOutcome,
+  DecisionJournal,
+} from '../../../src/filter/projection/decision-journal.ts';
 
 const CAUSE = { kind: 'policy', subject: '' } as const;
-const answer = (id: string, kept: number, mask = kept): Answer => ({ id, winner: id, kept, mask });
+const answer = (id: string, kept: number, mask = kept): DecidedOutcome => ({
+  service: 'default/web',
+  kind: 'filtered',
+  dryRun: false,
+  winners: [id],
+  total: 5,
+  kept,
+  ready: kept,
+  id,
+  mask,
+});
 
 test('records an answer if other keys win or another number of endpoints is kept', () => {
   const journal = new DecisionJournal();
-  const steps: [Answer | undefined, Answer | undefined, number][] = [
+  const steps: [DecidedOutcome | undefined, DecidedOutcome | undefined, number][] = [
     [undefined, answer('site', 1), 1],
     [answer('site', 1), answer('site', 1), 1],
     [answer('site', 1), answer('site', 2), 2],

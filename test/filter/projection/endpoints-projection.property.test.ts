@@ -4,11 +4,13 @@ import type { ObjectBytes } from '../../../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS } from '../../../src/filter/codec/resource.ts';
+import type { DecidedOutcome } from '../../../src/filter/projection/decision-journal.ts';
 import { explainedObject } from '../../../src/filter/projection/explained-object.ts';
-import { takeAll } from '../../../src/topology/decide/steps.ts';
 import { explainService } from '../../../src/topology/explain/explain-service.ts';
+import type { ServiceOutcome } from '../../../src/topology/state/service-outcome.ts';
 import { EndpointsHistory, significantOf } from '../../support/projection/endpoints-history.ts';
 import { anyStep } from '../../support/projection/endpoints-steps.ts';
+import { outcomeNow } from '../../support/projection/outcome-now.ts';
 import type { ProjectionHarness } from '../../support/projection/projection-harness.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
@@ -48,10 +50,10 @@ function shownAndExplained({ codec, view, projection, topology }: ProjectionHarn
   const explained: string[] = [];
   const waiting = new Set<string>();
   for (const service of projection.services()) {
-    const { objects, held } = projection.inspect(service);
-    const steps = explainService({
+    const { outcome, objects, held } = projection.inspect(service);
+    const { endpoints, counts } = explainService({
       topology,
-      service,
+      outcome,
       objects: objects.map((object) => explainedObject(view, object)),
       origins: [],
       held,
@@ -59,13 +61,29 @@ function shownAndExplained({ codec, view, projection, topology }: ProjectionHarn
       since: undefined,
       limits: { endpoints: 1_000, ports: 200 },
     });
-    const { endpoints, outcome } = takeAll(steps);
     if (outcome.kind === 'undecided') for (const { key } of objects) waiting.add(key);
+    else expect(counts).toMatchObject(countsOf(outcome));
     for (const { kept, object, address } of endpoints) {
       if (kept) explained.push(`${object} ${address}`);
     }
   }
   return { shown: shown.sort(), explained: explained.sort(), waiting };
+}
+
+function countsOf({ total, kept, ready }: ServiceOutcome) {
+  return { total, kept, ready };
+}
+
+/** What is stored about each Service, and what a decision made now says. One that waits keeps what is shown of it. */
+function storedAndFresh({ projection, topology }: ProjectionHarness) {
+  const services = [...projection.services()].map((service) => projection.inspect(service));
+  return services.map(({ outcome, objects }) => {
+    const { id: _id, mask: _mask, ...stored } = outcome as DecidedOutcome;
+    const groups = objects.flatMap((object) => object.groups);
+    const fresh = outcomeNow(topology, outcome.service, groups);
+    const { kind, total } = fresh;
+    return [stored, kind === 'undecided' ? { ...stored, kind, total } : fresh] as const;
+  });
 }
 
 describe.each([
@@ -121,6 +139,21 @@ describe.each([
           const decided = (line: string) => !waiting.has(`default/${line.split(' ')[0]}`);
           expect(explained.filter(decided)).toEqual(shown.filter(decided));
           expect(explained.filter((line) => !shown.includes(line))).toEqual([]);
+        }
+      }),
+      { numRuns: propertyRuns(100) },
+    );
+  });
+
+  test('stores the outcome of each Service as a decision made now has it', () => {
+    fc.assert(
+      fc.property(fc.array(anyStep, { maxLength: 30 }), (steps) => {
+        const history = new EndpointsHistory(codec, resource);
+        for (const step of steps) {
+          history.apply(step);
+          for (const [stored, fresh] of storedAndFresh(history.harness)) {
+            expect(stored).toEqual(fresh);
+          }
         }
       }),
       { numRuns: propertyRuns(100) },

@@ -5,9 +5,10 @@ import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
+import { winnerText } from '../../../src/topology/state/service-outcome.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
-import { sliceChange } from '../../support/projection/slice-change.ts';
+import { type SliceEndpoint, sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
 import type { ManualClock } from '../../support/projection/topology.ts';
 
@@ -38,7 +39,7 @@ function setKeys(services: readonly string[], ...keys: string[]): void {
   topology.setPolicies(new Map(services.map((service) => [service, policy(...keys)])));
 }
 
-function slice(name: string, service: string, ...endpoints: (typeof NEAR)[]) {
+function slice(name: string, service: string, ...endpoints: SliceEndpoint[]) {
   return sliceChange(codec, { name, service, endpoints });
 }
 
@@ -136,10 +137,32 @@ test('watchers are notified of many changed Services in portions, each twice as 
 test('a Service without endpoints has no answer', () => {
   projection.onChanges([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
   projection.onSynced();
-  expect(Object.fromEntries(projection.winners())).toEqual({ [HOST]: 1, 'unknown-service': 1 });
+  const decided = () => [...projection.outcomes()].map(winnerText);
+  expect(decided()).toEqual([HOST, 'unknown-service']);
   projection.onChanges([{ type: 'DELETED', key: 'default/a' }]);
-  expect(Object.fromEntries(projection.winners())).toEqual({ 'unknown-service': 1 });
+  expect(decided()).toEqual(['unknown-service', 'none']);
   expect(projection.inspect('default/web').ageMs).toBeUndefined();
+});
+
+test('a Service that cannot be decided keeps the outcome that is shown, and counts its endpoints', () => {
+  setKeys(['default/web'], ZONE);
+  const inZone = { ...NEAR, zone: 'z' };
+  projection.onChanges([slice('a', 'web', inZone)]);
+  projection.onSynced();
+  const outcome = () => projection.inspect('default/web').outcome;
+  expect(outcome()).toMatchObject({ kind: 'filtered', winners: [ZONE], kept: 1, total: 1 });
+  projection.onChanges([slice('a', 'web', inZone, FAR)]);
+  expect(outcome()).toMatchObject({ kind: 'undecided', winners: [ZONE], kept: 1, total: 2 });
+  topology.setNodeSetState(`${ZONE}=z`);
+  expect(outcome()).toMatchObject({ kind: 'filtered', kept: 1, total: 2 });
+});
+
+test('more endpoints of a Service without a policy are not another decision', () => {
+  projection.onChanges([slice('a', 'other', NEAR)]);
+  projection.onSynced();
+  projection.onChanges([slice('a', 'other', NEAR, FAR)]);
+  expect(projection.inspect('default/other').outcome).toMatchObject({ kept: 2, total: 2 });
+  expect(projection.journal.count).toBe(0);
 });
 
 test('only decided Services are reported to the topology as left to the cloud or not', () => {

@@ -11,13 +11,21 @@ function setUp() {
   return { lines, clock, log: new DecisionLog(logger, clock) };
 }
 
+const OUTCOME = {
+  service: 'default/web',
+  kind: 'filtered',
+  dryRun: false,
+  total: 3,
+  ready: 1,
+} as const;
+
 function change(number: number): DecisionChange {
   return {
     number,
     at: 0,
     service: `default/s${number}`,
-    from: { id: '0', winner: 'site', kept: 1, mask: 1 },
-    to: { id: '1', winner: '*', kept: 3, mask: 2 },
+    from: { ...OUTCOME, id: '0', winners: ['site'], kept: 1, mask: 1 },
+    to: { ...OUTCOME, id: '1', winners: ['*'], kept: 3, mask: 2 },
     cause: { kind: 'nodes', subject: 'edge-2' },
   };
 }

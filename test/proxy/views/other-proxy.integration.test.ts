@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -43,6 +43,12 @@ function putHeadless(name: string, labels: Record<string, string>): void {
   });
 }
 
+/** What the views of endpoints make of a Service, in short. */
+function kindsOf(service: string): Set<string> {
+  const projections = proxy.views.sources.flatMap(({ projection }) => projection ?? []);
+  return new Set(projections.map((each) => each.inspect(service).outcome.kind));
+}
+
 const shown = async () => [
   await listNames(proxy.url + SERVICES_PATH, 'json'),
   await listNames(proxy.url + SLICES_PATH, 'json'),
@@ -67,11 +73,14 @@ describe.each([
       putHeadless('plain', {});
       const settings = { serviceFilter: { mode, label: 'mesh' }, headless };
       proxy = await startWrapper(await server.listen(), {}, settings);
+      const hidden = left === 'mesh' ? 'default/plain' : 'default/mesh';
       await eventually(shown, one);
+      expect(kindsOf(hidden)).toEqual(new Set(['hidden']));
       server.patch('nodes', 'edge-1', {
         metadata: { annotations: { 'kube-proxy-wrapper.io/filter': 'off' } },
       });
       await eventually(shown, both);
+      expect(kindsOf(hidden)).toEqual(new Set(['unfiltered']));
       server.patch('nodes', 'edge-1', {
         metadata: { annotations: { 'kube-proxy-wrapper.io/filter': null } },
       });

@@ -4,7 +4,6 @@ import type {
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
-import { takeAll } from '../../../src/topology/decide/steps.ts';
 import {
   type ExplainInput,
   explainService,
@@ -15,6 +14,7 @@ import type {
 } from '../../../src/topology/explain/explanation.ts';
 import type { Policy } from '../../../src/topology/policy/policy.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
+import { outcomeNow } from '../../support/projection/outcome-now.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 const SERVICE = 'shop/web';
@@ -57,12 +57,18 @@ function explain(scene: Scene): ServiceExplanation {
     topology.setServicesWithoutZone({}, new Map([[SERVICE, true]]));
   const addresses = endpoints.map((_, index) => `10.0.0.${index + 1}`);
   const groups = [{ ports: ['TCP/http'], endpoints }];
-  const steps = explainService({
+  const { hinted = false } = scene;
+  const objects = scene.input?.objects ?? [
+    { name: 'web-1', hinted, groups, addresses, isShown: () => false },
+  ];
+  return explainService({
     topology,
-    service: SERVICE,
-    objects: [
-      { name: 'web-1', hinted: scene.hinted ?? false, groups, addresses, isShown: () => false },
-    ],
+    outcome: outcomeNow(
+      topology,
+      SERVICE,
+      objects.flatMap((object) => object.groups),
+    ),
+    objects,
     origins: [],
     held: () => undefined,
     timeOf: (ms) => new Date(ms),
@@ -70,7 +76,6 @@ function explain(scene: Scene): ServiceExplanation {
     limits: { endpoints: 1_000, ports: 200 },
     ...scene.input,
   });
-  return takeAll(steps);
 }
 
 const SITE = { 'site=a': ['here', 'near'] };

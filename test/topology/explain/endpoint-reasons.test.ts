@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Endpoint, EndpointState } from '../../../src/topology/decide/endpoint.ts';
-import { decideWithReasons } from '../../../src/topology/decide/endpoint-reasons.ts';
+import { decideWithReasons } from '../../support/projection/decide-with-reasons.ts';
 
 function on(node: string, state: EndpointState = 'ready'): Endpoint {
   return { family: 'IPv4', node, zone: '', state };
@@ -14,7 +14,7 @@ function reasons(keys: string[], ...endpoints: Endpoint[]): string[] {
   );
 }
 
-describe('decideWithReasons()', () => {
+describe('endpointReasons()', () => {
   test('names the key that won, and the keys that lost', () => {
     expect(reasons(['here', 'site', '*'], on('site'), on('far'))).toEqual([
       'kept: site matches, and has ready endpoints',

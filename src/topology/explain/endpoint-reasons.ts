@@ -1,58 +1,24 @@
-import { type DecideOptions, type Decision, decide, type PortDecision } from './decide.ts';
-import type { Endpoint, EndpointGroup } from './endpoint.ts';
-import { keyMaskBy, type MatchesEndpoint } from './key-mask.ts';
-import { STEP, type Steps, takeAll } from './steps.ts';
-
-/** Why this node sees an endpoint, or does not. */
-export interface EndpointReason {
-  readonly endpoint: Endpoint;
-  readonly kept: boolean;
-  /** First key that matches the endpoint; undefined: no key does. */
-  readonly key: string | undefined;
-  /** In words, e.g. `site matches, but kubernetes.io/hostname has ready endpoints`. */
-  readonly reason: string;
-}
-
-/** Decides, and explains the decision about each endpoint, in the order of the groups, flattened. */
-export function decideWithReasons(
-  groups: readonly EndpointGroup[],
-  keys: readonly string[],
-  matches: MatchesEndpoint,
-  options: DecideOptions = {},
-): EndpointReason[] {
-  const decision = decide(groups, keyMaskBy(keys, matches), options);
-  const reasons = takeAll(endpointReasons(decision, keys));
-  let offset = 0;
-  return groups.flatMap(({ ports, endpoints }) =>
-    endpoints.map((endpoint) => reasons(ports, endpoint, offset++)),
-  );
-}
+import type { Decision, PortDecision } from '../decide/decide.ts';
+import type { Endpoint } from '../decide/endpoint.ts';
 
 /**
- * Explains what a decision means for one endpoint.
+ * Explains what a decision means for one endpoint, in words, e.g. `site matches, but kubernetes.io/hostname has ready
+ * endpoints`.
  *
  * @param ports those of its group
  * @param index of the endpoint among those of all groups
  */
-export type ReasonOf = (
-  ports: readonly string[],
-  endpoint: Endpoint,
-  index: number,
-) => EndpointReason;
+export type ReasonOf = (ports: readonly string[], endpoint: Endpoint, index: number) => string;
 
 /** An endpoint that no winning key matches is kept for this reason only, see DecideOptions.alsoKeep. */
 const LOCAL = 'it is on this node, and externalTrafficPolicy is Local';
 
 /** Prepares to explain endpoints, so that each endpoint takes the same time, however many ports it has. */
-export function* endpointReasons(
+export function endpointReasons(
   { keep, ports, masks }: Decision,
   keys: readonly string[],
-): Steps<ReasonOf> {
-  const order = new Map<string, number>();
-  for (const [index, { family, port }] of ports.entries()) {
-    order.set(`${family} ${port}`, index);
-    if (index % STEP === STEP - 1) yield;
-  }
+): ReasonOf {
+  const order = new Map(ports.map(({ family, port }, index) => [`${family} ${port}`, index]));
   const outcomes = new Map<string, WeakMap<readonly string[], readonly PortDecision[]>>();
   const outcomesOf = (family: string, names: readonly string[]): readonly PortDecision[] => {
     const ofFamily = outcomes.get(family) ?? new WeakMap();
@@ -70,10 +36,8 @@ export function* endpointReasons(
     const first = keys.findIndex((_, key) => (mask & (1 << key)) !== 0);
     // With several ports, one that keeps the endpoint explains why it is kept.
     const keeps = winners.find(({ key }) => (key < 0 ? mask !== 0 : (mask & (1 << key)) !== 0));
-    if (kept && keeps === undefined) return { endpoint, kept, key: keys[first], reason: LOCAL };
-    const winner = keeps ?? winners[0];
-    const reason = reasonOf({ endpoint, kept, keys, first, winner });
-    return { endpoint, kept, key: keys[first], reason };
+    if (kept && keeps === undefined) return LOCAL;
+    return reasonOf({ endpoint, kept, keys, first, winner: keeps ?? winners[0] });
   };
 }
 

@@ -1,0 +1,168 @@
+import type { Decision } from '../decide/decide.ts';
+import type { EndpointGroup } from '../decide/endpoint.ts';
+import type { Policy, UnmanagedReason } from '../policy/policy.ts';
+
+/**
+ * - `filtered`: a policy selects the endpoints that are shown
+ * - `unfiltered`: all endpoints are shown
+ * - `hidden`: the Service is hidden, because another proxy serves it
+ * - `withheld`: the Service is hidden, because all its traffic goes to the cloud
+ * - `undecided`: the Service waits for node sets. If its first policy is pending, it is hidden unless the policy is a
+ *   dry run. Otherwise it remains as it was shown
+ */
+export type OutcomeKind = 'filtered' | 'unfiltered' | 'hidden' | 'withheld' | 'undecided';
+
+/**
+ * Why the traffic of a Service fails on this node, or its policy has no effect:
+ * - `withoutEndpoints`: there are endpoints, and the policy leaves none
+ * - `withoutReady`: the policy leaves none that is ready or serving, although others are
+ * - `noneReady`: none is ready or serving, here or elsewhere, so the policy is not the cause
+ * - `invalidPolicy`: the policy cannot be read, so all endpoints are shown
+ */
+export type OutcomeProblem = 'withoutEndpoints' | 'withoutReady' | 'noneReady' | 'invalidPolicy';
+
+/**
+ * What a node makes of a Service. The projection stores one for each Service when it decides. Metrics, /summary,
+ * /explain, /status and the decision journal read it, and simulate computes it in the same way.
+ */
+export interface ServiceOutcome {
+  /** `namespace/name`. */
+  readonly service: string;
+  readonly kind: OutcomeKind;
+  /** All endpoints are shown nevertheless; `kept` is what the policy would keep. */
+  readonly dryRun: boolean;
+  /** Why no policy selects endpoints; absent: a policy does, or the first one is pending. */
+  readonly reason?: UnmanagedReason;
+  /** Keys that won for any port, sorted. */
+  readonly winners: readonly string[];
+  /** Number of endpoints. One that is in two slices counts twice. */
+  readonly total: number;
+  readonly kept: number;
+  /** How many of the kept ones are ready. */
+  readonly ready: number;
+  readonly problem?: OutcomeProblem;
+}
+
+/** What decides about the kind of an outcome. */
+export interface KindInput {
+  /** In force; undefined: the first policy of the Service is pending. */
+  readonly policy: Policy | undefined;
+  /** The latest one, in force or pending. */
+  readonly wanted: Policy;
+  /** The settings leave the Service to another proxy, by labels that the topology does not read. */
+  readonly ofOtherProxy?: boolean;
+  /** All traffic of the Service goes to the cloud, to which its address is routed. */
+  readonly cloudOnly: boolean;
+}
+
+/** What a node makes of a Service, whatever its endpoints are. Pure. */
+export function kindOf(input: KindInput): Pick<ServiceOutcome, 'kind' | 'dryRun'> {
+  const { policy, wanted, ofOtherProxy = false, cloudOnly } = input;
+  const reason = policy?.managed === false ? policy.reason : undefined;
+  // The topology may be newer than the view. A Service appears only once the view has its new labels too.
+  if (ofOtherProxy && reason !== 'node-off') return { kind: 'hidden', dryRun: false };
+  const dryRun = (policy ?? wanted).dryRun === true;
+  if (policy === undefined) return { kind: 'undecided', dryRun };
+  if (policy.managed) return { kind: cloudOnly ? 'withheld' : 'filtered', dryRun };
+  return { kind: reason === 'other-proxy' ? 'hidden' : 'unfiltered', dryRun };
+}
+
+/** Whether clients do not see a Service, as far as that depends on its first policy. */
+export function isHidden({ kind, dryRun }: Pick<ServiceOutcome, 'kind' | 'dryRun'>): boolean {
+  return !dryRun && kind !== 'filtered' && kind !== 'unfiltered';
+}
+
+/** @param decision of the policy in force; undefined: it selects nothing, or the first one is pending */
+export function outcomeOf(
+  service: string,
+  input: KindInput,
+  groups: readonly EndpointGroup[],
+  decision?: Decision,
+): ServiceOutcome {
+  const { policy } = input;
+  const { kind, dryRun } = kindOf(input);
+  const numbers = countEndpoints(groups, kind, decision?.keep);
+  const problem = kind === 'filtered' && !dryRun ? problemOf(numbers) : invalidPolicyOf(policy);
+  const { total, kept, ready } = numbers;
+  return {
+    service,
+    kind,
+    dryRun,
+    ...(policy?.managed === false ? { reason: policy.reason } : {}),
+    winners:
+      kind === 'filtered' && policy?.managed === true ? winnersOf(policy.keys, decision) : [],
+    total,
+    kept,
+    ready,
+    ...(problem === undefined ? {} : { problem }),
+  };
+}
+
+/** Keys that won for any port, sorted. */
+export function winnersOf(keys: readonly string[], decision: Decision | undefined): string[] {
+  const won = new Set(decision?.ports.map(({ key }) => key));
+  return [...won].flatMap((key) => keys[key] ?? []).sort();
+}
+
+/** The keys that won, or why none was used. */
+export function winnerText({ kind, reason, winners }: ServiceOutcome): string {
+  if (reason !== undefined) return reason;
+  return kind === 'withheld' ? kind : winners.join(', ') || 'none';
+}
+
+/** Number of endpoints that the policy keeps; undefined: no policy selects any. */
+export function keptByPolicy({ reason, kept }: ServiceOutcome): number | undefined {
+  return reason === undefined ? kept : undefined;
+}
+
+/** What must be the same on a node and in a simulation, as one line. */
+export function outcomeLine(
+  outcome: Pick<ServiceOutcome, 'service' | 'kind' | 'winners' | 'kept' | 'total'>,
+): string {
+  const { service, kind, winners, kept, total } = outcome;
+  // kube-proxy does not see a hidden Service, so its numbers do not matter.
+  if (kind === 'hidden' || kind === 'withheld') return `${service} ${kind}`;
+  return `${service} ${kind} ${winners.join()} ${kept}/${total}`;
+}
+
+interface Numbers {
+  readonly total: number;
+  readonly kept: number;
+  readonly ready: number;
+  /** Ready or serving, whether kept or not. */
+  readonly usable: number;
+  readonly keptUsable: number;
+}
+
+function countEndpoints(
+  groups: readonly EndpointGroup[],
+  kind: OutcomeKind,
+  keep: Uint8Array | undefined,
+): Numbers {
+  const numbers = { total: 0, kept: 0, ready: 0, usable: 0, keptUsable: 0 };
+  for (const { endpoints } of groups) {
+    for (const { state } of endpoints) {
+      const isKept = kind === 'unfiltered' || (kind === 'filtered' && keep?.[numbers.total] === 1);
+      // kube-proxy also sends traffic to an endpoint that terminates and still serves, if none is ready.
+      const isUsable = state !== 'notReady';
+      numbers.total++;
+      if (isUsable) numbers.usable++;
+      if (!isKept) continue;
+      numbers.kept++;
+      if (isUsable) numbers.keptUsable++;
+      if (state === 'ready') numbers.ready++;
+    }
+  }
+  return numbers;
+}
+
+function problemOf({ total, kept, usable, keptUsable }: Numbers): OutcomeProblem | undefined {
+  if (total === 0 || keptUsable > 0) return undefined;
+  if (kept === 0) return 'withoutEndpoints';
+  return usable > 0 ? 'withoutReady' : 'noneReady';
+}
+
+function invalidPolicyOf(policy: Policy | undefined): OutcomeProblem | undefined {
+  const isInvalid = policy?.managed === false && policy.reason === 'invalid-policy';
+  return isInvalid ? 'invalidPolicy' : undefined;
+}

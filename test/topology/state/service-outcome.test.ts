@@ -1,0 +1,74 @@
+import { describe, expect, test } from '@jest/globals';
+import { NODE_OFF, type Policy } from '../../../src/topology/policy/policy.ts';
+import { isHidden, type KindInput, kindOf } from '../../../src/topology/state/service-outcome.ts';
+
+const managed: Policy = { managed: true, keys: ['kube-proxy-wrapper.io/cloud'], source: 'default' };
+const dryRun: Policy = { ...managed, dryRun: true };
+const left: Policy = { managed: false, reason: 'other-proxy' };
+const none: Policy = { managed: false, reason: 'no-policy' };
+const plain = { ofOtherProxy: false, cloudOnly: false };
+
+describe('a Service', () => {
+  test.each<[string, KindInput, string, boolean]>([
+    ['with a policy in force', { ...plain, policy: managed, wanted: managed }, 'filtered', false],
+    ['without a policy', { ...plain, policy: none, wanted: none }, 'unfiltered', false],
+    [
+      'whose first policy is pending',
+      { ...plain, policy: undefined, wanted: managed },
+      'undecided',
+      true,
+    ],
+    [
+      'whose first policy is a dry run',
+      { ...plain, policy: undefined, wanted: dryRun },
+      'undecided',
+      false,
+    ],
+    ['of another proxy', { ...plain, policy: left, wanted: left }, 'hidden', true],
+    [
+      'of another proxy, in a dry run',
+      { ...plain, policy: { ...left, dryRun: true }, wanted: left },
+      'hidden',
+      false,
+    ],
+    [
+      'of another proxy by its label',
+      { ...plain, ofOtherProxy: true, policy: none, wanted: none },
+      'hidden',
+      true,
+    ],
+    [
+      'whose traffic all goes to the cloud',
+      { ...plain, cloudOnly: true, policy: managed, wanted: managed },
+      'withheld',
+      true,
+    ],
+    [
+      'whose traffic all goes to the cloud, in a dry run',
+      { ...plain, cloudOnly: true, policy: dryRun, wanted: dryRun },
+      'withheld',
+      false,
+    ],
+    [
+      'whose traffic went to the cloud until its policy was deleted',
+      { ...plain, cloudOnly: true, policy: none, wanted: none },
+      'unfiltered',
+      false,
+    ],
+    [
+      'whose new policy is pending',
+      { ...plain, policy: managed, wanted: dryRun },
+      'filtered',
+      false,
+    ],
+    [
+      'on a node that is switched off',
+      { ofOtherProxy: true, cloudOnly: true, policy: NODE_OFF, wanted: managed },
+      'unfiltered',
+      false,
+    ],
+  ])('%s is %s', (_what, known, kind, hidden) => {
+    const found = kindOf(known);
+    expect([found.kind, isHidden(found)]).toEqual([kind, hidden]);
+  });
+});
