@@ -22,9 +22,11 @@ export function formatSummary(summary: Summary, style: TextStyle): string {
   return `${head}${formatTable(summaryTable(services, style.wide), style)}`;
 }
 
-/** The list of Services as a table with a header. */
-function summaryTable(services: Summary['services'], wide: boolean): string[][] {
-  const header = ['SERVICE', 'OUTCOME', 'POLICY', 'WINNER', 'SHOWN', 'SINCE', 'WARNINGS'];
+/** The list of Services as a table with a header. Without times there is no column for them. */
+export function summaryTable(services: Summary['services'], wide: boolean): string[][] {
+  const hasSince = services.some(({ since }) => since !== undefined);
+  const since = hasSince ? ['SINCE'] : [];
+  const header = ['SERVICE', 'OUTCOME', 'POLICY', 'WINNER', 'SHOWN', ...since, 'WARNINGS'];
   const lines = services.map((each) => [
     each.service,
     outcomeOf(each),
@@ -32,7 +34,7 @@ function summaryTable(services: Summary['services'], wide: boolean): string[][] 
     each.winners.map(shortKey).join(', ') || '-',
     // In a dry run everything is shown, whatever the policy keeps.
     `${each.dryRun ? each.total : each.kept}/${each.total}`,
-    each.since === undefined ? '-' : formatSince(each.since),
+    ...(hasSince ? [each.since === undefined ? '-' : formatSince(each.since)] : []),
     each.warnings.join(', '),
     ...(wide ? [each.keys.join(' > ') || '-'] : []),
   ]);

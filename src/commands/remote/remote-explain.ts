@@ -1,4 +1,5 @@
 import type { Explained } from '../../admin/explain/explained-service.ts';
+import type { Summary } from '../../admin/explain/summary.ts';
 import { WrapperError } from '../../errors.ts';
 import { shortKey } from '../../topology/explain/short-key.ts';
 import { printLine } from '../../untrusted-text.ts';
@@ -6,6 +7,7 @@ import { type Call, EXIT } from '../command-line/command.ts';
 import { UsageError } from '../command-line/flags.ts';
 import { serviceArgument } from '../command-line/service-argument.ts';
 import { explainReport } from '../node/explain.ts';
+import { summaryTable } from '../node/explain-text.ts';
 import { plural } from '../output/format-output.ts';
 import { formatTable, type Report, type TextStyle } from '../output/report.ts';
 import { some } from '../simulate/findings.ts';
@@ -54,7 +56,9 @@ function reportOfNodes(answers: readonly NodeAnswer[], isOneService: boolean): R
     text: (style) =>
       isOneService && !style.wide
         ? formatGroups(answers, style)
-        : answers.map((each) => sectionOf(each, style)).join('\n'),
+        : groupLists(answers, isOneService)
+            .map((group) => sectionOf(group, style))
+            .join('\n'),
   };
 }
 
@@ -88,7 +92,31 @@ function outcomeText({ answer }: NodeAnswer): string {
   return kept.length === 0 ? what.join(' ') : `${what.join(' ')}: ${some(kept.sort())}`;
 }
 
-function sectionOf({ node, answer }: NodeAnswer, style: TextStyle): string {
-  const title = printLine(`--- node ${node}`);
-  return `${title}${isError(answer) ? printLine(`! ${answer.message}`) : answer.text(style)}`;
+/** Nodes whose lists of Services are equal, the nodes without an answer first. What is old, or one Service, is not grouped. */
+function groupLists(answers: readonly NodeAnswer[], isOneService: boolean): NodeAnswer[][] {
+  const keyOf = ({ node, answer }: NodeAnswer): string => {
+    if (isError(answer)) return `! ${answer.message}`;
+    const summary = answer.data as Summary;
+    if (isOneService || summary.data?.warning !== undefined) return node;
+    return JSON.stringify(withoutTimes(summary));
+  };
+  const groups = [...Map.groupBy(answers, keyOf).values()];
+  return groups.sort((a, b) => Number(isFailed(b)) - Number(isFailed(a)) || b.length - a.length);
+}
+
+/** Since when the keys have won differs from node to node. */
+function withoutTimes({ services }: Summary): Summary['services'] {
+  return services.map(({ since: _since, ...each }) => each);
+}
+
+function sectionOf(group: readonly NodeAnswer[], style: TextStyle): string {
+  const names = group.map(({ node }) => node);
+  const what = names.length === 1 ? `node ${names[0]}` : `${names.length} nodes: ${some(names)}`;
+  const title = printLine(`--- ${what}`);
+  const answer = group[0]?.answer;
+  if (answer === undefined) return title;
+  if (isError(answer)) return `${title}${printLine(`! ${answer.message}`)}`;
+  if (names.length === 1) return `${title}${answer.text(style)}`;
+  const services = withoutTimes(answer.data as Summary);
+  return `${title}${formatTable(summaryTable(services, style.wide), style)}`;
 }
