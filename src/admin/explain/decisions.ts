@@ -68,12 +68,12 @@ export function recordOf({ number, at, service, from, to, cause }: DecisionChang
   const time = new Date(Date.now() + at - performance.now()).toISOString();
   return {
     ...{ number, time, service, cause },
-    ...{ from: from ? winnerText(from) : null, to: to ? winnerText(to) : null },
+    ...{ from: from ? winnerText(from.outcome) : null, to: to ? winnerText(to.outcome) : null },
     ...{ keptBefore: keptOf(from), keptAfter: keptOf(to) },
   };
 }
 
 /** A Service without endpoints keeps 0. */
-function keptOf(outcome: DecidedOutcome | undefined): number | null {
-  return outcome === undefined ? 0 : (keptByPolicy(outcome) ?? null);
+function keptOf(decided: DecidedOutcome | undefined): number | null {
+  return decided === undefined ? 0 : (keptByPolicy(decided.outcome) ?? null);
 }

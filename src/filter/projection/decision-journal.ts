@@ -1,11 +1,14 @@
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 
 /** The outcome of a decision, with what tells it from another one. */
-export interface DecidedOutcome extends ServiceOutcome {
+export interface DecidedOutcome {
+  readonly outcome: ServiceOutcome;
   /** Identifies the keys that won for each port, or the reason for none. */
   readonly id: string;
   /** A hash of which endpoints are kept. */
   readonly mask: number;
+  /** Since when the same keys have won, in milliseconds of the clock. */
+  readonly since: number;
 }
 
 /**
@@ -89,6 +92,8 @@ function isSameDecision(
 ): boolean {
   if (from?.id !== to?.id) return false;
   // Without a policy all endpoints are shown, whatever they are.
-  if (to?.reason !== undefined) return true;
-  return from?.kept === to?.kept && (kind === 'endpoints' || from?.mask === to?.mask);
+  if (to?.outcome.reason !== undefined) return true;
+  return (
+    from?.outcome.kept === to?.outcome.kept && (kind === 'endpoints' || from?.mask === to?.mask)
+  );
 }

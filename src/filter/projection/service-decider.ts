@@ -40,22 +40,14 @@ export interface ServiceDeciderOptions {
   readonly onDue: (services: readonly string[]) => void;
 }
 
-/** What is stored about a Service. */
-interface Stored {
-  /** What is made of it now. */
-  readonly outcome: ServiceOutcome;
-  /** The last decision; undefined: the Service still waits for its first one. */
-  readonly last: DecidedOutcome | undefined;
-  /** Since when the same keys have won, in milliseconds of the clock. */
-  readonly since: number;
-}
-
 /** Decides about the objects of one Service at a time. Keeps the outcome of each Service and its return delays. */
 export class ServiceDecider {
   readonly #topology: Topology;
   readonly #clock: Clock;
   readonly #delays: ReturnDelayScheduler;
-  readonly #stored = new Map<string, Stored>();
+  readonly #decided = new Map<string, DecidedOutcome>();
+  /** Services that cannot be decided yet. The last decision stays. */
+  readonly #waiting = new Map<string, ServiceOutcome>();
   /** 10,000 Services have few different decisions and masks. */
   readonly #texts = new Interner<string>();
   readonly #masks = new Interner<Uint8Array>();
@@ -90,8 +82,8 @@ export class ServiceDecider {
 
   /** What was decided last about a Service. One without endpoints objects is not stored. */
   outcome(service: string): ServiceOutcome {
-    const stored = this.#stored.get(service);
-    if (stored !== undefined) return stored.outcome;
+    const stored = this.#waiting.get(service) ?? this.#decided.get(service)?.outcome;
+    if (stored !== undefined) return stored;
     const policy = this.#topology.policyInForce(service);
     const wanted = this.#topology.policies.wanted(service);
     return outcomeOf(service, { policy, wanted, cloudOnly: false }, []);
@@ -99,8 +91,8 @@ export class ServiceDecider {
 
   /** For how long the same keys have won, in milliseconds; undefined: nothing was decided. */
   age(service: string): number | undefined {
-    const stored = this.#stored.get(service);
-    return stored?.last === undefined ? undefined : this.#clock.now() - stored.since;
+    const decided = this.#decided.get(service);
+    return decided && this.#clock.now() - decided.since;
   }
 
   /** Drops the return delay of a Service: its next decision takes effect immediately. */
@@ -121,7 +113,7 @@ export class ServiceDecider {
     const wanted = policy;
     // A dry run shows all endpoints, so it waits for nothing.
     if (policy.dryRun !== true && !this.#topology.canDecide(policy, groups)) {
-      const { last } = this.#stored.get(service) ?? {};
+      const last = this.#decided.get(service)?.outcome;
       const none = outcomeOf(service, { policy: undefined, wanted, cloudOnly: false }, groups);
       const outcome = { ...(last ?? none), kind: none.kind, total: none.total };
       return this.#wait(objects, outcome, 'unchanged');
@@ -158,20 +150,19 @@ export class ServiceDecider {
     });
   }
 
-  /** Stores the outcome of a Service that cannot be decided yet. The last decision stays. */
   #wait(
     objects: readonly EndpointsObject[],
     outcome: ServiceOutcome,
     projected: DecidedService['projected'],
   ): DecidedService {
     const { service } = outcome;
-    const { last, since = this.#clock.now() } = this.#stored.get(service) ?? {};
+    const before = this.#decided.get(service);
     if (objects.length === 0) {
-      this.#stored.delete(service);
-      return { projected, outcome, before: last, after: undefined };
+      this.#forgetOutcome(service);
+      return { projected, outcome, before, after: undefined };
     }
-    this.#stored.set(service, { outcome, last, since });
-    return { projected, outcome, before: last, after: last };
+    this.#waiting.set(service, outcome);
+    return { projected, outcome, before, after: before };
   }
 
   #store(
@@ -181,19 +172,22 @@ export class ServiceDecider {
     mask: number,
   ): Pick<DecidedService, 'outcome' | 'before' | 'after'> {
     const { service } = outcome;
-    const { last: before, since } = this.#stored.get(service) ?? {};
+    const before = this.#decided.get(service);
     if (objects.length === 0) {
-      this.#stored.delete(service);
+      this.#forgetOutcome(service);
       return { outcome, before, after: undefined };
     }
-    const after = { ...outcome, id: this.#texts.of(id, () => id), mask };
-    const isSame = since !== undefined && before?.id === id;
-    this.#stored.set(service, {
-      outcome: after,
-      last: after,
-      since: isSame ? since : this.#clock.now(),
-    });
-    return { outcome: after, before, after };
+    this.#waiting.delete(service);
+    const isSame = before?.id === id;
+    const since = isSame ? before.since : this.#clock.now();
+    const after = { outcome, id: isSame ? before.id : this.#texts.of(id, () => id), mask, since };
+    this.#decided.set(service, after);
+    return { outcome, before, after };
+  }
+
+  #forgetOutcome(service: string): void {
+    this.#decided.delete(service);
+    this.#waiting.delete(service);
   }
 
   /** A copy that equal masks share, unless it is long: long ones are rarely equal. */
@@ -205,11 +199,13 @@ export class ServiceDecider {
 
 /** Identifies the keys that won for each port. */
 function idOf({ keys }: ManagedPolicy, { ports }: Decision): string {
+  let id = '';
   // A slice that changes moves behind its siblings, and that is not another decision.
   const sorted = ports.length > 1 ? ports.toSorted(byFamilyAndPort) : ports;
-  return sorted
-    .map(({ family, port, key, stage }) => `${family} ${port} ${keys[key]} ${stage};`)
-    .join('');
+  for (const { family, port, key, stage } of sorted) {
+    id += `${family} ${port} ${keys[key]} ${stage};`;
+  }
+  return id;
 }
 
 /** Two different masks have the same number about once in four billion. */

@@ -26,10 +26,10 @@ export class DecisionLog {
     if (this.#owner !== view) return;
     const fields = {
       service,
-      from: from && winnerText(from),
-      to: to && winnerText(to),
-      keptBefore: from && keptByPolicy(from),
-      keptAfter: to && keptByPolicy(to),
+      from: from && winnerText(from.outcome),
+      to: to && winnerText(to.outcome),
+      keptBefore: from && keptByPolicy(from.outcome),
+      keptAfter: to && keptByPolicy(to.outcome),
       cause: cause.kind,
       subject: cause.subject,
     };

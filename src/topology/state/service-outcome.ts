@@ -31,8 +31,8 @@ export interface ServiceOutcome {
   readonly kind: OutcomeKind;
   /** All endpoints are shown nevertheless; `kept` is what the policy would keep. */
   readonly dryRun: boolean;
-  /** Why no policy selects endpoints; absent: a policy does, or the first one is pending. */
-  readonly reason?: UnmanagedReason;
+  /** Why no policy selects endpoints; undefined: a policy does, or the first one is pending. */
+  readonly reason?: UnmanagedReason | undefined;
   /** Keys that won for any port, sorted. */
   readonly winners: readonly string[];
   /** Number of endpoints. One that is in two slices counts twice. */
@@ -40,7 +40,7 @@ export interface ServiceOutcome {
   readonly kept: number;
   /** How many of the kept ones are ready. */
   readonly ready: number;
-  readonly problem?: OutcomeProblem;
+  readonly problem?: OutcomeProblem | undefined;
 }
 
 /** What decides about the kind of an outcome. */
@@ -84,24 +84,20 @@ export function outcomeOf(
   const numbers = countEndpoints(groups, kind, decision?.keep);
   const problem = kind === 'filtered' && !dryRun ? problemOf(numbers) : invalidPolicyOf(policy);
   const { total, kept, ready } = numbers;
-  return {
-    service,
-    kind,
-    dryRun,
-    ...(policy?.managed === false ? { reason: policy.reason } : {}),
-    winners:
-      kind === 'filtered' && policy?.managed === true ? winnersOf(policy.keys, decision) : [],
-    total,
-    kept,
-    ready,
-    ...(problem === undefined ? {} : { problem }),
-  };
+  const isFiltered = kind === 'filtered' && policy?.managed === true;
+  const winners = isFiltered ? winnersOf(policy.keys, decision) : [];
+  const reason = policy?.managed === false ? policy.reason : undefined;
+  return { service, kind, dryRun, reason, winners, total, kept, ready, problem };
 }
 
 /** Keys that won for any port, sorted. */
 export function winnersOf(keys: readonly string[], decision: Decision | undefined): string[] {
-  const won = new Set(decision?.ports.map(({ key }) => key));
-  return [...won].flatMap((key) => keys[key] ?? []).sort();
+  const won: string[] = [];
+  for (const { key } of decision?.ports ?? []) {
+    const name = keys[key];
+    if (name !== undefined && !won.includes(name)) won.push(name);
+  }
+  return won.length > 1 ? won.sort() : won;
 }
 
 /** The keys that won, or why none was used. */

@@ -6,15 +6,18 @@ import {
 
 const CAUSE = { kind: 'policy', subject: '' } as const;
 const answer = (id: string, kept: number, mask = kept): DecidedOutcome => ({
-  service: 'default/web',
-  kind: 'filtered',
-  dryRun: false,
-  winners: [id],
-  total: 5,
-  kept,
-  ready: kept,
+  outcome: {
+    service: 'default/web',
+    kind: 'filtered',
+    dryRun: false,
+    winners: [id],
+    total: 5,
+    kept,
+    ready: kept,
+  },
   id,
   mask,
+  since: 0,
 });
 
 test('records an answer if other keys win or another number of endpoints is kept', () => {

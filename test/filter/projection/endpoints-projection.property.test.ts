@@ -4,7 +4,6 @@ import type { ObjectBytes } from '../../../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS } from '../../../src/filter/codec/resource.ts';
-import type { DecidedOutcome } from '../../../src/filter/projection/decision-journal.ts';
 import { explainedObject } from '../../../src/filter/projection/explained-object.ts';
 import { explainService } from '../../../src/topology/explain/explain-service.ts';
 import type { ServiceOutcome } from '../../../src/topology/state/service-outcome.ts';
@@ -78,11 +77,10 @@ function countsOf({ total, kept, ready }: ServiceOutcome) {
 function storedAndFresh({ projection, topology }: ProjectionHarness) {
   const services = [...projection.services()].map((service) => projection.inspect(service));
   return services.map(({ outcome, objects }) => {
-    const { id: _id, mask: _mask, ...stored } = outcome as DecidedOutcome;
     const groups = objects.flatMap((object) => object.groups);
     const fresh = outcomeNow(topology, outcome.service, groups);
     const { kind, total } = fresh;
-    return [stored, kind === 'undecided' ? { ...stored, kind, total } : fresh] as const;
+    return [outcome, kind === 'undecided' ? { ...outcome, kind, total } : fresh] as const;
   });
 }
 

@@ -24,8 +24,8 @@ function change(number: number): DecisionChange {
     number,
     at: 0,
     service: `default/s${number}`,
-    from: { ...OUTCOME, id: '0', winners: ['site'], kept: 1, mask: 1 },
-    to: { ...OUTCOME, id: '1', winners: ['*'], kept: 3, mask: 2 },
+    from: { outcome: { ...OUTCOME, winners: ['site'], kept: 1 }, id: '0', mask: 1, since: 0 },
+    to: { outcome: { ...OUTCOME, winners: ['*'], kept: 3 }, id: '1', mask: 2, since: 0 },
     cause: { kind: 'nodes', subject: 'edge-2' },
   };
 }
