@@ -172,7 +172,7 @@ describe('kube-proxy-wrapper', () => {
     expect((await run('explain', 'api', ...at)).code).toBe(1);
     expect((await run('explain', 'web', '--diff', ...at)).code).toBe(0);
     const unwatched = await run('status', ...at);
-    expect(unwatched.out).toMatch(/^\[skip\] kube-proxy +.*: Services not watched yet/m);
+    expect(unwatched.out).toMatch(/^\[not known\] kube-proxy +.*: Services not watched yet/m);
     const services = await recordWatch(`${listen}/api/v1/services`, STREAMING_LIST);
     await services.until(2);
     const status = await run('status', ...at);
@@ -181,7 +181,7 @@ describe('kube-proxy-wrapper', () => {
     const own = join(folder, 'kube-proxy.conf');
     writeFileSync(own, kubeconfigFor(new URL(listen).host));
     const check = await run('check', ...at, '--kube-proxy-kubeconfig', own);
-    expect(check.out).toMatch(/^\[skip\] kube-proxy .*: Services not watched yet/m);
+    expect(check.out).toMatch(/^\[not known\] kube-proxy .*: Services not watched yet/m);
     expect(check.out).toMatch(/^\[ok\] +kubeconfig /m);
     await watch.close();
   });

@@ -7,7 +7,7 @@ const RULES: readonly (readonly [RegExp, keyof typeof SGR])[] = [
   [/^! .*/, 'yellow'],
   [/^i .*/, 'dim'],
   [/^\[ok\]/, 'green'],
-  [/^\[skip\]/, 'dim'],
+  [/^\[not (known|yet)\]/, 'dim'],
   [/^ {2}\+(?= )/, 'green'],
   [/^ {2}-(?= )/, 'red'],
   [/^ {2}~(?= )/, 'yellow'],

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { formatVerdicts } from '../../../src/commands/node/check/verdict.ts';
+import { verdictOf } from '../../../src/commands/node/status/status-verdicts.ts';
 import { clusterReport, type NodeReport } from '../../../src/commands/remote/cluster-report.ts';
 import { clusterStatusExecutor } from '../../../src/commands/remote/cluster-status.ts';
 import { remoteSession } from '../../../src/commands/remote/remote-session.ts';
@@ -229,7 +231,7 @@ describe('kubectl kpw status', () => {
     const { code, out } = await kpw('status');
     expect(code).toBe(0);
     expect(out).toMatch(
-      /^\[skip\] kube-proxy +no kube-proxy has used this wrapper since it started \(3 of 3 nodes: edge-1, edge-2, edge-3\)/m,
+      /^\[not yet\] kube-proxy +no kube-proxy has used this wrapper since it started \(3 of 3 nodes: edge-1, edge-2, edge-3\)/m,
     );
     expect(out).toMatch(
       new RegExp(`^version ${VERSION}, settings [0-9a-f]{8}: edge-1, edge-2, edge-3$`, 'm'),
@@ -272,7 +274,7 @@ describe('kubectl kpw status', () => {
       /the only Pod of the node does not run: ImagePullBackOff \(1 of 3 nodes: edge-1; a\)\n +next: correct .* the label/,
     );
     expect(out).toMatch(/the wrapper does not answer \(1 of 3 nodes: edge-2; .*no route/);
-    expect(out).toMatch(/^\[skip\] wrapper +no wrapper on this node \(1 of 3 nodes: edge-3\)/m);
+    expect(out).toMatch(/^\[not yet\] wrapper +no wrapper on this node \(1 of 3 nodes: edge-3\)/m);
   });
 
   // Between two waits it has ended, or runs for a moment. Status then once said that all is well.
@@ -334,7 +336,7 @@ describe('kubectl kpw status', () => {
     const { code, out } = await kpw('status');
     expect(code).toBe(3);
     expect(out).toContain(`[FAIL] wrapper      ${text} (1 of 3 nodes: edge-2)`);
-    expect(out).toContain('[skip] wrapper      no wrapper on this node (1 of 3 nodes: edge-3)');
+    expect(out).toContain('[not yet] wrapper      no wrapper on this node (1 of 3 nodes: edge-3)');
     const unused = 'kube-proxy is pointed at this wrapper, and has not connected';
     expect(out).toContain(`[FAIL] kube-proxy   ${unused} (1 of 3 nodes: edge-1)`);
     cluster.kubeProxies[0] = {
@@ -431,7 +433,7 @@ describe('kubectl kpw status', () => {
     cluster.refusals.set('/api/v1/nodes', 403);
     const { code, out } = await kpw('status', '--node', 'edge-1');
     expect(code).toBe(0);
-    expect(out).toMatch(/^\[skip\] expected +not compared \(.*403/m);
+    expect(out).toMatch(/^\[not known\] expected +not compared \(.*403/m);
   });
 
   test('findings about policies are those of simulate', async () => {
@@ -441,6 +443,19 @@ describe('kubectl kpw status', () => {
     expect(code).toBe(3);
     expect(out).toMatch(/^! default\/web: .*\n +next: correct the annotation/m);
   });
+});
+
+test('the states of lines have words, and are counted', () => {
+  const states = ['ok', 'problem', 'unknown', 'notConnected', 'notConnected'] as const;
+  const lines = states.map((state) => verdictOf({ id: 'rules', state, text: state }));
+  expect(formatVerdicts(lines)).toBe(`[ok]   rules        ok
+[FAIL] rules        problem
+[not known] rules        unknown
+[not yet] rules        notConnected
+[not yet] rules        notConnected
+
+1 problem, 1 not known, 2 not yet
+`);
 });
 
 test('5,000 nodes fit on a screen, the problems first', () => {

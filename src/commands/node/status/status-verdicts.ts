@@ -5,7 +5,7 @@ const OUTCOMES: Readonly<Record<LineState, Outcome>> = {
   ok: 'ok',
   problem: 'fail',
   unknown: 'skip',
-  notConnected: 'skip',
+  notConnected: 'notYet',
 };
 
 /** A line of a status on a terminal. */
