@@ -24,14 +24,14 @@ const TEXTS: Readonly<Partial<Record<OutcomeProblem, { text: string; next: strin
 
 /** What is wrong with policies on this node: one line for each kind of problem. */
 export function policyLines(topology: Topology, outcomes: readonly ServiceOutcome[]): StatusLine[] {
+  const misspelt = [...topology.policies.keysInUse()].filter((key) =>
+    warnOfKey(topology, key).some(({ code }) => code === 'key-misspelt'),
+  );
   const lines = [
     ...Object.entries(TEXTS).flatMap(([kind, { text, next }]) => {
-      const services = outcomes.filter((each) => each.problem === kind);
-      return about(
-        text,
-        next,
-        services.map(({ service }) => service),
-      );
+      const found = outcomes.filter((each) => each.problem === kind);
+      const services = found.map(({ service }) => service);
+      return about(text, next, services).map((line) => ({ ...line, services }));
     }),
     ...about(
       'annotations are ignored, because they are misspelt or contradict another',
@@ -40,12 +40,8 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
         .map(({ service }) => service)
         .filter((service) => (topology.policies.wanted(service).ignored?.length ?? 0) > 0),
     ),
-    ...about(
-      'a topology key is probably misspelt: no node has the label',
-      EXPLAIN,
-      [...topology.policies.keysInUse()].filter((key) =>
-        warnOfKey(topology, key).some(({ code }) => code === 'key-misspelt'),
-      ),
+    ...about('a topology key is probably misspelt: no node has the label', EXPLAIN, misspelt).map(
+      (line) => ({ ...line, keys: misspelt }),
     ),
   ];
   return lines.length > 0 ? lines : [ok('policies', 'no problem found')];

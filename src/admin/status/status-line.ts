@@ -26,6 +26,10 @@ export interface StatusLine {
   readonly text: string;
   /** What differs from node to node: names, numbers, times. */
   readonly detail?: string;
+  /** Of `policies`: all Services (`namespace/name`) that have the problem. */
+  readonly services?: readonly string[];
+  /** Of `policies`: all topology keys that have the problem. */
+  readonly keys?: readonly string[];
   /** What the reader can do; always there if it is a problem. */
   readonly next?: string;
 }

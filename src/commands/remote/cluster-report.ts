@@ -27,15 +27,39 @@ const MAX_GROUPS = 20;
 /**
  * Nodes with the same outcome share one line, the problems first.
  *
- * @param findings about policies, from the simulation. They replace what each node says about its policies.
+ * @param findings about policies, from the simulation. A line of a node that says the same is left out.
  */
 export function clusterReport(nodes: readonly NodeReport[], findings: readonly Finding[]): Report {
-  const groups = groupLines(nodes);
+  const groups = groupLines(withoutFound(nodes, findings));
   const counts = countNodes(nodes);
   return {
     data: { ...counts, groups, findings, nodes: nodes.map(({ lines, ...about }) => about) },
     text: () => formatCluster(nodes, groups, findings),
   };
+}
+
+/**
+ * The nodes without the lines whose Services, on this node, or keys are all in findings. A node that does not see what
+ * simulate computes keeps its lines.
+ */
+function withoutFound(nodes: readonly NodeReport[], findings: readonly Finding[]): NodeReport[] {
+  const anywhere = new Set<string>();
+  const onNode = new Set<string>();
+  const keys = new Set<string>();
+  for (const { code, service, key, subjects } of findings) {
+    if (code === 'invalid-policy') anywhere.add(service);
+    if (code === 'no-endpoint') for (const { id } of subjects) onNode.add(`${service} ${id}`);
+    if (key !== undefined) keys.add(key);
+  }
+  return nodes.map((each) => {
+    const { node, lines } = each;
+    if (!lines.some(({ id, state }) => id === 'expected' && state === 'ok')) return each;
+    const isFound = (line: StatusLine): boolean =>
+      line.services?.every((name) => anywhere.has(name) || onNode.has(`${name} ${node}`)) ??
+      line.keys?.every((key) => keys.has(key)) ??
+      false;
+    return { ...each, lines: lines.filter((line) => !isFound(line)) };
+  });
 }
 
 const ORDER: readonly StatusLine['state'][] = ['problem', 'unknown', 'notConnected', 'ok'];

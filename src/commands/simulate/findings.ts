@@ -10,6 +10,8 @@ export interface Finding {
   readonly severity: 'warning' | 'info';
   /** Empty if the finding is not about one Service. */
   readonly service: string;
+  /** Only if the finding is about one topology key of all Services. */
+  readonly key?: string;
   readonly message: string;
   /** Affected nodes or endpoints. Empty: the whole Service. */
   readonly subjects: readonly Subject[];
@@ -54,13 +56,10 @@ const MAX_LOAD = 5;
 
 /** @param maxLoad maximum load of an endpoint, as a multiple of the mean; 0: unlimited */
 export function findingsOf(simulation: Simulation, maxLoad: number = MAX_LOAD): Finding[] {
-  const findings = simulation.emptyKeys.map((key) =>
-    finding(
-      'key-without-nodes',
-      '',
-      `no node has a label for ${key}: the key has no effect anywhere`,
-    ),
-  );
+  const findings = simulation.emptyKeys.map((key): Finding => {
+    const message = `no node has a label for ${key}: the key has no effect anywhere`;
+    return { ...finding('key-without-nodes', '', message), key };
+  });
   for (const service of simulation.services) {
     findings.push(...findingsOfService(simulation, service, maxLoad));
   }

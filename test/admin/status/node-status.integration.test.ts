@@ -255,6 +255,13 @@ test('policies that stop traffic, are invalid, contradict or are misspelt are pr
     ['annotations are ignored, because they are misspelt or contradict another', 'default/ignored'],
     ['a topology key is probably misspelt: no node has the label', 'topology.kubernetes.io/zon'],
   ]);
+  expect(policies.map(({ services, keys }) => services ?? keys)).toEqual([
+    ['default/invalid'],
+    ['default/lost'],
+    ['default/sick'],
+    undefined,
+    ['topology.kubernetes.io/zon'],
+  ]);
 });
 
 test('the command prints problems with what to do, and ends with 3', async () => {

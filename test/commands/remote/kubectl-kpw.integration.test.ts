@@ -4,6 +4,7 @@ import { verdictOf } from '../../../src/commands/node/status/status-verdicts.ts'
 import { clusterReport, type NodeReport } from '../../../src/commands/remote/cluster-report.ts';
 import { clusterStatusExecutor } from '../../../src/commands/remote/cluster-status.ts';
 import { remoteSession } from '../../../src/commands/remote/remote-session.ts';
+import type { Finding } from '../../../src/commands/simulate/findings.ts';
 import { VERSION } from '../../../src/version.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
@@ -442,6 +443,63 @@ describe('kubectl kpw status', () => {
     const { code, out } = await kpw('status');
     expect(code).toBe(3);
     expect(out).toMatch(/^! default\/web: .*\n +next: correct the annotation/m);
+    // The node reports the same.
+    expect(out).not.toContain('[FAIL]');
+    expect(out).toMatch(/^0 of 3 nodes are well, 1 with problems, 2 without a wrapper$/m);
+    const one = await kpw('status', '--node', 'edge-1');
+    expect(one.code).toBe(3);
+    expect(one.out).toMatch(/^\[FAIL\] policies +a policy is invalid.* \(default\/web\)$/m);
+  });
+
+  test('a misspelt key and a policy without endpoints are reported once', async () => {
+    putService(cluster.server, 'typo', ['topology.kubernetes.io/zon', '*']);
+    putSlice(cluster.server, 'typo-1', 'typo', [{ ip: '10.0.0.9', node: 'edge-1' }]);
+    cluster.server.annotate('web', 'topologyKeys', '["kubernetes.io/hostname"]');
+    await start(...all);
+    const { code, out } = await kpw('status');
+    expect(code).toBe(3);
+    expect(out).not.toContain('[FAIL]');
+    expect(out.match(/^!.*/gm)).toEqual([
+      '! no node has a label for topology.kubernetes.io/zon: the key has no effect anywhere',
+      '! default/web: no endpoint left on: edge-2',
+    ]);
+  });
+});
+
+describe('a line about policies of a node', () => {
+  const expected = { id: 'expected', state: 'ok', text: 'as simulated' } as const;
+  const lost = {
+    id: 'policies',
+    state: 'problem',
+    text: 'a policy leaves no endpoint',
+    services: ['default/a', 'default/b'],
+  } as const;
+  const finding = (service: string, node: string): Finding => ({
+    code: 'no-endpoint',
+    severity: 'warning',
+    service,
+    message: 'no endpoint left on',
+    subjects: [{ id: node, text: node }],
+  });
+  const both = [finding('default/a', 'edge-1'), finding('default/b', 'edge-1')];
+  const printed = (lines: NodeReport['lines'], findings: readonly Finding[]) =>
+    clusterReport([{ node: 'edge-1', lines }], findings).text({ wide: false, headers: true });
+
+  test('is left out if findings name all of it', () => {
+    expect(printed([lost, expected], both)).not.toContain('[FAIL]');
+  });
+
+  // A canary has settings of its own, and the findings are those of the others.
+  test.each<[string, readonly Finding[]]>([
+    ['one Service', both.slice(1)],
+    ['a Service on another node', [finding('default/a', 'edge-1'), finding('default/b', 'edge-2')]],
+    ['a Service by another problem', both.map((each) => ({ ...each, code: 'overload' }))],
+  ])('stays if findings do not name %s', (_, findings) => {
+    expect(printed([lost, expected], findings)).toContain('[FAIL] policies');
+  });
+
+  test('stays if the node does not see what simulate computes', () => {
+    expect(printed([lost, { ...expected, state: 'unknown' }], both)).toContain('[FAIL] policies');
   });
 });
 
