@@ -9,14 +9,13 @@ import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { escapeJson, printLine } from '../untrusted-text.ts';
-import { causesOf } from './causes.ts';
-import { type DataAge, dataAge } from './data-age.ts';
+import { healthOf } from './causes.ts';
+import type { DataAge } from './data-age.ts';
 import { ExplainRoutes, isExplainPath } from './explain-routes.ts';
 import type { LogLosses } from './metric-readers.ts';
 import { createMetrics } from './metrics.ts';
 import { nodeState } from './page/node-state.ts';
 import { createPageServer, type PageServer } from './page/page-server.ts';
-import { readiness } from './readiness.ts';
 import { versionInfo } from './version-info.ts';
 
 /** Answers the requests of the admin listener, without the listener itself. */
@@ -175,18 +174,17 @@ async function flush(response: ServerResponse, { snapshots }: NodeProxy): Promis
  * although something is wrong. Then the causes of failed checks, the version and the age of the data.
  */
 function sendReadiness(response: ServerResponse, proxy: NodeProxy): void {
-  const checks = readiness(proxy);
+  const { checks, data, causes } = healthOf(proxy);
   const lines = checks.map(({ name, problem, degraded, remark }) => {
     if (problem !== undefined) return `[-]${name} failed: ${problem}`;
     if (degraded !== undefined) return `[!]${name} degraded: ${degraded}`;
     return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
   });
-  const age = dataAge(proxy);
-  for (const { text, checks: count } of causesOf(checks, age)) {
+  for (const { text, checks: count } of causes) {
     lines.push(`cause: ${text}${count > 1 ? ` (${count} checks)` : ''}`);
   }
-  lines.push(...aboutLines(proxy, age));
-  const failed = checks.some(({ problem }) => problem !== undefined);
+  lines.push(...aboutLines(proxy, data));
+  const failed = causes.length > 0;
   lines.push(failed ? 'readyz check failed' : 'readyz check passed');
   sendText(response, failed ? 503 : 200, lines.map(printLine).join(''));
 }

@@ -11,7 +11,8 @@ import type { LogLosses } from './metric-readers.ts';
  * with two exceptions: the first explanation opens the views of kube-proxy if no client has opened any, and /flush
  * writes the snapshots, which the next process requests.
  *   admin-handler.ts   routes of the admin listener
- *   readiness.ts       /readyz
+ *   readiness.ts       the checks of /readyz
+ *   causes.ts          why checks fail, for /readyz, /status and the page
  *   metrics*.ts        /metrics
  *   explain-routes.ts  the routes of the rooms explain and status, with their limits
  *   explain/           /explain, /diff, /decisions, /table

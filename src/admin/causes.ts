@@ -1,5 +1,6 @@
-import type { DataAge } from './data-age.ts';
-import type { Check } from './readiness.ts';
+import type { NodeProxy } from '../proxy/node-proxy.ts';
+import { type DataAge, dataAge } from './data-age.ts';
+import { type Check, readiness } from './readiness.ts';
 
 /** A cause of failed checks. */
 export interface Cause {
@@ -8,6 +9,20 @@ export interface Cause {
   readonly text: string;
   /** Number of checks that fail because of it. */
   readonly checks: number;
+}
+
+/** Whether this node is ready, and why not. /readyz, /status and the page say the same from it. */
+export interface Health {
+  readonly checks: readonly Check[];
+  readonly data: DataAge;
+  /** The one with the most failed checks first; empty: ready. */
+  readonly causes: readonly Cause[];
+}
+
+export function healthOf(proxy: NodeProxy): Health {
+  const checks = readiness(proxy);
+  const data = dataAge(proxy);
+  return { checks, data, causes: causesOf(checks, data) };
 }
 
 /**

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { NodeState } from '../../src/admin/page/node-state.ts';
 import type { ResponseHead } from '../../src/admin/version-info.ts';
 import { localSession } from '../../src/commands/node/local-session.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
@@ -219,7 +220,7 @@ test('readyz has the version and the age of the data', async () => {
 });
 
 // status and check once said the same for each collection, and status said it twice.
-test('an outage is one cause in readyz, status and check', async () => {
+test('an outage is one cause in readyz, in status and check, and on the page', async () => {
   await start();
   await eventually(() => connections().every(Boolean), true);
   expect(await readyzLines()).not.toContainEqual(expect.stringMatching(/^cause/));
@@ -229,6 +230,10 @@ test('an outage is one cause in readyz, status and check', async () => {
   const causes = (await readyzLines()).filter((line) => line.startsWith('cause: '));
   const cause = /^cause: (the API server has been unreachable since .*) \((\d) checks\)$/;
   expect(causes).toEqual([expect.stringMatching(cause)]);
+  const node = (await (await fetch(`${admin.url}/node`)).json()) as NodeState;
+  expect(node.causes.map(({ text, checks }) => `cause: ${text} (${checks} checks)`)).toEqual(
+    causes,
+  );
   const command = (name: string) =>
     runInProcess(localSession, [name, '--admin', new URL(admin.url).host]);
   const { out: status } = await command('status');

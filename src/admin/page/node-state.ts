@@ -4,12 +4,11 @@ import type { LocalRuntimeState } from '../../proxy/local-runtime/local-runtime.
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
-import { HOMEPAGE } from '../../version.ts';
-import { type Cause, causesOf } from '../causes.ts';
+import { HOMEPAGE, VERSION } from '../../version.ts';
+import { type Cause, healthOf } from '../causes.ts';
 import { notStarted } from '../explain/explained-service.ts';
 import { findView, NO_VIEW } from '../explain/explained-view.ts';
-import { readiness } from '../readiness.ts';
-import { type ResponseHead, responseHead } from '../version-info.ts';
+import type { ResponseHead } from '../version-info.ts';
 
 /** The response of /node: this node and its connections. */
 export interface NodeState extends ResponseHead {
@@ -101,11 +100,11 @@ export function nodeState(proxy: NodeProxy): NodeState {
   const { topology, policyResolver, failover, listeners, views } = proxy;
   const { nodeContext } = topology;
   const problem = problemOf(proxy);
-  const head = responseHead(proxy);
-  const checks = readiness(proxy);
+  const { checks, data, causes } = healthOf(proxy);
   return {
     node: topology.nodeName,
-    ...head,
+    version: VERSION,
+    data,
     ...(HOMEPAGE === undefined ? {} : { docs: HOMEPAGE }),
     labels: Object.fromEntries(nodeContext?.labels ?? []),
     communities: topology.communities(),
@@ -114,7 +113,7 @@ export function nodeState(proxy: NodeProxy): NodeState {
     ...(problem === undefined ? {} : { problem }),
     keys: Array.from(topology.policies.keysInUse(), (key) => keyState(proxy, key)),
     checks,
-    causes: causesOf(checks, head.data),
+    causes,
     ...localRuntimeData(proxy),
     servers: failover.servers.map(({ origin }) => origin),
     failovers: failover.switches,

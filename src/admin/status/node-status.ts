@@ -1,12 +1,12 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
-import { causesOf } from '../causes.ts';
-import { type DataAge, dataAge } from '../data-age.ts';
+import { VERSION } from '../../version.ts';
+import { type Health, healthOf } from '../causes.ts';
+import type { DataAge } from '../data-age.ts';
 import { findServices, findView } from '../explain/explained-view.ts';
 import { kubernetesRows } from '../explain/table.ts';
-import { type Check, readiness } from '../readiness.ts';
+import type { Check } from '../readiness.ts';
 import type { TimeSlice } from '../time-slice.ts';
-import { responseHead } from '../version-info.ts';
 import type { KubeProxyProbe, ProbeResult } from './kube-proxy-probe.ts';
 import { outcomesHash } from './outcomes-hash.ts';
 import { policyLines } from './policy-lines.ts';
@@ -28,18 +28,19 @@ export async function nodeStatus(
   probe: KubeProxyProbe,
   slice: TimeSlice,
 ): Promise<NodeStatus> {
-  const checks = readiness(proxy);
-  const data = dataAge(proxy);
+  const health = healthOf(proxy);
+  const { checks, data } = health;
   const outcomes = readOutcomes(proxy);
   const connection = kubeProxyLine(proxy);
   const { topology, policyResolver, settingsRevision } = proxy;
   return {
     node: topology.nodeName,
-    ...responseHead(proxy),
+    version: VERSION,
+    data,
     settings: settingsRevision,
     dryRun: policyResolver.settings.dryRun === true,
     lines: [
-      ...wrapperLines(checks, data),
+      ...wrapperLines(health),
       dataLine(data),
       connection,
       ...(connection.state === 'notConnected' ? [] : [await rulesLine(proxy, probe, data, slice)]),
@@ -64,9 +65,9 @@ const OFFLINE: Readonly<Record<string, 'localRuntime' | 'stateDir'>> = {
 };
 
 /** Old data is the line `data`, whatever checks fail because of it. */
-function wrapperLines(checks: readonly Check[], data: DataAge): StatusLine[] {
-  const causes = causesOf(checks, data).filter(({ text }) => text !== data.cause);
-  const failed = causes.map(({ isStart, text }) =>
+function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
+  const others = causes.filter(({ text }) => text !== data.cause);
+  const failed = others.map(({ isStart, text }) =>
     isStart ? unknown('wrapper', 'starting', text) : problem('wrapper', text, nextOf(text)),
   );
   const degraded = checks.flatMap(({ name, degraded: text }) =>
