@@ -191,6 +191,7 @@ export class Connection implements ExchangeConnection {
     session.once('goaway', (code) => {
       if (this.#state !== 'closed') this.#state = 'draining';
       this.#options.onGoaway(code);
+      this.#endIfDrained();
     });
   }
 
@@ -202,7 +203,14 @@ export class Connection implements ExchangeConnection {
   /** Called once by each exchange, when it needs the connection no more. */
   onEnd(exchange: Exchange): void {
     this.#exchanges.delete(exchange);
-    if (this.requests === 0) this.#options.onIdle(this);
+    if (this.requests > 0) return;
+    this.#endIfDrained();
+    this.#options.onIdle(this);
+  }
+
+  /** Its session would wait until the server ends the requests that the GOAWAY has refused. */
+  #endIfDrained(): void {
+    if (this.#state === 'draining' && this.requests === 0) this.#socket?.destroy();
   }
 
   #connect(...[where, callback]: Parameters<Connect>): void {

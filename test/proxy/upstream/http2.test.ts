@@ -1,5 +1,8 @@
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { Agent } from '../../../src/proxy/upstream/agent.ts';
+import { createAgentRequest } from '../../../src/proxy/upstream/exchange.ts';
 import type { Outcome } from '../../../src/proxy/upstream/failover.ts';
 import {
   createUpstream,
@@ -20,11 +23,14 @@ import { until } from '../../support/http/until.ts';
 
 let server: Http2TestServer;
 let relay: TcpRelay | undefined;
+let agent: Agent | undefined;
 let upstream: Upstream;
 let outcomes: Outcome[];
 let lines: readonly string[];
 
 afterEach(async () => {
+  agent?.destroy();
+  agent = undefined;
   await upstream.close();
   await relay?.close();
   relay = undefined;
@@ -81,6 +87,25 @@ async function watch(path = '/watch', signal?: AbortSignal) {
       (error: { code?: string; message: string }) => error.code ?? error.message,
     );
   return { chunks, end };
+}
+
+/** An agent alone. The returned function sends a request, and resolves with its body. */
+function startAgent(onSocket: (socket: Socket) => void): (path: string) => Promise<string> {
+  const ignore = (): void => {};
+  agent = new Agent({
+    server: server.url,
+    tls: { ca: server.ca },
+    onSocket,
+    onConnect: ignore,
+    onPing: ignore,
+    onDead: ignore,
+  });
+  const started = agent;
+  return async (path) => {
+    const signal = AbortSignal.timeout(2_000);
+    const request = createAgentRequest(server.url, { method: 'GET', path }, {}, signal);
+    return await text((await started.request(request)).body);
+  };
 }
 
 /** Answers watches with headers only, and other requests with their path. */
@@ -304,6 +329,23 @@ describe('GOAWAY', () => {
     expect(await read('/new')).toBe('/new');
   });
 
+  // Undici puts a request that a GOAWAY refuses back into its queue, and would connect again for it.
+  test('that refuses a request has it sent once more, over one new connection', async () => {
+    await setUp((seen, n) => {
+      if (n === 2) seen.session.goaway(CODES.NGHTTP2_NO_ERROR, 1);
+      else respondPath(seen);
+    });
+    const sockets: Socket[] = [];
+    const send = startAgent((socket) => sockets.push(socket));
+    await send('/first');
+    expect(await send('/refused')).toBe('/refused');
+    await until(() => sockets[0]?.closed === true, 'the old connection to be closed');
+    const paths = server.seen.map(({ headers }) => headers[':path']);
+    expect([paths, sockets.length]).toEqual([['/first', '/refused', '/refused'], 2]);
+    // Node's session of the server waits for its stream.
+    (await server.request(2)).session.destroy();
+  });
+
   test('with ENHANCE_YOUR_CALM leaves the server alone for a while', async () => {
     await setUp((seen, n) => {
       if (n === 2) seen.session.goaway(CODES.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -409,6 +451,16 @@ describe('a connection that is lost', () => {
     relay.cut();
     expect(await end).toBe('Unreachable');
     expect(await read('/next')).toBe('/next');
+  });
+});
+
+describe('a connection that is reset in the turn in which its handshake ends', () => {
+  // A session of Node's that begins on it would never end.
+  test('ends its request immediately', async () => {
+    await setUp();
+    // After the listener of undici.
+    const send = startAgent((socket) => socket.once('secureConnect', () => socket.destroy()));
+    await expect(send('/')).rejects.toThrow('the connection was closed');
   });
 });
 
