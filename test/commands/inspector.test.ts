@@ -24,7 +24,6 @@ test.each([
   ['image/kube-proxy-wrapper', /^#!\/nodejs\/bin\/node (.*)/],
   ['src/main.ts', /^#!\/usr\/bin\/env -S node (.*)/],
   ['package.json', /"demo": "node (\S+) /],
-  ['README.md', /node (\S+) dist\/main.js run/],
 ])('%s starts Node.js without the inspector of SIGUSR1', (name, pattern) => {
   expect(pattern.exec(readFileSync(join(root, name), 'utf8'))?.[1]).toBe(FLAG);
 });
