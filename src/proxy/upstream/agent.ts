@@ -71,7 +71,7 @@ const LOOKS = 8;
  * - Over HTTP/2 one that is silent for the quiet time gets a PING, and is dead without an answer in time: within 33 s,
  *   and at most 180 PINGs an hour.
  * - Over HTTP/1.1 nothing can be asked on the connection of a watch. So a connection that is as old is asked with
- *   `GET /version`, immediately and then once in a quiet time while requests are open: at most 180 an hour. If
+ *   `GET /version`: soon after no idle one is left, and then once in a quiet time while requests are open. If
  *   something on the way has forgotten the old connections, there is no answer in time, and all that receive nothing
  *   meanwhile are dead: within 33 s. One idle connection, the oldest, is kept for that while requests are open.
  */
@@ -146,7 +146,12 @@ export class Agent {
       if (this.#state === 'destroyed') throw closed();
       // In the same turn: another request would take the room.
       const connection = this.#withRoom(kept) ?? (this.#starting ? undefined : this.#open());
-      if (connection !== undefined) return await connection.request(request);
+      if (connection !== undefined) {
+        const response = connection.request(request);
+        // The next question would be asked on a connection that is younger than this one.
+        if (kept > 0 && !this.#hasIdle) this.#looksToQuestion = 0;
+        return await response;
+      }
       await abortable((this.#starting as Connection).ready, request.signal);
     }
   }
@@ -154,6 +159,10 @@ export class Agent {
   #withRoom(kept: number): Connection | undefined {
     const usable = [...this.#connections].filter(({ hasRoom }) => hasRoom);
     return usable[this.#isHttp1 && this.#isBusy ? kept : 0];
+  }
+
+  get #hasIdle(): boolean {
+    return [...this.#connections].some(({ hasRoom }) => hasRoom);
   }
 
   get #isBusy(): boolean {

@@ -175,6 +175,20 @@ describe('over HTTP/1.1', () => {
     relay.cut();
   });
 
+  test('after all connections are reset, another one for questions is opened soon', async () => {
+    await setUp();
+    const before = await Promise.all([watch(), watch(), watch()]);
+    await asked(1);
+    relay.cut();
+    await until(() => before.every(({ state }) => state === 'Unreachable'), 'the watches to end');
+    const watches = await Promise.all([watch(), watch(), watch()]);
+    // Three looks.
+    await new Promise((resolve) => setTimeout(resolve, (3 * QUIET_MS) / 8));
+    relay.freezeOpen();
+    await until(() => watches.every(({ state }) => state === 'Unreachable'), 'the watches to end');
+    relay.cut();
+  });
+
   test('a watch that brings something while the answer is due lives', async () => {
     await setUp();
     answer = () => {};
