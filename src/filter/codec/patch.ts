@@ -17,11 +17,6 @@ export class Patch {
   /** How many bytes longer the result is than the source; negative when it is shorter. */
   delta = 0;
 
-  /** Whether there is nothing to replace or cut. */
-  get isEmpty(): boolean {
-    return this.#replacements.length === 0;
-  }
-
   /** Replaces `[start, end)` by `bytes`; an empty range inserts. */
   replace(start: number, end: number, bytes: Uint8Array): void {
     this.#add(start, end, bytes);
@@ -42,8 +37,13 @@ export class Patch {
     return this.#write(allocateOwned(end - start + this.delta), source, start, end);
   }
 
-  /** {@link apply} for a short-lived result. It does not share memory with long-lived objects. */
-  applyTransient(source: Buffer): Buffer {
+  /**
+   * The whole of `source` with the replacements made; `source` itself if there are none. A transient result does not
+   * share memory with long-lived objects.
+   */
+  finish(source: Buffer, transient: boolean): Buffer {
+    if (this.#replacements.length === 0) return source;
+    if (!transient) return this.apply(source);
     const target = Buffer.allocUnsafe(source.length + this.delta);
     return this.#write(target, source, 0, source.length);
   }

@@ -113,8 +113,7 @@ export class JsonCursor implements Cursor, Sibling {
   }
 
   get nextStart(): number {
-    const at = this.json.skipSpace(this.end);
-    return this.json.bytes[at] === COMMA ? this.json.skipSpace(at + 1) : this.end;
+    return this.#nextAfter(this.end);
   }
 
   next(): boolean {
@@ -226,8 +225,7 @@ export class JsonCursor implements Cursor, Sibling {
       const keyEnd = json.skipString(fieldStart);
       const start = json.skipSpace(json.skipTo(COLON, keyEnd) + 1);
       const end = json.skipValue(start, this.#depth);
-      const next = json.skipSpace(end);
-      const nextStart = json.bytes[next] === COMMA ? json.skipSpace(next + 1) : end;
+      const nextStart = this.#nextAfter(end);
       visit({ previousEnd, fieldStart, keyEnd, start, end, nextStart });
       if (nextStart === end) return;
       previousEnd = end;
@@ -242,6 +240,12 @@ export class JsonCursor implements Cursor, Sibling {
       keyEnd - fieldStart === key.length + 2 && isAscii(key, json.bytes, fieldStart + 1);
     if (isSame || !json.hasEscapes(fieldStart, keyEnd)) return isSame;
     return json.decodeString(fieldStart, keyEnd) === key;
+  }
+
+  /** Offset of the sibling after one that ends there; without one, of that end. */
+  #nextAfter(end: number): number {
+    const at = this.json.skipSpace(end);
+    return this.json.bytes[at] === COMMA ? this.json.skipSpace(at + 1) : end;
   }
 
   #textAt(start: number, end: number): string {

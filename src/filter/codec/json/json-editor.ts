@@ -47,8 +47,7 @@ export class JsonEditor implements Editor {
   }
 
   finish(transient: boolean): Buffer {
-    if (this.#patch.isEmpty) return this.#bytes;
-    return transient ? this.#patch.applyTransient(this.#bytes) : this.#patch.apply(this.#bytes);
+    return this.#patch.finish(this.#bytes, transient);
   }
 
   /** @param start offset of the message, an object or null */

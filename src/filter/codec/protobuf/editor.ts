@@ -41,8 +41,7 @@ export class ProtobufEditor implements Editor {
   }
 
   finish(transient: boolean): Buffer {
-    if (this.#patch.isEmpty) return this.#bytes;
-    return transient ? this.#patch.applyTransient(this.#bytes) : this.#patch.apply(this.#bytes);
+    return this.#patch.finish(this.#bytes, transient);
   }
 
   #edit(fields: FieldCursor, edit: EditField, add: AddFields): void {
