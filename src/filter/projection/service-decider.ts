@@ -1,4 +1,4 @@
-import type { Decision, PortDecision } from '../../topology/decide/decide.ts';
+import { countEndpoints, type Decision, type PortDecision } from '../../topology/decide/decide.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { HeldKey } from '../../topology/decide/return-delay.ts';
 import type { ManagedPolicy } from '../../topology/policy/policy.ts';
@@ -143,7 +143,7 @@ export class ServiceDecider {
   #cut(objects: readonly EndpointsObject[], keep: Uint8Array): ProjectedEndpoints[] {
     let offset = 0;
     return objects.map((object) => {
-      const end = offset + sizeOf(object.groups);
+      const end = offset + countEndpoints(object.groups);
       const own = keep.subarray(offset, end);
       offset = end;
       return { object, keep: own.includes(0) ? this.#maskOf(own) : undefined, managed: true };
@@ -226,8 +226,4 @@ function isOfOtherProxy(objects: readonly EndpointsObject[]): boolean {
 
 function showAll(objects: readonly EndpointsObject[]): ProjectedEndpoints[] {
   return objects.map((object) => ({ object, keep: undefined, managed: false }));
-}
-
-function sizeOf(groups: readonly EndpointGroup[]): number {
-  return groups.reduce((size, { endpoints }) => size + endpoints.length, 0);
 }

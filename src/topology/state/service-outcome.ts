@@ -81,7 +81,7 @@ export function outcomeOf(
 ): ServiceOutcome {
   const { policy } = input;
   const { kind, dryRun } = kindOf(input);
-  const numbers = countEndpoints(groups, kind, decision?.keep);
+  const numbers = numbersOf(groups, kind, decision?.keep);
   const problem = kind === 'filtered' && !dryRun ? problemOf(numbers) : invalidPolicyOf(policy);
   const { total, kept, ready } = numbers;
   const isFiltered = kind === 'filtered' && policy?.managed === true;
@@ -130,7 +130,7 @@ interface Numbers {
   readonly keptUsable: number;
 }
 
-function countEndpoints(
+function numbersOf(
   groups: readonly EndpointGroup[],
   kind: OutcomeKind,
   keep: Uint8Array | undefined,
