@@ -118,8 +118,7 @@ export class AccessReviewAuthorizer {
     const found = await this.#others
       .forceFetch(id, { context: { caller } })
       .catch((error: unknown) => {
-        const last =
-          this.#known.peek(id, { allowStale: true }) ?? this.#others.peek(id, { allowStale: true });
+        const last = this.#lastKnown(id) ?? this.#others.peek(id, { allowStale: true });
         if (last === undefined) throw error;
         return last;
       });
@@ -130,7 +129,7 @@ export class AccessReviewAuthorizer {
   async #reviewIdentity(caller: IdentifiedCaller): Promise<KnownCaller | typeof UNAUTHENTICATED> {
     const { id } = caller;
     if (caller.kind === 'certificate') return this.#remember(id, userId(caller.user));
-    const lastUser = this.#known.peek(id, { allowStale: true })?.user;
+    const lastUser = this.#lastKnown(id)?.user;
     const identity = await this.#review(lastUser ?? UNKNOWN, (signal) =>
       this.#options.reviews.identity(caller, signal),
     );
@@ -143,10 +142,14 @@ export class AccessReviewAuthorizer {
     return this.#remember(id, lastUser ?? id, this.#options.allowedMs);
   }
 
+  /** Also one whose name is to be reviewed again. */
+  #lastKnown(id: string): KnownCaller | undefined {
+    return this.#known.peek(id, { allowStale: true });
+  }
+
   /** @param ttl how long the caller has this user, in milliseconds; default: for ever */
   #remember(id: string, user: string, ttl = 0): KnownCaller {
-    const decisions =
-      this.#known.peek(id, { allowStale: true })?.decisions ?? this.#createDecisions();
+    const decisions = this.#lastKnown(id)?.decisions ?? this.#createDecisions();
     const known = { user, decisions };
     const others = [...this.#known].filter(([other, each]) => other !== id && each.user === user);
     const most = Math.max(1, Math.floor(this.#options.maxCallers * USER_SHARE));
