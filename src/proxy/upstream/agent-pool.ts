@@ -63,7 +63,8 @@ export class AgentPool {
   #create(server: URL, tls: TlsOptions): Agent {
     return new Agent({
       ...this.#options,
-      ...{ server, tls },
+      server,
+      tls,
       onSocket: (socket) => {
         this.#sockets.add(socket);
         socket.once('close', () => this.#sockets.delete(socket));

@@ -71,7 +71,8 @@ const LOOKS = 8;
  * - Over HTTP/2 one that is silent for the quiet time gets a PING, and is dead without an answer in time: within 33 s,
  *   and at most 180 PINGs an hour.
  * - Over HTTP/1.1 nothing can be asked on the connection of a watch. So a connection that is as old is asked with
- *   `GET /version`: soon after no idle one is left, and then once in a quiet time while requests are open. If
+ *   `GET /version`: soon after a request has taken the last idle one, and then once in a quiet time while requests are
+ *   open, at most 180 an hour. If
  *   something on the way has forgotten the old connections, there is no answer in time, and all that receive nothing
  *   meanwhile are dead: within 33 s. One idle connection, the oldest, is kept for that while requests are open.
  */
@@ -177,7 +178,9 @@ export class Agent {
     }
     const { server, headersMs = HEADERS_MS } = this.#options;
     const connection = new Connection({
-      ...{ server, headersMs, connect: this.#connect },
+      server,
+      headersMs,
+      connect: this.#connect,
       onGoaway: (code) => {
         if (code === constants.NGHTTP2_ENHANCE_YOUR_CALM) this.#calmDown();
       },

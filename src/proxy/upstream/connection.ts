@@ -1,4 +1,4 @@
-/// <reference path="./undici-parts.d.ts" />
+/// <reference path="../../undici-parts.d.ts" />
 import type { ClientHttp2Session, ClientHttp2Stream } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';

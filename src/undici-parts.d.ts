@@ -1,6 +1,4 @@
-/**
- * Two parts of undici, imported alone: its index loads fetch, caches and more, 14 MB of memory.
- */
+/** Parts of undici, imported alone: its index loads fetch, caches and more, 14 MB of memory. */
 declare module 'undici/lib/dispatcher/client.js' {
   import { Client } from 'undici';
 
@@ -15,4 +13,13 @@ declare module 'undici/lib/core/connect.js' {
   export default function createConnector(
     options: buildConnector.BuildOptions,
   ): (...args: Parameters<buildConnector.connector>) => Socket;
+}
+
+declare module 'undici/lib/api/api-request.js' {
+  import type { Client, Dispatcher } from 'undici';
+
+  export default function request(
+    this: Client,
+    options: Dispatcher.RequestOptions,
+  ): Promise<Dispatcher.ResponseData>;
 }
