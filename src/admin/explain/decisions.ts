@@ -68,7 +68,8 @@ export function recordOf({ number, at, service, from, to, cause }: DecisionChang
   const time = new Date(Date.now() + at - performance.now()).toISOString();
   return {
     ...{ number, time, service, cause },
-    ...{ from: from ? winnerText(from.outcome) : null, to: to ? winnerText(to.outcome) : null },
+    from: from ? winnerText(from.outcome) : null,
+    to: to ? winnerText(to.outcome) : null,
     ...{ keptBefore: keptOf(from), keptAfter: keptOf(to) },
   };
 }
