@@ -137,7 +137,9 @@ describe.each(MODES)('an offline reboot (%s)', (mode) => {
   /** Waits until these addresses, if any, are those of the second network in the tables of the kernel. */
   async function programs(addresses: readonly string[]): Promise<void> {
     await eventually(secondNetwork, (found) => found.join() === addresses.join(), {
-      ...{ timeoutMs: 60_000, intervalMs: 200, what: `the kernel has [${addresses.join()}]` },
+      timeoutMs: 60_000,
+      intervalMs: 200,
+      what: `the kernel has [${addresses.join()}]`,
     });
   }
 
@@ -227,7 +229,9 @@ describe.each(MODES)('an offline reboot (%s)', (mode) => {
     const readyz = async () =>
       await node.exec(cluster.binaries.podProgram, ['dial', 'http://127.0.0.1:10361/readyz', '1']);
     await eventually(readyz, (said) => said.includes('local-runtime ok\\n'), {
-      ...{ timeoutMs: 60_000, intervalMs: 500, what: 'nothing is corrected any more' },
+      timeoutMs: 60_000,
+      intervalMs: 500,
+      what: 'nothing is corrected any more',
     });
     await reaches('with: the link has returned', ['edge-1']);
     await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.after]);

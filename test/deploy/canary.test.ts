@@ -18,7 +18,9 @@ test('a canary has the nodes that the others leave, its own settings, and the sa
     objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
   expect(names(canary).filter((name) => names(others).includes(name))).toEqual([]);
   expect(canary.map(({ kind }) => kind).toSorted()).toEqual([
-    ...['ConfigMap', 'ConfigMap', 'DaemonSet'],
+    'ConfigMap',
+    'ConfigMap',
+    'DaemonSet',
   ]);
   const { spec } = only(canary, 'DaemonSet');
   expect(spec.template.spec.serviceAccountName).toBe('kube-proxy-wrapper');

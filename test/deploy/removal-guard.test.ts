@@ -45,8 +45,11 @@ async function pointKubeProxy(patch: string): Promise<void> {
 /** There is no kubelet, and no controller that counts Pods. */
 async function setPods(all: number, updated: number): Promise<void> {
   const counts = {
-    ...{ currentNumberScheduled: all, desiredNumberScheduled: all, numberReady: all },
-    ...{ numberMisscheduled: 0, updatedNumberScheduled: updated },
+    currentNumberScheduled: all,
+    desiredNumberScheduled: all,
+    numberReady: all,
+    numberMisscheduled: 0,
+    updatedNumberScheduled: updated,
   };
   const patch = JSON.stringify({ status: counts });
   const target = ['daemonset', 'kube-proxy', '--subresource=status', '--type=merge', '-p', patch];

@@ -74,7 +74,9 @@ async function start(
   const extraArgs = port === 10_360 ? [] : listen;
   const ca = readFileSync(plane.caFile, 'utf8');
   const pod = await startPod({
-    ...{ name, objects: manifests, image },
+    name,
+    objects: manifests,
+    image,
     nodeName,
     netns,
     token,
@@ -179,7 +181,11 @@ test('with the component scrape, metrics and probes are at the address of the no
     kustomize(tools, path),
   );
   const pod = await startPod({
-    ...{ name: 'scraped', image, nodeName, netns, objects: parseObjects(filledIn(scraped)) },
+    name: 'scraped',
+    image,
+    nodeName,
+    netns,
+    objects: parseObjects(filledIn(scraped)),
     token: await requestToken(plane.admin, 'kube-proxy-wrapper'),
     ca: readFileSync(plane.caFile, 'utf8'),
     // The node's own is taken.

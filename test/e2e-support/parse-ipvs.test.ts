@@ -22,7 +22,10 @@ describe('parseIpvs()', () => {
     expect(servers).toEqual([
       { protocol: 'TCP', address: '10.96.0.1', port: 443, scheduler: 'rr', flags: '' },
       {
-        ...{ protocol: 'TCP', address: '10.96.17.195', port: 80, scheduler: 'lblcr' },
+        protocol: 'TCP',
+        address: '10.96.17.195',
+        port: 80,
+        scheduler: 'lblcr',
         flags: 'persistent 10800',
       },
       { protocol: 'UDP', address: '10.96.0.10', port: 53, scheduler: 'rr', flags: '' },
@@ -32,8 +35,11 @@ describe('parseIpvs()', () => {
 
   test('takes weight and connections of each real server', () => {
     const counts = parseIpvs(listing)[1]?.realServers.map((server) => [
-      ...[server.endpoint, server.forward, server.weight],
-      ...[server.activeConnections, server.inactiveConnections],
+      server.endpoint,
+      server.forward,
+      server.weight,
+      server.activeConnections,
+      server.inactiveConnections,
     ]);
     expect(counts).toEqual([
       ['10.244.3.1:8080', 'Masq', 1, 2, 3],

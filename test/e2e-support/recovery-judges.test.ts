@@ -51,7 +51,9 @@ function addressOf(node: string, seq: number): string {
 
 function writtenSlice(seq: number): TimelineSlice {
   const endpoints = NODES.map((node) => ({
-    ...{ node, zone: undefined, state: 'ready' as const },
+    node,
+    zone: undefined,
+    state: 'ready' as const,
     address: addressOf(node, seq),
   }));
   return { seq, object: { service: 's', groups: [{ ports: ['http'], endpoints }] } };
@@ -251,14 +253,18 @@ test('log lines, CPU, memory and descriptors have bounds', () => {
     judgeUsage({
       before: { ...before, peakMB: 300 },
       after: { ...before, peakMB: 300 },
-      ...{ seconds: 1, starts: 0, kinds: [KIND] },
+      seconds: 1,
+      starts: 0,
+      kinds: [KIND],
     }),
   ).toEqual([]);
   const costly = (beforeMB: number, peakMB: number) =>
     judgeUsage({
       before: { ...before, peakMB: beforeMB },
       after: { ...before, peakMB },
-      ...{ seconds: 1, starts: 0, kinds: [{ ...KIND, memoryMB: 48 }] },
+      seconds: 1,
+      starts: 0,
+      kinds: [{ ...KIND, memoryMB: 48 }],
     });
   expect(costly(100, 300)).toEqual([]);
   expect(costly(100, 320)).toMatchObject([{ check: 'memory' }]);
@@ -267,7 +273,9 @@ test('log lines, CPU, memory and descriptors have bounds', () => {
 });
 
 const KIND: FaultKind = {
-  ...{ room: 'connection', name: 'refused', unreachable: 'failing' },
+  room: 'connection',
+  name: 'refused',
+  unreachable: 'failing',
   strike: () => ({ hits: () => 1, end: async () => {} }),
 };
 
@@ -319,8 +327,12 @@ test('a seed gives the same plan each time, and another seed another one', () =>
   const kinds = ['a', 'b', 'c', 'd'].map((name): FaultKind => ({ ...KIND, name }));
   const plan = (seed: number) =>
     planHistories({
-      ...{ random: createRandom(seed), kinds, faults: 40 },
-      ...{ memoryHistories: 3, hasReal: true, scale: 1 },
+      random: createRandom(seed),
+      kinds,
+      faults: 40,
+      memoryHistories: 3,
+      hasReal: true,
+      scale: 1,
     });
   expect(plan(5)).toEqual(plan(5));
   expect(plan(5)).not.toEqual(plan(6));

@@ -55,12 +55,13 @@ async function rejection(annotations: Annotations): Promise<string | undefined> 
 function isReported(annotations: Annotations): boolean {
   const policy = policyFor(
     {
-      ...{ namespace: 'default', name: 'web', labels: new Map(), headless: false },
-      ...{
-        internalLocal: false,
-        externalLocal: false,
-        annotations: new Map(Object.entries(annotations)),
-      },
+      namespace: 'default',
+      name: 'web',
+      labels: new Map(),
+      headless: false,
+      internalLocal: false,
+      externalLocal: false,
+      annotations: new Map(Object.entries(annotations)),
     },
     NO_POLICY,
   );
@@ -89,10 +90,12 @@ test.each<Annotations>([
   { [KEYS]: '["site"]', topologyKeys: ' ["site"]' },
   ...['on', 'off', ' dry-run\n'].map((filter) => ({ [`${OWN}filter`]: filter })),
   ...['0s', '30s', '1440m', ' 24h ', '86400s'].map((delay) => ({
-    ...{ topologyKeys: '["*"]', [`${OWN}return-delay`]: delay },
+    topologyKeys: '["*"]',
+    [`${OWN}return-delay`]: delay,
   })),
   ...['{}', '{"site":2}', ' { "site" : 1 , "*" : 20 } '].map((counts) => ({
-    ...{ topologyKeys: '["site","*"]', [`${OWN}min-ready`]: counts },
+    topologyKeys: '["site","*"]',
+    [`${OWN}min-ready`]: counts,
   })),
 ])('%j is accepted by the wrapper and the API server', async (annotations) => {
   expect(isReported(annotations)).toBe(false);

@@ -33,7 +33,10 @@ beforeAll(async () => {
   plane = await startControlPlane();
   const { admin } = plane;
   const node = (nodeName: string, mode: 'iptables' | 'nftables', cloud: string, labels = {}) => ({
-    ...{ plane, nodeName, mode, labels },
+    plane,
+    nodeName,
+    mode,
+    labels,
     settings: {
       defaultTopologyKeys: 'fab-proxy-community',
       communities: communitySettings,

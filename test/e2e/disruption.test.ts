@@ -225,10 +225,14 @@ describe('a client whose version cannot be resumed', () => {
 
   test('lists again and misses nothing, if it is a client-go informer', async () => {
     const informers = startInformers({
-      ...{ binaries: plane.binaries, netns: node.netns },
+      binaries: plane.binaries,
+      netns: node.netns,
       variants: [true, false].map((streaming) => ({
-        ...{ name: `streaming ${streaming}`, server: `http://${relay}`, streaming },
-        ...{ resource: 'endpointslices', contentType: 'json' },
+        name: `streaming ${streaming}`,
+        server: `http://${relay}`,
+        streaming,
+        resource: 'endpointslices',
+        contentType: 'json',
       })),
     });
     const { child } = informers.process;

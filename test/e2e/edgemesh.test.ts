@@ -29,7 +29,10 @@ let labelled: string;
 beforeAll(async () => {
   plane = await startControlPlane();
   const node = (nodeName: string, mode: 'iptables' | 'nftables', serviceFilter: object) => ({
-    ...{ plane, nodeName, mode, settings: { serviceFilter } },
+    plane,
+    nodeName,
+    mode,
+    settings: { serviceFilter },
   });
   // Before the nodes: hidden from the start, not only from a change on.
   await createPod(plane.admin, pod('here', 'takes-labelled', HERE));
@@ -53,12 +56,18 @@ afterAll(async () => {
 });
 
 const pod = (name: string, nodeName: string, at: string) => ({
-  ...{ name, nodeName, labels: { app: 'web' }, ip: at.replace(':80', '') },
+  name,
+  nodeName,
+  labels: { app: 'web' },
+  ip: at.replace(':80', ''),
 });
 
 async function createWeb(name: string, labels: Record<string, string>): Promise<string> {
   const { spec } = await createService(plane.admin, {
-    ...{ name, labels, selector: { app: 'web' }, ports: [{ port: 80 }] },
+    name,
+    labels,
+    selector: { app: 'web' },
+    ports: [{ port: 80 }],
   });
   return `${spec.clusterIP}:80`;
 }
@@ -223,7 +232,8 @@ describe.each([
     await setLabels(hides, { [LABEL]: hides === 'plain' ? null : '' });
     await allHold(['kubernetes', shows]);
     const late = startInformers({
-      ...{ binaries: plane.binaries, netns: fleet.of(nodeName).netns },
+      binaries: plane.binaries,
+      netns: fleet.of(nodeName).netns,
       variants: variantsOf(fleet.of(nodeName)),
     });
     try {
@@ -243,7 +253,10 @@ function variantsOf(node: ServedNode): InformerVariant[] {
     (['protobuf', 'json'] as const).flatMap((contentType) =>
       [true, false].map((streaming) => ({
         name: `${resource} ${contentType} ${streaming ? 'streaming' : 'list'}`,
-        ...{ server, resource, contentType, streaming },
+        server,
+        resource,
+        contentType,
+        streaming,
       })),
     ),
   );

@@ -96,7 +96,13 @@ describe('over https, in front of a real API server', () => {
     const since = Date.now();
     running.push(
       await startKubeProxy({
-        ...{ binaries, netns: node.netns, version, mode, nodeName: 'here', kubeconfig, ports },
+        binaries,
+        netns: node.netns,
+        version,
+        mode,
+        nodeName: 'here',
+        kubeconfig,
+        ports,
       }),
     );
     const { spec } = await plane.admin.get('/api/v1/namespaces/default/services/web');

@@ -36,7 +36,9 @@ const variants: readonly InformerVariant[] = (['endpointslices', 'endpoints'] as
         ].map((more) => ({
           name: [resource, contentType, streaming, JSON.stringify(more)].join(' '),
           server: `http://${RELAY}`,
-          ...{ resource, contentType, streaming },
+          resource,
+          contentType,
+          streaming,
           ...more,
         })),
       ),

@@ -81,7 +81,10 @@ describe.each([
     clusterIP?: string,
   ): Promise<void> {
     const service = await createService(plane.admin, {
-      ...{ name, namespace, annotations, ports: [{ port: 80, targetPort: 8080 }] },
+      name,
+      namespace,
+      annotations,
+      ports: [{ port: 80, targetPort: 8080 }],
       ...(selector === undefined ? {} : { selector }),
       spec: { type: 'NodePort', ...(clusterIP === undefined ? {} : { clusterIP }) },
     });

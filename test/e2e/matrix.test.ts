@@ -32,7 +32,11 @@ beforeAll(async () => {
   plane = await startControlPlane({ controllers: false });
   const settings = { communities: { nodeLabels: ['example.com/site'] } };
   const node = (nodeName: Name, mode: 'iptables' | 'nftables', labels = {}) => ({
-    ...{ plane, nodeName, mode, labels, settings },
+    plane,
+    nodeName,
+    mode,
+    labels,
+    settings,
   });
   const site = { ...EDGE, 'example.com/site': 'harbour' };
   fleet = await startFleet([

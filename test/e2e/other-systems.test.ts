@@ -18,7 +18,8 @@ let scene: PolicyScene;
 beforeAll(async () => {
   scene = await startPolicyScene([
     {
-      ...{ nodeName: 'here', mode: 'nftables' },
+      nodeName: 'here',
+      mode: 'nftables',
       settings: { compatibility: ['openyurt', 'kubeedge'] },
     },
     // Reads nobody's annotations but ours.

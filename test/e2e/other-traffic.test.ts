@@ -175,7 +175,9 @@ describe('Services of another kind', () => {
       { name: 'dns-tcp', port: 53, protocol: 'TCP' },
     ] as const;
     const { spec } = await createService(admin, {
-      ...{ name: 'dns', ports, annotations: ZONE_ELSE_ANY },
+      name: 'dns',
+      ports,
+      annotations: ZONE_ELSE_ANY,
     });
     const endpoints = [NEAR, FAR].map(toEndpoint);
     await createSlice(admin, { name: 'dns', service: 'dns', endpoints, ports });
@@ -260,7 +262,9 @@ describe('what is decided separately', () => {
       { name: 'metrics', port: 90, targetPort: 80 },
     ];
     const { spec } = await createService(admin, {
-      ...{ name: 'ports', ports, annotations: ZONE_ELSE_ANY },
+      name: 'ports',
+      ports,
+      annotations: ZONE_ELSE_ANY,
     });
     const [http, metrics] = [`${spec.clusterIP}:80`, `${spec.clusterIP}:90`];
     await putSlice(admin, { name: 'ports-http', service: 'ports' }, [NEAR, FAR], 'http');

@@ -58,7 +58,9 @@ async function addBackend(name: string, site: string, backend: string): Promise<
 async function addSlice(name: string, backend: string): Promise<void> {
   const [address = ''] = backend.split(':');
   await createSlice(plane.admin, {
-    ...{ name, service: 'shop', ports: [{ name: '', port: 8080, protocol: 'TCP' }] },
+    name,
+    service: 'shop',
+    ports: [{ name: '', port: 8080, protocol: 'TCP' }],
     endpoints: [{ addresses: [address], nodeName: name, conditions: { ready: true } }],
   });
 }

@@ -29,11 +29,13 @@ let strict: ServedNode;
 beforeAll(async () => {
   scene = await startPolicyScene([
     {
-      ...{ nodeName: 'here', mode: 'nftables' },
+      nodeName: 'here',
+      mode: 'nftables',
       settings: { namespacePolicies: true },
     },
     {
-      ...{ nodeName: 'strict', mode: 'iptables' },
+      nodeName: 'strict',
+      mode: 'iptables',
       settings: {
         defaultTopologyKeys: 'prefer-same-zone',
         namespacePolicies: true,

@@ -83,12 +83,15 @@ export async function openWideScene(): Promise<Scene> {
   putSlice(server, 'plain-1', 'plain', endpoints(2, 'edge-3'));
   const dns = { name: 'dns', namespace: 'kube-system' };
   server.create('services', {
-    ...{ apiVersion: 'v1', kind: 'Service' },
+    apiVersion: 'v1',
+    kind: 'Service',
     metadata: { ...dns, annotations: { topologyKeys: '["kubernetes.io/hostname","*"]' } },
     spec: { clusterIP: '10.96.0.11', type: 'ClusterIP', ports: [{ name: 'dns', port: 53 }] },
   });
   server.create('endpointslices', {
-    ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    addressType: 'IPv4',
     metadata: { ...dns, labels: { 'kubernetes.io/service-name': 'dns' } },
     endpoints: [{ addresses: ['10.2.0.1'], conditions: { ready: true }, nodeName: 'edge-1' }],
     ports: [{ name: 'dns', protocol: 'TCP', port: 53 }],

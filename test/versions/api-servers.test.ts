@@ -41,7 +41,12 @@ describe.each(apiServers)('API server %s', (version) => {
         expect(open.length).toBeGreaterThan(3);
         const port = new URL(plane.server).port;
         const sockets = await scene.node.netns.exec('ss', [
-          ...['-Htn', 'state', 'established', 'dport', '=', `:${port}`],
+          '-Htn',
+          'state',
+          'established',
+          'dport',
+          '=',
+          `:${port}`,
         ]);
         expect(sockets.trim().split('\n').length).toBeLessThanOrEqual(2);
       } finally {

@@ -53,7 +53,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     const images = makeImages(binaries, join(folder, 'images'));
     started.nodes = nodeNames.map((name, index) =>
       createNode({
-        ...{ name, index: index + 1, of: nodeNames.length, network, binaries },
+        name,
+        index: index + 1,
+        of: nodeNames.length,
+        network,
+        binaries,
         folder: join(folder, name),
         cgroup: `/${prefixOf(number)}/${index + 1}`,
         kubeconfig: plane.kubeletConfig(name),

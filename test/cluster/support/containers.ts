@@ -54,7 +54,8 @@ async function listContainers(ctr: (...args: string[]) => Promise<string>): Prom
     };
     const label = (name: string) => Labels[`io.kubernetes.${name}`] ?? '';
     found.push({
-      ...{ id, pid },
+      id,
+      pid,
       namespace: label('pod.namespace'),
       pod: label('pod.name'),
       name: label('container.name'),

@@ -108,11 +108,24 @@ function etcdArgs(folder: string): string[] {
   const url = 'http://127.0.0.1:2379';
   const peerUrl = 'http://127.0.0.1:2380';
   return [
-    ...['--name', 'cluster', '--data-dir', join(folder, 'etcd'), '--log-level', 'warn'],
-    ...['--listen-client-urls', url, '--advertise-client-urls', url],
-    ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
+    '--name',
+    'cluster',
+    '--data-dir',
+    join(folder, 'etcd'),
+    '--log-level',
+    'warn',
+    '--listen-client-urls',
+    url,
+    '--advertise-client-urls',
+    url,
+    '--listen-peer-urls',
+    peerUrl,
+    '--initial-advertise-peer-urls',
+    peerUrl,
     // The cluster does not survive its test.
-    ...['--initial-cluster', `cluster=${peerUrl}`, '--unsafe-no-fsync'],
+    '--initial-cluster',
+    `cluster=${peerUrl}`,
+    '--unsafe-no-fsync',
   ];
 }
 

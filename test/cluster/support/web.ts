@@ -49,7 +49,9 @@ export async function createWeb(cluster: Cluster, topologyKeys?: readonly string
     return found.metadata.name;
   };
   await eventually(pods, (all) => all.filter(isReady).length === cluster.nodes.length, {
-    ...{ timeoutMs: 60_000, intervalMs: 200, what: 'a ready Pod on each node' },
+    timeoutMs: 60_000,
+    intervalMs: 200,
+    what: 'a ready Pod on each node',
   });
   const ask = async (node: string, path: string) =>
     await admin.create(
@@ -62,7 +64,9 @@ export async function createWeb(cluster: Cluster, topologyKeys?: readonly string
     return byNode(JSON.parse(await cluster.node(node).execInPod(await podOn(node), command)));
   };
   return {
-    ...{ url, podOn, dialFrom },
+    url,
+    podOn,
+    dialFrom,
     setReady: async (node, ready) => void (await ask(node, `set-ready?ready=${ready}`)),
     reaches: async (node, nodes, timeoutMs = 30_000) => {
       const expected = [...nodes].sort().join();

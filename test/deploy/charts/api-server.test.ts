@@ -25,13 +25,15 @@ const rendered: readonly Rendered[] = [
     async () =>
       await helmTemplate(tools, [
         host,
-        ...['metrics.onNodeAddress=true', 'kubeProxyKubeconfig.create=true'],
-        ...['image.tag=v1', 'image.pullPolicy=Always', 'imagePullSecrets[0].name=a'],
-        ...['podAnnotations.a=b', 'podLabels.c=d'],
-        ...[
-          'updateStrategy.rollingUpdate.maxSurge=0',
-          'updateStrategy.rollingUpdate.maxUnavailable=1',
-        ],
+        'metrics.onNodeAddress=true',
+        'kubeProxyKubeconfig.create=true',
+        'image.tag=v1',
+        'image.pullPolicy=Always',
+        'imagePullSecrets[0].name=a',
+        'podAnnotations.a=b',
+        'podLabels.c=d',
+        'updateStrategy.rollingUpdate.maxSurge=0',
+        'updateStrategy.rollingUpdate.maxUnavailable=1',
       ]),
   ],
   [

@@ -34,7 +34,8 @@ export function answerFaults(): FaultKind[] {
       kind(name, ({ plane }) => ({ kind: 'answer', ...plane.cert, ...answer })),
     );
     const stranger = kind('the certificate of somebody else', ({ node }) => ({
-      ...{ kind: 'answer', status: 500 },
+      kind: 'answer',
+      status: 500,
       ...node.stranger,
     }));
     return [...answers, stranger];

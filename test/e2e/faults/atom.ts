@@ -74,7 +74,8 @@ async function createObjects({ admin }: ControlPlane): Promise<void> {
   }
   for (const [index, letter] of SLICES.entries()) {
     await createSlice(admin, {
-      ...{ name: `${SERVICE}-${letter}`, service: SERVICE },
+      name: `${SERVICE}-${letter}`,
+      service: SERVICE,
       endpoints: Object.entries(NODES).map(([name, number]) => ({
         addresses: [addressOf(index, number)],
         nodeName: `atom-${name}`,

@@ -99,7 +99,8 @@ function describeNode(parts: NodeParts, options: FaultNodeOptions): FaultNode {
   const { plane, nodeName } = options;
   const configFile = join(netns.folder, 'settings.yaml');
   const settings = {
-    ...{ stateDir: disk.folder, handoverSeconds: HANDOVER_SECONDS },
+    stateDir: disk.folder,
+    handoverSeconds: HANDOVER_SECONDS,
     servers: [`https://${UPSTREAM[1]}`],
     https: { listen: HTTPS, ...cert },
   };
@@ -120,7 +121,10 @@ function describeNode(parts: NodeParts, options: FaultNodeOptions): FaultNode {
   const replaced: Wrapper[] = [];
   const relays = relaysOf(netns);
   return {
-    ...{ netns, disk, stranger, generations },
+    netns,
+    disk,
+    stranger,
+    generations,
     url: `http://${CLIENTS[0]}`,
     https: { url: `https://${CLIENTS[1]}`, caFile: cert.certFile },
     wrapper: current,

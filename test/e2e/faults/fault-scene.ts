@@ -24,7 +24,9 @@ const SELF = 'here';
 
 /** A window that some clients fall out of, and bookmarks often. */
 const SETTINGS = {
-  ...{ windowEntries: 60, windowBytes: 20_000, bookmarkSeconds: 2 },
+  windowEntries: 60,
+  windowBytes: 20_000,
+  bookmarkSeconds: 2,
   // A body without an end is to be left soon.
   maxListBytes: 16 * 1024 * 1024,
 };
@@ -51,14 +53,21 @@ export async function startFaultScene(random: Random): Promise<FaultScene> {
     );
     const atom = await createAtom(plane, node.netns, SELF);
     const history = await createHistory({
-      ...{ api: plane.admin, random, self: SELF, others: ['n1', 'n2', 'n3'] },
-      ...{ namespaces: ['one', 'two'], all: true },
+      api: plane.admin,
+      random,
+      self: SELF,
+      others: ['n1', 'n2', 'n3'],
+      namespaces: ['one', 'two'],
+      all: true,
     });
     const informers = later(
       await startInformerFleet({
-        ...{ binaries: plane.binaries, netns: node.netns, server: node.url },
+        binaries: plane.binaries,
+        netns: node.netns,
+        server: node.url,
         kubeconfig: plane.kubeconfig('kubeProxy', {
-          ...{ server: node.https.url, caFile: node.https.caFile },
+          server: node.https.url,
+          caFile: node.https.caFile,
         }),
         wanted: wantedRows(history, atom),
       }),

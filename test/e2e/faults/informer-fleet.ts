@@ -118,7 +118,11 @@ class Squad {
           isHttps ? 'https' : 'http',
           ...Object.values(more),
         ].join(' '),
-        ...{ ...where, resource, contentType, streaming, ...more },
+        ...where,
+        resource,
+        contentType,
+        streaming,
+        ...more,
       })),
     );
   }

@@ -23,7 +23,10 @@ let summary: RecoverySummary | undefined;
 beforeAll(async () => {
   process.stderr.write(`${FAULTS} faults of KPW_SEED=${seed}\n`);
   const report = await runRecovery({
-    ...{ seed, faults: FAULTS, seconds: SECONDS, histories: HISTORIES },
+    seed,
+    faults: FAULTS,
+    seconds: SECONDS,
+    histories: HISTORIES,
     hasReal: env.KPW_REAL !== '0',
     protocol: PROTOCOL,
     // Part of the name of a kind, such as `status: 429`.

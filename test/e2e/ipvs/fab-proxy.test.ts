@@ -41,7 +41,9 @@ beforeAll(async () => {
   });
   const { admin } = scene.plane;
   const service = await createService(admin, {
-    ...{ name: 'web', selector: { app: 'web' }, ports: [{ port: 80, targetPort: 8080 }] },
+    name: 'web',
+    selector: { app: 'web' },
+    ports: [{ port: 80, targetPort: 8080 }],
     annotations: { topologyKeys: 'fab-proxy-community' },
   });
   clusterIP = service.spec.clusterIP;
@@ -120,7 +122,8 @@ test('a node that becomes part of the cloud sees everything', async () => {
   await label('edge3', { 'node-role.kubernetes.io/edge': null });
   await setReady('edge3', true);
   await scene.expectBackends(web, {
-    ...{ edge1: [POD2], edge2: [POD2] },
+    edge1: [POD2],
+    edge2: [POD2],
     edge3: [POD2, POD3, CLOUD_POD].sort(),
   });
   await label('edge3', EDGE);

@@ -180,7 +180,9 @@ test('with externalTrafficPolicy Local, endpoints of its own node stay, for the 
     ['10.244.1.6', 'far', 'z2'],
   ];
   const endpoints = placed.map(([address, nodeName, own]) => ({
-    ...{ addresses: [address], nodeName, zone: own },
+    addresses: [address],
+    nodeName,
+    zone: own,
     conditions: { ready: true },
   }));
   const ports = [{ name: '', port: 8080, protocol: 'TCP' }];

@@ -22,8 +22,16 @@ export async function createClientCertAuthority(folder: string): Promise<ClientC
   const caKey = file('ca.key');
   const subject = ['-subj', '/CN=client-ca'];
   await runCommand('openssl', [
-    ...['req', '-x509', ...newKey, '-days', '30', ...subject],
-    ...['-keyout', caKey, '-out', caFile],
+    'req',
+    '-x509',
+    ...newKey,
+    '-days',
+    '30',
+    ...subject,
+    '-keyout',
+    caKey,
+    '-out',
+    caFile,
   ]);
   let issued = 0;
   return {

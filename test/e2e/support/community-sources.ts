@@ -121,7 +121,9 @@ async function createCommunityCrd(admin: ApiClient): Promise<void> {
       names: { plural: 'communities', singular: 'community', kind: 'Community' },
       versions: [
         {
-          ...{ name: 'v1alpha1', served: true, storage: true },
+          name: 'v1alpha1',
+          served: true,
+          storage: true,
           schema: { openAPIV3Schema: { type: 'object', properties: { spec } } },
         },
       ],

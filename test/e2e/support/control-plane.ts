@@ -133,7 +133,9 @@ function describePlane(parts: PlaneParts): ControlPlane {
   const { url: server, caFile, auditLogFile } = apiServer;
   let files = 0;
   return {
-    ...{ server, caFile, cert: apiServer.cert },
+    server,
+    caFile,
+    cert: apiServer.cert,
     tokens,
     binaries,
     folder,

@@ -131,11 +131,15 @@ function describeKernels(node: WrappedNode, other: NodeNetns): Kernel[] {
   const apart = { version: '1.33.13', mode: 'iptables' } as const;
   return [
     {
-      ...{ name: '1.36.3 nftables', netns: node.netns, mode: beside.mode },
+      name: '1.36.3 nftables',
+      netns: node.netns,
+      mode: beside.mode,
       start: async () => await node.startKubeProxy(beside),
     },
     {
-      ...{ name: '1.33.13 iptables', netns: other, mode: apart.mode },
+      name: '1.33.13 iptables',
+      netns: other,
+      mode: apart.mode,
       start: async () => await node.startKubeProxy({ ...apart, netns: other }),
     },
   ];
@@ -153,7 +157,8 @@ async function createProbe({ admin }: ControlPlane): Promise<void> {
     await createNode(admin, `probe-${label}`, { probe: label });
     const addresses = [backend.replace(':8080', '')];
     await createSlice(admin, {
-      ...{ name: `probe-${label}`, service: 'probe' },
+      name: `probe-${label}`,
+      service: 'probe',
       endpoints: [{ addresses, nodeName: `probe-${label}`, conditions: { ready: true } }],
       ports: [{ name: '', port: 8080, protocol: 'TCP' }],
     });
@@ -186,10 +191,14 @@ async function readAsNewClient(
   node: WrappedNode,
 ): Promise<Record<string, string>> {
   const informers = startInformers({
-    ...{ binaries: plane.binaries, netns: node.netns },
+    binaries: plane.binaries,
+    netns: node.netns,
     variants: [true, false].map((streaming) => ({
-      ...{ name: `streaming ${streaming}`, server: node.wrapper().url, streaming },
-      ...{ resource: 'endpointslices', contentType: 'protobuf' },
+      name: `streaming ${streaming}`,
+      server: node.wrapper().url,
+      streaming,
+      resource: 'endpointslices',
+      contentType: 'protobuf',
       // The same query as kube-proxy's, so the view is open already.
       labelSelector: '!service.kubernetes.io/headless',
     })),

@@ -54,7 +54,13 @@ const LABELS = {
 } as const;
 
 const STATES: readonly ModelState[] = [
-  ...['ready', 'ready', 'ready', 'unknown', 'notReady', 'serving', 'ended'],
+  'ready',
+  'ready',
+  'ready',
+  'unknown',
+  'notReady',
+  'serving',
+  'ended',
 ] as ModelState[];
 
 /** Makes the namespaces, nodes, Services and slices that a history begins with. */

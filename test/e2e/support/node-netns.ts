@@ -152,10 +152,7 @@ function startAgent(name: string, folder: string): ManagedProcess {
   return startProcess({
     name: `agent in ${name}`,
     command: 'ip',
-    args: [
-      ...['netns', 'exec', name, process.execPath],
-      join(import.meta.dirname, 'netns-agent.ts'),
-    ],
+    args: ['netns', 'exec', name, process.execPath, join(import.meta.dirname, 'netns-agent.ts')],
     logFile: join(folder, 'agent.log'),
     piped: true,
   });

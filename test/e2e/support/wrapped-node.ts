@@ -79,7 +79,10 @@ export async function startWrappedNode(options: WrappedNodeOptions): Promise<Wra
       const proxyConfig = plane.kubeconfig('kubeProxy', { server: current().url });
       const { binaries } = plane;
       const kubeProxy = await startKubeProxy({
-        ...{ binaries, netns, nodeName, kubeconfig: proxyConfig },
+        binaries,
+        netns,
+        nodeName,
+        kubeconfig: proxyConfig,
         ...how,
       });
       running.push(kubeProxy);

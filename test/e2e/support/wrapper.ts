@@ -47,7 +47,9 @@ export async function startWrapper(options: WrapperOptions): Promise<Wrapper> {
   if (configFile !== undefined) args.push('--config', configFile);
   const [command = '', ...all] = [...runBy, process.execPath, ...args, ...extraArgs];
   const managed = netns.spawn({
-    ...{ name, command, args: all },
+    name,
+    command,
+    args: all,
     logFile: resolve(netns.folder, `${name}.log`),
   });
   if (wait) {

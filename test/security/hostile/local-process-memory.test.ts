@@ -44,10 +44,12 @@ afterAll(async () => {
 function serviceOf(index: number): KubeObject {
   const annotations = { topologyKeys: '["site","*"]' };
   return {
-    ...{ apiVersion: 'v1', kind: 'Service' },
+    apiVersion: 'v1',
+    kind: 'Service',
     metadata: { ...metadataOf(index), ...(index % 2 === 0 ? { annotations } : {}) },
     spec: {
-      ...{ clusterIP: `10.96.${index >> 8}.${index & 255}`, type: 'ClusterIP' },
+      clusterIP: `10.96.${index >> 8}.${index & 255}`,
+      type: 'ClusterIP',
       ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
     },
   };
@@ -56,7 +58,9 @@ function serviceOf(index: number): KubeObject {
 function sliceOf(index: number): KubeObject {
   const metadata = metadataOf(index);
   return {
-    ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    addressType: 'IPv4',
     metadata: { ...metadata, labels: { 'kubernetes.io/service-name': metadata.name } },
     ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
     endpoints: Array.from({ length: ENDPOINTS }, (_, each) => ({
@@ -87,7 +91,8 @@ test('F4: 60 more views of 5,000 Services take no more than 512 MB', async () =>
         headers: {
           accept: index % 2 === 0 ? 'application/json' : 'application/vnd.kubernetes.protobuf',
         },
-        ...{ keepBytes: 2_000, timeoutMs: 60_000 },
+        keepBytes: 2_000,
+        timeoutMs: 60_000,
       });
     let answer = await ask();
     // The API server in memory shares this process. While it encodes lists, our own requests are sent late.

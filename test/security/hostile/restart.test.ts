@@ -24,15 +24,20 @@ afterAll(async () => {
 
 /** A view that the wrapper has too, so that it takes an interest in what is said about it. */
 const QUERY = {
-  ...{ group: 'discovery.k8s.io', plural: 'endpointslices', namespace: '' },
-  ...{ labelSelector: '!service.kubernetes.io/headless', fieldSelector: '', encoding: 'protobuf' },
+  group: 'discovery.k8s.io',
+  plural: 'endpointslices',
+  namespace: '',
+  labelSelector: '!service.kubernetes.io/headless',
+  fieldSelector: '',
+  encoding: 'protobuf',
 };
 const KEY =
   'protobuf /apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless';
 
 /** A state with a version of 31 digits, as version 1.0 took it over from the process before. */
 const LARGE_VERSION = JSON.stringify({
-  ...{ format: 1, node: HERE },
+  format: 1,
+  node: HERE,
   views: [{ query: KEY, version: '9'.repeat(31), digests: {} }],
 });
 

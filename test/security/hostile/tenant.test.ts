@@ -146,7 +146,9 @@ describe('F7: what a tenant writes comes out as data', () => {
 
   async function createTrickySlice(service: string, evil: string): Promise<void> {
     await createSlice(scene.plane.admin, {
-      ...{ name: `${service}-1`, service, ports: PORTS },
+      name: `${service}-1`,
+      service,
+      ports: PORTS,
       endpoints: [1, 2].map((number) => ({
         addresses: [`10.244.2.${number}`],
         nodeName: 'near',
@@ -234,7 +236,9 @@ test('F11: explanations of a Service of 20,000 endpoints and 100 ports delay no 
       conditions: { ready: true },
     }));
     await createSlice(admin, {
-      ...{ name: `huge-${slice}`, service: 'huge', endpoints },
+      name: `huge-${slice}`,
+      service: 'huge',
+      endpoints,
       ports: names.map((name, index) => ({ name, port: 1000 + index, protocol: 'TCP' })),
     });
   });

@@ -51,7 +51,10 @@ const ask = async (
   timeoutMs = 5_000,
 ) =>
   await send(wrapper.httpsUrl + path, {
-    ...{ token: scene.plane.tokens.nobody, ca: wrapper.ca(), headers, timeoutMs },
+    token: scene.plane.tokens.nobody,
+    ca: wrapper.ca(),
+    headers,
+    timeoutMs,
   });
 
 test('F3: over https, a token of one namespace does not keep a kube-proxy out', async () => {
@@ -92,30 +95,24 @@ test('F3: over https, a token of one namespace does not keep a kube-proxy out', 
 
 /** Other ways to write the path of the slices, which a lenient server may accept. */
 const ROUND_ABOUT = [
-  ...[
-    `${SLICES}#x`,
-    `${SLICES}/`,
-    `${SLICES}/?watch=1`,
-    `${SLICES};a=b`,
-    `${SLICES}\\`,
-    `/${SLICES}`,
-  ],
-  ...[
-    '/apis/discovery.k8s.io/v1/watch/endpointslices',
-    '/apis/discovery.k8s.io/v1beta1/endpointslices',
-  ],
-  ...[
-    '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/',
-    `${SLICES}%20`,
-    `${SLICES}%00`,
-  ],
-  ...[
-    '/apis/discovery.k8s.io/v1/watch/namespaces/default/endpointslices/web-1',
-    `${SLICES}%3Fwatch=1`,
-  ],
-  ...['/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1/', `${SLICES}%23`],
-  ...['/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1#x', `${SLICES}?#x`],
-  ...['/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1/status'],
+  `${SLICES}#x`,
+  `${SLICES}/`,
+  `${SLICES}/?watch=1`,
+  `${SLICES};a=b`,
+  `${SLICES}\\`,
+  `/${SLICES}`,
+  '/apis/discovery.k8s.io/v1/watch/endpointslices',
+  '/apis/discovery.k8s.io/v1beta1/endpointslices',
+  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/',
+  `${SLICES}%20`,
+  `${SLICES}%00`,
+  '/apis/discovery.k8s.io/v1/watch/namespaces/default/endpointslices/web-1',
+  `${SLICES}%3Fwatch=1`,
+  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1/',
+  `${SLICES}%23`,
+  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1#x',
+  `${SLICES}?#x`,
+  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1/status',
 ];
 
 describe('F9: a token that may list slices cannot bypass the filter', () => {
@@ -161,7 +158,9 @@ describe('F9: a token that may list slices cannot bypass the filter', () => {
 
   test.each(ROUND_ABOUT)('by the path %s', async (path) => {
     const { status, body } = await send(wrapper.httpsUrl, {
-      ...{ path, token: scene.plane.tokens.nobody, ca: wrapper.ca() },
+      path,
+      token: scene.plane.tokens.nobody,
+      ca: wrapper.ca(),
     });
     expect(status).toBeGreaterThanOrEqual(200);
     expect(body).not.toContain(FAR);

@@ -23,7 +23,9 @@ export async function startCoreDns(
   const kubernetes = `kubernetes cluster.local {\n kubeconfig ${kubeconfig} test\n }`;
   writeFileSync(corefile, `.:${DNS_PORT} {\n errors\n ready :${READY_PORT}\n ${kubernetes}\n}\n`);
   const managed: ManagedProcess = netns.spawn({
-    ...{ name: 'coredns', command: program, args: ['-conf', corefile] },
+    name: 'coredns',
+    command: program,
+    args: ['-conf', corefile],
     logFile: join(netns.folder, 'coredns.log'),
   });
   const readyz = `http://127.0.0.1:${READY_PORT}/ready`;

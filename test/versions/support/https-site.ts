@@ -45,7 +45,10 @@ export async function startHttpsSite(
     };
     return {
       ...scene,
-      ...{ plane, user, token, servers },
+      plane,
+      user,
+      token,
+      servers,
       kubeconfig: (server) => {
         const { url, caFile } = servers[server];
         return plane.kubeconfig('nobody', { server: url, caFile, token });

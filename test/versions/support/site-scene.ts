@@ -54,11 +54,15 @@ export async function startSiteScene(options: SiteSceneOptions): Promise<SiteSce
     plain: await target('plain', {}),
   };
   const node = await startWrappedNode({
-    ...{ plane, nodeName, labels: { site: 'a' } },
+    plane,
+    nodeName,
+    labels: { site: 'a' },
     ...(settings === undefined ? {} : { settings }),
   });
   return {
-    ...{ node, namespace, targets },
+    node,
+    namespace,
+    targets,
     moveTo: async (site) => void (await labelNode(admin, nodeName, { site })),
     stop: async () => await node.stop(),
   };

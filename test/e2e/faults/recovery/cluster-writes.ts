@@ -11,8 +11,12 @@ const NODES = ['n1', 'n2', 'n3'] as const;
 const SERVICES = ['s0', 's1', 's2', 's3'] as const;
 const SITE_ONLY = '["site"]';
 const KEYS: readonly (string | undefined)[] = [
-  ...[undefined, SITE_ONLY, '["site","*"]', '["kubernetes.io/hostname"]'],
-  ...['["kubernetes.io/hostname","site"]', '["*"]'],
+  undefined,
+  SITE_ONLY,
+  '["site","*"]',
+  '["kubernetes.io/hostname"]',
+  '["kubernetes.io/hostname","site"]',
+  '["*"]',
 ];
 const LETTERS = ['a', 'b'] as const;
 

@@ -30,7 +30,8 @@ export async function createCluster(backend: ClusterBackend, random: Random): Pr
     await next;
   };
   return {
-    ...{ backend, timeline },
+    backend,
+    timeline,
     change: async (chosen) => await inTurn(async () => await writer.change(chosen)),
     changeAll: async (chosen) => await inTurn(async () => await writer.changeAll(chosen)),
     writeAll: async () => await writer.writeAll(),

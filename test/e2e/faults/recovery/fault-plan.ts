@@ -66,7 +66,8 @@ export function planHistories(options: PlanOptions): HistoryPlan[] {
     const kinds = second === undefined ? [kind] : [kind, second];
     dealt += 1;
     plan.faults.push({
-      ...{ number: dealt, kinds },
+      number: dealt,
+      kinds,
       seconds: secondsOf(random, kinds, options.scale),
       seed: random.below(2 ** 32),
     });

@@ -51,14 +51,20 @@ export async function startHistoryScene(options: HistorySceneOptions): Promise<H
     const [port = 0, innerPort = 0, listenPort = 0, adminPort = 0] = await freePorts(4);
     const cluster = await createCluster(backend, createRandom(options.seed));
     const front = await startFaultFront({
-      ...{ port, innerPort, backend },
+      port,
+      innerPort,
+      backend,
       certificate: await issue(authority, 'api-server'),
       protocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
     });
     cleanups.push(async () => await front.stop());
     const wrapper = createWrapperUnderTest({
-      ...{ folder, listenPort, adminPort, server: front.url },
-      ...{ ca: authority.cert, token: backend.token },
+      folder,
+      listenPort,
+      adminPort,
+      server: front.url,
+      ca: authority.cert,
+      token: backend.token,
     });
     cleanups.push(async () => await wrapper.stop('SIGKILL'));
     const scene = describeScene(cluster, front, wrapper, stop);
@@ -110,7 +116,11 @@ function describeScene(
     { broken, changed: (name, object) => view.service(name, object), applied: () => {} },
   );
   const scene: HistoryScene = {
-    ...{ cluster, front, wrapper, clients: { slices, services }, judges: { view } },
+    cluster,
+    front,
+    wrapper,
+    clients: { slices, services },
+    judges: { view },
     report: () => {},
     settled: () => view.restart(slices.objects, KEPT_VALUES),
     stop,

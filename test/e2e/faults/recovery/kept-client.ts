@@ -102,7 +102,8 @@ export class KeptClient {
   async #stream(): Promise<boolean> {
     const response = await this.#get({
       ...this.#watchQuery(),
-      ...{ sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' },
+      sendInitialEvents: 'true',
+      resourceVersionMatch: 'NotOlderThan',
     });
     if (response.statusCode !== 200) return drain(response);
     return await this.#follow(response, []);

@@ -32,7 +32,9 @@ export async function startRealBackend(): Promise<RealBackend> {
   const data = join(plane.folder, 'etcd');
   const copy = join(plane.folder, 'etcd-copy');
   return {
-    ...{ plane, origin: plane.server, token: plane.tokens.wrapper },
+    plane,
+    origin: plane.server,
+    token: plane.tokens.wrapper,
     ca: readFileSync(plane.caFile, 'utf8'),
     put: async (collection, object) =>
       await persist(async () => await put(plane, collection, object)),

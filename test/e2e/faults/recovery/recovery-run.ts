@@ -39,7 +39,13 @@ export async function runRecovery(options: RecoveryOptions): Promise<RecoveryRep
   const random = createRandom(seed);
   const memoryHistories = options.histories - (hasReal ? 1 : 0);
   const plans = planHistories({
-    ...{ random, kinds, faults, memoryHistories, hasReal, protocol, scale },
+    random,
+    kinds,
+    faults,
+    memoryHistories,
+    hasReal,
+    protocol,
+    scale,
   });
   const report = new RecoveryReport(seed);
   const until = performance.now() + options.seconds * 1000;

@@ -42,7 +42,9 @@ export function toSeenRequest(
           : isCheck
             ? 'check'
             : 'list',
-    ...{ collection, accept, protocol },
+    collection,
+    accept,
+    protocol,
     query: `${accept.includes('protobuf') ? 'protobuf' : 'JSON'} ${pathname}?${selectors.join('&')}`,
     at: performance.now(),
   };

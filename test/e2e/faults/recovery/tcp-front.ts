@@ -114,7 +114,9 @@ export async function startTcpFront(port: number, targetPort: number): Promise<T
     return count;
   };
   return {
-    ...{ port, accepted, cut },
+    port,
+    accepted,
+    cut,
     begin: async (fault) => {
       const self: Active = { fault, ended: new AbortController(), hits: 0 };
       active.add(self);

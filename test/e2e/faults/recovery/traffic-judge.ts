@@ -27,10 +27,14 @@ export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[
     ...judgeRequests(recent),
     ...judgeLists(recent, starts.length),
     ...judgeConnections(front.connections.filter(isRecent), {
-      ...{ starts: starts.length, protocol: front.isHttp2 ? 'h2' : 'http/1.1' },
+      starts: starts.length,
+      protocol: front.isHttp2 ? 'h2' : 'http/1.1',
     }),
     ...judgeUsage({
-      ...{ before, after: wrapper.usage(), seconds, starts: starts.length },
+      before,
+      after: wrapper.usage(),
+      seconds,
+      starts: starts.length,
       kinds: fault.kinds,
     }).map((problem) => {
       if (problem.check !== 'log') return problem;

@@ -64,7 +64,8 @@ export class ViewJudge {
     const { self, nodes, serviceNames, sliceNames } = this.#timeline;
     const last = (values: { readonly all: readonly unknown[] }) => values.all.length - 1;
     this.#floor = {
-      ...{ self: last(self), nodes: last(nodes) },
+      self: last(self),
+      nodes: last(nodes),
       objects: new Map([
         ...serviceNames.map((name) => [name, last(this.#timeline.service(name))] as const),
         ...sliceNames.map((name) => [name, last(this.#timeline.slice(name))] as const),
@@ -234,7 +235,9 @@ export class ViewJudge {
   ): string {
     const key = JSON.stringify([
       [...raw].map(([name, { seq }]) => [name, seq]),
-      ...[service?.topologyKeys, self, [...others]],
+      service?.topologyKeys,
+      self,
+      [...others],
     ]);
     const known = this.#evaluated.get(key);
     if (known !== undefined) return known;

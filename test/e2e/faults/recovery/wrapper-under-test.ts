@@ -102,17 +102,29 @@ class Wrapper implements WrapperUnderTest {
     this.#clockFile = join(folder, 'clock');
     this.setClock(0);
     this.#args = [
-      ...['--import', SHIFTED_CLOCK, PROGRAM, 'run'],
-      ...['--kubeconfig', this.#writeKubeconfig(), '--node-name', SELF],
-      ...['--listen', `127.0.0.1:${listenPort}`, '--admin-listen', `127.0.0.1:${adminPort}`],
-      ...['--config', config],
+      '--import',
+      SHIFTED_CLOCK,
+      PROGRAM,
+      'run',
+      '--kubeconfig',
+      this.#writeKubeconfig(),
+      '--node-name',
+      SELF,
+      '--listen',
+      `127.0.0.1:${listenPort}`,
+      '--admin-listen',
+      `127.0.0.1:${adminPort}`,
+      '--config',
+      config,
     ];
   }
 
   start(): void {
     this.starts.push(performance.now());
     this.#process = startProcess({
-      ...{ name: 'wrapper', command: process.execPath, args: this.#args },
+      name: 'wrapper',
+      command: process.execPath,
+      args: this.#args,
       logFile: this.logFile,
       env: { KPW_TEST_CLOCK_FILE: this.#clockFile },
     });
@@ -221,7 +233,9 @@ class Wrapper implements WrapperUnderTest {
     const path = join(folder, 'kubeconfig');
     const data = Buffer.from(ca).toString('base64');
     const config = {
-      ...{ apiVersion: 'v1', kind: 'Config', 'current-context': 'test' },
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
       clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': data } }],
       users: [{ name: 'test', user: { token } }],
       contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],

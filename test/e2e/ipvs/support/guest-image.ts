@@ -25,8 +25,14 @@ const kernelPackage = 'linux-image-cloud-amd64';
 
 const guestPackages = [
   // dash, because the shell of busybox would run its own ip instead of the real one.
-  ...['busybox-static', 'dash', 'kmod', 'iproute2'],
-  ...['iptables', 'ipset', 'ipvsadm', 'conntrack'],
+  'busybox-static',
+  'dash',
+  'kmod',
+  'iproute2',
+  'iptables',
+  'ipset',
+  'ipvsadm',
+  'conntrack',
 ];
 
 const scripts = resolve(import.meta.dirname, '../guest');

@@ -46,9 +46,12 @@ export async function startIpvsNode(options: IpvsNodeOptions): Promise<IpvsNode>
   await connectNamespace(machine, nodeName, number);
   const port = 10_360 + 10 * number;
   const wrapper = await startWrapper({
-    ...{ netns: machine.netns, nodeName, name: `wrapper-${nodeName}` },
+    netns: machine.netns,
+    nodeName,
+    name: `wrapper-${nodeName}`,
     kubeconfig: plane.kubeconfig('wrapper', { server: plane.serverAt(machine.netns.hostAddress) }),
-    ...{ listen: `127.0.0.1:${port}`, adminListen: `127.0.0.1:${port + 1}` },
+    listen: `127.0.0.1:${port}`,
+    adminListen: `127.0.0.1:${port + 1}`,
     ...(configFile === undefined ? {} : { configFile }),
   });
   const server = `http://${hostLoopback}:${port}`;

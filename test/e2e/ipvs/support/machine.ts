@@ -62,21 +62,50 @@ export async function startMachine(): Promise<Machine> {
 function qemuArgs({ kernel, initrd }: GuestImage, socketPath: string): string[] {
   const append = [
     // A panic ends QEMU, with no-reboot.
-    ...['console=ttyS0', 'loglevel=5', 'panic=-1'],
+    'console=ttyS0',
+    'loglevel=5',
+    'panic=-1',
     // kube-proxy has half as much to do.
     'ipv6.disable=1',
     // QEMU translates code for the address that it runs at. If addresses change, it translates libc again for
     // each process, of which kube-proxy starts dozens. A process starts in 6 ms in place of 36.
     'norandmaps',
-    ...['mitigations=off', 'apparmor=0', 'audit=0'],
+    'mitigations=off',
+    'apparmor=0',
+    'audit=0',
   ].join(' ');
   return [
-    ...['-machine', 'pc', '-accel', 'tcg,thread=multi', '-smp', '2', '-m', '1024'],
-    ...['-nodefaults', '-no-user-config', '-display', 'none', '-no-reboot', '-serial', 'stdio'],
-    ...['-kernel', kernel, '-initrd', initrd, '-append', append],
-    ...['-netdev', 'user,id=net', '-device', 'virtio-net-pci,netdev=net,romfile='],
-    ...['-chardev', `socket,id=agent,path=${socketPath}`],
-    ...['-device', 'virtio-serial-pci', '-device', 'virtserialport,chardev=agent,name=agent'],
+    '-machine',
+    'pc',
+    '-accel',
+    'tcg,thread=multi',
+    '-smp',
+    '2',
+    '-m',
+    '1024',
+    '-nodefaults',
+    '-no-user-config',
+    '-display',
+    'none',
+    '-no-reboot',
+    '-serial',
+    'stdio',
+    '-kernel',
+    kernel,
+    '-initrd',
+    initrd,
+    '-append',
+    append,
+    '-netdev',
+    'user,id=net',
+    '-device',
+    'virtio-net-pci,netdev=net,romfile=',
+    '-chardev',
+    `socket,id=agent,path=${socketPath}`,
+    '-device',
+    'virtio-serial-pci',
+    '-device',
+    'virtserialport,chardev=agent,name=agent',
   ];
 }
 

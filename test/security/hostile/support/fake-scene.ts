@@ -58,7 +58,8 @@ export async function startFakeScene(): Promise<FakeScene> {
     };
     const requests = () => api.passed.filter((request) => !isOwnRead(request));
     return {
-      ...{ wrapper, stop },
+      wrapper,
+      stop,
       reached: () => requests().map(({ method, url }) => `${method} ${url}`),
       headersThatReached: () => requests().flatMap(({ headers }) => Object.keys(headers)),
       forget: () => {

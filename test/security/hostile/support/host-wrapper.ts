@@ -78,7 +78,13 @@ export async function startHostWrapper(options: HostWrapperOptions): Promise<Hos
     });
   }
   return {
-    ...{ process: managed, nodeName, port, adminPort, httpsPort, adminUrl, stop },
+    process: managed,
+    nodeName,
+    port,
+    adminPort,
+    httpsPort,
+    adminUrl,
+    stop,
     url: `http://127.0.0.1:${port}`,
     httpsUrl: `https://127.0.0.1:${httpsPort}`,
     ca: () => readFileSync(caFile, 'utf8'),

@@ -49,7 +49,9 @@ export function send(url: string, options: SendOptions = {}): Promise<Answered> 
     };
     const begin = target.protocol === 'https:' ? requestHttps : requestHttp;
     const outgoing = begin(target, {
-      ...{ method, agent: false, path: options.path ?? `${target.pathname}${target.search}` },
+      method,
+      agent: false,
+      path: options.path ?? `${target.pathname}${target.search}`,
       ...(ca === undefined ? {} : { ca, servername: 'localhost' }),
       headers: { ...length, ...authorization, ...headers },
     });

@@ -56,7 +56,9 @@ export async function startLikeKubeProxy(
     kubeProxyQueries(version, nodeName).map(
       async (path) =>
         await send(`${url}${path}${query}`, {
-          ...{ headers: { accept: PROTOBUF }, ...how, ...options },
+          headers: { accept: PROTOBUF },
+          ...how,
+          ...options,
         }),
     ),
   );

@@ -2,34 +2,36 @@ import { header, type ProbeRow, request } from './probe-request.ts';
 
 /** Headers that request another identity, come from a browser, or are interpreted by other servers. */
 const HEADERS: ProbeRow[] = [
-  ...['Impersonate-User: admin', 'Impersonate-Group: system:masters', 'Impersonate-Uid: 1'],
-  ...['Impersonate-Extra-scopes: a', 'impersonate-user: '],
+  'Impersonate-User: admin',
+  'Impersonate-Group: system:masters',
+  'Impersonate-Uid: 1',
+  'Impersonate-Extra-scopes: a',
+  'impersonate-user: ',
 ].map((lines) => header(lines, '403', '403'));
 
 const OF_BROWSERS: ProbeRow[] = [
-  ...[
-    'Origin: http://evil.example',
-    'Origin: null',
-    'Sec-Fetch-Site: cross-site',
-    'Sec-Fetch-Site: same-site',
-  ],
+  'Origin: http://evil.example',
+  'Origin: null',
+  'Sec-Fetch-Site: cross-site',
+  'Sec-Fetch-Site: same-site',
 ].map((lines) => header(lines, '403', '200|403'));
 
 const HARMLESS: ProbeRow[] = [
-  ...['X-Remote-User: admin', 'X-Remote-Group: system:masters', 'X-Forwarded-For: 127.0.0.1'],
-  ...[
-    'Cookie: a=b',
-    'X-HTTP-Method-Override: DELETE',
-    'X-Original-URL: /api/v1/secrets',
-    'Via: 1.1 x',
-  ],
-  ...['X-Rewrite-URL: /api/v1/secrets', 'Range: bytes=0-1', 'If-None-Match: *', 'TE: trailers'],
-  ...[
-    'Accept-Encoding: br',
-    'Proxy-Authorization: Basic eA==',
-    'Keep-Alive: timeout=9999',
-    'X-A: \xff',
-  ],
+  'X-Remote-User: admin',
+  'X-Remote-Group: system:masters',
+  'X-Forwarded-For: 127.0.0.1',
+  'Cookie: a=b',
+  'X-HTTP-Method-Override: DELETE',
+  'X-Original-URL: /api/v1/secrets',
+  'Via: 1.1 x',
+  'X-Rewrite-URL: /api/v1/secrets',
+  'Range: bytes=0-1',
+  'If-None-Match: *',
+  'TE: trailers',
+  'Accept-Encoding: br',
+  'Proxy-Authorization: Basic eA==',
+  'Keep-Alive: timeout=9999',
+  'X-A: \xff',
 ].map((lines) => header(lines, '200', '200'));
 
 const ODD: ProbeRow[] = [
@@ -73,43 +75,45 @@ const HOSTS_GOOD = [
   '127.0.0.2',
 ];
 const HOSTS_BAD = [
-  ...['0.0.0.0', '0.0.0.0:10360', '[::]', '10.0.0.1', '[2001:db8::1]'],
-  ...[
-    'evil.example',
-    'evil.example:10360',
-    'localhost.evil.example',
-    'localhost.',
-    '127.0.0.1.evil.example',
-  ],
-  ...[
-    '127.0.0.1.nip.io',
-    '0x7f.1',
-    '2130706433',
-    '127.1',
-    '0177.0.0.1',
-    'user@127.0.0.1',
-    '127.0.0.1@evil.example',
-  ],
-  ...[
-    '127.0.0.1:port',
-    '127.0.0.1:',
-    '127.0.0.1:123456',
-    '[::1',
-    '::1',
-    '[::1]evil',
-    '[evil.example]',
-    '127.0.0.1/x',
-  ],
-  ...[
-    '127.0.0.1, evil.example',
-    '127.0.0.1 evil.example',
-    'kubernetes.default.svc',
-    'xn--lclhost-9ya',
-    '',
-    '.',
-    '%31',
-  ],
-  ...['127.0.0.1#x', '127.0.0.1?x', '*', 'local\thost', 'l\u00f6calhost', '127.0.0.1\\evil', '-'],
+  '0.0.0.0',
+  '0.0.0.0:10360',
+  '[::]',
+  '10.0.0.1',
+  '[2001:db8::1]',
+  'evil.example',
+  'evil.example:10360',
+  'localhost.evil.example',
+  'localhost.',
+  '127.0.0.1.evil.example',
+  '127.0.0.1.nip.io',
+  '0x7f.1',
+  '2130706433',
+  '127.1',
+  '0177.0.0.1',
+  'user@127.0.0.1',
+  '127.0.0.1@evil.example',
+  '127.0.0.1:port',
+  '127.0.0.1:',
+  '127.0.0.1:123456',
+  '[::1',
+  '::1',
+  '[::1]evil',
+  '[evil.example]',
+  '127.0.0.1/x',
+  '127.0.0.1, evil.example',
+  '127.0.0.1 evil.example',
+  'kubernetes.default.svc',
+  'xn--lclhost-9ya',
+  '',
+  '.',
+  '%31',
+  '127.0.0.1#x',
+  '127.0.0.1?x',
+  '*',
+  'local\thost',
+  'l\u00f6calhost',
+  '127.0.0.1\\evil',
+  '-',
 ];
 const HOSTS: ProbeRow[] = [
   ...HOSTS_GOOD.map((host) => ({ name: `Host: ${host}`, bytes: request({ host }), http: '200' })),
@@ -121,7 +125,8 @@ const HOSTS: ProbeRow[] = [
   {
     name: 'no Host',
     bytes: (lines) => `GET /api/v1/services HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`,
-    ...{ http: '400|403', https: '400' },
+    http: '400|403',
+    https: '400',
   },
 ];
 
@@ -144,5 +149,11 @@ const ACCEPTS: ProbeRow[] = [
 
 /** Probes of headers: identity, Host, Accept and odd ones. */
 export const HEADER_ROWS: readonly ProbeRow[] = [
-  ...[...HEADERS, ...OF_BROWSERS, ...HARMLESS, ...ODD, ...CREDENTIALS, ...HOSTS, ...ACCEPTS],
+  ...HEADERS,
+  ...OF_BROWSERS,
+  ...HARMLESS,
+  ...ODD,
+  ...CREDENTIALS,
+  ...HOSTS,
+  ...ACCEPTS,
 ];

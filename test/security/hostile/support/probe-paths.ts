@@ -4,12 +4,21 @@ const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const WEB = '/api/v1/namespaces/default/services/web';
 
 const VIEWS = [
-  ...['/api/v1/services', '/api/v1/endpoints', SLICES, '/api/v1/nodes/edge-1', WEB],
-  ...['/api/v1/namespaces/default/services', '/api/v1/namespaces/default/endpoints'],
-  ...['/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-a'],
-  ...['/api/v1/nodes?fieldSelector=metadata.name%3Dedge-1', '/api/v1/services?limit=1'],
-  ...[`${SLICES}?labelSelector=a%3Db`, `${SLICES}?watch=true&timeoutSeconds=1`],
-  ...['/api/v1/%73ervices', '/api/v1/services?pretty=true', '/api/v1/services?'],
+  '/api/v1/services',
+  '/api/v1/endpoints',
+  SLICES,
+  '/api/v1/nodes/edge-1',
+  WEB,
+  '/api/v1/namespaces/default/services',
+  '/api/v1/namespaces/default/endpoints',
+  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-a',
+  '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-1',
+  '/api/v1/services?limit=1',
+  `${SLICES}?labelSelector=a%3Db`,
+  `${SLICES}?watch=true&timeoutSeconds=1`,
+  '/api/v1/%73ervices',
+  '/api/v1/services?pretty=true',
+  '/api/v1/services?',
 ].map((value) => path(value, '200', '200'));
 
 /** Discovery: over http the wrapper answers itself, and the API server is not reached. */
@@ -19,68 +28,86 @@ const DISCOVERY = ['/api', '/api/v1', '/apis', '/apis/discovery.k8s.io/v1'].map(
 
 /** Not for kube-proxy: 403 over http; over https forwarded, for the API server to decide. */
 const FOREIGN = [
-  ...['/', '/version', '/healthz', '/livez', '/readyz', '/metrics', '/openapi/v2', '/openapi/v3'],
-  ...['/apis/apps/v1', '/logs/', '/debug/pprof/', '/swagger.json'],
-  ...['/api/v1/secrets', '/api/v1/namespaces/kube-system/secrets', '/api/v1/configmaps'],
-  ...[
-    '/api/v1/pods',
-    '/api/v1/namespaces/default/pods/a/log',
-    '/api/v1/namespaces/default/pods/a/exec',
-  ],
-  ...['/api/v1/nodes/edge-1/proxy/', '/api/v1/nodes/edge-1/status', '/api/v1/serviceaccounts'],
-  ...['/api/v1/namespaces', '/api/v1/namespaces/default', '/api/v1/persistentvolumes'],
-  ...[`${WEB}/proxy`, `${WEB}/proxy/x`, `${WEB}/status`, '/api/v1/componentstatuses'],
-  ...[
-    '/apis/rbac.authorization.k8s.io/v1/clusterroles',
-    '/apis/certificates.k8s.io/v1/certificatesigningrequests',
-  ],
-  ...[
-    '/apis/apps/v1/deployments',
-    '/apis/coordination.k8s.io/v1/leases',
-    '/apis/events.k8s.io/v1/events',
-  ],
-  ...['/api/v1/events', '/API/v1/services', '/api/v1/Services'],
-  ...['/api/v1/services.', '/proxy', '/index.html', '/.well-known/openid-configuration'],
+  '/',
+  '/version',
+  '/healthz',
+  '/livez',
+  '/readyz',
+  '/metrics',
+  '/openapi/v2',
+  '/openapi/v3',
+  '/apis/apps/v1',
+  '/logs/',
+  '/debug/pprof/',
+  '/swagger.json',
+  '/api/v1/secrets',
+  '/api/v1/namespaces/kube-system/secrets',
+  '/api/v1/configmaps',
+  '/api/v1/pods',
+  '/api/v1/namespaces/default/pods/a/log',
+  '/api/v1/namespaces/default/pods/a/exec',
+  '/api/v1/nodes/edge-1/proxy/',
+  '/api/v1/nodes/edge-1/status',
+  '/api/v1/serviceaccounts',
+  '/api/v1/namespaces',
+  '/api/v1/namespaces/default',
+  '/api/v1/persistentvolumes',
+  `${WEB}/proxy`,
+  `${WEB}/proxy/x`,
+  `${WEB}/status`,
+  '/api/v1/componentstatuses',
+  '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+  '/apis/certificates.k8s.io/v1/certificatesigningrequests',
+  '/apis/apps/v1/deployments',
+  '/apis/coordination.k8s.io/v1/leases',
+  '/apis/events.k8s.io/v1/events',
+  '/api/v1/events',
+  '/API/v1/services',
+  '/api/v1/Services',
+  '/api/v1/services.',
+  '/proxy',
+  '/index.html',
+  '/.well-known/openid-configuration',
 ].map((value) => path(value, '403|404', '2xx|4xx|5xx +'));
 
 /** Nodes that are not this one: no view has them. */
 const OTHER_NODES = [
-  ...['/api/v1/nodes', '/api/v1/nodes/edge-2', '/api/v1/nodes?labelSelector=site%3Da'],
-  ...[
-    '/api/v1/nodes?fieldSelector=metadata.name%21%3Dedge-1',
-    '/api/v1/nodes?watch=1&timeoutSeconds=1',
-  ],
+  '/api/v1/nodes',
+  '/api/v1/nodes/edge-2',
+  '/api/v1/nodes?labelSelector=site%3Da',
+  '/api/v1/nodes?fieldSelector=metadata.name%21%3Dedge-1',
+  '/api/v1/nodes?watch=1&timeoutSeconds=1',
 ].map((value) => path(value, '403', '2xx|4xx +'));
 
 /** Other ways to read what is served as a view, and paths that two servers read in two ways. */
 const ROUND_ABOUT = [
-  ...['/api/v1/watch/services', '/api/v1/watch/namespaces/default/endpoints', '/api/v1/services/'],
-  ...[
-    '/apis/discovery.k8s.io/v1beta1/endpointslices',
-    '/apis/discovery.k8s.io/v1/watch/endpointslices',
-  ],
-  ...['/apis/discovery.k8s.io/v1/endpointslices/', '/api/v1/namespaces/default/services/'],
-  ...['//api/v1/services', '/api//v1/services', '/api/v1//services', '/api/v1/./services'],
-  ...[
-    '/api/v1/x/../services',
-    '/api/v1/%2e%2e/v1/secrets',
-    '/api/v1/services%2fweb',
-    '/api/v1/%2E/services',
-  ],
-  ...[
-    '/api/v1/namespaces/default%2Fservices/web',
-    '/%2e/api/v1/secrets',
-    '/api/v1/%',
-    '/api/v1/%zz/services',
-  ],
-  ...['/api/v1/%ff/services', '/api/v1/namespaces//services', '/api/v1/services/..%2f..%2fsecrets'],
-  ...[
-    'http://10.0.0.1/api/v1/services',
-    'https://127.0.0.1/api/v1/secrets',
-    'ftp://x/',
-    '*',
-    'api/v1/services',
-  ],
+  '/api/v1/watch/services',
+  '/api/v1/watch/namespaces/default/endpoints',
+  '/api/v1/services/',
+  '/apis/discovery.k8s.io/v1beta1/endpointslices',
+  '/apis/discovery.k8s.io/v1/watch/endpointslices',
+  '/apis/discovery.k8s.io/v1/endpointslices/',
+  '/api/v1/namespaces/default/services/',
+  '//api/v1/services',
+  '/api//v1/services',
+  '/api/v1//services',
+  '/api/v1/./services',
+  '/api/v1/x/../services',
+  '/api/v1/%2e%2e/v1/secrets',
+  '/api/v1/services%2fweb',
+  '/api/v1/%2E/services',
+  '/api/v1/namespaces/default%2Fservices/web',
+  '/%2e/api/v1/secrets',
+  '/api/v1/%',
+  '/api/v1/%zz/services',
+  '/api/v1/%ff/services',
+  '/api/v1/namespaces//services',
+  '/api/v1/services/..%2f..%2fsecrets',
+  'http://10.0.0.1/api/v1/services',
+  'https://127.0.0.1/api/v1/secrets',
+  'ftp://x/',
+  '*',
+  'api/v1/services',
 ].map((value) => path(value, '400|403|404', '400|403|404'));
 
 /** Odd paths that mean nothing to any server: they are refused here or there. */
@@ -92,26 +119,26 @@ const MEANINGLESS = [
 
 /** Queries that are not understood, or would change the answer. */
 const QUERIES = [
-  ...['unknown=1', 'watch=perhaps', 'watch=1&watch=0', 'resourceVersion=abc', 'resourceVersion=-1'],
-  ...['resourceVersionMatch=Wrong&resourceVersion=1', 'timeoutSeconds=1e9', 'timeoutSeconds=-1'],
-  ...[
-    'sendInitialEvents=true',
-    'watch=1&sendInitialEvents=true',
-    'fieldSelector=a%3Db&fieldSelector=c',
-  ],
-  ...[
-    'resourceVersion=99999999999999999999999999999999',
-    'continue=abc',
-    '%=1',
-    'dryRun=All',
-    'export=1',
-  ],
-  ...[
-    'labelSelector=a%3Db&labelSelector=c%3Dd',
-    'watch=true%00',
-    'fieldManager=x',
-    'fieldValidation=Strict',
-  ],
+  'unknown=1',
+  'watch=perhaps',
+  'watch=1&watch=0',
+  'resourceVersion=abc',
+  'resourceVersion=-1',
+  'resourceVersionMatch=Wrong&resourceVersion=1',
+  'timeoutSeconds=1e9',
+  'timeoutSeconds=-1',
+  'sendInitialEvents=true',
+  'watch=1&sendInitialEvents=true',
+  'fieldSelector=a%3Db&fieldSelector=c',
+  'resourceVersion=99999999999999999999999999999999',
+  'continue=abc',
+  '%=1',
+  'dryRun=All',
+  'export=1',
+  'labelSelector=a%3Db&labelSelector=c%3Dd',
+  'watch=true%00',
+  'fieldManager=x',
+  'fieldValidation=Strict',
 ].map((value) => path(`/api/v1/services?${value}`, '4xx|5xx', '4xx|5xx'));
 
 /** Methods that a view does not have. */
@@ -119,12 +146,14 @@ const METHODS: ProbeRow[] = [
   ...['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => ({
     name: `${method} ${WEB}`,
     bytes: request({ method, path: WEB, body: '{}' }),
-    ...{ http: '403|405', https: '2xx|4xx|5xx +' },
+    http: '403|405',
+    https: '2xx|4xx|5xx +',
   })),
   ...['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => ({
     name: `${method} ${SLICES}`,
     bytes: request({ method, path: SLICES, body: '{}' }),
-    ...{ http: '403|405', https: '2xx|4xx|5xx +' },
+    http: '403|405',
+    https: '2xx|4xx|5xx +',
   })),
   ...['TRACE', 'PROPFIND', 'LINK', 'PURGE', 'M-SEARCH', 'QUERY', 'OPTIONS', 'HEAD'].map(
     (method) => ({
@@ -136,25 +165,25 @@ const METHODS: ProbeRow[] = [
   ...['get', 'GETT', 'G E T', '', 'CONNECT'].map((method) => ({
     name: `method ${JSON.stringify(method)}`,
     bytes: request({ method }),
-    ...{ http: '400|405|501|end', https: '400|405|501|end' },
+    http: '400|405|501|end',
+    https: '400|405|501|end',
   })),
   {
     name: 'CONNECT 10.0.0.1:443',
     bytes: request({ method: 'CONNECT', path: '10.0.0.1:443' }),
-    ...{ http: '400|403|405|end', https: '400|403|405|end' },
+    http: '400|403|405|end',
+    https: '400|403|405|end',
   },
 ];
 
 /** Probes of paths, queries and methods. */
 export const PATH_ROWS: readonly ProbeRow[] = [
-  ...[
-    ...VIEWS,
-    ...DISCOVERY,
-    ...FOREIGN,
-    ...OTHER_NODES,
-    ...ROUND_ABOUT,
-    ...MEANINGLESS,
-    ...QUERIES,
-  ],
+  ...VIEWS,
+  ...DISCOVERY,
+  ...FOREIGN,
+  ...OTHER_NODES,
+  ...ROUND_ABOUT,
+  ...MEANINGLESS,
+  ...QUERIES,
   ...METHODS,
 ];

@@ -14,7 +14,8 @@ const WRITES: ProbeRow[] = [
         headers: 'Content-Type: application/json',
         body: kubeProxyEvent('edge-1'),
       })(lines),
-    ...{ http: '403', https: '201 +' },
+    http: '403',
+    https: '201 +',
   },
   {
     name: 'an Event of unknown size',
@@ -31,10 +32,9 @@ const WRITES: ProbeRow[] = [
 const FRAMED: ProbeRow[] = FRAMINGS.map(([name, bytes]) => ({
   name: `framing: ${name}`,
   bytes,
-  ...{ http: '400|403|405|411|413|505|end', https: '400|405|411|413|505|end' },
+  http: '400|403|405|411|413|505|end',
+  https: '400|405|411|413|505|end',
 }));
 
 /** All probes. */
-export const PROBE_ROWS: readonly ProbeRow[] = [
-  ...[...PATH_ROWS, ...HEADER_ROWS, ...WRITES, ...FRAMED],
-];
+export const PROBE_ROWS: readonly ProbeRow[] = [...PATH_ROWS, ...HEADER_ROWS, ...WRITES, ...FRAMED];

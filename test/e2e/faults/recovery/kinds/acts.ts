@@ -22,7 +22,8 @@ export function statusOf(code: number, reason: string, retryAfterSeconds?: numbe
     metadata: {},
     status: 'Failure' as const,
     message: `a fault: ${code}`,
-    ...{ reason, code },
+    reason,
+    code,
     ...(retryAfterSeconds === undefined ? {} : { details: { retryAfterSeconds } }),
   };
 }

@@ -67,7 +67,9 @@ function oldConnections(where: string, more: NonNullable<Row[2]>): readonly Row[
 
 /** Below TLS: the network and what is in it. */
 export const connectionFaults: readonly FaultKind[] = ROWS.map(([name, fault, more = {}]) => ({
-  ...{ room: 'connection' as const, name, ...more },
+  room: 'connection' as const,
+  name,
+  ...more,
   strike: async (target) => {
     const { front, random } = target;
     const chosen = fault(random);

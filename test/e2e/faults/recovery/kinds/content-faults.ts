@@ -18,7 +18,8 @@ function typeOf({ seen }: Exchange): string {
 /** Answers 200 with these bytes, as the type that was asked for. */
 function says(name: string, scope: Scope, bytes: (exchange: Exchange) => Buffer): FaultKind {
   return {
-    ...{ room: 'content', name },
+    room: 'content',
+    name,
     strike: (target) =>
       answer(target, scope, (exchange) => {
         exchange.response.writeHead(200, { 'content-type': typeOf(exchange) });
@@ -30,7 +31,8 @@ function says(name: string, scope: Scope, bytes: (exchange: Exchange) => Buffer)
 /** The real answer with other headers, or another body. */
 function alters(name: string, scope: Scope, fault: Omit<HttpFault, 'takes' | 'answer'>): FaultKind {
   return {
-    ...{ room: 'content', name },
+    room: 'content',
+    name,
     strike: (target) => http(target, scope, fault),
   };
 }
@@ -38,7 +40,8 @@ function alters(name: string, scope: Scope, fault: Omit<HttpFault, 'takes' | 'an
 /** Lists whose bodies end only with the fault, by a reset. */
 function neverEnds(name: string, write: (response: Exchange['response']) => void): FaultKind {
   return {
-    ...{ room: 'content', name },
+    room: 'content',
+    name,
     strike: (target) => {
       const begun = new Set<Exchange>();
       const active = answer(target, 'lists', (exchange) => {
@@ -148,7 +151,9 @@ export const contentFaults: readonly FaultKind[] = [
     response.once('close', () => clearInterval(timer));
   }),
   {
-    ...{ room: 'content', name: 'lists older than was asked for', seconds: [1, 120] },
+    room: 'content',
+    name: 'lists older than was asked for',
+    seconds: [1, 120],
     strike: (target) => {
       const copies = new Map<string, Buffer>();
       const { front } = target;

@@ -19,7 +19,10 @@ function once(
   seconds: readonly [number, number] = [0.1, 3],
 ): FaultKind {
   return {
-    ...{ room: 'HTTP/2', name, needs: 'http2', seconds },
+    room: 'HTTP/2',
+    name,
+    needs: 'http2',
+    seconds,
     strike: ({ front }) => {
       const hits = strike(front);
       return { hits: () => hits, end: async () => {} };
@@ -49,7 +52,9 @@ function isHttp2({ seen }: Exchange): boolean {
 /** New streams end with this code. */
 function refuses(name: string, code: number, share: number): FaultKind {
   return {
-    ...{ room: 'HTTP/2', name, needs: 'http2' },
+    room: 'HTTP/2',
+    name,
+    needs: 'http2',
     strike: (target) => {
       const { front, random } = target;
       const active = front.beginHttp({
@@ -64,7 +69,9 @@ function refuses(name: string, code: number, share: number): FaultKind {
 
 function limited(name: string, streams: number): FaultKind {
   return {
-    ...{ room: 'HTTP/2', name, needs: 'http2' },
+    room: 'HTTP/2',
+    name,
+    needs: 'http2',
     strike: (target): ActiveFault => {
       target.front.limitStreams(streams);
       const active = http(target, 'all', {});
@@ -119,7 +126,9 @@ export const http2Faults: readonly FaultKind[] = [
   limited('one stream at a time', 1),
   limited('three streams at a time', 3),
   {
-    ...{ room: 'HTTP/2', name: 'GOAWAY after each request', needs: 'http2' },
+    room: 'HTTP/2',
+    name: 'GOAWAY after each request',
+    needs: 'http2',
     strike: (target) =>
       answer(target, 'all', ({ response }) => {
         const session = response.stream?.session;

@@ -16,7 +16,9 @@ function processFault(
 ): FaultKind {
   const { undo, cutOff = false, ...rest } = more;
   return {
-    ...{ room: 'process', name, ...rest },
+    room: 'process',
+    name,
+    ...rest,
     strike: async (target): Promise<ActiveFault> => {
       const refused = cutOff ? await target.front.beginTcp({ kind: 'refuse' }) : undefined;
       await act(target);
@@ -59,7 +61,10 @@ function clockJumps(name: string, aheadMs: number): FaultKind {
  * more than it has goes on.
  */
 const memoryRunsOut: FaultKind = {
-  ...{ room: 'process', name: 'no memory left', starts: 1, seconds: [1, 10] },
+  room: 'process',
+  name: 'no memory left',
+  starts: 1,
+  seconds: [1, 10],
   strike: async (target) => {
     const { wrapper } = target;
     await wrapper.limitMemory();
@@ -85,7 +90,9 @@ const memoryRunsOut: FaultKind = {
 
 /** As on a machine that swaps: the process runs for a few milliseconds at a time. */
 const hardlyRuns: FaultKind = {
-  ...{ room: 'process', name: 'wrapper runs 10 ms in 200', seconds: [1, 20] },
+  room: 'process',
+  name: 'wrapper runs 10 ms in 200',
+  seconds: [1, 20],
   strike: ({ wrapper, front }) => {
     front.cut();
     const running = setInterval(() => {
@@ -106,8 +113,10 @@ const hardlyRuns: FaultKind = {
 /** The process starts while something answers every request so. */
 function startsBehind(name: string, respond: (exchange: Exchange) => void): FaultKind {
   return {
-    ...{ room: 'process', name: `SIGKILL and a new start behind ${name}` },
-    ...{ starts: 1, mayGoBack: true },
+    room: 'process',
+    name: `SIGKILL and a new start behind ${name}`,
+    starts: 1,
+    mayGoBack: true,
     strike: async (target) => {
       const active = answer(target, 'all', respond);
       await kill(target);
@@ -128,10 +137,13 @@ export const processFaults: readonly FaultKind[] = [
     seconds: [0.1, 20],
   }),
   processFault('planned restart', async ({ wrapper }) => await wrapper.replace(), {
-    ...{ starts: 1, seconds: [0.1, 3] },
+    starts: 1,
+    seconds: [0.1, 3],
   }),
   {
-    ...{ room: 'process', name: 'planned restart while cut off', starts: 1 },
+    room: 'process',
+    name: 'planned restart while cut off',
+    starts: 1,
     strike: async ({ front, wrapper }) => {
       const refused = await front.beginTcp({ kind: 'refuse' });
       const replaced = wrapper.replace();
@@ -155,13 +167,17 @@ export const processFaults: readonly FaultKind[] = [
   ),
   processFault('SIGKILL and a new start', kill, { starts: 1, seconds: [0.1, 3] }),
   processFault('SIGKILL and a new start while cut off', kill, {
-    ...{ starts: 1, cutOff: true, mayGoBack: true },
+    starts: 1,
+    cutOff: true,
+    mayGoBack: true,
   }),
   processFault('SIGKILL and a new start with an empty stateDir', killWithoutState, {
-    ...{ starts: 1, seconds: [0.1, 3] },
+    starts: 1,
+    seconds: [0.1, 3],
   }),
   processFault('SIGKILL and a new start with an empty stateDir while cut off', killWithoutState, {
-    ...{ starts: 1, cutOff: true },
+    starts: 1,
+    cutOff: true,
   }),
   processFault(
     'stateDir vanishes',
@@ -205,7 +221,9 @@ export const processFaults: readonly FaultKind[] = [
       await kill(target);
     },
     {
-      ...{ starts: 1, cutOff: true, mayGoBack: true },
+      starts: 1,
+      cutOff: true,
+      mayGoBack: true,
       undo: ({ wrapper }) => wrapper.setClock(0),
     },
   ),

@@ -30,7 +30,8 @@ async function stopped(
 function restarted(signal: 'SIGTERM' | 'SIGKILL'): FaultKind {
   return {
     ...KIND,
-    ...{ name: `kube-apiserver ${signal} and a new start`, seconds: [0.1, 12] },
+    name: `kube-apiserver ${signal} and a new start`,
+    seconds: [0.1, 12],
     strike: async (target) =>
       await stopped(
         target,
@@ -46,7 +47,8 @@ const LOST = 80;
 function restored(name: string, writes: number): FaultKind {
   return {
     ...KIND,
-    ...{ name, seconds: [0.1, 6] },
+    name,
+    seconds: [0.1, 6],
     strike: async (target) => {
       const { cluster, random } = target;
       const state = cluster.timeline.state;
@@ -78,7 +80,8 @@ function frozen(
 ): FaultKind {
   return {
     ...KIND,
-    ...{ name, seconds: [0.1, 25] },
+    name,
+    seconds: [0.1, 25],
     strike: async (target) => {
       const real = realOf(target);
       const held = isSilent
@@ -111,7 +114,8 @@ export const realServerFaults: readonly FaultKind[] = [
   frozen('etcd frozen', ({ plane }, signal) => plane.etcd.signal(signal), false),
   {
     ...KIND,
-    ...{ name: 'etcd SIGKILL and a new start', seconds: [0.1, 12] },
+    name: 'etcd SIGKILL and a new start',
+    seconds: [0.1, 12],
     strike: async (target) => {
       const { plane } = realOf(target);
       const before = target.front.open.size;

@@ -41,7 +41,11 @@ async function away(
 /** A restart: an empty watch cache, and for a while no rights. */
 function restarted(name: string, forbiddenMs: number): FaultKind {
   return {
-    ...{ room: 'server', name, needs: 'memory', seconds: [1.5, 15], unreachable: 'failing' },
+    room: 'server',
+    name,
+    needs: 'memory',
+    seconds: [1.5, 15],
+    unreachable: 'failing',
     strike: async (target) =>
       await away(target, async () => memoryOf(target).api.compact(), forbiddenMs),
   };
@@ -50,7 +54,9 @@ function restarted(name: string, forbiddenMs: number): FaultKind {
 /** etcd is restored from a copy, with more or with fewer new writes than were lost. */
 function restored(name: string, overtaken: Overtaken): FaultKind {
   return {
-    ...{ room: 'server', name, needs: 'memory' },
+    room: 'server',
+    name,
+    needs: 'memory',
     strike: async (target) => {
       const { cluster, random } = target;
       const memory = memoryOf(target);
@@ -76,7 +82,9 @@ export const serverFaults: readonly FaultKind[] = [
   restored('etcd restored from an older copy', 'not overtaken'),
   restored('etcd restored from an older copy, and half overtaken', 'overtaken'),
   {
-    ...{ room: 'server', name: 'etcd emptied, all written again', needs: 'memory' },
+    room: 'server',
+    name: 'etcd emptied, all written again',
+    needs: 'memory',
     strike: async (target) => {
       const { cluster } = target;
       const memory = memoryOf(target);
@@ -91,12 +99,10 @@ export const serverFaults: readonly FaultKind[] = [
     },
   },
   {
-    ...{
-      room: 'server',
-      name: 'compacted, and all watches cut',
-      needs: 'memory',
-      seconds: [0.1, 3],
-    },
+    room: 'server',
+    name: 'compacted, and all watches cut',
+    needs: 'memory',
+    seconds: [0.1, 3],
     strike: async (target) => {
       for (let write = 0; write < 3; write++) await target.cluster.change(target.random);
       memoryOf(target).api.compact();
@@ -105,7 +111,9 @@ export const serverFaults: readonly FaultKind[] = [
     },
   },
   {
-    ...{ room: 'server', name: 'another server that lags', needs: 'memory' },
+    room: 'server',
+    name: 'another server that lags',
+    needs: 'memory',
     strike: async (target) => {
       const memory = memoryOf(target);
       const lagging = await memory.startLagging(memory.backUp());
@@ -125,7 +133,9 @@ export const serverFaults: readonly FaultKind[] = [
     },
   },
   {
-    ...{ room: 'server', name: 'watches frozen, lists answered', needs: 'memory' },
+    room: 'server',
+    name: 'watches frozen, lists answered',
+    needs: 'memory',
     strike: (target) => {
       const hits = memoryOf(target).api.openWatches().length;
       const thaw = memoryOf(target).api.freezeWatches();

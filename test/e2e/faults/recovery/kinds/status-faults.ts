@@ -29,7 +29,8 @@ export const statusFaults: readonly FaultKind[] = [
   ...Object.entries(STATUSES).flatMap(([name, [code, reason, retryAfter]]) =>
     (Object.keys(WHERE) as Scope[]).map(
       (scope): FaultKind => ({
-        ...{ room: 'status', name: `${name} ${WHERE[scope]}` },
+        room: 'status',
+        name: `${name} ${WHERE[scope]}`,
         ...(scope === 'all' && UNREACHABLE.includes(name) ? { unreachable: 'failing' } : {}),
         strike: (target) =>
           answer(target, scope, (exchange) => answerStatus(exchange, code, reason, retryAfter)),
@@ -37,17 +38,21 @@ export const statusFaults: readonly FaultKind[] = [
     ),
   ),
   {
-    ...{ room: 'status', name: '410 to watches' },
+    room: 'status',
+    name: '410 to watches',
     strike: (target) => answer(target, 'watches', (each) => answerStatus(each, 410, 'Expired')),
   },
   {
-    ...{ room: 'status', name: '504 too large a version to everything', unreachable: 'failing' },
+    room: 'status',
+    name: '504 too large a version to everything',
+    unreachable: 'failing',
     strike: (target) => answer(target, 'all', (each) => answerStatus(each, 504, 'Timeout', 1)),
   },
   ...Object.entries(FOREIGN_ANSWERS).flatMap(([name, foreign]) =>
     (['all', 'lists', 'watches'] as const).map(
       (scope): FaultKind => ({
-        ...{ room: 'status', name: `not of an API server: ${name} ${WHERE[scope]}` },
+        room: 'status',
+        name: `not of an API server: ${name} ${WHERE[scope]}`,
         ...(scope === 'all' ? { unreachable: 'failing' } : {}),
         strike: (target) => answer(target, scope, (exchange) => answerForeign(exchange, foreign)),
       }),

@@ -15,7 +15,9 @@ export interface OtherCertificates {
 export async function makeOtherCertificates(authority: KeyPair): Promise<OtherCertificates> {
   const make = async (names: object[], days: readonly [number, number]): Promise<KeyPair> => {
     const { cert, private: key } = await generate([{ name: 'commonName', value: 'other' }], {
-      ...{ keyType: 'ec', algorithm: 'sha256', ca: authority },
+      keyType: 'ec',
+      algorithm: 'sha256',
+      ca: authority,
       notBeforeDate: new Date(Date.now() + days[0] * 86_400_000),
       notAfterDate: new Date(Date.now() + days[1] * 86_400_000),
       extensions: [

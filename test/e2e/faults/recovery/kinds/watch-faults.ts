@@ -27,7 +27,9 @@ function watched(change: Frames): Pick<HttpFault, 'transform'> {
 /** Watches are asked for again, and then get this. */
 function rewatched(name: string, change: Frames, more: Partial<FaultKind> = {}): FaultKind {
   return {
-    ...{ room: 'watch', name, ...more },
+    room: 'watch',
+    name,
+    ...more,
     strike: (target) => http(target, 'watches', watched(change)),
   };
 }
@@ -62,7 +64,9 @@ function bookmark({ seen }: Exchange, version: string): Buffer {
 /** Once, to the open watches. */
 function once(name: string, strike: (target: FaultTarget) => number): FaultKind {
   return {
-    ...{ room: 'watch', name, seconds: [0.1, 3] },
+    room: 'watch',
+    name,
+    seconds: [0.1, 3],
     strike: (target) => {
       const hits = strike(target);
       return { hits: () => hits, end: async () => {} };
@@ -73,7 +77,8 @@ function once(name: string, strike: (target: FaultTarget) => number): FaultKind 
 /** A bookmark with a version that no API server has reached; what resumes there gets nothing. */
 function tooLarge(name: string, ahead: bigint): FaultKind {
   return {
-    ...{ room: 'watch', name },
+    room: 'watch',
+    name,
     strike: ({ front }) => {
       let hits = 0;
       for (const exchange of front.open) {
@@ -145,7 +150,8 @@ export const watchFaults: readonly FaultKind[] = [
     }
   }),
   {
-    ...{ room: 'watch', name: 'events come 3 s late' },
+    room: 'watch',
+    name: 'events come 3 s late',
     strike: (target) => {
       const ended = new AbortController();
       const late = watched(async function* (frames) {
