@@ -4,14 +4,15 @@
  */
 const TOPOLOGY = ['topology/policy', 'topology/decide', 'topology/state', 'topology/explain'];
 const FILTER = ['filter/codec', 'filter/view', 'filter/projection'];
-const UTIL = [...TOPOLOGY, ...FILTER, 'proxy/util'];
+const UTIL = ['util', ...TOPOLOGY, ...FILTER, 'proxy/util'];
 const API = [...UTIL, 'proxy/api'];
 const UPSTREAM = [...API, 'proxy/upstream'];
 const REFLECTOR = [...UPSTREAM, 'proxy/snapshot', 'proxy/reflector'];
 
 const ROOMS = [
-  ...inOrder(TOPOLOGY, []),
-  ...inOrder(FILTER, TOPOLOGY),
+  ['util'],
+  ...inOrder(TOPOLOGY, ['util']),
+  ...inOrder(FILTER, ['util', ...TOPOLOGY]),
   ['proxy/util', ...UTIL],
   ['proxy/api', ...UTIL],
   ['proxy/credentials', ...UTIL],
@@ -25,7 +26,7 @@ const ROOMS = [
   ['proxy/passthrough', ...UPSTREAM, 'proxy/credentials', 'proxy/http'],
   ['proxy/auth', ...UPSTREAM, 'proxy/http', 'proxy/passthrough'],
   ['proxy/hot-restart', ...API, 'proxy/views'],
-  ...inOrder(['proxy', 'config', 'admin', 'commands'], [...TOPOLOGY, ...FILTER]),
+  ...inOrder(['proxy', 'config', 'admin', 'commands'], ['util', ...TOPOLOGY, ...FILTER]),
 ];
 
 /** Each room may import those before it. */

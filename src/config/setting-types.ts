@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
 import { WrapperError } from '../errors.ts';
-import type { Address } from '../proxy/util/address.ts';
+import type { Address } from '../util/address.ts';
 
 /** A setting with its meaning, in whole sentences; docs/settings.md has them. */
 export function described<const Schema extends v.GenericSchema>(schema: Schema, meaning: string) {

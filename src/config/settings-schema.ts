@@ -1,7 +1,6 @@
 import * as v from 'valibot';
 import { WrapperError } from '../errors.ts';
 import { DEFAULT_READ_LIMITS } from '../proxy/api/read-limits.ts';
-import { addressText } from '../proxy/util/address.ts';
 import {
   assertAllowedKeys,
   DEFAULT_ALLOWED_KEYS,
@@ -9,6 +8,7 @@ import {
 } from '../topology/policy/allowed-keys.ts';
 import { isSubdomain } from '../topology/policy/label.ts';
 import { DEFAULT_MAX_NODE_SETS } from '../topology/state/node-set-registry.ts';
+import { addressText } from '../util/address.ts';
 import { https } from './https-settings.ts';
 import { cloud, communities, edge, keyChoice, minReady, serviceFilter } from './policy-settings.ts';
 import {

@@ -10,7 +10,7 @@ import { assertLoopback } from '../../proxy/auth/loopback-access.ts';
 import { loadCredentials } from '../../proxy/credentials/credentials.ts';
 import { waitForNextProcess, warnOfSharedPort } from '../../proxy/hot-restart/hot-restart.ts';
 import { type NodeProxy, startNodeProxy } from '../../proxy/node-proxy.ts';
-import { abortable } from '../../proxy/util/linked-abort-controller.ts';
+import { abortable } from '../../util/linked-abort-controller.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
 import { assertSameNode, flushRunningProcess, readRunningProcess } from './running-process.ts';

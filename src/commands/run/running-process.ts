@@ -6,9 +6,9 @@ import {
   type ListenerAddress,
   type RunningNode,
 } from '../../proxy/hot-restart/hot-restart.ts';
-import { addressText } from '../../proxy/util/address.ts';
 import { boundedRequest } from '../../proxy/util/bounded-request.ts';
 import { listenerUsers } from '../../proxy/util/proc-net-tcp.ts';
+import { addressText } from '../../util/address.ts';
 
 /** Time for all responses to arrive, in milliseconds. */
 const RESPONSE_MS = 2_000;

@@ -1,5 +1,5 @@
 import { type HeldKey, ReturnDelay } from '../../topology/decide/return-delay.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../../util/clock.ts';
 
 /**
  * Least time between two runs of the timer, in milliseconds. When a site comes back, thousands of Services are due

@@ -4,7 +4,7 @@ import type { HeldKey } from '../../topology/decide/return-delay.ts';
 import type { ManagedPolicy } from '../../topology/policy/policy.ts';
 import { isHidden, outcomeOf, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
-import type { Clock } from './clock.ts';
+import type { Clock } from '../../util/clock.ts';
 import type { DecidedOutcome } from './decision-journal.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
 import { Interner } from './interner.ts';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { WrapperError } from '../../errors.ts';
+import { isLoopback } from '../../util/address.ts';
 import { assertLocalRequest } from '../http/request-checks.ts';
-import { isLoopback } from '../util/address.ts';
 import type { AccessPolicy, Caller } from './access-policy.ts';
 
 /**

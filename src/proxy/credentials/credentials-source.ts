@@ -5,7 +5,7 @@ import { createSecureContext } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
 import { WrapperError } from '../../errors.ts';
-import { addressText } from '../util/address.ts';
+import { addressText } from '../../util/address.ts';
 import { assertCertificates } from '../util/pem.ts';
 import { limitPlugin } from './exec-plugin.ts';
 import { type KubeconfigFile, type KubeconfigUser, userFromKubeconfig } from './kubeconfig-user.ts';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { OncePerCause } from '../util/once-per-cause.ts';
-import { SingleFlight } from '../util/single-flight.ts';
+import { OncePerCause } from '../../util/once-per-cause.ts';
+import { SingleFlight } from '../../util/single-flight.ts';
 
 /**
  * The bearer token in a file that another process rotates, as kubelet does with a service account's. If the file

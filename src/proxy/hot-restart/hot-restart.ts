@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { addressText } from '../../util/address.ts';
 import { type Query, queryPath } from '../api/query.ts';
-import { addressText } from '../util/address.ts';
 import { countListeners } from '../util/proc-net-tcp.ts';
 import type { ViewLease } from '../views/view-registry.ts';
 

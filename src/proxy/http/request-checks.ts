@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { WrapperError } from '../../errors.ts';
-import { isLoopback } from '../util/address.ts';
+import { isLoopback } from '../../util/address.ts';
 
 /**
  * Throws `Forbidden` for a request that a browser sends to its own machine for a web page. Such a request has an

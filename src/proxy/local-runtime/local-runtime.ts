@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../../filter/projection/clock.ts';
-import { type Backoff, createBackoff } from '../util/backoff.ts';
-import { OncePerCause } from '../util/once-per-cause.ts';
+import { type Backoff, createBackoff } from '../../util/backoff.ts';
+import type { Clock } from '../../util/clock.ts';
+import { OncePerCause } from '../../util/once-per-cause.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
 import { type CorrectedEndpoint, Corrector, type CorrectorOptions } from './corrector.ts';
 import { RuntimeFollower } from './runtime-follower.ts';

@@ -1,5 +1,5 @@
-import type { Clock } from '../../filter/projection/clock.ts';
-import { createBackoff } from '../util/backoff.ts';
+import { createBackoff } from '../../util/backoff.ts';
+import type { Clock } from '../../util/clock.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
 import type { LocalPods } from './local-pods.ts';
 import { RuntimeReader } from './runtime-reader.ts';

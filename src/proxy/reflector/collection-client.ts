@@ -1,12 +1,11 @@
 import { WrapperError } from '../../errors.ts';
 import type { Codec, ObjectBytes, RawEvent, RawList } from '../../filter/codec/codec.ts';
-import type { Clock } from '../../filter/projection/clock.ts';
+import { type Clock, systemClock } from '../../util/clock.ts';
 import { type Query, queryPath } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
 import { type ExpectedResponse, judgeResponse, mediaType } from '../upstream/judge-response.ts';
 import { readBuffers, type Upstream, type UpstreamResponse } from '../upstream/upstream.ts';
 import type { ReadMemory } from '../util/read-memory.ts';
-import { systemClock } from '../util/system-clock.ts';
 import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
 import { RequestTimeouts } from './request-timeouts.ts';

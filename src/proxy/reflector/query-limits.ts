@@ -1,6 +1,6 @@
-import type { Clock } from '../../filter/projection/clock.ts';
-import { TokenBucket } from '../util/token-bucket.ts';
-import { waitFor } from './wait-for.ts';
+import type { Clock } from '../../util/clock.ts';
+import { TokenBucket } from '../../util/token-bucket.ts';
+import { waitFor } from '../../util/wait-for.ts';
 
 /** At most five requests in any second, two in the long run. */
 const REQUESTS = { burst: 3, refillMs: 500 };

@@ -1,8 +1,8 @@
 import type { WrapperError } from '../../errors.ts';
-import type { Clock } from '../../filter/projection/clock.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { LimitedLog } from '../../util/limited-log.ts';
+import { OncePerCause } from '../../util/once-per-cause.ts';
 import { causeOf } from '../upstream/upstream-error.ts';
-import type { LimitedLog } from '../util/limited-log.ts';
-import { OncePerCause } from '../util/once-per-cause.ts';
 
 /** How well a reflector reaches the API server. */
 export interface HealthStatus {

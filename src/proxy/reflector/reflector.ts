@@ -2,15 +2,15 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Change } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
-import type { Clock } from '../../filter/projection/clock.ts';
+import { type Clock, systemClock } from '../../util/clock.ts';
+import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
+import { waitFor } from '../../util/wait-for.ts';
 import { queryPath } from '../api/query.ts';
 import { DEFAULT_READ_LIMITS } from '../api/read-limits.ts';
 import type { StoredState } from '../snapshot/snapshot-format.ts';
 import { SnapshotRestore } from '../snapshot/snapshot-restore.ts';
 import type { ServerState } from '../upstream/server-state.ts';
 import { tooLargeVersion } from '../upstream/upstream-error.ts';
-import { LinkedAbortController } from '../util/linked-abort-controller.ts';
-import { systemClock } from '../util/system-clock.ts';
 import { CollectionClient } from './collection-client.ts';
 import { FAILURE_RULES, type FailureCause, failureCause } from './failure-rules.ts';
 import { olderState } from './older-state.ts';
@@ -19,7 +19,6 @@ import { type HealthStatus, ReflectorHealth } from './reflector-health.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { RetryBackoff } from './retry-backoff.ts';
 import { TrackedObjects } from './tracked-objects.ts';
-import { waitFor } from './wait-for.ts';
 
 /** State of a reflector, for readiness and metrics. */
 export interface ReflectorStatus extends HealthStatus {

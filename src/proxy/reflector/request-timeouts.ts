@@ -1,5 +1,5 @@
 import { WrapperError } from '../../errors.ts';
-import { LinkedAbortController } from '../util/linked-abort-controller.ts';
+import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 
 /**
  * Ends a request that makes no progress: a peer that is gone sends no FIN, and a hostile one sends a byte now and

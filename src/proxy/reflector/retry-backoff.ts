@@ -1,5 +1,5 @@
 import type { WrapperError } from '../../errors.ts';
-import type { Clock } from '../../filter/projection/clock.ts';
+import type { Clock } from '../../util/clock.ts';
 import { FAILURE_RULES, type FailureCause } from './failure-rules.ts';
 
 /** A longer Retry-After is cut to this, in milliseconds. */

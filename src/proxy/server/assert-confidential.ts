@@ -1,5 +1,5 @@
 import { WrapperError } from '../../errors.ts';
-import { isLoopback } from '../util/address.ts';
+import { isLoopback } from '../../util/address.ts';
 
 /**
  * Throws `InvalidSettings` if an API server is reached by plain http over the network. The tokens of callers of the

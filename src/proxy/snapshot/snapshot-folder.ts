@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
+import { SingleFlight } from '../../util/single-flight.ts';
+import { withTimeout } from '../../util/with-timeout.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { SingleFlight } from '../util/single-flight.ts';
-import { withTimeout } from '../util/with-timeout.ts';
 import { type SetAsideCause, SnapshotFiles } from './snapshot-files.ts';
 import {
   decodeSnapshot,

@@ -1,6 +1,6 @@
 import type { Change } from '../../filter/codec/change.ts';
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
-import { withTimeout } from '../util/with-timeout.ts';
+import { withTimeout } from '../../util/with-timeout.ts';
 import type { StoredState } from './snapshot-format.ts';
 
 export interface SnapshotWriterOptions {

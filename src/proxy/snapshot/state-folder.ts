@@ -2,7 +2,7 @@ import { constants, type Stats } from 'node:fs';
 import { chmod, lstat, mkdir, realpath, stat, statfs } from 'node:fs/promises';
 import { dirname, parse, resolve } from 'node:path';
 import { WrapperError } from '../../errors.ts';
-import { withTimeout } from '../util/with-timeout.ts';
+import { withTimeout } from '../../util/with-timeout.ts';
 
 /** File systems that cannot hold our files, by f_type of statfs(2); see linux/magic.h. */
 const PSEUDO_FILE_SYSTEMS: ReadonlyMap<number, string> = new Map([

@@ -1,5 +1,5 @@
 import { WrapperError } from '../../errors.ts';
-import { LinkedAbortController } from '../util/linked-abort-controller.ts';
+import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 
 /** All work of one upstream, so that it can be aborted together when the upstream is closed. */
 export class AbortGroup {

@@ -3,10 +3,10 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import createConnector from 'undici/lib/core/connect.js';
 import { WrapperError } from '../../errors.ts';
+import { type Backoff, createBackoff } from '../../util/backoff.ts';
+import { abortable } from '../../util/linked-abort-controller.ts';
 import type { TlsOptions } from '../credentials/credentials.ts';
-import { type Backoff, createBackoff } from '../util/backoff.ts';
 import { ADDRESSING } from '../util/dns-lookup.ts';
-import { abortable } from '../util/linked-abort-controller.ts';
 import { type Connect, Connection } from './connection.ts';
 import {
   type AgentRequest,

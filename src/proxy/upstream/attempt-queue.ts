@@ -1,4 +1,4 @@
-import type { Clock } from '../../filter/projection/clock.ts';
+import type { Clock } from '../../util/clock.ts';
 
 /** The first attempts after a failure, in milliseconds: most interruptions are short. */
 const FIRST_MS = [200, 500] as const;

@@ -1,9 +1,9 @@
 import { decodeList, decodeStatus } from '../../filter/codec/json/decode.ts';
 import { NODES } from '../../filter/codec/resource.ts';
+import { abortable } from '../../util/linked-abort-controller.ts';
+import { SingleFlight } from '../../util/single-flight.ts';
 import { queryPath } from '../api/query.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { abortable } from '../util/linked-abort-controller.ts';
-import { SingleFlight } from '../util/single-flight.ts';
 import type { AbortGroup } from './abort-group.ts';
 import type { AgentPool } from './agent-pool.ts';
 import { createAgentRequest } from './exchange.ts';

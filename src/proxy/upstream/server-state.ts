@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
-import type { Clock } from '../../filter/projection/clock.ts';
-import { LimitedLog } from '../util/limited-log.ts';
-import { systemClock } from '../util/system-clock.ts';
+import { type Clock, systemClock } from '../../util/clock.ts';
+import { LimitedLog } from '../../util/limited-log.ts';
 import { AttemptQueue } from './attempt-queue.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { abortable, type LinkedAbortController } from '../../util/linked-abort-controller.ts';
+import { OncePerCause } from '../../util/once-per-cause.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { abortable, type LinkedAbortController } from '../util/linked-abort-controller.ts';
-import { OncePerCause } from '../util/once-per-cause.ts';
 import { AbortGroup } from './abort-group.ts';
 import { DeadConnection } from './agent.ts';
 import { AgentPool } from './agent-pool.ts';

@@ -1,6 +1,6 @@
 import { request as send } from 'node:http';
-import { addressText } from './address.ts';
-import { abortable } from './linked-abort-controller.ts';
+import { addressText } from '../../util/address.ts';
+import { abortable } from '../../util/linked-abort-controller.ts';
 
 /** Default of the limit of a response. */
 const MAX_BYTES = 256 * 1024;

@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { dirname } from 'node:path';
-import { OncePerCause } from './once-per-cause.ts';
-import { SingleFlight } from './single-flight.ts';
+import { OncePerCause } from '../../util/once-per-cause.ts';
+import { SingleFlight } from '../../util/single-flight.ts';
 
 export interface FileFollowerOptions {
   /**

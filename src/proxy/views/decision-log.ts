@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../../filter/projection/clock.ts';
 import type { DecisionChange } from '../../filter/projection/decision-journal.ts';
 import { keptByPolicy, winnerText } from '../../topology/state/service-outcome.ts';
-import { LimitedLog } from '../util/limited-log.ts';
+import type { Clock } from '../../util/clock.ts';
+import { LimitedLog } from '../../util/limited-log.ts';
 
 /** 10 lines at once, and then one every 6 s: at most 20 in any minute. */
 const LIMIT = { burst: 10, refillMs: 6_000 } as const;

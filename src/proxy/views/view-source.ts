@@ -14,7 +14,6 @@ import {
   SERVICE_CIDRS,
   SERVICES,
 } from '../../filter/codec/resource.ts';
-import type { Clock } from '../../filter/projection/clock.ts';
 import { DeletionsFirst } from '../../filter/projection/deletions-first.ts';
 import { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
 import { PlainProjection } from '../../filter/projection/plain-projection.ts';
@@ -30,6 +29,7 @@ import {
   type ServiceFilter,
 } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
+import type { Clock } from '../../util/clock.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
 import { sliceSelectionOf } from '../api/slice-selection.ts';

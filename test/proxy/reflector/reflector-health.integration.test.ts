@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
 import { ReflectorHealth } from '../../../src/proxy/reflector/reflector-health.ts';
-import { LimitedLog } from '../../../src/proxy/util/limited-log.ts';
+import { LimitedLog } from '../../../src/util/limited-log.ts';
 import { ManualClock } from '../../support/projection/topology.ts';
 import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 

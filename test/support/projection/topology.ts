@@ -1,7 +1,7 @@
-import type { Clock } from '../../../src/filter/projection/clock.ts';
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
+import type { Clock } from '../../../src/util/clock.ts';
 
 /** A topology in which nodes match by labels only. */
 export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {

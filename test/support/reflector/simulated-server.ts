@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../../src/errors.ts';
-import type { Clock } from '../../../src/filter/projection/clock.ts';
 import type { Judgement } from '../../../src/proxy/upstream/judge-response.ts';
 import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
 import type {
@@ -9,7 +8,8 @@ import type {
   UpstreamRequest,
   UpstreamResponse,
 } from '../../../src/proxy/upstream/upstream.ts';
-import { abortable } from '../../../src/proxy/util/linked-abort-controller.ts';
+import type { Clock } from '../../../src/util/clock.ts';
+import { abortable } from '../../../src/util/linked-abort-controller.ts';
 
 /** A request as the server receives it. */
 export interface SimulatedRequest {

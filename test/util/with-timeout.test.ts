@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { withTimeout } from '../../../src/proxy/util/with-timeout.ts';
+import { withTimeout } from '../../src/util/with-timeout.ts';
 
 beforeEach(() => {
   jest.useFakeTimers();

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { OncePerCause } from '../../../src/proxy/util/once-per-cause.ts';
+import { OncePerCause } from '../../src/util/once-per-cause.ts';
 
 test('a failure is new when its cause differs from the last one, and after a success', () => {
   const failure = new OncePerCause();

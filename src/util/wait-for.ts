@@ -1,4 +1,4 @@
-import type { Clock } from '../../filter/projection/clock.ts';
+import type { Clock } from './clock.ts';
 
 /** Waits for this many milliseconds. Rejects with the reason of the signal. */
 export function waitFor(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { LimitedLog } from '../../../src/proxy/util/limited-log.ts';
-import { ManualClock } from '../../support/projection/topology.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
+import { LimitedLog } from '../../src/util/limited-log.ts';
+import { ManualClock } from '../support/projection/topology.ts';
+import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 test('no minute has more than nine lines, the last state is always written, and nothing is left out silently', () => {
   fc.assert(

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../../filter/projection/clock.ts';
-import { systemClock } from './system-clock.ts';
+import { type Clock, systemClock } from './clock.ts';
 import { TokenBucket } from './token-bucket.ts';
 
 export interface LimitedLogOptions {

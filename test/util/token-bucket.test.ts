@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { TokenBucket } from '../../../src/proxy/util/token-bucket.ts';
+import { TokenBucket } from '../../src/util/token-bucket.ts';
 
 test('gives at most the burst plus the refilled tokens, and returns the time until the next one', () => {
   const steps = fc.array(fc.nat(5_000), { maxLength: 200 });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { SingleFlight } from '../../../src/proxy/util/single-flight.ts';
+import { SingleFlight } from '../../src/util/single-flight.ts';
 
 test('callers share a run under way, each with its result, and the next caller starts a new one', async () => {
   const flight = new SingleFlight<number>();
