@@ -218,9 +218,9 @@ export class SnapshotFolder {
     }
     const { header, objects } = decoded;
     const foreign =
-      header.query === query
+      header.question === query
         ? foreignTo(this.#currentOwner(), header)
-        : `it answers ${JSON.stringify(header.query)}`;
+        : `it answers ${JSON.stringify(header.question)}`;
     if (foreign === undefined) return { ...header, objects };
     await this.#setAside(files, name, 'foreign', foreign);
     return undefined;
@@ -274,7 +274,7 @@ export class SnapshotFolder {
     const { resourceVersion, savedAt, objects } = state;
     const header: SnapshotHeader = {
       ...this.#currentOwner(),
-      query,
+      question: query,
       resourceVersion,
       savedAt,
       objects: objects.length,
@@ -283,7 +283,7 @@ export class SnapshotFolder {
     const name = fileName(query);
     const bytes = snapshotBytes(header);
     const onDisk = await files.header(name);
-    if (onDisk?.query === query && isLater(onDisk.savedAt, savedAt)) return 0;
+    if (onDisk?.question === query && isLater(onDisk.savedAt, savedAt)) return 0;
     const keep = new Set(Array.from(this.#writers, (writer) => fileName(writer.query)));
     await files.makeRoom(name, bytes, { maxBytes: this.#options.maxBytes, keep });
     await files.write(name, encodeSnapshot(header, objects));

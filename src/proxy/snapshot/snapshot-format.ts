@@ -32,8 +32,8 @@ const headerSchema = v.object({
   servers: v.array(v.string()),
   /** SHA-256 fingerprints of the certificate authorities that verified these; empty: those built into Node. */
   authorities: v.array(v.string()),
-  /** Query with its encoding. */
-  query: v.string(),
+  /** Query with its encoding. 1.0.0 gave the field this name; another one would make its files unreadable. */
+  question: v.string(),
   /** Version of the API server up to which everything is in here. */
   resourceVersion: v.pipe(v.string(), v.regex(/^[0-9]{1,30}$/)),
   /** When the API server reported the state, in milliseconds since the epoch. */

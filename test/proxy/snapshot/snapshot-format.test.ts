@@ -13,7 +13,7 @@ function headerFor(objects: readonly Buffer[], node = 'edge-1'): SnapshotHeader 
     node,
     servers: ['https://10.0.0.1:6443'],
     authorities: ['AA:BB'],
-    query: 'protobuf /api/v1/services',
+    question: 'protobuf /api/v1/services',
     resourceVersion: '123',
     savedAt: 1_700_000_000_000,
     objects: objects.length,
@@ -28,6 +28,14 @@ function fileOf(objects: readonly Buffer[], node?: string): Buffer {
 const anyObjects = fc.array(fc.uint8Array({ maxLength: 200 }).map(Buffer.from), { maxLength: 20 });
 const VERSION_OFFSET = 8;
 
+/** Written by 1.0.0. Its objects are "one" and "another". */
+const FILE_OF_1_0 = Buffer.from(
+  'KPWSNAP\x00\x00\x00\x00\x01\x00\x00\x00\xbb{"node":"edge-1","servers":["https://10.0.0.1:6443"],' +
+    '"authorities":["AA:BB"],"question":"protobuf /api/v1/services","resourceVersion":"123",' +
+    '"savedAt":1700000000000,"objects":2,"bytes":10}\xcf\x99=W\x00\x00\x00\x03one\x00\x00\x00\x07another\xe2K\xb1B',
+  'latin1',
+);
+
 describe('a snapshot file', () => {
   test('returns what was written, byte for byte, and has the calculated size', () => {
     fc.assert(
@@ -38,6 +46,16 @@ describe('a snapshot file', () => {
         expect(decodeSnapshot(file)).toEqual({ kind: 'whole', header, objects });
       }),
     );
+  });
+
+  test('is the same as in 1.0.0, so that each version starts with the files of the other', () => {
+    const objects = [Buffer.from('one'), Buffer.from('another')];
+    expect(decodeSnapshot(FILE_OF_1_0)).toEqual({
+      kind: 'whole',
+      header: headerFor(objects),
+      objects,
+    });
+    expect(fileOf(objects)).toEqual(FILE_OF_1_0);
   });
 
   test('is made in chunks of about a megabyte', () => {
