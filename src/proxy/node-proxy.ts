@@ -148,7 +148,10 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const { views } = watches;
   const { codecs, policyResolver, topology, snapshots } = state;
   const serving = {
-    ...{ ...options, credentials: failover, codecs, upstream },
+    ...options,
+    credentials: failover,
+    codecs,
+    upstream,
     acquire: (query: Query, caller: CallerId) => views.acquire(query, caller),
     times: options,
   };
@@ -166,9 +169,19 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     const { http, https } = await listen(options, listeners, views);
     views.openUsualLater(options.usualViewsMs ?? USUAL_VIEWS_MS);
     return {
-      ...{ url: http ?? https ?? '', httpsUrl: https, close },
-      ...{ topology, policyResolver, upstream, failover, listeners, snapshots, localRuntime },
-      ...{ views, nodeSets: watches.nodeSets, clusterWatchers: watches.clusterWatchers },
+      url: http ?? https ?? '',
+      httpsUrl: https,
+      close,
+      topology,
+      policyResolver,
+      upstream,
+      failover,
+      listeners,
+      snapshots,
+      localRuntime,
+      views,
+      nodeSets: watches.nodeSets,
+      clusterWatchers: watches.clusterWatchers,
       timing: watches.timing,
       settingsRevision: options.settingsRevision,
     };
@@ -242,11 +255,19 @@ function createState(options: NodeProxyOptions, failover: Failover, upstream: Up
   const snapshots =
     options.state &&
     new SnapshotFolder({
-      ...{ ...options.state, nodeName, credentials: failover, logger },
+      ...options.state,
+      nodeName,
+      credentials: failover,
+      logger,
       ...(flushLastProcess && { flushLastProcess }),
     });
   return {
-    ...{ upstream, topology, logger, readLimits, codecs, codec: codecs.protobuf },
+    upstream,
+    topology,
+    logger,
+    readLimits,
+    codecs,
+    codec: codecs.protobuf,
     versions: new VersionAllocator(Date.now()),
     decisionLog: new DecisionLog(logger, systemClock),
     policyResolver: new PolicyResolver(options.policies, namespacePolicies),

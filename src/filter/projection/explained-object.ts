@@ -22,7 +22,10 @@ export function explainedObject(
     return shown.has(addresses()[index] ?? '');
   };
   return {
-    ...{ name, hinted, groups, isShown },
+    name,
+    hinted,
+    groups,
+    isShown,
     get addresses() {
       return addresses();
     },

@@ -16,7 +16,9 @@ import { type Query, queryKey } from './query.ts';
  */
 
 const ALL = {
-  ...{ namespace: '', labelSelector: '', fieldSelector: '' },
+  namespace: '',
+  labelSelector: '',
+  fieldSelector: '',
   encoding: 'protobuf',
 } as const;
 const NOT_HEADLESS = '!service.kubernetes.io/headless';
@@ -27,8 +29,10 @@ const HAS_IP = 'spec.clusterIP!=None';
 
 /** Since 1.35. */
 const SERVICES_WITH_IP: Query = {
-  ...{ ...ALL, resource: SERVICES },
-  ...{ labelSelector: NO_OTHER_PROXY, fieldSelector: HAS_IP },
+  ...ALL,
+  resource: SERVICES,
+  labelSelector: NO_OTHER_PROXY,
+  fieldSelector: HAS_IP,
 };
 /** Since 1.33. Slices have the same selector, because they inherit the labels of their Service. */
 const OLDER_SERVICES: Query = { ...SERVICES_WITH_IP, labelSelector: NEITHER };
@@ -61,8 +65,14 @@ export function isForEndpoints({ resource }: Query): boolean {
 /** All queries of all versions of kube-proxy. */
 export function kubeProxyQueries(nodeName: string): readonly Query[] {
   return [
-    ...[ownNodeQuery(nodeName), CIDRS, CURRENT_SLICES, OLDER_SLICES, OLDEST_ENDPOINTS],
-    ...[SERVICES_WITH_IP, OLDER_SERVICES, OLDEST_SERVICES],
+    ownNodeQuery(nodeName),
+    CIDRS,
+    CURRENT_SLICES,
+    OLDER_SLICES,
+    OLDEST_ENDPOINTS,
+    SERVICES_WITH_IP,
+    OLDER_SERVICES,
+    OLDEST_SERVICES,
   ];
 }
 

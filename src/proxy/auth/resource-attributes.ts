@@ -14,8 +14,14 @@ export function attributesOf(info: ViewRequestInfo, options: ListOptions): ReadA
   const one = /^metadata\.name==?([a-z0-9.-]+)$/.exec(fieldSelector)?.[1] ?? '';
   const verb = info.kind === 'object' ? 'get' : options.watch ? 'watch' : 'list';
   return {
-    ...{ verb, group, version, resource: plural, namespace: info.namespace },
-    ...{ name: info.kind === 'object' ? info.name : one, labelSelector, fieldSelector },
+    verb,
+    group,
+    version,
+    resource: plural,
+    namespace: info.namespace,
+    name: info.kind === 'object' ? info.name : one,
+    labelSelector,
+    fieldSelector,
   };
 }
 

@@ -125,7 +125,8 @@ export function reasonOf(error: unknown): string {
 
 function fieldsOf({ listener, reason, verb, resource, client, err }: Refusal): object {
   return {
-    ...{ listener, reason },
+    listener,
+    reason,
     ...(verb === undefined ? {} : { verb: escaped(verb) }),
     ...(resource === undefined ? {} : { resource: escaped(resource) }),
     ...(client === undefined ? {} : { client: escaped(client) }),

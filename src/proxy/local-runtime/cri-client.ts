@@ -45,7 +45,9 @@ export function createCriClient({ path, callMs = CALL_MS }: CriClientOptions): C
     { createConnection: () => connect({ path }) },
   );
   const transport = createGrpcTransport({
-    ...{ baseUrl: AUTHORITY, sessionManager, readMaxBytes: MAX_BYTES },
+    baseUrl: AUTHORITY,
+    sessionManager,
+    readMaxBytes: MAX_BYTES,
     binaryOptions: { readUnknownFields: false },
   });
   const client = createClient(RuntimeService, transport);
@@ -90,7 +92,12 @@ async function ifFound<T>(call: () => Promise<T>): Promise<T | undefined> {
 function toSandbox({ id, metadata, state, createdAt, annotations }: PodSandbox): Sandbox {
   const { namespace = '', name = '', uid = '', attempt = 0 } = metadata ?? {};
   return {
-    ...{ id, namespace, name, uid, attempt, createdAt },
+    id,
+    namespace,
+    name,
+    uid,
+    attempt,
+    createdAt,
     ready: state === SANDBOX_READY,
     isStatic: STATIC_SOURCES.includes(annotations[SOURCE_ANNOTATION]),
   };
@@ -106,7 +113,10 @@ function toNetwork(status: PodSandboxStatus | undefined): SandboxNetwork {
 
 function toContainer({ id, podSandboxId, metadata, state, createdAt }: CriContainer): Container {
   return {
-    ...{ id, sandbox: podSandboxId, name: metadata?.name ?? '', createdAt },
+    id,
+    sandbox: podSandboxId,
+    name: metadata?.name ?? '',
+    createdAt,
     state: CONTAINER_STATES[state] ?? 'other',
   };
 }

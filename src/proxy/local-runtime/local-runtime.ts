@@ -167,7 +167,8 @@ export class LocalRuntime {
       'the API server is unreachable: endpoints of this node are corrected from the container runtime',
     );
     this.#follower = new RuntimeFollower({
-      ...{ runtime, clock },
+      runtime,
+      clock,
       podNames: () => new Set([...this.#correctors].flatMap((each) => [...each.podNames()])),
       onPods: (pods) => {
         for (const corrector of this.#correctors) corrector.correct(pods);

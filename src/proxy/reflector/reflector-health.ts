@@ -26,12 +26,16 @@ export interface HealthStatus {
 type Link = 'disconnected' | 'connected' | 'suspect' | 'probation';
 
 const OPENED: Readonly<Record<Link, Link>> = {
-  ...{ disconnected: 'connected', connected: 'connected' },
-  ...{ suspect: 'probation', probation: 'probation' },
+  disconnected: 'connected',
+  connected: 'connected',
+  suspect: 'probation',
+  probation: 'probation',
 };
 const CLOSED: Readonly<Record<Link, Link>> = {
-  ...{ disconnected: 'disconnected', connected: 'disconnected' },
-  ...{ suspect: 'suspect', probation: 'suspect' },
+  disconnected: 'disconnected',
+  connected: 'disconnected',
+  suspect: 'suspect',
+  probation: 'suspect',
 };
 
 /** What failed since the last success. */

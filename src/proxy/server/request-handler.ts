@@ -165,7 +165,7 @@ export class RequestHandler {
 
   #recordRefusal({ method: verb, url: resource }: IncomingMessage, error: unknown): void {
     const { name: listener } = this.#options;
-    const request = { ...{ listener, verb, resource }, reason: reasonOf(error) };
+    const request = { listener, verb, resource, reason: reasonOf(error) };
     if (error instanceof WrapperError) {
       this.#listener.refusals.record({ ...request, message: error.message });
     } else {
@@ -210,7 +210,9 @@ export class RequestHandler {
   #recordStalled({ req }: ServerResponse): void {
     this.#stalled++;
     this.#listener.refusals.record({
-      ...{ listener: this.#options.name, reason: 'StalledClient', level: 'warn' },
+      listener: this.#options.name,
+      reason: 'StalledClient',
+      level: 'warn',
       message: 'a client has read nothing for too long: its connection is closed',
       client: `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`,
       resource: req.url,

@@ -137,14 +137,18 @@ class AgentUpstream implements Upstream {
     this.#onOutcome = onOutcome;
     const { headersMs, quietMs, onFound } = options;
     this.#agents = new AgentPool({
-      ...{ credentials, headersMs, quietMs },
+      credentials,
+      headersMs,
+      quietMs,
       onConnect: () => this.serverState.noteContact(),
       onPing: () => this.serverState.notePing(),
       onDead: (server, requests) => this.#onDead(server, requests),
     });
     this.#probe = new ServerProbe({
       ...options,
-      ...{ serverState: this.serverState, agents: this.#agents, aborts: this.#aborts },
+      serverState: this.serverState,
+      agents: this.#agents,
+      aborts: this.#aborts,
       onFound: (found, current) => {
         onFound?.(found);
         this.#giveUp(current);

@@ -60,7 +60,8 @@ export class OpenViews {
     this.isKubeProxys = kubeProxyQueryTest(options.topology.nodeName);
     const { maxViews, maxViewBytes, hasCallers } = options;
     this.budget = new ViewBudget({
-      ...{ maxViews, maxViewBytes },
+      maxViews,
+      maxViewBytes,
       shareOf: (caller) => (caller !== ANYONE ? CALLER_SHARE : hasCallers ? ANYONE_SHARE : 1),
       makeRoom: (caller, except) => this.#closeIdlest(caller, except),
     });

@@ -131,7 +131,10 @@ function openEndpoints(
   const decisionLog = reserve === undefined ? context.decisionLog : undefined;
   const selection = sliceSelectionOf(query);
   const projection = new EndpointsProjection({
-    ...{ view, topology, clock, reportsCloudOnly },
+    view,
+    topology,
+    clock,
+    reportsCloudOnly,
     selects: selection && ((slice) => selection.selects(codec.partialMetadata(slice))),
     onDecisionChanged: (change) => decisionLog?.add(view, change),
     ofOtherProxy:
@@ -171,7 +174,9 @@ function isHiddenUnread(object: PartialObjectMetadata, filter: ServiceFilter): b
 /** A view of some objects of what the source reads. */
 function partOf(source: ViewSource, query: Query, view: View): ViewSource {
   return {
-    ...{ query, view, projection: undefined },
+    query,
+    view,
+    projection: undefined,
     get status() {
       return source.status;
     },
