@@ -81,8 +81,9 @@ export class Poller {
     for (const name of namesOf(wanted)) {
       if (wanted[name] !== this.state.answers[name]?.path) this.#due.add(name);
     }
-    const isUseless = !Object.values(wanted).includes(this.#running?.path);
-    if (isUseless) this.#running?.controller.abort(REPLACED);
+    const running = this.#running;
+    const isUseless = running !== undefined && !Object.values(wanted).includes(running.path);
+    if (isUseless) running.controller.abort(REPLACED);
     this.#wake();
   }
 

@@ -15,7 +15,7 @@ export function fill(server: ApiServer): void {
   }
   for (let service = 0; service < SERVICES; service++) {
     const topologyKeys = KEYS[service % KEYS.length];
-    const annotations = topologyKeys === undefined ? {} : { topologyKeys };
+    const annotations: Record<string, string> = topologyKeys === undefined ? {} : { topologyKeys };
     server.create('services', {
       metadata: { name: `s-${service}`, namespace: 'default', annotations },
       spec: { ports: [{ port: 80 }], type: 'ClusterIP' },

@@ -21,7 +21,7 @@ const ACCESS_REVIEWS = {
 export function listenersOptions(
   settings: Settings,
   fds: ReadonlyMap<ListenerName, number> = new Map(),
-): Required<Pick<ListenersOptions, 'http' | 'https'>> & {
+): Pick<ListenersOptions, 'http' | 'https'> & {
   readonly admin: ListenAddress;
   readonly listenerLimits: ListenerLimits;
 } {
@@ -46,7 +46,7 @@ function httpsOptions(https: HttpsSettings, address: ListenAddress): HttpsListen
     address,
     certFile,
     keyFile,
-    ...(clientCaFile === undefined ? {} : { clientCaFile }),
+    clientCaFile,
     ...ACCESS_REVIEWS,
   };
 }

@@ -70,7 +70,7 @@ export interface NodeProxyOptions extends ListenersOptions {
   /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
   readonly usualViewsMs?: number;
   /** For which Node the process works that listens at the admin address of this one; absent: there is none. */
-  readonly runningNode?: RunningNode | undefined;
+  readonly runningNode?: RunningNode;
   /** Further API servers of the same cluster; see {@link Failover}. */
   readonly servers?: readonly URL[];
   /** See FailoverOptions. */
@@ -87,7 +87,7 @@ export interface NodeProxyOptions extends ListenersOptions {
   /** See SnapshotFolderOptions. */
   readonly flushLastProcess?: SnapshotFolderOptions['flushLastProcess'];
   /** The container runtime that endpoints of this node are corrected from while cut off; absent: they are not. */
-  readonly localRuntime?: LocalRuntimeSettings | undefined;
+  readonly localRuntime?: LocalRuntimeSettings;
   /** Aborts the start until the proxy listens; default: the start is not aborted. */
   readonly signal?: AbortSignal;
   readonly logger: Logger;
@@ -211,7 +211,7 @@ function connect({ nodeName, logger, quietMs }: NodeProxyOptions, failover: Fail
     credentials: failover,
     nodeName,
     logger,
-    ...(quietMs === undefined ? {} : { quietMs }),
+    quietMs,
     onOutcome: (server, outcome) => failover.report(server, outcome),
     onFound: (server) => failover.take(server),
   });

@@ -5,7 +5,7 @@ import { TokenBucket } from './token-bucket.ts';
 export interface LimitedLogOptions {
   readonly logger: Logger;
   /** Default: the machine's monotonic clock. */
-  readonly clock?: Clock | undefined;
+  readonly clock?: Clock;
   /** Lines that may follow each other without a pause; default 5. */
   readonly burst?: number;
   /** Time until one more line may be written, in milliseconds; default 15,000: four lines a minute. */

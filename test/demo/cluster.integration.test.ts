@@ -14,7 +14,7 @@ function uses(keys: Readonly<Record<string, number>>): UsedKeys {
 // The bar once grouped and moved nodes by the label `site` only, whatever the cluster had.
 describe('nodes are grouped and moved by the labels', () => {
   const zone = 'topology.kubernetes.io/zone';
-  const nodes = [
+  const nodes: { readonly labels: Record<string, string> }[] = [
     { labels: { 'kubernetes.io/hostname': 'a', rack: '1', [zone]: 'x' } },
     { labels: { 'kubernetes.io/hostname': 'b', row: '2' } },
   ];

@@ -125,9 +125,8 @@ test('the page cannot end the demo', async () => {
 test('commands from other web pages are refused', async () => {
   const post = (headers: Record<string, string>) =>
     fetch(`${demo.url}demo/command`, { method: 'POST', body: 'label edge-1 site=x', headers });
-  for (const headers of [{ origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
-    expect((await post(headers)).status).toBe(400);
-  }
+  expect((await post({ origin: 'http://evil.example' })).status).toBe(400);
+  expect((await post({ 'sec-fetch-site': 'cross-site' })).status).toBe(400);
   const cluster = (await (await fetch(`${demo.url}demo/cluster`)).json()) as {
     nodes: { labels: { site?: string } }[];
   };

@@ -33,9 +33,7 @@ export interface PodEndpoint {
  * - `address`: its only address; absent: its addresses stay.
  * - `notReady`: it is neither ready nor serving. Absent or false: its conditions stay.
  */
-export type EndpointCorrection =
-  | 'cut'
-  | { readonly address?: string | undefined; readonly notReady?: boolean | undefined };
+export type EndpointCorrection = 'cut' | { readonly address?: string; readonly notReady?: boolean };
 
 /** The endpoints of a slice on this node that name a Pod. */
 export function readSlicePods(slice: Cursor, node: string): PodEndpoint[] {

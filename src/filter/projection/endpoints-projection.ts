@@ -45,14 +45,14 @@ export interface EndpointsProjectionOptions {
    * Which objects the view shows. The other ones take part in decisions: a decision about a Service needs all its
    * slices. Default: all.
    */
-  readonly selects?: ((object: ObjectBytes) => boolean) | undefined;
+  readonly selects?: (object: ObjectBytes) => boolean;
   /** Notified of each change that the journal takes. */
-  readonly onDecisionChanged?: ((change: DecisionChange) => void) | undefined;
+  readonly onDecisionChanged?: (change: DecisionChange) => void;
   /**
    * Whether an object belongs to a Service that the topology does not read, and that is hidden by its labels. The
    * objects of such a Service are hidden too. Default: none is.
    */
-  readonly ofOtherProxy?: ((object: ObjectBytes) => boolean) | undefined;
+  readonly ofOtherProxy?: (object: ObjectBytes) => boolean;
 }
 
 /**

@@ -109,7 +109,7 @@ function cutsHints({ object, managed }: ProjectedEndpoints): boolean {
 
 function editOf(projected: ProjectedEndpoints): { cutHints: boolean; keep?: Uint8Array } {
   const { keep } = projected;
-  return { cutHints: cutsHints(projected), ...(keep === undefined ? {} : { keep }) };
+  return { cutHints: cutsHints(projected), keep };
 }
 
 function sameMask(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {

@@ -16,7 +16,7 @@ export interface ServicesProjectionOptions {
   /** Whether to wait until the view of slices has reported which Services are left to the cloud. */
   readonly followsCloudOnly: boolean;
   /** Receives each change first: the policies must be in force before clients see the change. */
-  readonly feed?: ChangeHandler<ServiceFacts> | undefined;
+  readonly feed?: ChangeHandler<ServiceFacts>;
 }
 
 /** Services are stored; the list is not complete, or what decides about hiding them is not known yet. */

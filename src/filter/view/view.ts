@@ -26,7 +26,7 @@ export interface ViewOptions {
    * Maximum size of the event log, not counting the newest change. Default: twice the view's recent size. That is
    * enough for every object to change and change back, so a watcher does not get 410 because of it.
    */
-  readonly most?: LogBounds | undefined;
+  readonly most?: LogBounds;
   /** A monotonic clock in milliseconds; default: `performance.now`. */
   readonly now?: () => number;
 }

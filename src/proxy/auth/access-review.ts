@@ -130,7 +130,7 @@ async function postReview(
     path: `/apis/${apiVersion}/${kind.toLowerCase()}s`,
     headers: { accept: 'application/json', 'content-type': 'application/json' },
     body: JSON.stringify({ apiVersion, kind, spec }),
-    ...(authorization === undefined ? {} : { authorization }),
+    authorization,
     signal,
   });
   const { statusCode } = response;

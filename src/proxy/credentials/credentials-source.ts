@@ -142,7 +142,7 @@ function tlsOf(options: RequestOptions): TlsOptions {
     ...(isPem(ca) ? { ca } : {}),
     ...(isPem(cert) ? { cert } : {}),
     ...(isPem(key) ? { key } : {}),
-    ...(servername === undefined ? {} : { servername }),
+    servername,
   };
 }
 

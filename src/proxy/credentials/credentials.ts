@@ -110,7 +110,7 @@ class FollowedCredentials implements Credentials {
         const err = WrapperError.from(error, 'Credentials');
         logger.error({ err }, 'new credentials cannot be used; the old ones remain in use');
       },
-      ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+      pollMs: options.pollMs,
     });
   }
 

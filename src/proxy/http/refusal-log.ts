@@ -14,11 +14,11 @@ export interface Refusal {
   readonly level?: Extract<Level, 'info' | 'warn' | 'error'>;
   /** An unexpected error, logged with its stack. */
   readonly err?: unknown;
-  readonly verb?: string | undefined;
+  readonly verb?: string;
   /** Path and query as the client sent them. */
-  readonly resource?: string | undefined;
+  readonly resource?: string;
   /** Address and user agent. */
-  readonly client?: string | undefined;
+  readonly client?: string;
 }
 
 interface Kind {
@@ -130,7 +130,7 @@ function fieldsOf({ listener, reason, verb, resource, client, err }: Refusal): o
     ...(verb === undefined ? {} : { verb: escaped(verb) }),
     ...(resource === undefined ? {} : { resource: escaped(resource) }),
     ...(client === undefined ? {} : { client: escaped(client) }),
-    ...(err === undefined ? {} : { err }),
+    err,
   };
 }
 

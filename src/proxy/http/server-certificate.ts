@@ -80,7 +80,7 @@ class FollowedCertificate implements ServerCertificate {
         options.logger.error({ err }, 'new https files cannot be used; the old ones are kept');
       },
       watched: options.files,
-      ...(options.pollMs === undefined ? {} : { pollMs: options.pollMs }),
+      pollMs: options.pollMs,
     });
   }
 
@@ -133,7 +133,7 @@ class FollowedCertificate implements ServerCertificate {
 function check({ cert, key, clientCa }: CertificatePems): X509Certificate {
   try {
     if (clientCa !== undefined) assertCertificates(clientCa);
-    createSecureContext({ cert, key, ...(clientCa === undefined ? {} : { ca: clientCa }) });
+    createSecureContext({ cert, key, ca: clientCa });
     const leaf = new X509Certificate(cert);
     // OpenSSL accepts an empty file without an error.
     if (leaf.checkPrivateKey(createPrivateKey(key))) return leaf;

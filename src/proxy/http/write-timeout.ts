@@ -5,7 +5,7 @@ export interface WriteTimeout {
   /** A client that reads nothing for this long is disconnected, in milliseconds. */
   readonly writeTimeoutMs: number;
   /** Called when that happens. */
-  readonly onTimeout?: (() => void) | undefined;
+  readonly onTimeout?: () => void;
 }
 
 /** Destroys the response after the timeout. Clear the timer when the client reads, and when the response ends. */

@@ -51,9 +51,9 @@ export function requestHeaders(
     /** Whether the request is to switch protocols. */
     readonly upgrade: boolean;
     /** Replaces the Accept header. */
-    readonly accept?: string | undefined;
+    readonly accept?: string;
     /** Length of the body if it was read; otherwise the framing of the caller is kept. */
-    readonly bodyLength?: number | undefined;
+    readonly bodyLength?: number;
   },
 ): IncomingHttpHeaders {
   const { host, upgrade, accept, bodyLength } = options;

@@ -126,7 +126,7 @@ class HttpPassthrough implements Passthrough {
     const { body, onError } = options;
     return {
       proxyTarget,
-      ...(body === undefined ? {} : { body }),
+      body,
       headersMs: LONG_RUNNING.test(readUrl(request).path) ? undefined : headersMs,
       headers: requestHeaders(request, { ...options, host, bodyLength: body?.length }),
       path: target.path + url,

@@ -71,7 +71,7 @@ export interface CollectionClientOptions {
   /** Default: the machine's monotonic clock. */
   readonly clock?: Clock;
   /** Accounts for the bytes of a list while they are read; default: no account. */
-  readonly memory?: Pick<ReadMemory, 'reading'> | undefined;
+  readonly memory?: Pick<ReadMemory, 'reading'>;
   readonly random?: () => number;
 }
 

@@ -42,10 +42,10 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   /** Default: DEFAULT_READ_LIMITS. */
   readonly readLimits?: ReadLimits;
   /** Accounts for memory before it is used. What it throws is a failure like any other. Default: no account. */
-  readonly memory?: ReadMemory | undefined;
+  readonly memory?: ReadMemory;
   readonly random?: () => number;
   /** Default: the machine's monotonic clock. */
   readonly clock?: Clock;
   /** Called with the time from the arrival of events until all handlers have returned, in seconds. */
-  readonly onHandled?: ((seconds: number) => void) | undefined;
+  readonly onHandled?: (seconds: number) => void;
 }

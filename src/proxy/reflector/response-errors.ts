@@ -46,8 +46,8 @@ export function refusal(
     code: statusCode,
     reason: found?.reason ?? '',
     message: found?.message ?? `HTTP ${statusCode}`,
-    ...(found?.causes === undefined ? {} : { causes: found.causes }),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    causes: found?.causes,
+    retryAfterSeconds,
   };
   const message = `the API server refused GET ${path}: ${status.code} ${status.message}`;
   return new WrapperError(isAbsent ? 'Unreachable' : 'Refused', message, { status });

@@ -37,8 +37,8 @@ export interface HttpsListenerOptions {
 
 export interface ListenersOptions {
   /** Address of the plain http listener, on loopback; absent: there is none. */
-  readonly http?: ListenAddress | undefined;
-  readonly https?: HttpsListenerOptions | undefined;
+  readonly http?: ListenAddress;
+  readonly https?: HttpsListenerOptions;
   /** Limits of each listener; default: {@link DEFAULT_LISTENER_LIMITS}. */
   readonly listenerLimits?: ListenerLimits;
   /** How long requests on open connections are answered after the close, in milliseconds; default 0. */

@@ -61,7 +61,7 @@ export interface SourceContext {
   /** Where the last state is kept over a restart; default: nowhere. */
   readonly snapshots?: SnapshotFolder;
   /** Corrects endpoints of this node while the API server is unreachable; default: nothing does. */
-  readonly localRuntime?: LocalRuntime | undefined;
+  readonly localRuntime?: LocalRuntime;
   /** Logs changed decisions of kube-proxy's views; default: nothing does. */
   readonly decisionLog?: DecisionLog;
   /** See Reflector. */
@@ -75,7 +75,7 @@ export interface ViewSource {
   /** Undefined for collections that are shown unchanged, and for a part of the slices of a Service. */
   readonly projection: EndpointsProjection | undefined;
   /** Undefined if nothing corrects its endpoints. */
-  readonly corrector?: Corrector | undefined;
+  readonly corrector?: Corrector;
   readonly status: ReflectorStatus;
   /** The object of this key as the API server has it, except for the version. Also finds hidden objects. */
   find(key: string): ObjectBytes | undefined;
@@ -86,11 +86,11 @@ export interface ViewSource {
 /** What a source needs besides its query. */
 export interface SourceRole {
   /** Notified of each change before the view: its effect on the topology must be in force when clients see it. */
-  readonly handler?: ChangeHandler<ServiceFacts> | undefined;
+  readonly handler?: ChangeHandler<ServiceFacts>;
   /** Whether this view of slices reports to the topology which Services are cloud-only. */
   readonly reportsCloudOnly?: boolean;
   /** Reserves the memory; absent for the views of kube-proxy and of the topology. */
-  readonly reserve?: ReserveBytes | undefined;
+  readonly reserve?: ReserveBytes;
 }
 
 /** Limit of the event log of a view that needs a reservation. A client that falls behind lists again. */
@@ -232,7 +232,7 @@ function run<Facts extends ObjectMeta>(
     readonly query: Query;
     readonly view: View;
     readonly projection: EndpointsProjection | undefined;
-    readonly corrector?: Corrector | undefined;
+    readonly corrector?: Corrector;
     readonly decode: (object: ObjectBytes) => Facts;
     readonly handlers: readonly ChangeHandler<Facts>[];
     /** Default: the objects that the view shows. */

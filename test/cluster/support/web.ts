@@ -137,7 +137,7 @@ function daemonSet(): KubeObject {
 }
 
 function service(topologyKeys: readonly string[] | undefined): KubeObject {
-  const annotations =
+  const annotations: Record<string, string> =
     topologyKeys === undefined ? {} : { topologyKeys: JSON.stringify(topologyKeys) };
   return {
     metadata: { name: NAME, annotations },

@@ -224,7 +224,7 @@ describe.each(CODECS)('corrections of an Endpoints object ($encoding)', (codec) 
 
 describe.each(CODECS)('corrections of any slice ($encoding)', (codec) => {
   const names = ['a', 'b', 'c', 'd'];
-  const conditions = fc.constantFrom(
+  const conditions = fc.constantFrom<Record<string, boolean> | undefined>(
     undefined,
     { ready: true },
     { ready: false, serving: false, terminating: false },

@@ -25,7 +25,7 @@ const settings: ModelSettings = {
   minReady: {},
 };
 const empty: ModelCluster = {
-  nodes: new Map([
+  nodes: new Map<string, Record<string, string>>([
     [OWN, { role: 'edge', [ZONE]: 'z1' }],
     ['near', { role: 'edge', [ZONE]: 'z1' }],
     ['far', {}],

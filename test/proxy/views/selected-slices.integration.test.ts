@@ -85,7 +85,7 @@ describe('a view of some slices of a Service', () => {
     put('part-2', 'web', { part: 'two' }, [NEAR]);
   });
 
-  test.each([
+  test.each<Record<string, string>>([
     { fieldSelector: 'metadata.name=part-1' },
     { labelSelector: 'part=one' },
     { labelSelector: 'part=one,kubernetes.io/service-name=web' },

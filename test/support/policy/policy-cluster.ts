@@ -15,7 +15,7 @@ export const KUBE_PROXY_SERVICES = {
 
 /** Creates or replaces a Namespace, with topology keys or (undefined) without. */
 export function putNamespace(server: ApiServer, name: string, keys?: string): void {
-  const annotations = keys === undefined ? {} : { topologyKeys: keys };
+  const annotations: Record<string, string> = keys === undefined ? {} : { topologyKeys: keys };
   put(server, 'namespaces', { metadata: { name, annotations } });
 }
 

@@ -63,7 +63,8 @@ function createService(
   keys: string[] | null,
   clusterIP: string,
 ): void {
-  const annotations = keys === null ? {} : { topologyKeys: JSON.stringify(keys) };
+  const annotations: Record<string, string> =
+    keys === null ? {} : { topologyKeys: JSON.stringify(keys) };
   server.create('services', {
     apiVersion: 'v1',
     kind: 'Service',
