@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
 
-/** A whole answer of the embedded API server. */
+/** A whole answer of an API server. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
@@ -18,6 +19,8 @@ export interface RequestOptions {
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer;
   readonly signal?: AbortSignal;
+  /** PEM of the authority of an https server. */
+  readonly ca?: string | undefined;
 }
 
 /** Sends a request on a connection of its own and reads the whole answer. */
@@ -30,13 +33,15 @@ export async function sendRequest(url: string, options: RequestOptions = {}): Pr
 
 /** Sends a request and resolves once the answer's headers have arrived. The result is the stream of its body. */
 export async function open(url: string, options: RequestOptions = {}): Promise<IncomingMessage> {
-  const { method = 'GET', headers = {}, body, signal } = options;
-  const request = httpRequest(url, {
+  const { method = 'GET', headers = {}, body, signal, ca } = options;
+  const send = url.startsWith('https:') ? httpsRequest : httpRequest;
+  const request = send(url, {
     method,
     // Node sends the body of a DELETE without its length.
     headers:
       body === undefined ? headers : { 'content-length': Buffer.byteLength(body), ...headers },
     agent: false,
+    ca,
     ...(signal === undefined ? {} : { signal }),
   });
   request.end(body);
@@ -64,8 +69,12 @@ export interface OpenedWatch {
 }
 
 /** Opens a watch in JSON and reads its events one by one. */
-export async function watch(url: string, headers: OutgoingHttpHeaders = {}): Promise<OpenedWatch> {
-  const response = await open(url, { headers });
+export async function watch(
+  url: string,
+  headers: OutgoingHttpHeaders = {},
+  ca?: string,
+): Promise<OpenedWatch> {
+  const response = await open(url, { headers, ca });
   const events = jsonEvents(response);
   const next = async () => {
     const { value, done } = await events.next();
