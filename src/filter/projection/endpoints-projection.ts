@@ -6,7 +6,7 @@ import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
-import type { VersionOf, View } from '../view/view.ts';
+import type { View } from '../view/view.ts';
 import { AffectedServices } from './affected-services.ts';
 import { changeSteps } from './change-steps.ts';
 import { CloudOnlyReports } from './cloud-only-reports.ts';
@@ -210,23 +210,19 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   #tryStart(): void {
     if (this.#state !== 'waiting' || !this.#topology.settled) return;
     this.#state = 'serving';
-    this.view.start((versionOf) => this.#initialObjects(versionOf));
+    this.#writer.start(this.#initialObjects());
     this.#cloudOnly?.reportInitial();
   }
 
-  *#initialObjects(versionOf: VersionOf): Generator<readonly [string, ObjectBytes]> {
+  *#initialObjects(): Generator<ProjectedEndpoints> {
     for (const service of this.#index.services()) {
       const { projected } = this.#decide(service);
       if (typeof projected === 'string') continue;
-      for (const each of projected) {
-        if (each.object.selected)
-          yield [each.object.key, this.#writer.writeInitial(each, versionOf)];
-      }
+      for (const each of projected) if (each.object.selected) yield each;
     }
     for (const object of this.#index.objects()) {
       if (object.service !== undefined || !object.selected) continue;
-      const projected = { object, keep: undefined, managed: false };
-      yield [object.key, this.#writer.writeInitial(projected, versionOf)];
+      yield { object, keep: undefined, managed: false };
     }
   }
 

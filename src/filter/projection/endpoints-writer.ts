@@ -1,5 +1,5 @@
 import type { ObjectBytes } from '../codec/codec.ts';
-import type { VersionOf, View } from '../view/view.ts';
+import type { InitialObject, View } from '../view/view.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
 import type { ProjectedEndpoints } from './service-decider.ts';
 
@@ -39,7 +39,7 @@ export class EndpointsWriter {
     object.replaces = false;
     const shown = this.#view.get(object.key);
     if (shown === undefined || !this.#isUnchanged(projected, shown)) {
-      this.#view.set(object.key, (version) => this.write(projected, version));
+      this.#record(projected, this.#view.set(object.key, object.raw, editOf(projected)));
       return;
     }
     if (object.rawState === 'new') {
@@ -50,23 +50,28 @@ export class EndpointsWriter {
     this.#recordCopy(object, object.raw === shown ? 0 : shown.length);
   }
 
-  /** {@link write} for the first state of the view. */
-  writeInitial(projected: ProjectedEndpoints, versionOf: VersionOf): ObjectBytes {
-    return this.write(projected, versionOf(projected.object.raw, editOf(projected)));
+  /** Starts the view with these objects. */
+  start(all: Iterable<ProjectedEndpoints>): void {
+    this.#view.start(this.#initial(all));
   }
 
-  /** Writes an object as it was decided, with the version under which it is about to be shown. */
-  write(projected: ProjectedEndpoints, resourceVersion: string): ObjectBytes {
-    const { codec, resource } = this.#view;
+  /** Records each object as soon as the view has it, so that its bytes are never there twice. */
+  *#initial(all: Iterable<ProjectedEndpoints>): Generator<InitialObject> {
+    for (const each of all) {
+      const { key, raw } = each.object;
+      yield [key, raw, editOf(each)];
+      this.#record(each, this.#view.get(key) as ObjectBytes);
+    }
+  }
+
+  /** Records how an object is shown now. */
+  #record(projected: ProjectedEndpoints, shown: ObjectBytes): void {
     const { object } = projected;
-    const edit = editOf(projected);
-    const written = codec.edit(resource, object.raw, { ...edit, resourceVersion });
     this.#recordEdit(projected);
     object.rawState = 'shown';
     // Nothing is cut, so the bytes shown contain everything: keep them once.
-    if (edit.keep === undefined && !edit.cutHints) object.raw = written;
-    this.#recordCopy(object, object.raw === written ? 0 : written.length);
-    return written;
+    if (projected.keep === undefined && !object.cutHints) object.raw = shown;
+    this.#recordCopy(object, object.raw === shown ? 0 : shown.length);
   }
 
   #recordEdit(projected: ProjectedEndpoints): void {
@@ -91,14 +96,10 @@ export class EndpointsWriter {
     } else {
       // The same bytes with another edit always differ.
       if (object.cutHints !== edit.cutHints || !sameMask(object.keep, keep)) return false;
-      if (managed || object.rawState === 'shown') return true;
+      return managed || object.rawState === 'shown';
     }
-    if (managed) {
-      const next = codec.edit(resource, object.raw, { ...edit, withoutNoise: true });
-      return next.equals(codec.edit(resource, shown, { withoutNoise: true }));
-    }
-    const next = codec.edit(resource, object.raw, { ...edit, resourceVersion: '0' });
-    return next.equals(codec.edit(resource, shown, { resourceVersion: '0' }));
+    const next = codec.edit(resource, object.raw, { ...edit, withoutNoise: true });
+    return next.equals(codec.edit(resource, shown, { withoutNoise: true }));
   }
 }
 

@@ -19,6 +19,12 @@ export interface LogBounds {
  * The latest changes of a view, in order, in a bounded window. It is the only buffer between the API server and the
  * watchers. A watcher is a position in it.
  *
+ * ```text
+ *            #head                #notified
+ *   dropped    │ seen by watchers │ appended │
+ *             #first                        end
+ * ```
+ *
  * Invariant: positions and versions rise together. A watch continues only from the version of an entry in the window, or
  * from the version of the state just before the window.
  */
@@ -31,6 +37,8 @@ export class EventLog {
   #bytes = 0;
   /** Position of the first entry in the window. */
   #first = 0;
+  /** Position up to which the watchers were notified. */
+  #notified = 0;
   /** Version of the state just before the first entry. */
   #base: bigint;
 
@@ -69,10 +77,11 @@ export class EventLog {
     this.#bytes += entry.object.length;
   }
 
-  /** Trims the window and notifies the watchers of the changes appended since the last commit. */
+  /** Trims the window and notifies the watchers, if any change was appended since the last commit. */
   commit(): void {
+    if (this.#notified === this.end) return;
     this.#trim();
-    for (const listener of this.#listeners) listener();
+    this.#notify();
   }
 
   /** Drops all entries and notifies the watchers. No watch can continue from any earlier version. */
@@ -83,7 +92,7 @@ export class EventLog {
     this.#entries = [];
     this.#head = 0;
     this.#bytes = 0;
-    for (const listener of this.#listeners) listener();
+    this.#notify();
   }
 
   /** Calls a listener at each commit, until the returned function is called. */
@@ -114,6 +123,11 @@ export class EventLog {
   /** Whether a position is in the window: a watcher there has missed nothing. */
   holds(position: number): boolean {
     return position >= this.#first;
+  }
+
+  #notify(): void {
+    this.#notified = this.end;
+    for (const listener of this.#listeners) listener();
   }
 
   #trim(): void {

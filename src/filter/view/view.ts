@@ -31,8 +31,8 @@ export interface ViewOptions {
   readonly now?: () => number;
 }
 
-/** Returns the version of an object of the API server that is shown with an edit; default: unchanged. */
-export type VersionOf = (raw: ObjectBytes, edit?: EndpointsEdit) => string;
+/** An object of the API server, and what is cut from it; default: nothing. */
+export type InitialObject = readonly [key: string, raw: ObjectBytes, edit?: EndpointsEdit];
 
 const UNLIMITED: LogBounds = { entries: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
@@ -145,21 +145,17 @@ export class View {
     this.#settled();
   }
 
-  /**
-   * Starts the view with its initial objects.
-   *
-   * @param makeObjects returns the objects, each with the version that the function given returns for it
-   */
-  start(
-    makeObjects: (versionOf: VersionOf) => Iterable<readonly [key: string, object: ObjectBytes]>,
-  ): void {
+  /** Starts the view with its initial objects. Each gets a version by which clients recognize it after a restart. */
+  start(objects: Iterable<InitialObject>): void {
     if (this.started) throw new Error('the view has started already');
     const version = this.#versions.next();
-    const versionOf = (raw: ObjectBytes, edit: EndpointsEdit = {}): string => {
+    for (const [key, raw, edit = {}] of objects) {
       const { resourceVersion } = this.codec.meta(raw);
-      return String(initialVersion({ resourceVersion, raw, edit }, version));
-    };
-    for (const [key, object] of makeObjects(versionOf)) {
+      const object = this.#edited(
+        raw,
+        initialVersion({ resourceVersion, raw, edit }, version),
+        edit,
+      );
       this.#objects.set(key, object);
       this.#bytes += object.length;
     }
@@ -168,16 +164,6 @@ export class View {
     const log = new EventLog(version, () => this.#bounds());
     this.#open = { log, frames: new EventFrames(this.codec, this.resource, log) };
     this.#settled();
-  }
-
-  /** {@link start} with the API server's objects; only their resourceVersion changes. */
-  startUnchanged(objects: Iterable<readonly [key: string, object: ObjectBytes]>): void {
-    this.start((versionOf) =>
-      Array.from(
-        objects,
-        ([key, object]) => [key, this.#withVersion(object, versionOf(object))] as const,
-      ),
-    );
   }
 
   /** The object as clients see it; undefined if it is not in the view. */
@@ -199,23 +185,19 @@ export class View {
 
   /**
    * Adds or replaces an object: appends ADDED or MODIFIED to the log. Watchers receive it at the log's next commit.
+   * Returns the object as clients see it.
    *
-   * @param make returns the object with the version given
+   * @param raw the API server's object; only its version changes, and what the edit cuts
    */
-  set(key: string, make: (version: string) => ObjectBytes): ObjectBytes {
+  set(key: string, raw: ObjectBytes, edit?: EndpointsEdit): ObjectBytes {
     const version = this.#versions.next();
-    const object = make(String(version));
+    const object = this.#edited(raw, version, edit);
     const before = this.#objects.get(key);
     this.#objects.set(key, object);
     this.#unsorted ||= before === undefined;
     this.#bytes += object.length - (before?.length ?? 0);
     this.log.append({ version, type: before === undefined ? 'ADDED' : 'MODIFIED', object });
     return object;
-  }
-
-  /** {@link set} with the API server's object; only its resourceVersion changes. */
-  setUnchanged(key: string, object: ObjectBytes): void {
-    this.set(key, (version) => this.#withVersion(object, version));
   }
 
   /** Removes an object: appends DELETED with the last state that clients saw. Does nothing if it is not in the view. */
@@ -225,8 +207,7 @@ export class View {
     this.#objects.delete(key);
     this.#bytes -= before.length;
     const version = this.#versions.next();
-    const object = this.#withVersion(before, String(version));
-    this.log.append({ version, type: 'DELETED', object });
+    this.log.append({ version, type: 'DELETED', object: this.#edited(before, version) });
   }
 
   #assertStarted(): OpenView {
@@ -251,8 +232,8 @@ export class View {
     this.#unsorted = false;
   }
 
-  #withVersion(object: ObjectBytes, resourceVersion: string): ObjectBytes {
-    return this.codec.edit(this.resource, object, { resourceVersion });
+  #edited(raw: ObjectBytes, version: bigint, edit?: EndpointsEdit): ObjectBytes {
+    return this.codec.edit(this.resource, raw, { ...edit, resourceVersion: String(version) });
   }
 
   /** The log's bounds, read at each commit. They follow the recent peak, because objects may leave step by step. */

@@ -1,5 +1,5 @@
 import type { WrapperError } from '../../errors.ts';
-import { View } from '../../filter/view/view.ts';
+import type { View } from '../../filter/view/view.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import {
   CURRENT_SLICES,
@@ -14,7 +14,7 @@ import { ServicesHandler } from '../cluster/services-handler.ts';
 import type { OpenView } from './open-view.ts';
 import { OpenViews, type OpenViewsOptions } from './open-views.ts';
 import { ANYONE, type CallerId, type ViewBudget } from './view-budget.ts';
-import { openPlain, openViewSource, type ViewSource } from './view-source.ts';
+import { openViewSource, type ViewSource } from './view-source.ts';
 
 export interface ViewRegistryOptions extends OpenViewsOptions {
   readonly policyResolver: PolicyResolver;
@@ -163,9 +163,7 @@ export class ViewRegistry {
   #openOwnNode(): void {
     const query = ownNodeQuery(this.#options.topology.nodeName);
     const codec = this.#options.codecs.protobuf;
-    const view = this.#createView(query);
-    const decode = (object: Buffer) => codec.partialMetadata(object);
-    this.#views.pin(openPlain(this.#options, query, view, decode, [this.#ownNode]));
+    this.#views.pin(openViewSource(this.#options, query, codec, { ownNode: this.#ownNode }));
   }
 
   #servicesBeside(query: Query): Query | undefined {
@@ -212,17 +210,14 @@ export class ViewRegistry {
     };
     const handler = new ServicesHandler(this.#options, replaced);
     const codec = this.#options.codecs.protobuf;
-    const entry = this.#views.pin(openViewSource(this.#options, query, codec, { handler }));
+    const entry = this.#views.pin(
+      openViewSource(this.#options, query, codec, { services: handler }),
+    );
     if (this.#options.cloudPassthrough) {
       // Hidden Services follow from the view of slices that kube-proxy itself requests.
       const slices = slicesBeside(query);
       this.#views.pin(openViewSource(this.#options, slices, codec, { reportsCloudOnly: true }));
     }
     return { query, entry, handler, isGuess };
-  }
-
-  #createView({ resource, encoding }: Query): View {
-    const { codecs, versions, window } = this.#options;
-    return new View({ resource, codec: codecs[encoding], versions, window });
   }
 }

@@ -11,14 +11,13 @@ import type {
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
+  NODES,
   SERVICE_CIDRS,
   SERVICES,
 } from '../../filter/codec/resource.ts';
-import { DeletionsFirst } from '../../filter/projection/deletions-first.ts';
 import { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
-import { PlainProjection } from '../../filter/projection/plain-projection.ts';
-import { ServiceCidrsProjection } from '../../filter/projection/service-cidrs-projection.ts';
-import { ServicesProjection } from '../../filter/projection/services-projection.ts';
+import { ObjectsProjection, type Visibility } from '../../filter/projection/objects-projection.ts';
+import { ServiceVisibility } from '../../filter/projection/service-visibility.ts';
 import type { LogBounds } from '../../filter/view/event-log.ts';
 import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import { View } from '../../filter/view/view.ts';
@@ -85,8 +84,10 @@ export interface ViewSource {
 
 /** What a source needs besides its query. */
 export interface SourceRole {
-  /** Notified of each change before the view: its effect on the topology must be in force when clients see it. */
-  readonly handler?: ChangeHandler<ServiceFacts>;
+  /** Notified of each change of a Service before the view: its effect on the topology must be active first. */
+  readonly services?: ChangeHandler<ServiceFacts>;
+  /** Notified of each change of the own Node before the view. */
+  readonly ownNode?: ChangeHandler<PartialObjectMetadata>;
   /** Whether this view of slices reports to the topology which Services are cloud-only. */
   readonly reportsCloudOnly?: boolean;
   /** Reserves the memory; absent for the views of kube-proxy and of the topology. */
@@ -95,29 +96,69 @@ export interface SourceRole {
 
 /** Limit of the event log of a view that needs a reservation. A client that falls behind lists again. */
 const RESERVED_WINDOW: LogBounds = { entries: 1_000, bytes: 4 * 1024 * 1024 };
-/** Opens a source: filtered for endpoints and Services, unchanged for any other collection. */
+
+/** Opens a source: filtered for endpoints, with some objects hidden or unchanged for any other collection. */
 export function openViewSource(
   context: SourceContext,
   query: Query,
   codec: Codec,
-  { handler, reportsCloudOnly = false, reserve }: SourceRole = {},
+  role: SourceRole = {},
 ): ViewSource {
   const { resource } = query;
-  const { versions } = context;
-  const most = reserve === undefined ? undefined : RESERVED_WINDOW;
-  const view = new View({ resource, codec, versions, window: context.window, most });
-  if (resource === SERVICES) return openServices(context, query, view, { handler, reserve });
-  if (resource === SERVICE_CIDRS && context.cloudPassthrough) {
-    const cidrs = new ServiceCidrsProjection(view, context.topology);
-    const decode = (object: ObjectBytes) => codec.meta(object);
-    const close = () => cidrs.close();
-    const parts = { query, view, projection: undefined, decode, handlers: [cidrs], close, reserve };
-    return run(context, parts);
+  const { versions, window, topology, serviceFilter, cloudPassthrough } = context;
+  const most = role.reserve === undefined ? undefined : RESERVED_WINDOW;
+  const view = new View({ resource, codec, versions, window, most });
+  const { reserve } = role;
+  if (resource === ENDPOINT_SLICES || resource === ENDPOINTS) {
+    return openEndpoints(context, query, view, role);
   }
-  if (resource !== ENDPOINT_SLICES && resource !== ENDPOINTS) {
-    return openPlain(context, query, view, (object) => codec.meta(object), [], reserve);
+  if (resource === SERVICES) {
+    const hides = serviceFilter !== undefined || cloudPassthrough;
+    const followsCloudOnly = cloudPassthrough;
+    const visibility = hides
+      ? new ServiceVisibility({ codec, topology, serviceFilter, followsCloudOnly })
+      : undefined;
+    const decode = (object: ObjectBytes) => codec.service(object);
+    return openObjects(context, { query, view, decode, visibility, feed: role.services, reserve });
   }
-  return openEndpoints(context, query, view, { reportsCloudOnly, reserve });
+  if (resource === NODES) {
+    const decode = (object: ObjectBytes) => codec.partialMetadata(object);
+    return openObjects(context, { query, view, decode, feed: role.ownNode, reserve });
+  }
+  const visibility =
+    resource === SERVICE_CIDRS && cloudPassthrough ? cidrVisibility(topology) : undefined;
+  const decode = (object: ObjectBytes) => codec.meta(object);
+  return openObjects(context, { query, view, decode, visibility, reserve });
+}
+
+/**
+ * In nftables mode, kube-proxy drops packets to an address of a ServiceCIDR if no Service that it knows has this
+ * address (chain cluster-ips-check, pkg/proxy/nftables). That would drop what must be routed to the cloud.
+ */
+function cidrVisibility(topology: Topology): Visibility<ObjectMeta> {
+  return {
+    isKnown: () => topology.nodeContext !== undefined,
+    isHidden: () => topology.leavesAddressesToCloud,
+  };
+}
+
+function openObjects<Facts extends ObjectMeta>(
+  context: SourceContext,
+  source: Pick<Running<Facts>, 'query' | 'view' | 'decode' | 'reserve'> & {
+    readonly visibility?: Visibility<Facts>;
+    readonly feed?: ChangeHandler<Facts>;
+  },
+): ViewSource {
+  const { view, visibility, feed } = source;
+  const topology = visibility && context.topology;
+  const objects = new ObjectsProjection({ view, visibility, topology, feed });
+  return run(context, {
+    ...source,
+    projection: undefined,
+    handler: objects,
+    find: (key) => objects.find(key),
+    close: () => objects.close(),
+  });
 }
 
 function openEndpoints(
@@ -150,8 +191,9 @@ function openEndpoints(
     decisionLog?.release(view);
     projection.close();
   };
-  const handlers = [corrector ?? projection];
-  const parts = { view, projection, corrector, decode, handlers, close, reserve };
+  const handler = corrector ?? projection;
+  const find = (key: string) => view.get(key);
+  const parts = { view, projection, corrector, decode, handler, find, close, reserve };
   const { snapshots: _none, ...withoutSnapshots } = context;
   // A snapshot belongs to what is read, and several views may read the same. Such a view is not kube-proxy's, so it may
   // do without.
@@ -185,63 +227,21 @@ function partOf(source: ViewSource, query: Query, view: View): ViewSource {
   };
 }
 
-/** Opens a source that shows objects unchanged, after it has notified the handlers. */
-export function openPlain<Facts extends ObjectMeta>(
-  context: SourceContext,
-  query: Query,
-  view: View,
-  decode: (object: ObjectBytes) => Facts,
-  before: readonly ChangeHandler<Facts>[],
-  reserve?: ReserveBytes,
-): ViewSource {
-  const handlers = [...before, new PlainProjection(view)];
-  const close = (): void => {};
-  return run(context, { query, view, projection: undefined, decode, handlers, close, reserve });
+/** What a reflector and its handler need, and what they fill. */
+interface Running<Facts extends ObjectMeta> {
+  readonly query: Query;
+  readonly view: View;
+  readonly projection: EndpointsProjection | undefined;
+  readonly corrector?: Corrector;
+  readonly decode: (object: ObjectBytes) => Facts;
+  readonly handler: ChangeHandler<Facts>;
+  readonly find: ViewSource['find'];
+  /** Closes what the handler has opened. */
+  readonly close: () => void;
+  readonly reserve: ReserveBytes | undefined;
 }
 
-function openServices(
-  context: SourceContext,
-  query: Query,
-  view: View,
-  { handler, reserve }: Pick<SourceRole, 'handler' | 'reserve'>,
-): ViewSource {
-  const { topology, serviceFilter, cloudPassthrough } = context;
-  const decode = (object: ObjectBytes) => view.codec.service(object);
-  const before = handler === undefined ? [] : [handler];
-  if (serviceFilter === undefined && !cloudPassthrough) {
-    return openPlain(context, query, view, decode, [new DeletionsFirst(view), ...before], reserve);
-  }
-  const options = {
-    view,
-    topology,
-    serviceFilter,
-    followsCloudOnly: cloudPassthrough,
-    feed: handler,
-  };
-  const services = new ServicesProjection(options);
-  const handlers = [services];
-  const find = (key: string) => services.find(key);
-  const close = () => services.close();
-  const parts = { query, view, projection: undefined, decode, handlers, find, close, reserve };
-  return run(context, parts);
-}
-
-function run<Facts extends ObjectMeta>(
-  context: SourceContext,
-  parts: {
-    readonly query: Query;
-    readonly view: View;
-    readonly projection: EndpointsProjection | undefined;
-    readonly corrector?: Corrector;
-    readonly decode: (object: ObjectBytes) => Facts;
-    readonly handlers: readonly ChangeHandler<Facts>[];
-    /** Default: the objects that the view shows. */
-    readonly find?: ViewSource['find'];
-    /** Closes what the handlers have opened. */
-    readonly close: () => void;
-    readonly reserve: ReserveBytes | undefined;
-  },
-): ViewSource {
+function run<Facts extends ObjectMeta>(context: SourceContext, parts: Running<Facts>): ViewSource {
   const { query, view, projection, corrector, reserve } = parts;
   const hasSnapshots = context.snapshots !== undefined;
   const memory =
@@ -252,6 +252,7 @@ function run<Facts extends ObjectMeta>(
   const reflector = new Reflector({
     ...context,
     ...parts,
+    handlers: [parts.handler],
     codec: view.codec,
     metadataOnly: false,
     memory,
@@ -263,7 +264,7 @@ function run<Facts extends ObjectMeta>(
     view,
     projection,
     corrector,
-    find: parts.find ?? ((key) => view.get(key)),
+    find: parts.find,
     get status() {
       return reflector.status;
     },

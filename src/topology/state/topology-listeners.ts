@@ -8,12 +8,12 @@ import type { TopologyChange } from './topology-change.ts';
  * refuse connections, so a Service must disappear before its endpoints and appear after them.
  */
 export interface TopologyListener {
-  /** First phase: hide those of these Services that are hidden now. */
-  hiding?(services: Iterable<string>): void;
+  /** First phase: hide those of these Services that are hidden now; undefined: of all, because this node changed. */
+  hiding?(services?: Iterable<string>): void;
   /** Second phase: something that decisions depend on changed. */
   changed?(change: TopologyChange): void;
-  /** Third phase: show those of these Services that are visible now. */
-  showing?(services: Iterable<string>): void;
+  /** Third phase: show those of these Services that are visible now; undefined: of all. */
+  showing?(services?: Iterable<string>): void;
   /** Node sets were opened, released or closed; `selectors` are those that policies need. */
   wanted?(selectors: ReadonlySet<string>): void;
 }
@@ -29,9 +29,10 @@ export class TopologyListeners {
   }
 
   changed(change: TopologyChange): void {
-    for (const listener of this.#listeners) listener.hiding?.(change.services);
+    const services = change.ownNode === undefined ? change.services : undefined;
+    for (const listener of this.#listeners) listener.hiding?.(services);
     for (const listener of this.#listeners) listener.changed?.(change);
-    for (const listener of this.#listeners) listener.showing?.(change.services);
+    for (const listener of this.#listeners) listener.showing?.(services);
   }
 
   /** The visibility of these Services may have changed, and nothing else: there is no second phase. */

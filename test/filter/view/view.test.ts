@@ -19,7 +19,7 @@ test.each([
       now: () => now,
     });
     const keys = Array.from({ length: 100 }, (_, index) => `default/web-${index}`);
-    view.startUnchanged(keys.map((key) => [key, OBJECT] as const));
+    view.start(keys.map((key) => [key, OBJECT] as const));
     const position = view.log.end;
     // In several commits, as a large change is.
     for (const [index, key] of keys.entries()) {
@@ -34,7 +34,7 @@ test.each([
     now += 120_000;
     view.log.commit();
     now += 60_000;
-    view.setUnchanged('default/web', OBJECT);
+    view.set('default/web', OBJECT);
     view.log.commit();
     expect(view.log.holds(position)).toBe(false);
   },
@@ -48,9 +48,9 @@ test('its objects have the order of their keys, whatever was added in between', 
   const named = (name: string) =>
     Buffer.from(`{"metadata":{"name":"${name}","resourceVersion":"1"}}`);
   const order = () => view.snapshot().items.map((item) => JSON.parse(String(item)).metadata.name);
-  view.startUnchanged(['b/x', 'a/y', 'a-b/z'].map((key) => [key, named(key)] as const));
+  view.start(['b/x', 'a/y', 'a-b/z'].map((key) => [key, named(key)] as const));
   expect(order()).toEqual(['a-b/z', 'a/y', 'b/x']);
-  for (const key of ['a/x', 'a/y']) view.setUnchanged(key, named(key));
+  for (const key of ['a/x', 'a/y']) view.set(key, named(key));
   view.delete('b/x');
   expect(order()).toEqual(['a-b/z', 'a/x', 'a/y']);
   expect([...view.keys()]).toHaveLength(view.size);

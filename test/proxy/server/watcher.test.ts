@@ -31,7 +31,7 @@ beforeEach(async () => {
   const codec = createJsonCodec();
   const window = { entries: 100, bytes: 1 << 20 };
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
-  view.startUnchanged([['a/x', objectOf('x')]]);
+  view.start([['a/x', objectOf('x')]]);
   const subscribe = view.log.subscribe.bind(view.log);
   let unsubscribed = 0;
   released = () => unsubscribed;
@@ -80,7 +80,7 @@ function objectOf(name: string, text = ''): Buffer {
 }
 
 function change(text: string): void {
-  view.setUnchanged('a/x', objectOf('x', text));
+  view.set('a/x', objectOf('x', text));
   view.log.commit();
 }
 

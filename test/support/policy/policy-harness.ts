@@ -12,7 +12,7 @@ import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import { ENDPOINT_SLICES, type Resource, SERVICES } from '../../../src/filter/codec/resource.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
-import { ServicesProjection } from '../../../src/filter/projection/services-projection.ts';
+import type { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { CommunitiesHandler } from '../../../src/proxy/cluster/communities-handler.ts';
@@ -23,6 +23,7 @@ import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts'
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import { PRESETS } from '../../../src/topology/policy/topology-keys.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
+import { servicesProjection } from '../projection/services-projection.ts';
 import { stillClock } from '../projection/topology.ts';
 import {
   type ModelCluster,
@@ -51,7 +52,7 @@ export interface HarnessViews {
 interface Opened extends HarnessViews {
   readonly codec: Codec;
   readonly endpointsProjection: EndpointsProjection;
-  readonly servicesProjection: ServicesProjection;
+  readonly servicesProjection: ObjectsProjection<ServiceFacts>;
 }
 
 const logger = pino({ level: 'silent' });
@@ -239,7 +240,7 @@ export class PolicyHarness {
     const common = { codec, versions: this.#clock, window };
     const services = new View({ ...common, resource: SERVICES });
     const slices = new View({ ...common, resource: ENDPOINT_SLICES });
-    const servicesProjection = new ServicesProjection({
+    const ofServices = servicesProjection({
       view: services,
       topology,
       serviceFilter,
@@ -253,7 +254,14 @@ export class PolicyHarness {
       reportsCloudOnly: passthrough && servicesHandler !== undefined,
     });
     const { encoding } = codec;
-    return { encoding, codec, slices, services, servicesProjection, endpointsProjection };
+    return {
+      encoding,
+      codec,
+      slices,
+      services,
+      servicesProjection: ofServices,
+      endpointsProjection,
+    };
   }
 }
 

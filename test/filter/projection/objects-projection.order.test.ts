@@ -5,15 +5,14 @@ import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/resource.ts';
-import { DeletionsFirst } from '../../../src/filter/projection/deletions-first.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
-import { PlainProjection } from '../../../src/filter/projection/plain-projection.ts';
-import { ServicesProjection } from '../../../src/filter/projection/services-projection.ts';
+import { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
+import { servicesProjection } from '../../support/projection/services-projection.ts';
 import { type SliceEndpoint, sliceChange } from '../../support/projection/slice-change.ts';
 import { ManualClock, NO_POLICY, PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
@@ -68,8 +67,10 @@ function openSlices({ tellsCloudOnly }: { tellsCloudOnly: boolean }): void {
 }
 
 /** The Services view of a wrapper that hides some of them. */
-function hiding({ followsCloudOnly } = { followsCloudOnly: true }): ServicesProjection {
-  return new ServicesProjection({
+function hiding(
+  { followsCloudOnly } = { followsCloudOnly: true },
+): ObjectsProjection<ServiceFacts> {
+  return servicesProjection({
     view: services,
     topology,
     serviceFilter,
@@ -112,7 +113,7 @@ function answer(): void {
 }
 
 /** Both views as they are served, all node sets answered. */
-function start(): ServicesProjection {
+function start(): ObjectsProjection<ServiceFacts> {
   const projection = hiding();
   projection.onChanges([service()]);
   projection.onSynced();
@@ -168,21 +169,14 @@ test('a deleted Service goes before its slices show endpoints that its policy cu
 });
 
 test('a deleted Service goes first also if no Service is ever hidden', () => {
-  const handlers = [
-    new DeletionsFirst<ServiceFacts>(services),
-    servicesHandler,
-    new PlainProjection(services),
-  ];
-  const send = (changes: readonly Change<ServiceFacts>[]) => {
-    for (const handler of handlers) handler.onChanges(changes);
-  };
-  send([service()]);
-  for (const handler of handlers) handler.onSynced();
+  const projection = new ObjectsProjection({ view: services, feed: servicesHandler });
+  projection.onChanges([service()]);
+  projection.onSynced();
   endpoints.onChanges([slice(NEAR, CLOUD)]);
   endpoints.onSynced();
   answer();
   listen();
-  send([{ type: 'DELETED', key: 'default/web' }]);
+  projection.onChanges([{ type: 'DELETED', key: 'default/web' }]);
   expect(events).toEqual(['service DELETED', 'slice MODIFIED']);
 });
 
@@ -215,7 +209,7 @@ describe.each([
   { cloudPassthrough: true, opened: ['Services', 'slices'] },
 ])('with cloudPassthrough: $cloudPassthrough, first open: $opened.0', (given) => {
   const { cloudPassthrough, opened } = given;
-  let projection: ServicesProjection;
+  let projection: ObjectsProjection<ServiceFacts>;
 
   beforeEach(() => {
     openTopology({ cloudPassthrough });

@@ -3,10 +3,11 @@ import type { Change } from '../../../src/filter/codec/change.ts';
 import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { SERVICES } from '../../../src/filter/codec/resource.ts';
-import { ServicesProjection } from '../../../src/filter/projection/services-projection.ts';
+import type { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
+import { servicesProjection } from '../../support/projection/services-projection.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 const codec = createJsonCodec();
@@ -14,13 +15,13 @@ const window = { entries: 1000, bytes: 1 << 20 };
 
 let topology: Topology;
 let view: View;
-let projection: ServicesProjection;
+let projection: ObjectsProjection<ServiceFacts>;
 
 beforeEach(() => {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
-  projection = new ServicesProjection({ view, topology, serviceFilter, followsCloudOnly: false });
+  projection = servicesProjection({ view, topology, serviceFilter, followsCloudOnly: false });
   switchNode('on');
   topology.setSynced('services');
   projection.onSynced();
@@ -63,7 +64,7 @@ test('a Service that is deleted before all is known is not among the first', () 
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   const options = { view, topology, serviceFilter: undefined, followsCloudOnly: false };
-  projection = new ServicesProjection(options);
+  projection = servicesProjection(options);
   projection.onChanges([service('web', {}), service('db', {})]);
   projection.onSynced();
   projection.onChanges([{ type: 'DELETED', key: 'default/db' }]);
@@ -87,7 +88,7 @@ test('a Service can be looked up before the view is open', () => {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   const options = { view, topology, serviceFilter: undefined, followsCloudOnly: true };
-  projection = new ServicesProjection(options);
+  projection = servicesProjection(options);
   const web = service('web', {});
   projection.onChanges([web]);
   projection.onSynced();
@@ -172,7 +173,7 @@ test('a Service whose policy comes into force through another Service is shown i
   let feed = () => {};
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   const options = { view, topology, serviceFilter: undefined, followsCloudOnly: false };
-  projection = new ServicesProjection({
+  projection = servicesProjection({
     ...options,
     feed: { onChanges: () => feed(), onSynced: () => {} },
   });

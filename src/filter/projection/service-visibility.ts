@@ -1,0 +1,61 @@
+import {
+  isOfOtherProxy,
+  PROXY_NAME_LABEL,
+  type ServiceFilter,
+} from '../../topology/policy/service-policy.ts';
+import type { Topology } from '../../topology/state/topology.ts';
+import type { Change } from '../codec/change.ts';
+import type { Codec, ObjectBytes, ServiceFacts } from '../codec/codec.ts';
+import type { Visibility } from './objects-projection.ts';
+
+export interface ServiceVisibilityOptions {
+  readonly codec: Codec;
+  readonly topology: Topology;
+  readonly serviceFilter: ServiceFilter | undefined;
+  /** Whether to wait until the view of slices has reported which Services are left to the cloud. */
+  readonly followsCloudOnly: boolean;
+}
+
+/**
+ * Hides the Services that another proxy serves, those whose traffic all goes to the cloud, and those whose first policy
+ * is pending.
+ */
+export class ServiceVisibility implements Visibility<ServiceFacts> {
+  readonly #options: ServiceVisibilityOptions;
+  /** Services that the settings leave to another proxy, by their labels. */
+  readonly #ofOtherProxy = new Set<string>();
+
+  constructor(options: ServiceVisibilityOptions) {
+    this.#options = options;
+  }
+
+  note(change: Change<ServiceFacts>): void {
+    const { serviceFilter } = this.#options;
+    if (change.type !== 'DELETED' && isOfOtherProxy(change.facts, serviceFilter)) {
+      this.#ofOtherProxy.add(change.key);
+    } else {
+      this.#ofOtherProxy.delete(change.key);
+    }
+  }
+
+  isKnown(): boolean {
+    const { topology, followsCloudOnly } = this.#options;
+    return topology.settled && (!followsCloudOnly || topology.cloudOnly.known);
+  }
+
+  isHidden(key: string, hidden?: ObjectBytes): boolean {
+    if (this.#options.topology.isHidden(key, this.#ofOtherProxy.has(key))) return true;
+    return hidden !== undefined && this.#isGone(key, hidden);
+  }
+
+  /**
+   * Whether the topology no longer has a hidden Service: it was deleted, and the watch of this view may be late. But the
+   * watch of the topology may exclude Services of other proxies: such a Service does exist.
+   */
+  #isGone(key: string, hidden: ObjectBytes): boolean {
+    const { topology, codec } = this.#options;
+    const policy = topology.policyInForce(key);
+    if (policy?.managed !== false || policy.reason !== 'unknown-service') return false;
+    return !codec.service(hidden).labels.has(PROXY_NAME_LABEL);
+  }
+}
