@@ -1,5 +1,5 @@
 import { type ApiServer, createApiServer } from '../embedded/api-server.ts';
-import type { DemoOptions } from '../src/commands/run/demo.ts';
+import type { DemoFlags } from '../src/commands/run/demo.ts';
 import { findNode, helpOf } from './commands.ts';
 import { EXAMPLE, formatIgnored, loadCluster, namesOf } from './load-cluster.ts';
 import { DemoNodes } from './nodes.ts';
@@ -17,8 +17,8 @@ const PAUSE_MS = 2_500;
 const FIRST_NODE = 'edge-1';
 
 /** Runs the demo until the user ends it, and returns the exit code. Throws if the cluster cannot be loaded. */
-export async function runDemo(options: DemoOptions): Promise<number> {
-  const { clusters, node, once } = options;
+export async function runDemo(flags: DemoFlags): Promise<number> {
+  const { cluster: clusters = [], node, once } = flags;
   const server = createApiServer();
   const terminal = new Terminal();
   const isExample = clusters.length === 0;
@@ -41,7 +41,7 @@ export async function runDemo(options: DemoOptions): Promise<number> {
       if (isExample) await takeTour(session, terminal, 0);
     } else {
       const demo = { server, nodes, terminal, warnings, session };
-      await interact(demo, first, options);
+      await interact(demo, first, flags);
     }
     return 0;
   } finally {
@@ -57,7 +57,11 @@ interface Demo extends SessionOptions {
 }
 
 /** Serves the page, takes the tour, and runs what the user types. */
-async function interact(demo: Demo, first: string, { clusters }: DemoOptions): Promise<void> {
+async function interact(
+  demo: Demo,
+  first: string,
+  { cluster: clusters = [] }: DemoFlags,
+): Promise<void> {
   const { server, nodes, terminal, warnings, session } = demo;
   const page = await startPageServer({
     ...{ server, nodes, first, logger: warnings.logger },

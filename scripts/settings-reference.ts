@@ -84,7 +84,7 @@ export function settingRows(schema = settingsJsonSchema(), prefix = ''): Setting
 
 function flagOf(key: string): string {
   const flag = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  return run.flags.some(({ name }) => name === flag) ? `\`--${flag}\`` : '';
+  return run.flags.some((each) => each.name() === flag) ? `\`--${flag}\`` : '';
 }
 
 function typeOf({ type, enum: choices, anyOf, items, additionalProperties }: JsonSchema): string {

@@ -3,16 +3,17 @@ import './node-version.ts';
 import './v8-flags.ts';
 
 // Not imported above: a bundle in several files would load them before it runs the two above.
-const [{ endWithReader, runProgram }, { localSession }] = await Promise.all([
+const [{ endWithReader, runProgram }, { COMMANDS }] = await Promise.all([
   import('./commands/command-line/program.ts'),
-  import('./commands/node/local-session.ts'),
+  import('./commands/definitions/all.ts'),
 ]);
 
 endWithReader();
 process.exitCode = await runProgram(
   {
+    name: 'kube-proxy-wrapper',
     title: "shows kube-proxy the endpoints that each Service's topology policy selects",
-    session: localSession,
+    commands: COMMANDS,
   },
   process.argv.slice(2),
 );

@@ -4,7 +4,7 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
 import type { NodeState } from '../../src/admin/page/node-state.ts';
 import type { ResponseHead } from '../../src/admin/version-info.ts';
-import { localSession } from '../../src/commands/node/local-session.ts';
+import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../src/version.ts';
@@ -235,7 +235,7 @@ test('an outage is one cause in readyz, in status and check, and on the page', a
     causes,
   );
   const command = (name: string) =>
-    runInProcess(localSession, [name, '--admin', new URL(admin.url).host]);
+    runInProcess(COMMANDS, [name, '--admin', new URL(admin.url).host]);
   const { out: status } = await command('status');
   for (const text of [status, (await command('check')).out]) {
     expect(text.match(/unreachable since .*[(]/g)).toHaveLength(1);

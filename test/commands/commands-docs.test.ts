@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { Option } from 'commander';
 import type { Command } from '../../src/commands/command-line/command.ts';
 import { parseCommandLine } from '../../src/commands/command-line/command-line.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
@@ -25,8 +26,8 @@ test.each<[string, readonly Command[]]>([
   '%s: no command has two flags of one name or letter, and each flag is in --help',
   (program, commands) => {
     for (const command of commands) {
-      const flags = [...command.flags, { name: 'help', short: 'h' }];
-      const names = flags.map(({ name }) => name);
+      const flags = [...command.flags, new Option('-h, --help')];
+      const names = flags.map((flag) => flag.name());
       const letters = flags.flatMap(({ short }) => short ?? []);
       expect([command.name, names, letters]).toEqual([
         command.name,
@@ -34,8 +35,8 @@ test.each<[string, readonly Command[]]>([
         [...new Set(letters)],
       ]);
       const help = helpOf(command, commands, program);
-      for (const { name } of command.flags)
-        expect(help).toMatch(new RegExp(`^ {2}(-\\w, )?--${name}\\b`, 'm'));
+      for (const { long } of command.flags)
+        expect(help).toMatch(new RegExp(`^ {2}(-\\w, )?${long}\\b`, 'm'));
       expect(help).not.toContain('{program}');
       expect(help).toContain(`${program} ${command.name}`);
     }

@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import type { Session } from '../../src/commands/command-line/command.ts';
-import { localSession } from '../../src/commands/node/local-session.ts';
+import { createAdminClient } from '../../src/commands/client/admin-client.ts';
+import { COMMANDS } from '../../src/commands/definitions/all.ts';
+import { explainReport } from '../../src/commands/node/explain.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
@@ -41,7 +42,7 @@ afterEach(async () => {
 });
 
 const at = () => ['--admin', new URL(admin.url).host];
-const explain = (...args: string[]) => runInProcess(localSession, ['explain', ...args, ...at()]);
+const explain = (...args: string[]) => runInProcess(COMMANDS, ['explain', ...args, ...at()]);
 
 describe('explain', () => {
   test.each([
@@ -82,7 +83,7 @@ describe('explain', () => {
 });
 
 describe('a policy that cannot be read', () => {
-  const run = (...args: string[]) => runInProcess(localSession, [...args, ...at()]);
+  const run = (...args: string[]) => runInProcess(COMMANDS, [...args, ...at()]);
 
   // status once said "no problem found".
   test('is a problem in status, and is mentioned by check', async () => {
@@ -114,18 +115,16 @@ describe('old data', () => {
   };
 
   test('is the first thing that explain says', async () => {
-    const session: Session = {
-      ...localSession,
-      openAdmin: async (flags) => {
-        const client = await localSession.openAdmin(flags);
-        return {
-          ...client,
-          request: async <T>(path: string) => ({ ...(await client.request<T>(path)), data: stale }),
-        };
-      },
+    const client = createAdminClient(admin.url);
+    const old = {
+      ...client,
+      request: async <T>(path: string) => ({ ...(await client.request<T>(path)), data: stale }),
     };
-    const run = (...args: string[]) => runInProcess(session, [...args, ...at()]);
-    expect((await run('explain', 'web')).out.split('\n')[1]).toBe(`! ${stale.warning}`);
-    expect((await run('explain')).out.split('\n')[1]).toBe(`! ${stale.warning}`);
+    for (const service of [{ namespace: 'default', name: 'web' }, undefined]) {
+      const { text } = await explainReport(old, {}, service);
+      const [, second] = text({ wide: false, headers: true }).split('\n');
+      expect(second).toBe(`! ${stale.warning}`);
+    }
+    await client.close();
   });
 });

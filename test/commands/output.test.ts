@@ -1,15 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import { paint, wantsColour } from '../../src/commands/output/colour.ts';
-import { type Report, renderReport } from '../../src/commands/output/report.ts';
+import { type OutputFlags, type Report, renderReport } from '../../src/commands/output/report.ts';
 
 const REPORT: Report = {
   data: { node: 'edge-1' },
   text: ({ wide, headers }) => `${headers}${wide}`,
 };
 
-test.each([
+test.each<[OutputFlags, string]>([
   [{}, 'truefalse'],
-  [{ output: 'wide', 'no-headers': true }, 'falsetrue'],
+  [{ output: 'wide', headers: false }, 'falsetrue'],
   [{ output: 'json' }, '{\n  "node": "edge-1"\n}\n'],
   [{ output: 'yaml' }, 'node: edge-1\n'],
 ])('a report with %j is %j', (flags, text) => {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { localSession } from '../../src/commands/node/local-session.ts';
+import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import type { Finding } from '../../src/commands/simulate/findings.ts';
 import { formatFindings } from '../../src/commands/simulate/format-findings.ts';
 import { runInProcess } from '../support/remote/run-in-process.ts';
@@ -17,7 +17,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const simulate = (...args: string[]) =>
-  runInProcess(localSession, ['simulate', '--from', EXAMPLE, ...args]);
+  runInProcess(COMMANDS, ['simulate', '--from', EXAMPLE, ...args]);
 
 function file(name: string, content: string): string {
   const path = join(folder, name);
@@ -114,14 +114,14 @@ items:
 
   test('of an unfiltered Service are mentioned, because kube-proxy itself chooses by them', async () => {
     const path = file('hints.yaml', hinted(''));
-    const { out } = await runInProcess(localSession, ['simulate', '--from', path]);
+    const { out } = await runInProcess(COMMANDS, ['simulate', '--from', path]);
     expect(out).toContain('1/1 unfiltered, hints');
     expect(out).toMatch(/^hints: .* kube-proxy itself may use only those/m);
   });
 
   test('of a filtered Service are cut, so they are not', async () => {
     const path = file('cut.yaml', hinted('topologyKeys: \'["*"]\''));
-    const { out } = await runInProcess(localSession, ['simulate', '--from', path]);
+    const { out } = await runInProcess(COMMANDS, ['simulate', '--from', path]);
     expect(out).not.toContain('hints');
   });
 });

@@ -23,6 +23,25 @@ export interface AdminClientOptions extends Partial<HttpClientOptions> {
   readonly advice?: string;
 }
 
+/** Flags that name the wrapper of this node. */
+export interface AdminFlags {
+  /** `IP:PORT`. */
+  readonly admin: string;
+}
+
+/** Calls `use` with the wrapper of this node, and then closes the connection. */
+export async function withAdmin<T>(
+  { admin }: AdminFlags,
+  use: (admin: AdminClient) => Promise<T>,
+): Promise<T> {
+  const client = createAdminClient(`http://${admin}`);
+  try {
+    return await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
 /** Creates a client. It connects when a request is sent. */
 export function createAdminClient(url: string, options: AdminClientOptions = {}): AdminClient {
   const { advice = 'check that it runs on this node and that --admin is right' } = options;

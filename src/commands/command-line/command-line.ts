@@ -1,7 +1,7 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
 import { VERSION } from '../../version.ts';
-import type { Call, Command, Flag } from './command.ts';
-import { type Flags, invalidChoice, UsageError } from './flags.ts';
+import type { Call, Command } from './command.ts';
+import { UsageError } from './usage-error.ts';
 
 /** Width of a terminal on which --help is read. */
 const WIDTH = 120;
@@ -14,7 +14,7 @@ const PRINTED = ['commander.helpDisplayed', 'commander.help', 'commander.version
 
 /** What a command line asks for. */
 export type ParsedLine =
-  | { readonly command: Command; readonly call: Omit<Call, 'session'> }
+  | { readonly command: Command; readonly call: Call<never> }
   | { readonly text: string };
 
 /**
@@ -45,11 +45,13 @@ export function parseCommandLine(
       getOutHelpWidth: () => WIDTH,
     });
   for (const command of commands) {
-    addCommand(root, program, command, (call) => {
-      parsed = { command, call };
+    const added = addCommand(root, program, command);
+    added.action(() => {
+      parsed = { command, call: { flags: added.opts<never>(), args: added.args } };
     });
   }
   const known = commands.find(({ name }) => name === args[0]);
+  if (known !== undefined) assertValues(known, args);
   try {
     root.parse(known === undefined ? args : withoutBooleans(known, args), { from: 'user' });
   } catch (error) {
@@ -58,13 +60,8 @@ export function parseCommandLine(
   return parsed ?? { text };
 }
 
-function addCommand(
-  root: Commander,
-  program: string,
-  command: Command,
-  act: (call: Omit<Call, 'session'>) => void,
-): void {
-  const { name, summary, description, usage, flags, maxArguments = 0 } = command;
+function addCommand(root: Commander, program: string, command: Command): Commander {
+  const { name, summary, description, usage, flags, hasArguments } = command;
   const named = (text: string) => text.replaceAll(PROGRAM, program);
   const forms = usage.map(([args, remark = '']) => `${args.padEnd(36)} ${remark}`.trimEnd());
   const added = root
@@ -75,12 +72,12 @@ function addCommand(
     .helpOption('-h, --help', 'this text')
     .addHelpText('after', `\n${named(remarksOf(command))}`)
     .exitOverride(throwUsageError(`${program} ${name}`));
-  for (const flag of flags) for (const option of optionsOf(flag)) added.addOption(option);
-  if (maxArguments > 0) added.argument('[argument...]');
-  added.action((...given: readonly unknown[]) => {
-    const args = maxArguments > 0 ? (given[0] as readonly string[]) : [];
-    act({ flags: flagsOf(flags, added.opts()), args });
-  });
+  for (const flag of flags) {
+    added.addOption(flag);
+    // For --flag=false, which overrides the settings file.
+    if (flag.isBoolean()) added.addOption(new Option(`--no-${flag.name()}`).hideHelp());
+  }
+  return hasArguments ? added.argument('[argument...]') : added;
 }
 
 /** What follows the flags in --help. */
@@ -96,43 +93,25 @@ function remarksOf({ notes, examples, exits }: Command): string {
   ].join('\n');
 }
 
-function optionsOf(flag: Flag): Option[] {
-  const { name, short, value, multiple = false, choices, help } = flag;
-  const letter = short === undefined ? '' : `-${short}, `;
-  if (value === undefined) {
-    const option = new Option(`${letter}--${name}`, help);
-    // For --flag=false, which overrides the settings file.
-    return option.negate ? [option] : [option, new Option(`--no-${name}`).hideHelp()];
+/** A forgotten value must not swallow the next flag. */
+function assertValues({ flags }: Command, args: readonly string[]): void {
+  for (const [index, arg] of args.entries()) {
+    const flag = flags.find(({ required, long, short }) => required && [long, short].includes(arg));
+    const next = args[index + 1] ?? '';
+    if (flag !== undefined && /^-./.test(next))
+      throw new UsageError(`option '${flag.flags}' needs a value, not ${next}`);
   }
-  const parse = (text: string, before: unknown): unknown => {
-    // A forgotten value must not swallow the next flag.
-    if (/^-./.test(text)) throw new UsageError(`--${name} needs a value, ${value}, not ${text}`);
-    if (choices?.includes(text) === false) throw invalidChoice(name, choices, text);
-    return multiple ? [...(Array.isArray(before) ? before : []), text] : text;
-  };
-  return [new Option(`${letter}--${name} <${value}>`, help).argParser(parse)];
 }
 
 /** As with kubectl, `--flag=false` switches a flag without value off. */
 function withoutBooleans({ flags }: Command, args: readonly string[]): string[] {
   return args.flatMap((arg) => {
     const [, name = '', value] = /^--([\w-]+)=(true|false)$/.exec(arg) ?? [];
-    const isBoolean = flags.some((flag) => flag.name === name && flag.value === undefined);
-    if (!isBoolean) return [arg];
+    const flag = flags.find((each) => each.name() === name && !each.required);
+    if (flag === undefined) return [arg];
     if (value === 'true') return [`--${name}`];
-    return name.startsWith('no-') ? [] : [`--no-${name}`];
+    return flag.negate ? [] : [`--no-${name}`];
   });
-}
-
-/** The given flags by their names; commander has camelCase, and `headers: false` for --no-headers. */
-function flagsOf(flags: readonly Flag[], options: Readonly<Record<string, unknown>>): Flags {
-  const given = flags.flatMap((flag) => {
-    const [option] = optionsOf(flag);
-    const value = option && options[option.attributeName()];
-    if (option?.negate) return value === false ? [[flag.name, true] as const] : [];
-    return value === undefined ? [] : [[flag.name, value as string | boolean] as const];
-  });
-  return Object.fromEntries(given);
 }
 
 /** Turns the errors of commander into one line. */

@@ -1,32 +1,42 @@
 import { WrapperError } from '../../errors.ts';
 import { printLine } from '../../untrusted-text.ts';
-import { EXIT, type Session } from './command.ts';
+import { type Call, type Command, EXIT } from './command.ts';
 import { parseCommandLine } from './command-line.ts';
-import { UsageError } from './flags.ts';
+import { UsageError } from './usage-error.ts';
 
 /** A program of this package: kube-proxy-wrapper or kubectl-kpw. */
 export interface Program {
+  /** How the user calls it. */
+  readonly name: string;
   readonly title: string;
-  readonly session: Session;
+  readonly commands: readonly Command[];
 }
 
 /** Runs one command line and returns the exit code. Never rejects. */
 export async function runProgram(
-  { title, session }: Program,
+  { name, title, commands }: Program,
   args: readonly string[],
 ): Promise<number> {
-  const { program, commands } = session;
   try {
     const isEmpty = args.length === 0;
-    const line = parseCommandLine(program, title, commands, isEmpty ? ['--help'] : args);
-    if ('command' in line) return await line.command.execute({ ...line.call, session });
+    const line = parseCommandLine(name, title, commands, isEmpty ? ['--help'] : args);
+    if ('command' in line) return await execute(line.command, line.call);
     process.stdout.write(line.text);
     return isEmpty ? EXIT.usage : EXIT.ok;
   } catch (error) {
     const { message } = WrapperError.from(error, 'InvalidSettings');
-    process.stderr.write(printLine(`${program}: ${message}`));
+    process.stderr.write(printLine(`${name}: ${message}`));
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
   }
+}
+
+async function execute(command: Command, call: Call<never>): Promise<number> {
+  const { code, report } = await command.execute(call);
+  if (report === undefined) return code;
+  // Not imported above: `run` prints no report.
+  const { printReport } = await import('../output/print.ts');
+  await printReport(report, call.flags);
+  return code;
 }
 
 /** Ends the process quietly if a reader closes the output early (`explain | head`). That is not an error. */

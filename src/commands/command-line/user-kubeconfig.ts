@@ -2,7 +2,13 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { WrapperError } from '../../errors.ts';
-import { type Flags, textFlag } from './flags.ts';
+
+/** Flags that name a kubeconfig. */
+export interface KubeconfigFlags {
+  readonly kubeconfig?: string;
+  /** Absent: its current context. */
+  readonly context?: string;
+}
 
 /** The kubeconfig of the user who calls a command. */
 export interface UserKubeconfig {
@@ -17,15 +23,13 @@ export interface UserKubeconfig {
  * `InvalidSettings` if there is none.
  */
 export function userKubeconfig(
-  flags: Flags,
+  { kubeconfig, ...context }: KubeconfigFlags,
   env: Readonly<Record<string, string | undefined>> = process.env,
   home: string = homedir(),
 ): UserKubeconfig {
-  const context = textFlag(flags, 'context');
-  const given = textFlag(flags, 'kubeconfig');
   const named = env.KUBECONFIG?.split(delimiter).filter((path) => path !== '') ?? [];
-  const kubeconfig = given !== undefined ? [given] : named.length > 0 ? named : [defaultFile(home)];
-  return context === undefined ? { kubeconfig } : { kubeconfig, context };
+  if (kubeconfig !== undefined) return { kubeconfig: [kubeconfig], ...context };
+  return { kubeconfig: named.length > 0 ? named : [defaultFile(home)], ...context };
 }
 
 function defaultFile(home: string): string {

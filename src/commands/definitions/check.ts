@@ -1,8 +1,10 @@
+import { Option } from 'commander';
 import type { Command } from '../command-line/command.ts';
-import { ADMIN, CONTEXT, outputFlag } from './flags.ts';
+import type { CheckFlags } from '../node/check.ts';
+import { ADMIN, numberFlag, outputFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper check`. */
-export const check: Command = {
+export const check: Command<CheckFlags> = {
   name: 'check',
   summary: 'check on a node whether kube-proxy works through the wrapper',
   description: `Checks, on a node and without changing anything, whether kube-proxy really works through the wrapper. Each line of the
@@ -15,21 +17,19 @@ output is one check. A failed check also says what to do:
   usage: [['[flags]']],
   flags: [
     ADMIN,
-    { name: 'kubeconfig', value: 'FILE', help: 'kubeconfig of the wrapper' },
-    { ...CONTEXT, help: 'context of --kubeconfig' },
-    { name: 'kube-proxy-kubeconfig', value: 'FILE', help: 'kubeconfig of kube-proxy' },
-    {
-      ...{ name: 'kube-proxy-metrics', value: 'IP:PORT' },
-      help: 'metrics port of kube-proxy, to detect its mode; default 127.0.0.1:10249',
-    },
-    {
-      ...{ name: 'mode', value: 'MODE', choices: ['nftables', 'iptables', 'ipvs'] },
-      help: 'nftables, iptables or ipvs; default: detected',
-    },
-    {
-      ...{ name: 'wait', value: 'SECONDS' },
-      help: 'how long kube-proxy may take to write its tables; default 5',
-    },
+    new Option('--kubeconfig <FILE>', 'kubeconfig of the wrapper'),
+    new Option('--context <NAME>', 'context of --kubeconfig; default: its current one'),
+    new Option('--kube-proxy-kubeconfig <FILE>', 'kubeconfig of kube-proxy'),
+    new Option(
+      '--kube-proxy-metrics <IP:PORT>',
+      'metrics port of kube-proxy, to detect its mode',
+    ).default('127.0.0.1:10249'),
+    new Option('--mode <MODE>', 'mode of kube-proxy; default: detected').choices([
+      'nftables',
+      'iptables',
+      'ipvs',
+    ]),
+    numberFlag('--wait <SECONDS>', 'how long kube-proxy may take to write its tables', 5, 0),
     outputFlag('text', 'json', 'yaml'),
   ],
   notes:

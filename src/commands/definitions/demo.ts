@@ -1,7 +1,10 @@
+import { Option } from 'commander';
 import type { Command } from '../command-line/command.ts';
+import type { DemoFlags } from '../run/demo.ts';
+import { listFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper demo`. */
-export const demo: Command = {
+export const demo: Command<DemoFlags> = {
   name: 'demo',
   summary: 'try it on a cluster in memory, without Kubernetes',
   description: `Runs the real wrapper on a cluster in memory, and shows what kube-proxy would see on a node. Then you change labels,
@@ -12,17 +15,15 @@ copy of your own cluster: the demo sends nothing to it.`,
     ['--cluster FILE... [flags]', 'a copy of your own cluster'],
   ],
   flags: [
-    {
-      ...{ name: 'cluster', short: 'f', value: 'FILE', multiple: true },
-      help:
-        'YAML or JSON from kubectl get -o yaml: a file, a folder, or - for standard input; can be given several times. ' +
-        'Other kinds than those that policies need are ignored',
-    },
-    {
-      ...{ name: 'node', value: 'NAME' },
-      help: 'the node that is shown first; default: edge-1 of the example, or the first one',
-    },
-    { name: 'once', help: 'print the tables without waiting for commands, and end' },
+    listFlag(
+      '-f, --cluster <FILE>',
+      'YAML or JSON from kubectl get -o yaml: a file, a folder, or - for standard input. Other kinds than those that policies need are ignored',
+    ),
+    new Option(
+      '--node <NAME>',
+      'the node that is shown first; default: edge-1 of the example, or the first one',
+    ),
+    new Option('--once', 'print the tables without waiting for commands, and end'),
   ],
   notes: 'Type help in the demo for its commands. docs/demo.md says what to try.',
   examples: [

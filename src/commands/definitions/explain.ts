@@ -1,8 +1,10 @@
+import { Option } from 'commander';
 import type { Command } from '../command-line/command.ts';
+import type { LocalExplainFlags } from '../node/explain.ts';
 import { ADMIN, ALL_NAMESPACES, NAMESPACE, NO_HEADERS, outputFlag, SELECTOR } from './flags.ts';
 
 /** `kube-proxy-wrapper explain`. */
-export const explain: Command = {
+export const explain: Command<LocalExplainFlags> = {
   name: 'explain',
   summary: 'explain what this node sees of each Service',
   description:
@@ -16,11 +18,11 @@ export const explain: Command = {
     NAMESPACE,
     ALL_NAMESPACES,
     SELECTOR,
-    {
-      name: 'diff',
-      help: 'what the wrapper changes in the objects of the Service; with -o json as a JSON Patch',
-    },
-    { name: 'warnings', help: 'only Services with warnings' },
+    new Option(
+      '--diff',
+      'what the wrapper changes in the objects of the Service; with -o json as a JSON Patch',
+    ),
+    new Option('--warnings', 'only Services with warnings'),
     outputFlag('text', 'json', 'yaml', 'wide'),
     NO_HEADERS,
   ],
@@ -37,6 +39,6 @@ export const explain: Command = {
     1: 'no wrapper answers, or there is no such Service or namespace',
     2: 'wrong command line',
   },
-  maxArguments: 2,
+  hasArguments: true,
   execute: async (call) => (await import('../node/explain.ts')).executeExplain(call),
 };

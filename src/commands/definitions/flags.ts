@@ -1,63 +1,73 @@
-import type { Flag } from '../command-line/command.ts';
+import { InvalidArgumentError, Option } from 'commander';
+import { WrapperError } from '../../errors.ts';
+import { parseLabelSelector } from '../../topology/policy/label-selector.ts';
 
 /* Flags that several commands have. They are those of kubectl where it has them. */
 
-export const ADMIN: Flag = {
-  ...{ name: 'admin', value: 'IP:PORT' },
-  help: 'admin port of the wrapper; default 127.0.0.1:10361',
-};
+export const ADMIN = new Option('--admin <IP:PORT>', 'admin port of the wrapper')
+  .default('127.0.0.1:10361')
+  .argParser((text) => {
+    if (/^[^\s/]+:[0-9]{1,5}$/.test(text)) return text;
+    throw new InvalidArgumentError('It must be IP:PORT.');
+  });
 
-export const NAMESPACE: Flag = {
-  ...{ name: 'namespace', short: 'n', value: 'NS' },
-  help: 'only Services of this namespace, or the namespace of the argument',
-};
+export const NAMESPACE = new Option(
+  '-n, --namespace <NS>',
+  'only Services of this namespace, or the namespace of the argument',
+);
 
-export const ALL_NAMESPACES: Flag = {
-  ...{ name: 'all-namespaces', short: 'A' },
-  help: 'Services of all namespaces; this is the default',
-};
+export const ALL_NAMESPACES = new Option(
+  '-A, --all-namespaces',
+  'Services of all namespaces; this is the default',
+).conflicts('namespace');
 
-export const SELECTOR: Flag = {
-  ...{ name: 'selector', short: 'l', value: 'SELECTOR' },
-  help: 'only Services with these labels, e.g. app=web,tier!=test',
-};
+export const SELECTOR = new Option(
+  '-l, --selector <SELECTOR>',
+  'only Services with these labels, e.g. app=web,tier!=test',
+).argParser((text) => {
+  try {
+    parseLabelSelector(text);
+    return text;
+  } catch (error) {
+    throw new InvalidArgumentError(WrapperError.from(error, 'InvalidSettings').message);
+  }
+});
 
-export const NO_HEADERS: Flag = { name: 'no-headers', help: 'print tables without their header' };
+export const NO_HEADERS = new Option('--no-headers', 'print tables without their header');
 
-export const KUBECONFIG: Flag = {
-  ...{ name: 'kubeconfig', value: 'FILE' },
-  help: 'kubeconfig with which the API server is read',
-};
-
-export const CONTEXT: Flag = {
-  ...{ name: 'context', value: 'NAME' },
-  help: 'context of the kubeconfig; without --kubeconfig: of $KUBECONFIG or ~/.kube/config',
-};
-
-/** The flag -o with these formats, the default first. */
-export function outputFlag(...choices: readonly string[]): Flag {
-  return {
-    ...{ name: 'output', short: 'o', value: 'FORMAT', choices },
-    help: `${choices[0]} (default), ${choices.slice(1, -1).join(', ')} or ${choices.at(-1)}`,
-  };
+/** @param kubeconfig what it is for */
+export function kubeconfigFlags(kubeconfig: string): Option[] {
+  return [
+    new Option('--kubeconfig <FILE>', `${kubeconfig}; default: $KUBECONFIG or ~/.kube/config`),
+    new Option('--context <NAME>', 'context of the kubeconfig; default: its current one'),
+  ];
 }
 
-/** Manifests or a cluster. */
-export const INPUT: readonly Flag[] = [
-  {
-    ...{ name: 'from', short: 'f', value: 'FILE', multiple: true },
-    help:
-      'YAML or JSON from kubectl get -o yaml: a file, a folder, or - for standard input; can be given several times. ' +
-      'If an object occurs more than once, the last one counts',
-  },
-  { name: 'recursive', short: 'R', help: 'read the folders of --from with all folders in them' },
-  {
-    ...KUBECONFIG,
-    help: 'read a cluster; needs the right to list Nodes, Services and EndpointSlices',
-  },
-  CONTEXT,
-  {
-    ...{ name: 'config', value: 'FILE' },
-    help: 'settings of the wrapper (defaults, communities, edge nodes, …)',
-  },
-];
+/** The flag -o with these formats, the default first. */
+export function outputFlag(...formats: readonly string[]): Option {
+  return new Option('-o, --output <FORMAT>', 'format of the output')
+    .choices(formats)
+    .default(formats[0]);
+}
+
+/** A flag that can be given several times. */
+export function listFlag(flags: string, help: string): Option {
+  return new Option(flags, `${help}; can be given several times`).argParser<string[]>(
+    (text, before = []) => [...before, text],
+  );
+}
+
+/** A flag with a whole number. */
+export function numberFlag(
+  flags: string,
+  help: string,
+  otherwise: number,
+  least: number,
+  most = Number.MAX_SAFE_INTEGER,
+): Option {
+  return new Option(flags, help).default(otherwise).argParser((text) => {
+    const number = Number(text);
+    if (/^[0-9]+$/.test(text) && number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  });
+}

@@ -1,62 +1,50 @@
-import type { Command, Flag } from '../command-line/command.ts';
+import { Option } from 'commander';
+import type { Command } from '../command-line/command.ts';
+import type { ClusterStatusFlags } from '../remote/cluster-status.ts';
+import type { RemoteExplainFlags } from '../remote/remote-explain.ts';
 import { explain } from './explain.ts';
-import { CONTEXT, KUBECONFIG, outputFlag } from './flags.ts';
+import { ADMIN, kubeconfigFlags, numberFlag, outputFlag } from './flags.ts';
 import { simulate } from './simulate.ts';
 import { version } from './version.ts';
 
 /* The commands of kubectl-kpw: those of kube-proxy-wrapper that ask a wrapper, for wrappers on other nodes. */
 
 /** How wrappers on other nodes are found and reached. */
-const CONNECTION: readonly Flag[] = [
-  {
-    ...KUBECONFIG,
-    help: 'kubeconfig with which wrappers are found and reached; default: $KUBECONFIG or ~/.kube/config',
-  },
-  { ...CONTEXT, help: 'context of the kubeconfig; default: its current one' },
-  {
-    ...{ name: 'pod-selector', value: 'SELECTOR' },
-    help: 'labels of the Pods of the wrapper; default app.kubernetes.io/name=kube-proxy-wrapper',
-  },
-  {
-    ...{ name: 'pod-namespace', value: 'NS' },
-    help: 'namespace in which the wrapper is installed; default kube-system',
-  },
-  {
-    ...{ name: 'admin-port', value: 'PORT' },
-    help: 'port of the setting adminListen; default 10361',
-  },
-  {
-    ...{ name: 'parallel', value: 'N' },
-    help: 'nodes that are read at the same time; default 10',
-  },
+const CONNECTION: readonly Option[] = [
+  ...kubeconfigFlags('kubeconfig with which wrappers are found and reached'),
+  new Option('--pod-selector <SELECTOR>', 'labels of the Pods of the wrapper').default(
+    'app.kubernetes.io/name=kube-proxy-wrapper',
+  ),
+  new Option('--pod-namespace <NS>', 'namespace in which the wrapper is installed').default(
+    'kube-system',
+  ),
+  numberFlag('--admin-port <PORT>', 'port of the setting adminListen', 10361, 1, 65_535),
+  numberFlag('--parallel <N>', 'nodes that are read at the same time', 10, 1),
 ];
 
-const TARGET: readonly Flag[] = [
-  { ...{ name: 'node', value: 'NAME' }, help: 'the wrapper on this node' },
-  {
-    name: 'all-nodes',
-    help: 'the wrappers on all nodes',
-  },
+const TARGET: readonly Option[] = [
+  new Option('--node <NAME>', 'the wrapper on this node'),
+  new Option('--all-nodes', 'the wrappers on all nodes').conflicts('node'),
 ];
 
 /** The explanation of a node, through the API server. */
-const remoteExplain: Command = {
+const remoteExplain: Command<RemoteExplainFlags> = {
   ...explain,
   summary: 'explain what a node, or each node, sees of each Service',
   description: `${explain.description.replaceAll('this node', 'a node')} With --all-nodes, nodes that see the same of a Service
 share one line.`,
-  usage: explain.usage.map(([args, remark]) => {
-    const form = args.replace('[flags]', '--node NAME|--all-nodes [flags]');
-    return remark === undefined ? [form] : [form, remark];
-  }),
-  flags: [...TARGET, ...explain.flags.filter(({ name }) => name !== 'admin'), ...CONNECTION],
+  usage: explain.usage.map(([args, ...remark]) => [
+    args.replace('[flags]', '--node NAME|--all-nodes [flags]'),
+    ...remark,
+  ]),
+  flags: [...TARGET, ...explain.flags.filter((flag) => flag !== ADMIN), ...CONNECTION],
   notes: 'It needs the rights to list pods, and to create and get pods/portforward.',
   examples: ['{program} explain shop/web --node edge-1', '{program} explain shop/web --all-nodes'],
   exits: { ...explain.exits, 1: 'a wrapper cannot be reached or has no answer' },
   execute: async (call) => (await import('../remote/remote-explain.ts')).executeRemoteExplain(call),
 };
 
-const clusterStatus: Command = {
+const clusterStatus: Command<ClusterStatusFlags> = {
   name: 'status',
   summary: 'show whether it is well, on all nodes or one',
   description: `Shows whether it is well: Pods of the wrapper that do not run, and why; two versions or settings for long; what status says
@@ -68,10 +56,10 @@ problems first. Findings about policies are those of simulate.`,
   ],
   flags: [
     ...TARGET,
-    {
-      ...{ name: 'config', value: 'FILE' },
-      help: 'settings of the wrappers; default: the ConfigMap that their Pods mount',
-    },
+    new Option(
+      '--config <FILE>',
+      'settings of the wrappers; default: the ConfigMap that their Pods mount',
+    ),
     ...CONNECTION,
     outputFlag('text', 'json', 'yaml'),
   ],

@@ -1,8 +1,18 @@
+import { Option } from 'commander';
 import type { Command } from '../command-line/command.ts';
-import { ALL_NAMESPACES, INPUT, NAMESPACE, NO_HEADERS, outputFlag, SELECTOR } from './flags.ts';
+import type { SimulateFlags } from '../simulate/simulate-command.ts';
+import {
+  ALL_NAMESPACES,
+  kubeconfigFlags,
+  listFlag,
+  NAMESPACE,
+  NO_HEADERS,
+  outputFlag,
+  SELECTOR,
+} from './flags.ts';
 
 /** `kube-proxy-wrapper simulate`. */
-export const simulate: Command = {
+export const simulate: Command<SimulateFlags> = {
   name: 'simulate',
   summary: 'show what every node would see, and mistakes in policies, before a rollout',
   description: `Shows, before a rollout, which endpoints of each Service every node would see. It uses the same code as the wrapper on
@@ -13,32 +23,32 @@ the nodes, and does not write anything. Below are its findings: mistakes in poli
     ['--from FILE... [flags]', 'Nodes, Services, EndpointSlices from manifests'],
   ],
   flags: [
-    ...INPUT,
-    {
-      ...{ name: 'keys', value: 'KEYS' },
-      help: 'keys for Services without an annotation: a JSON array, or a list with commas',
-    },
-    {
-      ...{ name: 'preset', value: 'NAME' },
-      help: 'the same, with the name of a preset',
-    },
-    {
-      ...{ name: 'service', value: 'NS/NAME', multiple: true },
-      help: 'only this Service, with details; can be given several times',
-    },
+    listFlag(
+      '-f, --from <FILE>',
+      'YAML or JSON from kubectl get -o yaml: a file, a folder, or - for standard input. If an object occurs more than once, the last one counts',
+    ).conflicts(['kubeconfig', 'context']),
+    new Option('-R, --recursive', 'read the folders of --from with all folders in them'),
+    ...kubeconfigFlags(
+      'read a cluster; needs the right to list Nodes, Services and EndpointSlices',
+    ),
+    new Option('--config <FILE>', 'settings of the wrapper (defaults, communities, edge nodes, …)'),
+    new Option(
+      '--keys <KEYS>',
+      'keys for Services without an annotation: a JSON array, or a list with commas',
+    ).conflicts('preset'),
+    new Option('--preset <NAME>', 'the same, with the name of a preset'),
+    listFlag('--service <NS/NAME>', 'only this Service, with details'),
     NAMESPACE,
     ALL_NAMESPACES,
     SELECTOR,
-    {
-      name: 'diff',
-      help:
-        'show only what --keys and --preset change, and the new warnings; without these flags: what --config ' +
-        'changes',
-    },
-    {
-      ...{ name: 'against', value: 'FILE', multiple: true },
-      help: 'compare with another state: the manifests of a file or folder, or the settings of a file',
-    },
+    new Option(
+      '--diff',
+      'show only what --keys and --preset change, and the new warnings; without these flags: what --config changes',
+    ),
+    listFlag(
+      '--against <FILE>',
+      'compare with another state: the manifests of a file or folder, or the settings of a file',
+    ),
     outputFlag('text', 'json', 'yaml', 'wide'),
     NO_HEADERS,
   ],
@@ -56,6 +66,6 @@ the nodes, and does not write anything. Below are its findings: mistakes in poli
     2: 'wrong command line',
     3: 'there are warnings (with --diff: new ones)',
   },
-  maxArguments: 2,
+  hasArguments: true,
   execute: async (call) => (await import('../simulate/simulate-command.ts')).executeSimulate(call),
 };

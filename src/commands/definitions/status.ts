@@ -1,8 +1,9 @@
+import type { AdminFlags } from '../client/admin-client.ts';
 import type { Command } from '../command-line/command.ts';
 import { ADMIN, outputFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper status`. */
-export const status: Command = {
+export const status: Command<AdminFlags> = {
   name: 'status',
   summary: 'show whether it is well on this node',
   description: `Shows whether it is well: the wrapper, its data, kube-proxy and the rules of the kernel, what is needed while the node is

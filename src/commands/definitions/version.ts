@@ -1,4 +1,6 @@
-import type { Command } from '../command-line/command.ts';
+import { printLine } from '../../untrusted-text.ts';
+import { VERSION } from '../../version.ts';
+import { type Command, EXIT } from '../command-line/command.ts';
 import { outputFlag } from './flags.ts';
 
 /** `kube-proxy-wrapper version`. */
@@ -10,5 +12,8 @@ export const version: Command = {
   flags: [outputFlag('text', 'json', 'yaml')],
   examples: ['{program} version'],
   exits: { 0: 'printed', 2: 'wrong command line' },
-  execute: async (call) => (await import('../node/version.ts')).executeVersion(call),
+  execute: async () => ({
+    code: EXIT.ok,
+    report: { data: { version: VERSION }, text: () => printLine(VERSION) },
+  }),
 };

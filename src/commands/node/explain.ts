@@ -2,38 +2,39 @@ import type { Diff } from '../../admin/explain/diff.ts';
 import type { Explained } from '../../admin/explain/explained-service.ts';
 import type { Summary } from '../../admin/explain/summary.ts';
 import { WrapperError } from '../../errors.ts';
-import type { AdminClient } from '../client/admin-client.ts';
-import { type Call, EXIT } from '../command-line/command.ts';
-import { type Flags, textFlag, UsageError } from '../command-line/flags.ts';
+import { type AdminClient, type AdminFlags, withAdmin } from '../client/admin-client.ts';
+import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import {
-  namespaceFlag,
+  type ServiceFlags,
   type ServiceName,
-  selectorFlag,
   serviceArgument,
   servicePath,
 } from '../command-line/service-argument.ts';
+import { UsageError } from '../command-line/usage-error.ts';
 import type { Report } from '../output/report.ts';
 import { formatDiff } from './diff-text.ts';
 import { formatExplained, formatSummary } from './explain-text.ts';
 import { readPages } from './paged.ts';
 
+/** Which Services are explained, and how. */
+export interface ExplainFlags extends ServiceFlags {
+  readonly diff?: boolean;
+  readonly warnings?: boolean;
+}
+
+export interface LocalExplainFlags extends ExplainFlags, AdminFlags {}
+
 /** Executes `explain`. */
-export async function executeExplain({ flags, args, session }: Call): Promise<number> {
+export async function executeExplain({ flags, args }: Call<LocalExplainFlags>): Promise<Result> {
   const service = serviceArgument(args, flags);
-  selectorFlag(flags);
-  const admin = await session.openAdmin(flags);
-  try {
-    await session.print(await explainReport(admin, flags, service), flags);
-    return EXIT.ok;
-  } finally {
-    await admin.close();
-  }
+  const report = await withAdmin(flags, (admin) => explainReport(admin, flags, service));
+  return { code: EXIT.ok, report };
 }
 
 /** What one wrapper says about all Services, or one. */
 export async function explainReport(
   admin: AdminClient,
-  flags: Flags,
+  flags: ExplainFlags,
   service: ServiceName | undefined,
 ): Promise<Report> {
   if (service === undefined) {
@@ -49,16 +50,17 @@ export async function explainReport(
   return { data: explained, text: () => formatExplained(explained) };
 }
 
-async function readAll(admin: AdminClient, flags: Flags): Promise<Summary> {
+async function readAll(
+  admin: AdminClient,
+  { namespace, warnings, selector }: ExplainFlags,
+): Promise<Summary> {
   const query = new URLSearchParams();
-  const namespace = namespaceFlag(flags);
   if (namespace !== undefined) query.set('namespace', namespace);
-  if (flags.warnings === true) query.set('warnings', 'true');
-  const labelSelector = textFlag(flags, 'selector');
-  if (labelSelector !== undefined) query.set('labelSelector', labelSelector);
+  if (warnings === true) query.set('warnings', 'true');
+  if (selector !== undefined) query.set('labelSelector', selector);
   const summary = await readPages<Summary, 'services'>(admin, '/explain', 'services', query);
   // An older wrapper ignores the selector and would list all Services.
-  if (labelSelector !== undefined && summary.labelSelector === undefined) {
+  if (selector !== undefined && summary.labelSelector === undefined) {
     const what = 'the wrapper is older than 1.1 and cannot select by label; leave out --selector';
     throw new WrapperError('NotReady', what);
   }

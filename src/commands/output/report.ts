@@ -1,4 +1,3 @@
-import { type Flags, textFlag } from '../command-line/flags.ts';
 import { formatColumns, formatData } from './format-output.ts';
 
 /** What a command found, in a form that every format of -o can be made from. */
@@ -17,11 +16,16 @@ export interface TextStyle {
   readonly headers: boolean;
 }
 
+/** Flags of the output. */
+export interface OutputFlags {
+  readonly output?: 'text' | 'json' | 'yaml' | 'wide';
+  readonly headers?: boolean;
+}
+
 /** A report as text. */
-export function renderReport(report: Report, flags: Flags): string {
-  const output = textFlag(flags, 'output') ?? 'text';
+export function renderReport(report: Report, { output, headers = true }: OutputFlags): string {
   if (output === 'json' || output === 'yaml') return formatData(report.data, output);
-  return report.text({ wide: output === 'wide', headers: flags['no-headers'] !== true });
+  return report.text({ wide: output === 'wide', headers });
 }
 
 /** Formats a table whose first line is the header. */

@@ -7,7 +7,7 @@ import {
   unknown,
 } from '../../admin/status/status-line.ts';
 import { WrapperError } from '../../errors.ts';
-import { type Call, EXIT } from '../command-line/command.ts';
+import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { readStatus } from '../node/status/read-status.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { compareNode, type Expectation, readExpectation } from './expectation.ts';
@@ -15,7 +15,7 @@ import { forEachLimited } from './for-each.ts';
 import { nodesPointedAtWrapper, type PointedNodes, pointedLine } from './pointed-nodes.ts';
 import { rollOutLines } from './roll-out.ts';
 import { findWrapperNodes, noPod, type WrapperNode, type WrapperPod } from './wrapper-pods.ts';
-import { type Wrappers, withWrappers } from './wrappers.ts';
+import { type WrapperFlags, type Wrappers, withWrappers } from './wrappers.ts';
 
 /** A node that differs must differ again after this time, in milliseconds: changes need a moment to reach every node. */
 const SETTLE_MS = 3_000;
@@ -24,17 +24,23 @@ const SETTLE_MS = 3_000;
 export const executeClusterStatus = clusterStatusExecutor(SETTLE_MS);
 
 /** @param settleMs time after which nodes that differ are read again, in milliseconds */
-export function clusterStatusExecutor(settleMs: number): (call: Call) => Promise<number> {
-  return (call) => report(call, settleMs);
+export function clusterStatusExecutor(settleMs: number) {
+  return (call: Call<ClusterStatusFlags>): Promise<Result> => report(call.flags, settleMs);
 }
 
-async function report({ flags, session }: Call, settleMs: number): Promise<number> {
+export interface ClusterStatusFlags extends WrapperFlags {
+  /** File with the settings of the wrappers. */
+  readonly config?: string;
+}
+
+async function report(flags: ClusterStatusFlags, settleMs: number): Promise<Result> {
+  const { node } = flags;
   return await withWrappers(flags, async (wrappers) => {
-    const { client, node } = wrappers;
+    const { client } = wrappers;
     const nodes = await findWrapperNodes(client, flags, node);
     const pointed = await nodesPointedAtWrapper(client, node);
     if (nodes.length === 0 && (node !== undefined || pointed.size === 0)) throw noPod(flags, node);
-    const cluster: Cluster = { ...wrappers, settleMs, pointed };
+    const cluster: Cluster = { ...wrappers, flags, settleMs, pointed };
     const expectations = await readExpectations(cluster, nodes);
     const [expectation] = expectations.values();
     const reports = await readAll(cluster, nodes, expectations);
@@ -42,13 +48,16 @@ async function report({ flags, session }: Call, settleMs: number): Promise<numbe
     const without = node === undefined ? nodesWithout(nodes, all, pointed) : [];
     const found = [...reports, ...without];
     const findings = isKnown(expectation) ? expectation.findings : [];
-    await session.print(clusterReport(found, node === undefined ? findings : []), flags);
     const isProblem = found.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
-    return isProblem ? EXIT.findings : EXIT.ok;
+    return {
+      code: isProblem ? EXIT.findings : EXIT.ok,
+      report: clusterReport(found, node === undefined ? findings : []),
+    };
   });
 }
 
 interface Cluster extends Wrappers {
+  readonly flags: ClusterStatusFlags;
   readonly settleMs: number;
   readonly pointed: PointedNodes;
 }
@@ -81,7 +90,7 @@ async function expectationOf(
   const pod = nodes.find((each) => each.pod !== undefined)?.pod;
   try {
     if (pod === undefined) throw new WrapperError('NotFound', 'no Pod of the wrapper runs');
-    return await readExpectation(client, flags, pod);
+    return await readExpectation(client, flags.config, pod);
   } catch (error) {
     return WrapperError.from(error, 'Unreachable');
   }
@@ -95,7 +104,7 @@ async function readAll(
   nodes: readonly WrapperNode[],
   expectations: Expectations,
 ): Promise<NodeReport[]> {
-  const answers = await forEachLimited(nodes, cluster.limit, ({ pod }) =>
+  const answers = await forEachLimited(nodes, cluster.flags.parallel, ({ pod }) =>
     pod === undefined ? Promise.resolve(undefined) : cluster.ask(pod, readStatus),
   );
   const compared = await compareAll(cluster, nodes, answers, expectations);
@@ -178,7 +187,7 @@ async function compareAll(
   if (doubtful.length === 0) return lines;
   await delay(cluster.settleMs);
   const again = await readExpectations(cluster, nodes);
-  await forEachLimited(doubtful, cluster.limit, async ({ pod, daemonSet }) => {
+  await forEachLimited(doubtful, cluster.flags.parallel, async ({ pod, daemonSet }) => {
     lines.set(pod.node, [await differenceLine(cluster, pod, again.get(daemonSet))]);
   });
   return lines;

@@ -3,7 +3,6 @@ import { outcomesHash } from '../../admin/status/outcomes-hash.ts';
 import { outcomeLine, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { AdminClient } from '../client/admin-client.ts';
 import type { KubeClient } from '../client/kube-client.ts';
-import { type Flags, textFlag } from '../command-line/flags.ts';
 import { readPages } from '../node/paged.ts';
 import { type Finding, findingsOf } from '../simulate/findings.ts';
 import { answerOn } from '../simulate/matrix.ts';
@@ -23,15 +22,14 @@ export interface Expectation {
   hashOf(node: string): string;
 }
 
-/** Reads the cluster. @param pod a Pod whose settings count; --config replaces them */
+/** Reads the cluster. @param config settings that replace those of the Pod */
 export async function readExpectation(
   client: KubeClient,
-  flags: Flags,
+  config: string | undefined,
   pod: WrapperPod,
 ): Promise<Expectation> {
-  const file = textFlag(flags, 'config');
-  const raw = file === undefined ? await readWrapperConfig(client, pod) : {};
-  const settings = settingsOf(file, raw);
+  const raw = config === undefined ? await readWrapperConfig(client, pod) : {};
+  const settings = settingsOf(config, raw);
   const { namespacePolicies: namespaces, fabedgeCluster } = settings;
   const optional = { namespaces, communities: fabedgeCluster !== undefined };
   const simulation = simulate(await readCluster(client, optional), settings);

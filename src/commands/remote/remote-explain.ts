@@ -3,35 +3,41 @@ import type { Summary } from '../../admin/explain/summary.ts';
 import { WrapperError } from '../../errors.ts';
 import { shortKey } from '../../topology/explain/short-key.ts';
 import { printLine } from '../../untrusted-text.ts';
-import { type Call, EXIT } from '../command-line/command.ts';
-import { UsageError } from '../command-line/flags.ts';
+import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { serviceArgument } from '../command-line/service-argument.ts';
-import { explainReport } from '../node/explain.ts';
+import { UsageError } from '../command-line/usage-error.ts';
+import { type ExplainFlags, explainReport } from '../node/explain.ts';
 import { summaryTable } from '../node/explain-text.ts';
 import { plural } from '../output/format-output.ts';
 import { formatTable, type Report, type TextStyle } from '../output/report.ts';
 import { some } from '../simulate/findings.ts';
 import { forEachLimited } from './for-each.ts';
 import { findWrapperPods, noPod } from './wrapper-pods.ts';
-import { withWrappers } from './wrappers.ts';
+import { type WrapperFlags, withWrappers } from './wrappers.ts';
+
+export interface RemoteExplainFlags extends ExplainFlags, WrapperFlags {}
 
 /** Executes `kubectl kpw explain`: the explanation of one node, or of all. */
-export async function executeRemoteExplain({ flags, args, session }: Call): Promise<number> {
+export async function executeRemoteExplain(call: Call<RemoteExplainFlags>): Promise<Result> {
+  const { flags, args } = call;
+  const { node } = flags;
   const service = serviceArgument(args, flags);
-  if (flags.node === undefined && flags['all-nodes'] !== true) {
+  if (node === undefined && flags.allNodes !== true) {
     throw new UsageError('give --node NAME or --all-nodes');
   }
-  return await withWrappers(flags, async ({ client, node, limit, ask }) => {
+  return await withWrappers(flags, async ({ client, ask }) => {
     const pods = await findWrapperPods(client, flags, node);
     if (pods.length === 0) throw noPod(flags, node);
-    const answers = await forEachLimited(pods, limit, async (pod) => ({
+    const answers = await forEachLimited(pods, flags.parallel, async (pod) => ({
       node: pod.node,
       answer: await ask(pod, (admin) => explainReport(admin, flags, service)),
     }));
     const only = node === undefined ? undefined : answers[0]?.answer;
     if (only instanceof WrapperError) throw only;
-    await session.print(only ?? reportOfNodes(answers, service !== undefined), flags);
-    return answers.some(({ answer }) => isError(answer)) ? EXIT.failed : EXIT.ok;
+    return {
+      code: answers.some(({ answer }) => isError(answer)) ? EXIT.failed : EXIT.ok,
+      report: only ?? reportOfNodes(answers, service !== undefined),
+    };
   });
 }
 

@@ -1,7 +1,6 @@
 import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
-import { type Flags, textFlag } from '../command-line/flags.ts';
 import { listPods } from './list-pods.ts';
 import { type PodState, type PodTrouble, troubleOf } from './pod-trouble.ts';
 
@@ -48,12 +47,14 @@ interface Pod {
   readonly status?: PodState & { readonly phase?: string };
 }
 
-/** Label that the manifests and the chart give to the wrapper's Pods. */
-const SELECTOR = 'app.kubernetes.io/name=kube-proxy-wrapper';
+/** Flags by which the Pods of wrappers are found. */
+export interface PodFlags {
+  readonly podSelector: string;
+  readonly podNamespace: string;
+}
+
 /** Label of Pods of a canary, which manifests/canary and the chart set. */
 const TRACK = 'kube-proxy-wrapper.io/track';
-/** Where the manifests and the chart install it. */
-const NAMESPACE = 'kube-system';
 
 /**
  * Finds the running Pods of wrappers, one for each node, sorted by node. During an update a node has two: the ready one
@@ -66,7 +67,7 @@ const NAMESPACE = 'kube-system';
  */
 export async function findWrapperPods(
   client: KubeClient,
-  flags: Flags,
+  flags: PodFlags,
   node: string | undefined,
 ): Promise<WrapperPod[]> {
   const nodes = await findWrapperNodes(client, flags, node);
@@ -76,10 +77,14 @@ export async function findWrapperPods(
 /** Finds the nodes with Pods of the wrapper, those included that do not run. See {@link findWrapperPods}. */
 export async function findWrapperNodes(
   client: KubeClient,
-  flags: Flags,
+  flags: PodFlags,
   node: string | undefined,
 ): Promise<WrapperNode[]> {
-  const pods = await listPods<Pod>(client, { ...searchOf(flags), node });
+  const pods = await listPods<Pod>(client, {
+    namespace: flags.podNamespace,
+    selector: flags.podSelector,
+    node,
+  });
   assertOneInstallation(pods, flags);
   const byNode = Map.groupBy(pods.filter(isMeantToRun), nodeNameOf);
   byNode.delete('');
@@ -104,8 +109,10 @@ function nodeOf(node: string, all: readonly Pod[]): WrapperNode {
 }
 
 /** The error if there is no Pod. */
-export function noPod(flags: Flags, node: string | undefined): WrapperError {
-  const { selector, namespace } = searchOf(flags);
+export function noPod(
+  { podSelector: selector, podNamespace: namespace }: PodFlags,
+  node: string | undefined,
+): WrapperError {
   const place = node === undefined ? 'in this cluster' : `on node ${node}`;
   const what = `no Pod of the wrapper runs ${place} (label ${selector}, namespace ${namespace})`;
   const see = `kubectl get pods -A -o wide -l ${selector}`;
@@ -114,15 +121,8 @@ export function noPod(flags: Flags, node: string | undefined): WrapperError {
   return new WrapperError('NotFound', `${what}; see ${see}; ${next}`);
 }
 
-function searchOf(flags: Flags): { readonly selector: string; readonly namespace: string } {
-  return {
-    selector: textFlag(flags, 'pod-selector') ?? SELECTOR,
-    namespace: textFlag(flags, 'pod-namespace') ?? NAMESPACE,
-  };
-}
-
 /** A canary is a second DaemonSet of the same installation. */
-function assertOneInstallation(pods: readonly Pod[], flags: Flags): void {
+function assertOneInstallation(pods: readonly Pod[], { podNamespace }: PodFlags): void {
   const daemonSets = new Set<string>();
   for (const { metadata } of pods) {
     const owner = daemonSetOf({ metadata });
@@ -130,11 +130,10 @@ function assertOneInstallation(pods: readonly Pod[], flags: Flags): void {
     daemonSets.add(owner);
   }
   if (daemonSets.size < 2) return;
-  const { namespace } = searchOf(flags);
   const names = [...daemonSets].sort().join(' and ');
   throw new WrapperError(
     'InvalidSettings',
-    `namespace ${namespace} has two installations of the wrapper: DaemonSets ${names}; choose one with --pod-selector`,
+    `namespace ${podNamespace} has two installations of the wrapper: DaemonSets ${names}; choose one with --pod-selector`,
   );
 }
 

@@ -4,37 +4,35 @@ import { type AdminClient, createAdminClient } from '../client/admin-client.ts';
 import type { HttpClientOptions } from '../client/http-client.ts';
 import { type KubeClient, withKubeClient } from '../client/kube-client.ts';
 import { openPortForward } from '../client/port-forward.ts';
-import { type Flags, numberFlag, textFlag, UsageError } from '../command-line/flags.ts';
-import { userKubeconfig } from '../command-line/user-kubeconfig.ts';
-import type { WrapperPod } from './wrapper-pods.ts';
+import { type KubeconfigFlags, userKubeconfig } from '../command-line/user-kubeconfig.ts';
+import type { PodFlags, WrapperPod } from './wrapper-pods.ts';
 
-/** The wrappers of a cluster, as the flags of a command choose and reach them. */
+/** Flags that choose wrappers, and how they are reached. */
+export interface WrapperFlags extends PodFlags, KubeconfigFlags {
+  /** Only the wrapper on this node. */
+  readonly node?: string;
+  readonly allNodes?: boolean;
+  readonly adminPort: number;
+  /** Nodes that are read at the same time. */
+  readonly parallel: number;
+}
+
+/** The wrappers of a cluster. */
 export interface Wrappers {
   readonly client: KubeClient;
-  readonly flags: Flags;
-  /** Only the wrapper on this node; absent: all. */
-  readonly node: string | undefined;
-  /** Nodes that are read at the same time. */
-  readonly limit: number;
   /** Calls `use` with the admin port of a wrapper. Resolves with the error if it rejects. */
   ask<T>(pod: WrapperPod, use: (admin: AdminClient) => Promise<T>): Promise<T | WrapperError>;
 }
 
-/** Calls `use` with the wrappers of the user's cluster, and then closes the connections. Throws UsageError. */
+/** Calls `use` with the wrappers of the user's cluster, and then closes the connections. */
 export async function withWrappers<T>(
-  flags: Flags,
+  flags: WrapperFlags,
   use: (wrappers: Wrappers) => Promise<T>,
 ): Promise<T> {
-  const node = targetNode(flags);
-  const port = adminPort(flags);
-  const limit = parallel(flags);
   return await withKubeClient(userKubeconfig(flags), (client) =>
     use({
       client,
-      flags,
-      node,
-      limit,
-      ask: (pod, read) => ask(openAdmin(client, pod, port), read),
+      ask: (pod, read) => ask(openAdmin(client, pod, flags.adminPort), read),
     }),
   );
 }
@@ -66,27 +64,4 @@ function openAdmin({ credentials }: KubeClient, pod: WrapperPod, port: number): 
   };
   const advice = `it should run in Pod ${pod.namespace}/${pod.name} on node ${pod.node}; see its log, and --admin-port`;
   return createAdminClient(`http://127.0.0.1:${port}`, { connect, advice });
-}
-
-const ADMIN_PORT = 10361;
-const PARALLEL = 10;
-
-function adminPort(flags: Flags): number {
-  const port = numberFlag(flags, 'admin-port', ' of a port', ADMIN_PORT);
-  if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
-  throw new UsageError(`--admin-port must be a number of a port, not ${port}`);
-}
-
-function parallel(flags: Flags): number {
-  const number = numberFlag(flags, 'parallel', ' of nodes', PARALLEL);
-  if (Number.isInteger(number) && number > 0) return number;
-  throw new UsageError(`--parallel must be a number of nodes, not ${number}`);
-}
-
-function targetNode(flags: Flags): string | undefined {
-  const node = textFlag(flags, 'node');
-  if (node !== undefined && flags['all-nodes'] === true) {
-    throw new UsageError('use --node or --all-nodes, not both');
-  }
-  return node;
 }

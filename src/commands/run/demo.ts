@@ -1,28 +1,27 @@
 import { existsSync } from 'node:fs';
 import { WrapperError } from '../../errors.ts';
-import type { Call } from '../command-line/command.ts';
-import { textFlag, textFlags } from '../command-line/flags.ts';
+import type { Call, Result } from '../command-line/command.ts';
 
 /** What the demo is started with. */
-export interface DemoOptions {
-  /** Files with the cluster; empty: the example. */
-  readonly clusters: readonly string[];
-  /** The node that is shown first; undefined: the first one. */
-  readonly node: string | undefined;
+export interface DemoFlags {
+  /** Files with the cluster; absent: the example. */
+  readonly cluster?: readonly string[];
+  /** The node that is shown first; absent: the first one. */
+  readonly node?: string;
   /** Whether it ends by itself. */
-  readonly once: boolean;
+  readonly once?: boolean;
 }
 
 /** demo/run-demo.ts, which is a bundle of its own: the wrapper never loads it. */
 interface DemoModule {
-  runDemo(options: DemoOptions): Promise<number>;
+  runDemo(flags: DemoFlags): Promise<number>;
 }
 
 /** From source, and in dist/. Not a literal in import(): the build would make it a part of this bundle. */
 const FILE = import.meta.url.endsWith('.ts') ? '../../../demo/run-demo.ts' : './demo.js';
 
 /** Executes `demo`. */
-export async function executeDemo({ flags }: Call): Promise<number> {
+export async function executeDemo({ flags }: Call<DemoFlags>): Promise<Result> {
   const file = new URL(FILE, import.meta.url);
   if (!existsSync(file)) {
     const what = 'the demo is not part of this installation, such as the container image';
@@ -30,9 +29,5 @@ export async function executeDemo({ flags }: Call): Promise<number> {
     throw new WrapperError('InvalidSettings', `${what}; ${advice}`);
   }
   const { runDemo } = (await import(file.href)) as DemoModule;
-  return await runDemo({
-    clusters: textFlags(flags, 'cluster'),
-    node: textFlag(flags, 'node'),
-    once: flags.once === true,
-  });
+  return { code: await runDemo(flags) };
 }

@@ -1,43 +1,49 @@
-import type { RawSettings } from '../../config/settings.ts';
 import { WrapperError } from '../../errors.ts';
-import { type Call, EXIT } from '../command-line/command.ts';
-import { type Flags, textFlag, textFlags, UsageError } from '../command-line/flags.ts';
-import { namespaceFlag } from '../command-line/service-argument.ts';
+import { type Call, EXIT, type Result } from '../command-line/command.ts';
+import type { ServiceFlags } from '../command-line/service-argument.ts';
+import { UsageError } from '../command-line/usage-error.ts';
 import { type ClusterObjects, readManifests } from './cluster-objects.ts';
 import { type Finding, findingsOf, newFindings } from './findings.ts';
 import { isSettingsFile } from './manifest-files.ts';
 import { type Simulation, type SimulationSettings, simulate } from './simulation.ts';
 import {
+  type InputFlags,
   readInput,
-  readSettings,
   serviceFilter,
   serviceNames,
   settingsOf,
 } from './simulation-input.ts';
 import { differencesReport, simulationReport } from './simulation-report.ts';
 
+export interface SimulateFlags extends InputFlags, ServiceFlags {
+  readonly config?: string;
+  readonly keys?: string;
+  readonly preset?: string;
+  /** Names of Services. */
+  readonly service?: readonly string[];
+  readonly diff?: boolean;
+  readonly against?: readonly string[];
+}
+
 /** Executes `simulate`. */
-export async function executeSimulate({ flags, args, session }: Call): Promise<number> {
+export async function executeSimulate({ flags, args }: Call<SimulateFlags>): Promise<Result> {
   const names = serviceNames(flags, args);
   const wanted = serviceFilter(flags, names);
-  const against = textFlags(flags, 'against');
-  const compared = against.length > 0 || flags.diff === true;
+  const compared = flags.against !== undefined || flags.diff === true;
   const settings = trialSettings(flags);
-  const base = compared ? baseOf(flags, against) : undefined;
+  const base = compared ? baseOf(flags) : undefined;
   const cluster = await readInput(flags, settings);
   const after = simulate(cluster, settings, wanted);
   const found = findingsOf(after);
   if (base === undefined) {
     assertKnown(flags, names, [cluster], [after]);
-    await session.print(simulationReport(after, found), flags);
-    return exitCode(found);
+    return { code: exitCode(found), report: simulationReport(after, found) };
   }
   const other = base.cluster ?? cluster;
   const before = simulate(other, base.settings, wanted);
   assertKnown(flags, names, [other, cluster], [before, after]);
   const fresh = newFindings(findingsOf(before), found);
-  await session.print(differencesReport(before, after, fresh, base.note), flags);
-  return exitCode(fresh);
+  return { code: exitCode(fresh), report: differencesReport(before, after, fresh, base.note) };
 }
 
 /** What --diff compares with. */
@@ -53,22 +59,25 @@ interface Base {
  * --against names manifests or settings. Without it, --keys and --preset are compared with --config alone, and --config
  * with the default settings. Throws UsageError.
  */
-function baseOf(flags: Flags, against: readonly string[]): Base {
-  const [file, ...more] = against;
-  if (file !== undefined) {
+function baseOf(flags: SimulateFlags): Base {
+  const { against, config, keys, preset, recursive } = flags;
+  if (against !== undefined) {
     const note = against.join(', ');
+    const [file = '', ...more] = against;
     if (more.length === 0 && isSettingsFile(file)) {
       return { settings: settingsOf(file), note: `the settings of ${note}` };
     }
-    const cluster = readManifests(against, flags.recursive === true);
-    return { settings: trialSettings(flags), cluster, note };
+    return {
+      settings: trialSettings(flags),
+      cluster: readManifests(against, recursive),
+      note,
+    };
   }
-  const config = textFlag(flags, 'config');
-  if (trialDefaults(flags) !== undefined) {
-    const note = config === undefined ? 'the default settings' : `the settings of ${config}`;
-    return { settings: readSettings(flags), note };
+  const isTrial = keys !== undefined || preset !== undefined;
+  if (isTrial && config !== undefined) {
+    return { settings: settingsOf(config), note: `the settings of ${config}` };
   }
-  if (config !== undefined)
+  if (isTrial || config !== undefined)
     return { settings: settingsOf(undefined), note: 'the default settings' };
   throw new UsageError(
     '--diff has nothing to compare; give --against, --keys, --preset or --config',
@@ -76,34 +85,16 @@ function baseOf(flags: Flags, against: readonly string[]): Base {
 }
 
 /** The settings of --config, with the keys of --keys or --preset. */
-function trialSettings(flags: Flags): SimulationSettings {
-  const defaults = trialDefaults(flags);
-  const config = readSettings(flags);
-  return defaults === undefined ? config : readTrial(flags, defaults);
-}
-
-interface TrialDefaults {
-  readonly flag: '--keys' | '--preset';
-  readonly value: unknown;
-}
-
-/** The default keys of --keys or --preset; undefined: neither is given. */
-function trialDefaults(flags: Flags): TrialDefaults | undefined {
-  const keys = textFlag(flags, 'keys');
-  const preset = textFlag(flags, 'preset');
-  if (keys !== undefined && preset !== undefined)
-    throw new UsageError('use --keys or --preset, not both');
-  if (keys !== undefined) return { flag: '--keys', value: parseKeys(keys) };
-  return preset === undefined ? undefined : { flag: '--preset', value: preset };
-}
-
-function readTrial(flags: Flags, { flag, value }: TrialDefaults): SimulationSettings {
-  const raw: RawSettings = { defaultTopologyKeys: value };
+function trialSettings({ config, keys, preset }: SimulateFlags): SimulationSettings {
+  const settings = settingsOf(config);
+  if (keys === undefined && preset === undefined) return settings;
+  const defaultTopologyKeys = keys === undefined ? preset : parseKeys(keys);
   try {
-    return readSettings(flags, raw);
+    return settingsOf(config, { defaultTopologyKeys });
   } catch (error) {
     // The settings without the keys are valid, so the error is about the keys.
     const { message } = WrapperError.from(error, 'InvalidSettings');
+    const flag = keys === undefined ? '--preset' : '--keys';
     throw new UsageError(message.replace(/^.*defaultTopologyKeys/, flag));
   }
 }
@@ -121,12 +112,11 @@ function parseKeys(text: string): unknown {
 
 /** Throws for a Service or namespace that does not exist: it is probably misspelled, and a CI job must not be green. */
 function assertKnown(
-  flags: Flags,
+  { namespace }: ServiceFlags,
   names: readonly string[],
   clusters: readonly ClusterObjects[],
   simulations: readonly Simulation[],
 ): void {
-  const namespace = namespaceFlag(flags);
   const hasNamespace = ({ services, namespaces }: ClusterObjects) =>
     services.some((each) => each.namespace === namespace) ||
     namespaces.some(({ name }) => name === namespace);

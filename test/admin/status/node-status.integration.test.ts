@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../../src/admin/admin.ts';
 import type { NodeStatus, StatusLine } from '../../../src/admin/status/status-line.ts';
-import { localSession } from '../../../src/commands/node/local-session.ts';
+import { COMMANDS } from '../../../src/commands/definitions/all.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { queryPath } from '../../../src/proxy/api/query.ts';
@@ -269,7 +269,7 @@ test('the command prints problems with what to do, and ends with 3', async () =>
   await start();
   await connect();
   await eventually(async () => (await lineOf('rules'))?.state, 'problem');
-  const { code, out } = await runInProcess(localSession, [
+  const { code, out } = await runInProcess(COMMANDS, [
     'status',
     '--admin',
     new URL(admin.url).host,

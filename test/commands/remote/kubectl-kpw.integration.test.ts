@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { REMOTE_COMMANDS } from '../../../src/commands/definitions/remote.ts';
 import { formatVerdicts } from '../../../src/commands/node/check/verdict.ts';
 import { verdictOf } from '../../../src/commands/node/status/status-verdicts.ts';
 import { clusterReport, type NodeReport } from '../../../src/commands/remote/cluster-report.ts';
 import { clusterStatusExecutor } from '../../../src/commands/remote/cluster-status.ts';
-import { remoteSession } from '../../../src/commands/remote/remote-session.ts';
 import type { Finding } from '../../../src/commands/simulate/findings.ts';
 import { VERSION } from '../../../src/version.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -33,15 +33,12 @@ afterEach(async () => {
 });
 
 /** The real commands, but status does not wait for seconds. */
-const session = {
-  ...remoteSession,
-  commands: remoteSession.commands.map((command) =>
-    command.name === 'status' ? { ...command, execute: clusterStatusExecutor(300) } : command,
-  ),
-};
+const commands = REMOTE_COMMANDS.map((command) =>
+  command.name === 'status' ? { ...command, execute: clusterStatusExecutor(300) } : command,
+);
 
 const kpw = (...args: string[]) =>
-  runInProcess(session, [...args, '--kubeconfig', cluster.kubeconfig]);
+  runInProcess(commands, [...args, '--kubeconfig', cluster.kubeconfig]);
 
 describe('kubectl kpw --node', () => {
   test('reaches the wrapper on that node through port-forward, and leaves no connection', async () => {
@@ -122,7 +119,7 @@ describe('which Pods are wrappers', () => {
 });
 
 test('version prints the version of the program, and asks nobody', async () => {
-  expect(await runInProcess(session, ['version'])).toMatchObject({ code: 0, out: `${VERSION}\n` });
+  expect(await runInProcess(commands, ['version'])).toMatchObject({ code: 0, out: `${VERSION}\n` });
   expect(cluster.forwards).toEqual([]);
 });
 

@@ -1,6 +1,5 @@
-import type { Session } from '../../../src/commands/command-line/command.ts';
+import type { Command } from '../../../src/commands/command-line/command.ts';
 import { runProgram } from '../../../src/commands/command-line/program.ts';
-import { renderReport } from '../../../src/commands/output/report.ts';
 
 /** What a command line printed, and its exit code. */
 export interface Printed {
@@ -9,8 +8,11 @@ export interface Printed {
   readonly err: string;
 }
 
-/** Runs a command line of a program in this process, without a terminal. */
-export async function runInProcess(session: Session, args: readonly string[]): Promise<Printed> {
+/** Runs a command line of a program with these commands in this process, without a terminal. */
+export async function runInProcess(
+  commands: readonly Command[],
+  args: readonly string[],
+): Promise<Printed> {
   let out = '';
   let err = '';
   const write = { out: process.stdout.write, err: process.stderr.write };
@@ -23,13 +25,7 @@ export async function runInProcess(session: Session, args: readonly string[]): P
     return true;
   }) as typeof process.stderr.write;
   try {
-    const quiet: Session = {
-      ...session,
-      print: async (report, flags) => {
-        out += renderReport(report, flags);
-      },
-    };
-    const code = await runProgram({ title: 'test', session: quiet }, args);
+    const code = await runProgram({ name: 'test', title: 'test', commands }, args);
     return { code, out, err };
   } finally {
     process.stdout.write = write.out;

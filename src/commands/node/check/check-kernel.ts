@@ -6,21 +6,20 @@ import { compareTables, type TableDifference } from './compare-tables.ts';
 import { detectMode, type Mode, readKernelTable } from './read-kernel-table.ts';
 import { fail, ok, skip, type Verdict } from './verdict.ts';
 
-export interface KernelCheck {
-  readonly admin: AdminClient;
-  /** URL of kube-proxy's metrics port, which serves its mode. */
-  readonly metricsUrl: string;
-  /** Undefined: detected. */
-  readonly mode: Mode | undefined;
-  /** Time for kube-proxy to write its tables, in milliseconds. */
-  readonly waitMs: number;
+export interface KernelFlags {
+  /** `IP:PORT` of kube-proxy's metrics port, which serves its mode. */
+  readonly kubeProxyMetrics: string;
+  /** Absent: detected. */
+  readonly mode?: Mode;
+  /** Time for kube-proxy to write its tables, in seconds. */
+  readonly wait: number;
 }
 
 const PAUSE_MS = 500;
 
 /** Checks that the tables of the kernel match the view. */
-export async function checkKernel(options: KernelCheck): Promise<Verdict> {
-  const mode = options.mode ?? (await detectMode(options.metricsUrl));
+export async function checkKernel(admin: AdminClient, flags: KernelFlags): Promise<Verdict> {
+  const mode = flags.mode ?? (await detectMode(`http://${flags.kubeProxyMetrics}`));
   if (mode === undefined) {
     return skip(
       'kernel',
@@ -28,10 +27,10 @@ export async function checkKernel(options: KernelCheck): Promise<Verdict> {
       'run check as root in the network namespace of kube-proxy, with nft, iptables-save or ipvsadm installed; set --mode to see the error',
     );
   }
-  const deadline = performance.now() + options.waitMs;
+  const deadline = performance.now() + flags.wait * 1000;
   try {
     for (;;) {
-      const { rows } = await readTable(options.admin);
+      const { rows } = await readTable(admin);
       const differences = compareTables(rows, await readKernelTable(mode));
       if (differences.length === 0)
         return ok(
