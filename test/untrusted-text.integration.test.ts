@@ -2,10 +2,10 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { formatServices } from '../demo/table.ts';
 import type { Explained } from '../src/admin/explain/explained-service.ts';
-import { formatVerdicts } from '../src/commands/node/check/verdict.ts';
 import { formatDiff } from '../src/commands/node/diff-text.ts';
 import { formatExplained, formatSummary } from '../src/commands/node/explain-text.ts';
 import { formatData } from '../src/commands/output/format-output.ts';
+import { formatStatusLines } from '../src/commands/output/status-text.ts';
 import type { ClusterObjects } from '../src/commands/simulate/cluster-objects.ts';
 import { compare, formatDifferences } from '../src/commands/simulate/compare.ts';
 import { findingsOf, formatFinding } from '../src/commands/simulate/findings.ts';
@@ -221,7 +221,9 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
       })),
     }),
   check: (write) =>
-    formatVerdicts([{ name: 'kernel', outcome: 'fail', text: write('text'), next: write('next') }]),
+    formatStatusLines([
+      { id: 'kernel', state: 'problem', text: write('text'), next: write('next') },
+    ]),
   'the matrix of simulate': (write) => formatMatrix(simulate(cluster(write), settings)),
   'simulate of one Service': (write) => {
     const simulation = simulate(cluster(write), settings);

@@ -40,18 +40,18 @@ describe('checkKubeconfig()', () => {
   test.each([
     [HTTP, 'ok'],
     [HTTPS, 'ok'],
-    ['http://127.0.0.1:10362', 'fail'],
-    ['https://127.0.0.1:10360', 'fail'],
-    ['https://127.0.0.1:6443', 'fail'],
-  ])('with an http and an https listener, the server %s is %s', async (server, outcome) => {
+    ['http://127.0.0.1:10362', 'problem'],
+    ['https://127.0.0.1:10360', 'problem'],
+    ['https://127.0.0.1:6443', 'problem'],
+  ])('with an http and an https listener, the server %s is %s', async (server, state) => {
     expect(await checkKubeconfig(kubeconfig(server), listeners(HTTP, HTTPS))).toMatchObject({
-      outcome,
+      state,
     });
   });
 
   test('the advice names both listeners', async () => {
-    const verdict = await checkKubeconfig(kubeconfig('https://10.0.0.1'), listeners(HTTP, HTTPS));
-    expect(verdict).toMatchObject({
+    const line = await checkKubeconfig(kubeconfig('https://10.0.0.1'), listeners(HTTP, HTTPS));
+    expect(line).toMatchObject({
       text: expect.stringContaining(
         `names https://10.0.0.1, but the wrapper listens at ${HTTP} and ${HTTPS}`,
       ),
@@ -62,23 +62,20 @@ describe('checkKubeconfig()', () => {
   test.each([
     ['https://0.0.0.0:10362', 'https://127.0.0.1:10362', 'ok'],
     ['https://0.0.0.0:10362', 'https://localhost:10362', 'ok'],
-    ['https://0.0.0.0:10362', 'https://127.0.0.1:6443', 'fail'],
-    ['https://0.0.0.0:10362', 'https://192.0.2.1:10362', 'fail'],
+    ['https://0.0.0.0:10362', 'https://127.0.0.1:6443', 'problem'],
+    ['https://0.0.0.0:10362', 'https://192.0.2.1:10362', 'problem'],
     ['https://[::]:10362', 'https://127.0.0.1:10362', 'ok'],
-    ['https://[::]:10362', 'https://[2001:db8::1]:10362', 'fail'],
+    ['https://[::]:10362', 'https://[2001:db8::1]:10362', 'problem'],
     ['https://[::1]:10362', 'https://[0:0::1]:10362', 'ok'],
-  ])('a listener at %s: an address of this node, %s, is %s', async (listen, server, outcome) => {
+  ])('a listener at %s: an address of this node, %s, is %s', async (listen, server, state) => {
     expect(await checkKubeconfig(kubeconfig(server), listeners(listen))).toMatchObject({
-      outcome,
+      state,
     });
   });
 
   test('a listener on all addresses is named with a loopback address', async () => {
-    const verdict = await checkKubeconfig(
-      kubeconfig('https://a'),
-      listeners('https://0.0.0.0:10362'),
-    );
-    expect(verdict.next).toContain('set server: https://127.0.0.1:10362 in it');
+    const line = await checkKubeconfig(kubeconfig('https://a'), listeners('https://0.0.0.0:10362'));
+    expect(line.next).toContain('set server: https://127.0.0.1:10362 in it');
   });
 
   // URL rejects the first, which once ended the whole check, and parses the second as a scheme.
@@ -87,18 +84,15 @@ describe('checkKubeconfig()', () => {
     ['localhost:10360', HTTP, 'ok'],
     ['[::1]:10360', 'http://[::1]:10360', 'ok'],
     ['127.0.0.1', 'http://127.0.0.1:80', 'ok'],
-    ['127.0.0.1:10362', HTTPS, 'fail'],
-    ['no host: at all', HTTP, 'fail'],
-    ['', HTTP, 'fail'],
-    ['http://no-such-name.invalid:10360', HTTP, 'fail'],
-  ])(
-    'a server without a scheme is plain http: %s for %s is %s',
-    async (server, listen, outcome) => {
-      expect(await checkKubeconfig(kubeconfig(server), listeners(listen))).toMatchObject({
-        outcome,
-      });
-    },
-  );
+    ['127.0.0.1:10362', HTTPS, 'problem'],
+    ['no host: at all', HTTP, 'problem'],
+    ['', HTTP, 'problem'],
+    ['http://no-such-name.invalid:10360', HTTP, 'problem'],
+  ])('a server without a scheme is plain http: %s for %s is %s', async (server, listen, state) => {
+    expect(await checkKubeconfig(kubeconfig(server), listeners(listen))).toMatchObject({
+      state,
+    });
+  });
 });
 
 /** Creates a /proc with one kube-proxy. `peers` are in the format of /proc/net/tcp. */
@@ -129,17 +123,17 @@ describe('checkSockets()', () => {
     [
       'an API server too',
       [SECURE, PAST],
-      'fail',
+      'problem',
       'is connected to 10.0.0.1:6443, past the wrapper',
     ],
-    ['nothing', [], 'fail', 'has no connection'],
-  ])('kube-proxy with a connection to %s', async (_, peers, outcome, text) => {
-    const verdict = await checkSockets(listeners(HTTP, HTTPS), procWith(...peers));
-    expect(verdict).toMatchObject({ outcome, text: expect.stringContaining(text) });
+    ['nothing', [], 'problem', 'has no connection'],
+  ])('kube-proxy with a connection to %s', async (_, peers, state, text) => {
+    const line = await checkSockets(listeners(HTTP, HTTPS), procWith(...peers));
+    expect(line).toMatchObject({ state, text: expect.stringContaining(text) });
   });
 
   test('a listener on all addresses matches each of them', async () => {
     const all = listeners('https://0.0.0.0:10362');
-    expect(await checkSockets(all, procWith(SECURE))).toMatchObject({ outcome: 'ok' });
+    expect(await checkSockets(all, procWith(SECURE))).toMatchObject({ state: 'ok' });
   });
 });

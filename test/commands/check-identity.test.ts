@@ -41,9 +41,9 @@ afterEach(async () => {
 
 test('an identity with all rights passes', async () => {
   denied = [];
-  const verdict = await checkIdentity(kubeconfig);
-  expect(verdict).toMatchObject({
-    outcome: 'ok',
+  const line = await checkIdentity(kubeconfig);
+  expect(line).toMatchObject({
+    state: 'ok',
     text: `${kubeconfig} has all rights that kube-proxy needs`,
   });
 });
@@ -51,7 +51,7 @@ test('an identity with all rights passes', async () => {
 test('a failed check lists the missing rights and names the manifest', async () => {
   denied = ['watch nodes', 'create events', 'list servicecidrs'];
   expect(await checkIdentity(kubeconfig)).toMatchObject({
-    outcome: 'fail',
+    state: 'problem',
     text: `${kubeconfig} may not watch nodes, list servicecidrs, create events`,
     next: expect.stringContaining('manifests/base/cluster-role.yaml'),
   });
@@ -61,7 +61,7 @@ test('a failed check lists the missing rights and names the manifest', async () 
 test('missing rights for ServiceCIDRs alone are skipped, because an older kube-proxy does not need them', async () => {
   denied = ['list servicecidrs', 'watch servicecidrs'];
   expect(await checkIdentity(kubeconfig)).toMatchObject({
-    outcome: 'skip',
+    state: 'unknown',
     text: expect.stringContaining('may not list servicecidrs, watch servicecidrs, which only'),
   });
 });

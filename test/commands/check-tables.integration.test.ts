@@ -102,8 +102,8 @@ describe('parseNftables()', () => {
   });
 
   test('reads protocols as numbers, which nft writes where there is no /etc/protocols', () => {
-    const verdict = { goto: { target: 'reject-chain' } };
-    const elements = [6, 17, 132].map((protocol) => [concat('10.96.0.12', 80, protocol), verdict]);
+    const line = { goto: { target: 'reject-chain' } };
+    const elements = [6, 17, 132].map((protocol) => [concat('10.96.0.12', 80, protocol), line]);
     const nftables = [map('no-endpoint-services', elements)];
     expect([...parseNftables(JSON.stringify({ nftables })).keys()]).toEqual([
       'TCP 10.96.0.12:80',

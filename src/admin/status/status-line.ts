@@ -16,7 +16,11 @@ export type LineId =
   | 'localRuntime'
   | 'stateDir'
   | 'policies'
-  | 'expected';
+  | 'expected'
+  | 'identity'
+  | 'kubeconfig'
+  | 'connection'
+  | 'kernel';
 
 /** One answer to "is it well?". An id has several lines if it has several problems. */
 export interface StatusLine {

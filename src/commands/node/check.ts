@@ -1,14 +1,15 @@
 import type { Table } from '../../admin/explain/table.ts';
+import type { StatusLine } from '../../admin/status/status-line.ts';
 import { WrapperError } from '../../errors.ts';
 import { type AdminClient, type AdminFlags, withAdmin } from '../client/admin-client.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { UsageError } from '../command-line/usage-error.ts';
 import type { KubeconfigFlags } from '../command-line/user-kubeconfig.ts';
+import { formatStatusLines } from '../output/status-text.ts';
 import { checkKubeconfig, checkSockets } from './check/check-connection.ts';
 import { checkIdentity } from './check/check-identity.ts';
 import { checkKernel, type KernelFlags } from './check/check-kernel.ts';
 import { checkStatus, readTable } from './check/check-wrapper.ts';
-import { formatVerdicts, type Verdict } from './check/verdict.ts';
 import { wrapperListeners } from './check/wrapper-listeners.ts';
 
 export interface CheckFlags extends AdminFlags, KubeconfigFlags, KernelFlags {
@@ -17,34 +18,34 @@ export interface CheckFlags extends AdminFlags, KubeconfigFlags, KernelFlags {
 
 /** Executes `check`. */
 export async function executeCheck({ flags }: Call<CheckFlags>): Promise<Result> {
-  const verdicts = [
+  const lines = [
     ...(await checkOwnIdentity(flags)),
     ...(await withAdmin(flags, (admin) => checkAll(admin, flags))),
   ];
   return {
-    code: verdicts.some(({ outcome }) => outcome === 'fail') ? EXIT.findings : EXIT.ok,
-    report: { data: { verdicts }, text: () => formatVerdicts(verdicts) },
+    code: lines.some(({ state }) => state === 'problem') ? EXIT.findings : EXIT.ok,
+    report: { data: { lines }, text: () => formatStatusLines(lines) },
   };
 }
 
-async function checkOwnIdentity({ kubeconfig, context }: KubeconfigFlags): Promise<Verdict[]> {
+async function checkOwnIdentity({ kubeconfig, context }: KubeconfigFlags): Promise<StatusLine[]> {
   if (kubeconfig !== undefined) return [await checkIdentity(kubeconfig, context)];
   if (context === undefined) return [];
   throw new UsageError('--context needs --kubeconfig, the kubeconfig of the wrapper');
 }
 
-async function checkAll(admin: AdminClient, flags: CheckFlags): Promise<Verdict[]> {
-  const verdicts = await checkStatus(admin);
+async function checkAll(admin: AdminClient, flags: CheckFlags): Promise<StatusLine[]> {
+  const lines = await checkStatus(admin);
   const table = await tableOf(admin);
-  if (table === undefined) return verdicts;
+  if (table === undefined) return lines;
   const listeners = wrapperListeners(table);
   const { kubeProxyKubeconfig: proxyConfig } = flags;
-  if (proxyConfig !== undefined) verdicts.push(await checkKubeconfig(proxyConfig, listeners));
-  verdicts.push(await checkSockets(listeners));
-  const isWatched = verdicts.some(({ name, outcome }) => name === 'kube-proxy' && outcome === 'ok');
-  if (isWatched) verdicts.push(await checkKernel(admin, flags));
-  if (table.dryRun) verdicts.push(DRY_RUN);
-  return verdicts;
+  if (proxyConfig !== undefined) lines.push(await checkKubeconfig(proxyConfig, listeners));
+  lines.push(await checkSockets(listeners));
+  const isWatched = lines.some(({ id, state }) => id === 'kube-proxy' && state === 'ok');
+  if (isWatched) lines.push(await checkKernel(admin, flags));
+  if (table.dryRun) lines.push(DRY_RUN);
+  return lines;
 }
 
 /** Undefined if there is none yet: then the status says why. */
@@ -58,8 +59,8 @@ async function tableOf(admin: AdminClient): Promise<Table | undefined> {
   }
 }
 
-const DRY_RUN: Verdict = {
-  name: 'policies',
-  outcome: 'notYet',
+const DRY_RUN: StatusLine = {
+  id: 'policies',
+  state: 'notConnected',
   text: 'dry run: all endpoints are shown, independent of policies',
 };

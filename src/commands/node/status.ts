@@ -2,9 +2,8 @@ import type { NodeStatus } from '../../admin/status/status-line.ts';
 import { printLine } from '../../untrusted-text.ts';
 import { type AdminFlags, withAdmin } from '../client/admin-client.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
-import { formatVerdicts } from './check/verdict.ts';
+import { formatStatusLines } from '../output/status-text.ts';
 import { readStatus } from './status/read-status.ts';
-import { verdictOf } from './status/status-verdicts.ts';
 
 /** Executes `status`. */
 export async function executeStatus({ flags }: Call<AdminFlags>): Promise<Result> {
@@ -19,5 +18,5 @@ export async function executeStatus({ flags }: Call<AdminFlags>): Promise<Result
 function formatStatus({ node, version, settings, dryRun, lines }: NodeStatus): string {
   const mode = dryRun ? ', DRY RUN: all endpoints are shown' : '';
   const about = `kube-proxy-wrapper ${version}, settings ${settings}${mode}`;
-  return `${printLine(`node ${node}: ${about}`)}\n${formatVerdicts(lines.map(verdictOf))}`;
+  return `${printLine(`node ${node}: ${about}`)}\n${formatStatusLines(lines)}`;
 }

@@ -1,8 +1,7 @@
 import type { StatusLine } from '../../admin/status/status-line.ts';
 import { printLine } from '../../untrusted-text.ts';
-import { verdictLines } from '../node/check/verdict.ts';
-import { verdictOf } from '../node/status/status-verdicts.ts';
 import type { Report } from '../output/report.ts';
+import { formatStatusLine } from '../output/status-text.ts';
 import { type Finding, some } from '../simulate/findings.ts';
 import { formatFindings } from '../simulate/format-findings.ts';
 
@@ -113,7 +112,7 @@ function formatCluster(
   const printed = groups.filter(({ line }) => isOne || line.state !== 'ok');
   const lines = printed
     .slice(0, MAX_GROUPS)
-    .map((group) => verdictLines(verdictOf(nodesOf(group, nodes.length))));
+    .map((group) => formatStatusLine(nodesOf(group, nodes.length)));
   const rest = printed.length - lines.length;
   const more = rest > 0 ? printLine(`and ${rest} more lines; all are in -o json`) : '';
   const policies = formatFindings(findings);

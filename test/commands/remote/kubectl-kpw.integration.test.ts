@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { StatusLine } from '../../../src/admin/status/status-line.ts';
 import { REMOTE_COMMANDS } from '../../../src/commands/definitions/remote.ts';
-import { formatVerdicts } from '../../../src/commands/node/check/verdict.ts';
-import { verdictOf } from '../../../src/commands/node/status/status-verdicts.ts';
+import { formatStatusLines } from '../../../src/commands/output/status-text.ts';
 import { clusterReport, type NodeReport } from '../../../src/commands/remote/cluster-report.ts';
 import { clusterStatusExecutor } from '../../../src/commands/remote/cluster-status.ts';
 import type { Finding } from '../../../src/commands/simulate/findings.ts';
@@ -502,8 +502,8 @@ describe('a line about policies of a node', () => {
 
 test('the states of lines have words, and are counted', () => {
   const states = ['ok', 'problem', 'unknown', 'notConnected', 'notConnected'] as const;
-  const lines = states.map((state) => verdictOf({ id: 'rules', state, text: state }));
-  expect(formatVerdicts(lines)).toBe(`[ok]   rules        ok
+  const lines = states.map((state): StatusLine => ({ id: 'rules', state, text: state }));
+  expect(formatStatusLines(lines)).toBe(`[ok]   rules        ok
 [FAIL] rules        problem
 [not known] rules        unknown
 [not yet] rules        notConnected

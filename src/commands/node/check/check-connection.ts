@@ -1,7 +1,7 @@
 import { KubeConfig } from '@kubernetes/client-node';
+import { ok, problem, type StatusLine, unknown } from '../../../admin/status/status-line.ts';
 import { WrapperError } from '../../../errors.ts';
 import { findKubeProxies } from './kube-proxy-process.ts';
-import { fail, ok, skip, type Verdict } from './verdict.ts';
 import {
   leadsToListener,
   namesListener,
@@ -13,12 +13,12 @@ import {
 export async function checkKubeconfig(
   file: string,
   listeners: readonly WrapperListener[],
-): Promise<Verdict> {
+): Promise<StatusLine> {
   const server = readServer(file);
   if (server !== undefined && (await namesListener(server, listeners))) {
     return ok('kubeconfig', `${file} names ${server}`);
   }
-  return fail(
+  return problem(
     'kubeconfig',
     `${file} names ${server || 'no server'}, but the wrapper listens at ${listeners.map(({ url }) => url).join(' and ')}`,
     `set server: ${serversOf(listeners)} in it, and restart kube-proxy`,
@@ -42,26 +42,25 @@ function readServer(file: string): string | undefined {
 export async function checkSockets(
   listeners: readonly WrapperListener[],
   proc = '/proc',
-): Promise<Verdict> {
+): Promise<StatusLine> {
   const processes = await findKubeProxies(proc);
   if (processes.length === 0) {
-    return skip(
-      'connection',
-      'no kube-proxy process is visible from here',
-      'run check on the node itself: as root, in the network and process namespace of kube-proxy (hostNetwork, hostPID)',
-    );
+    return {
+      ...unknown('connection', 'no kube-proxy process is visible from here'),
+      next: 'run check on the node itself: as root, in the network and process namespace of kube-proxy (hostNetwork, hostPID)',
+    };
   }
   for (const { pid, peers } of processes) {
     const others = peers.filter((peer) => !leadsToListener(peer, listeners));
     if (others.length > 0) {
-      return fail(
+      return problem(
         'connection',
         `kube-proxy (pid ${pid}) is connected to ${others.join(', ')}, past the wrapper`,
         `set server: ${serversOf(listeners)} in the kubeconfig of kube-proxy, and restart it`,
       );
     }
     if (peers.length === 0) {
-      return fail(
+      return problem(
         'connection',
         `kube-proxy (pid ${pid}) has no connection, neither to the wrapper nor elsewhere`,
         `see its log, and check that its kubeconfig has server: ${serversOf(listeners)}`,

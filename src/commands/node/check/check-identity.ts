@@ -1,7 +1,7 @@
+import { ok, problem, type StatusLine, unknown } from '../../../admin/status/status-line.ts';
 import { WrapperError } from '../../../errors.ts';
 import { readBody, type Upstream } from '../../../proxy/upstream/upstream.ts';
 import { withKubeClient } from '../../client/kube-client.ts';
-import { fail, ok, skip, type Verdict } from './verdict.ts';
 
 /** Rights that the wrapper needs for kube-proxy and for itself; see manifests/base/cluster-role.yaml. */
 const NEEDS: readonly (readonly [group: string, resource: string, verbs: readonly string[]])[] = [
@@ -15,12 +15,12 @@ const NEEDS: readonly (readonly [group: string, resource: string, verbs: readonl
 const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
 /** Checks that the user of a kubeconfig has the rights of NEEDS. */
-export async function checkIdentity(kubeconfig: string, context?: string): Promise<Verdict> {
+export async function checkIdentity(kubeconfig: string, context?: string): Promise<StatusLine> {
   const identity = { kubeconfig: [kubeconfig], ...(context && { context }) };
   return await withKubeClient(identity, ({ upstream }) => checkRights(kubeconfig, upstream));
 }
 
-async function checkRights(kubeconfig: string, upstream: Upstream): Promise<Verdict> {
+async function checkRights(kubeconfig: string, upstream: Upstream): Promise<StatusLine> {
   try {
     const queries = NEEDS.flatMap(([group, resource, verbs]) =>
       verbs.map((verb) => ({ group, resource, verb })),
@@ -35,12 +35,15 @@ async function checkRights(kubeconfig: string, upstream: Upstream): Promise<Verd
       'bind its user to a ClusterRole with the rules of manifests/base/cluster-role.yaml';
     if (denied.every(({ resource }) => resource === 'servicecidrs')) {
       // The role system:node-proxier grants servicecidrs only since 1.33, too.
-      return skip('identity', `${text}, which only kube-proxy 1.33 and newer needs`, next);
+      return {
+        ...unknown('identity', `${text}, which only kube-proxy 1.33 and newer needs`),
+        next,
+      };
     }
-    return fail('identity', text, next);
+    return problem('identity', text, next);
   } catch (error) {
     const { message } = WrapperError.from(error, 'Unreachable');
-    return fail(
+    return problem(
       'identity',
       message,
       `check that the server in ${kubeconfig} is right and reachable`,

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { ok, problem, type StatusLine, unknown } from '../../../admin/status/status-line.ts';
 import { WrapperError } from '../../../errors.ts';
 import type { AdminClient } from '../../client/admin-client.ts';
 import { readTable } from './check-wrapper.ts';
 import { compareTables, type TableDifference } from './compare-tables.ts';
 import { detectMode, type Mode, readKernelTable } from './read-kernel-table.ts';
-import { fail, ok, skip, type Verdict } from './verdict.ts';
 
 export interface KernelFlags {
   /** `IP:PORT` of kube-proxy's metrics port, which serves its mode. */
@@ -18,14 +18,13 @@ export interface KernelFlags {
 const PAUSE_MS = 500;
 
 /** Checks that the tables of the kernel match the view. */
-export async function checkKernel(admin: AdminClient, flags: KernelFlags): Promise<Verdict> {
+export async function checkKernel(admin: AdminClient, flags: KernelFlags): Promise<StatusLine> {
   const mode = flags.mode ?? (await detectMode(`http://${flags.kubeProxyMetrics}`));
   if (mode === undefined) {
-    return skip(
-      'kernel',
-      'no tables of kube-proxy can be read (nftables, iptables, ipvs)',
-      'run check as root in the network namespace of kube-proxy, with nft, iptables-save or ipvsadm installed; set --mode to see the error',
-    );
+    return {
+      ...unknown('kernel', 'no tables of kube-proxy can be read (nftables, iptables, ipvs)'),
+      next: 'run check as root in the network namespace of kube-proxy, with nft, iptables-save or ipvsadm installed; set --mode to see the error',
+    };
   }
   const deadline = performance.now() + flags.wait * 1000;
   try {
@@ -42,20 +41,19 @@ export async function checkKernel(admin: AdminClient, flags: KernelFlags): Promi
     }
   } catch (error) {
     const { message } = WrapperError.from(error, 'Unreachable');
-    return skip(
-      'kernel',
-      `${mode}: ${message}`,
-      'run check as root in the network namespace of kube-proxy',
-    );
+    return {
+      ...unknown('kernel', `${mode}: ${message}`),
+      next: 'run check as root in the network namespace of kube-proxy',
+    };
   }
 }
 
-function different(mode: Mode, rows: number, differences: readonly TableDifference[]): Verdict {
+function different(mode: Mode, rows: number, differences: readonly TableDifference[]): StatusLine {
   const some = differences.slice(0, 3).map(describe);
   const more =
     differences.length > some.length ? `; and ${differences.length - some.length} more` : '';
   const [first] = differences;
-  return fail(
+  return problem(
     'kernel',
     `${mode}: ${differences.length} of ${rows} Service addresses differ from what the wrapper shows: ${some.join('; ')}${more}`,
     `check that kube-proxy runs and is connected to the wrapper; see its log and kube-proxy-wrapper explain ${first?.service}`,

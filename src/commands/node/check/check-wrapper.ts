@@ -1,10 +1,9 @@
 import type { Table } from '../../../admin/explain/table.ts';
+import { problem, type StatusLine } from '../../../admin/status/status-line.ts';
 import { WrapperError } from '../../../errors.ts';
 import type { AdminClient } from '../../client/admin-client.ts';
 import { readPages } from '../paged.ts';
 import { readStatus } from '../status/read-status.ts';
-import { verdictOf } from '../status/status-verdicts.ts';
-import { fail, type Verdict } from './verdict.ts';
 
 /** Reads the whole table, page by page. Throws `NotReady` while a view is not complete. */
 export async function readTable(admin: AdminClient): Promise<Table> {
@@ -12,15 +11,15 @@ export async function readTable(admin: AdminClient): Promise<Table> {
 }
 
 /** What `status` says. Who checks a kube-proxy expects it to be connected. */
-export async function checkStatus(admin: AdminClient): Promise<Verdict[]> {
+export async function checkStatus(admin: AdminClient): Promise<StatusLine[]> {
   try {
     const { lines } = await readStatus(admin);
     return lines.map((line) =>
-      verdictOf(line.state === 'notConnected' ? { ...line, state: 'problem' } : line),
+      line.state === 'notConnected' ? { ...line, state: 'problem' } : line,
     );
   } catch (error) {
     const { message } = WrapperError.from(error, 'Unreachable');
     const next = 'start the wrapper on this node, or set --admin to its admin port';
-    return [fail('wrapper', message, next)];
+    return [problem('wrapper', message, next)];
   }
 }

@@ -1,0 +1,33 @@
+import type { LineState, StatusLine } from '../../admin/status/status-line.ts';
+import { printLine } from '../../untrusted-text.ts';
+import { plural } from './format-output.ts';
+
+const SIGNS: Readonly<Record<LineState, string>> = {
+  ok: '[ok]  ',
+  problem: '[FAIL]',
+  unknown: '[not known]',
+  notConnected: '[not yet]',
+};
+
+/** One line of a status for a terminal, and what to do next. */
+export function formatStatusLine({ id, state, text, detail, next }: StatusLine): string {
+  const what = detail === undefined ? text : `${text} (${detail})`;
+  const advice = next === undefined ? '' : printLine(`${' '.repeat(20)}next: ${next}`);
+  return `${printLine(`${SIGNS[state]} ${id.padEnd(12)} ${what}`)}${advice}`;
+}
+
+/** Formats the lines of a status for a terminal, with a summary. */
+export function formatStatusLines(lines: readonly StatusLine[]): string {
+  const count = (state: LineState) => lines.filter((line) => line.state === state).length;
+  const problems = count('problem');
+  const sums = [
+    problems === 0 ? 'no problem found' : plural(problems, 'problem'),
+    ...some(count('unknown'), 'not known'),
+    ...some(count('notConnected'), 'not yet'),
+  ];
+  return `${lines.map(formatStatusLine).join('')}\n${sums.join(', ')}\n`;
+}
+
+function some(number: number, what: string): string[] {
+  return number === 0 ? [] : [`${number} ${what}`];
+}
