@@ -26,7 +26,7 @@ export interface ClusterWatchersOptions {
   /** Name of this cluster in FabEdge's communities; undefined: communities are not read. */
   readonly fabedgeCluster: string | undefined;
   /** As in ReflectorOptions. */
-  readonly readLimits?: ReadLimits;
+  readonly readLimits: ReadLimits;
   readonly snapshots?: SnapshotFolder;
   readonly ownMemory?: OwnReadMemory;
 }

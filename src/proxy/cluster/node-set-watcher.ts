@@ -27,7 +27,7 @@ export interface NodeSetWatcherOptions {
   readonly time: Clock;
   readonly topology: Topology;
   readonly logger: Logger;
-  readonly readLimits?: ReadLimits;
+  readonly readLimits: ReadLimits;
   readonly snapshots?: SnapshotFolder;
   readonly ownMemory?: OwnReadMemory;
 }

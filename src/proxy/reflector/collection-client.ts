@@ -1,13 +1,14 @@
 import { WrapperError } from '../../errors.ts';
-import type { Codec, ObjectBytes, RawEvent, RawList } from '../../filter/codec/codec.ts';
+import type { ObjectBytes, ObjectMeta, RawEvent, RawList } from '../../filter/codec/codec.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
+import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
 import { type ExpectedResponse, judgeResponse, mediaType } from '../upstream/judge-response.ts';
 import { readBuffers, type Upstream, type UpstreamResponse } from '../upstream/upstream.ts';
-import type { ReadMemory } from '../util/read-memory.ts';
 import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
+import type { ReflectorOptions } from './reflector-options.ts';
 import { RequestTimeouts } from './request-timeouts.ts';
 import { foreignAnswer, readStatus, refusal } from './response-errors.ts';
 import { assertReached } from './version-check.ts';
@@ -56,24 +57,10 @@ interface PageOptions {
   readonly onBytes?: (length: number) => void;
 }
 
-const MEDIA_TYPES = {
-  json: 'application/json',
-  protobuf: 'application/vnd.kubernetes.protobuf',
-} as const;
-
-export interface CollectionClientOptions {
-  readonly upstream: Pick<Upstream, 'request'>;
-  readonly codec: Codec;
-  readonly query: Query;
-  /** Request PartialObjectMetadata. */
-  readonly metadataOnly: boolean;
-  readonly readLimits: ReadLimits;
-  /** Default: the machine's monotonic clock. */
-  readonly clock?: Clock;
-  /** Accounts for the bytes of a list while they are read; default: no account. */
-  readonly memory?: Pick<ReadMemory, 'reading'>;
-  readonly random?: () => number;
-}
+export type CollectionClientOptions = Pick<
+  ReflectorOptions<ObjectMeta>,
+  'codec' | 'query' | 'metadataOnly' | 'readLimits' | 'clock' | 'memory' | 'random'
+> & { readonly upstream: Pick<Upstream, 'request'> };
 
 /**
  * Lists and watches one query at the API server, in one encoding. What something else than an API server has answered
@@ -97,7 +84,6 @@ export class CollectionClient {
   async list(version: string, signal: AbortSignal): Promise<Listed> {
     const { codec, memory, readLimits } = this.#options;
     await this.#limits.list(signal);
-    const onArrival = (): void => this.#limits.onList();
     const items: ObjectBytes[] = [];
     let bytes = 0;
     // To be decoded, JSON is joined, so that it is held twice; see its decodeList.
@@ -111,9 +97,10 @@ export class CollectionClient {
       const parameters = new URLSearchParams();
       if (token !== '') parameters.set('continue', token);
       else if (version !== '') parameters.set('resourceVersion', version);
+      const isFirst = token === '';
       const page = await this.#listPage(parameters, signal, {
         onBytes,
-        ...(token === '' && { onArrival }),
+        onArrival: isFirst ? () => this.#limits.onList() : undefined,
       });
       // Not push(...items): a page may have more items than a call accepts arguments.
       for (const item of page.items) items.push(item);
@@ -178,12 +165,8 @@ export class CollectionClient {
   async #assertReached(known: KnownState, signal: AbortSignal): Promise<void> {
     const { codec, query } = this.#options;
     const parameters = new URLSearchParams({ resourceVersion: known.version });
-    await assertReached({
-      query,
-      known,
-      list: async (named) => await this.#listPage(parameters, signal, { query: named }),
-      readMeta: (object) => codec.meta(object),
-    });
+    const list = (named: Query) => this.#listPage(parameters, signal, { query: named });
+    await assertReached(query, known, list, (object) => codec.meta(object));
   }
 
   async #listPage(
@@ -241,7 +224,7 @@ export class CollectionClient {
     const expected = this.#expected(query);
     if (response.statusCode === 200) {
       const type = mediaType(response.headers);
-      if (Object.values<string>(MEDIA_TYPES).includes(type)) onArrival();
+      if (Object.values(MEDIA_TYPES).includes(type)) onArrival();
       if (type === expected.type) return response;
     }
     const status = await readStatus(response, codec);

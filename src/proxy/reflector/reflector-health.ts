@@ -19,89 +19,56 @@ export interface HealthStatus {
   readonly staleMs: number;
 }
 
-/**
- * The watch and whether it can be trusted. A watch that brought unusable data, or ended without being of use, makes
- * the next ones suspect: that they open proves nothing.
- */
-type Link = 'disconnected' | 'connected' | 'suspect' | 'probation';
-
-const OPENED: Readonly<Record<Link, Link>> = {
-  disconnected: 'connected',
-  connected: 'connected',
-  suspect: 'probation',
-  probation: 'probation',
-};
-const CLOSED: Readonly<Record<Link, Link>> = {
-  disconnected: 'disconnected',
-  connected: 'disconnected',
-  suspect: 'suspect',
-  probation: 'suspect',
-};
-
-/** What failed since the last success. */
-interface Failures {
-  readonly count: number;
-  readonly last: WrapperError | undefined;
-}
-
-const NO_FAILURES: Failures = { count: 0, last: undefined };
-
-export interface ReflectorHealthOptions {
-  /** Shared by all queries. */
-  readonly log: LimitedLog;
-  /** Names the query in the log. */
-  readonly collection: string;
-  readonly clock: Clock;
-}
+const NO_FAILURES = { failures: 0, error: undefined };
 
 /**
  * Connection, failures and age of one reflector.
  *
- *                    opened                   progressed
- *     disconnected ──────────▶ connected ◀───────────────── probation
- *          ▲  ▲                 │   │                         │    ▲
- *          │  └──── closed ─────┘   │ unusable data, or       │    │ opened
- *          │                        │ ended without use       │    │
- *          │     progressed         ▼                 closed  ▼    │
- *          └───────────────────── suspect ◀────────────────────────┘
+ * A watch that brought unusable data, or ended without being of use, makes the next ones suspect: that they open proves
+ * nothing. Only an event, a list, or a watch that stays open for a while does.
  */
 export class ReflectorHealth {
-  readonly #options: ReflectorHealthOptions;
+  readonly #log: LimitedLog;
+  readonly #collection: string;
+  readonly #clock: Clock;
   readonly #logged = new OncePerCause();
-  #link: Link = 'disconnected';
-  #failures = NO_FAILURES;
+  #isOpen = false;
+  #isSuspect = false;
+  /** What failed since the last success. */
+  #failures: Pick<HealthStatus, 'failures' | 'error'> = NO_FAILURES;
   /** When the objects were last certain to be up to date; monotonic. */
   #currentAt = Number.NEGATIVE_INFINITY;
 
-  constructor(options: ReflectorHealthOptions) {
-    this.#options = options;
+  /**
+   * @param log shared by all queries
+   * @param collection names the query in the log
+   */
+  constructor(log: LimitedLog, collection: string, clock: Clock) {
+    this.#log = log;
+    this.#collection = collection;
+    this.#clock = clock;
   }
 
   get status(): HealthStatus {
-    const now = this.#options.clock.now();
-    return {
-      connected: this.#isOpen,
-      error: this.#failures.last,
-      failures: this.#failures.count,
-      staleMs: this.#isOpen ? 0 : now - this.#currentAt,
-    };
+    const staleMs = this.#isOpen ? 0 : this.#clock.now() - this.#currentAt;
+    return { connected: this.#isOpen, ...this.#failures, staleMs };
   }
 
   /** A list, an event or a bookmark has arrived: nothing was missed until now. */
   current(): void {
-    this.#currentAt = this.#options.clock.now();
+    this.#currentAt = this.#clock.now();
   }
 
   /** A watch is open. */
   opened(): void {
-    this.#link = OPENED[this.#link];
-    if (this.#link === 'connected') this.#recovered();
+    this.#isOpen = true;
+    if (!this.#isSuspect) this.#recovered();
   }
 
   /** A watch has been of use. */
   progressed(): void {
     if (!this.#isSuspect) return;
-    this.#link = this.#isOpen ? 'connected' : 'disconnected';
+    this.#isSuspect = false;
     this.#recovered();
   }
 
@@ -112,10 +79,10 @@ export class ReflectorHealth {
    * missed
    */
   closed(silentMs = 0): void {
-    if (this.#link === 'connected') {
-      this.#currentAt = Math.max(this.#currentAt, this.#options.clock.now() - silentMs);
+    if (this.#isOpen && !this.#isSuspect) {
+      this.#currentAt = Math.max(this.#currentAt, this.#clock.now() - silentMs);
     }
-    this.#link = CLOSED[this.#link];
+    this.#isOpen = false;
   }
 
   /**
@@ -126,27 +93,17 @@ export class ReflectorHealth {
    */
   failed(error: WrapperError, { suspect = false, isLogged = true } = {}): void {
     this.closed(error.silentMs);
-    if (suspect) this.#link = 'suspect';
-    this.#failures = { count: this.#failures.count + 1, last: error };
+    if (suspect) this.#isSuspect = true;
+    this.#failures = { failures: this.#failures.failures + 1, error };
     if (!isLogged || !this.#logged.fail(causeOf(error))) return;
-    const { log, collection } = this.#options;
     const { message: err, code, offset } = error;
-    log.warn({ collection, err, code, offset }, 'interrupted');
+    this.#log.warn({ collection: this.#collection, err, code, offset }, 'interrupted');
   }
 
   #recovered(): void {
-    const { count: failures } = this.#failures;
+    const { failures } = this.#failures;
     this.#failures = NO_FAILURES;
     if (!this.#logged.succeed()) return;
-    const { log, collection } = this.#options;
-    log.info({ collection, failures }, 'connected again');
-  }
-
-  get #isOpen(): boolean {
-    return this.#link === 'connected' || this.#link === 'probation';
-  }
-
-  get #isSuspect(): boolean {
-    return this.#link === 'suspect' || this.#link === 'probation';
+    this.#log.info({ collection: this.#collection, failures }, 'connected again');
   }
 }

@@ -39,10 +39,10 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly absentIsEmpty?: boolean;
   /** Where the last state is kept over a restart; default: nowhere. */
   readonly snapshots?: SnapshotFolder;
-  /** Default: DEFAULT_READ_LIMITS. */
-  readonly readLimits?: ReadLimits;
+  readonly readLimits: ReadLimits;
   /** Accounts for memory before it is used. What it throws is a failure like any other. Default: no account. */
   readonly memory?: ReadMemory;
+  /** In [0, 1); default: `Math.random`. */
   readonly random?: () => number;
   /** Default: the machine's monotonic clock. */
   readonly clock?: Clock;

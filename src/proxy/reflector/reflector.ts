@@ -6,7 +6,6 @@ import { type Clock, systemClock } from '../../util/clock.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { waitFor } from '../../util/wait-for.ts';
 import { queryPath } from '../api/query.ts';
-import { DEFAULT_READ_LIMITS } from '../api/read-limits.ts';
 import type { StoredState } from '../snapshot/snapshot-format.ts';
 import { SnapshotRestore } from '../snapshot/snapshot-restore.ts';
 import type { ServerState } from '../upstream/server-state.ts';
@@ -105,16 +104,15 @@ export class Reflector<Facts extends ObjectMeta> {
 
   constructor(options: ReflectorOptions<Facts>) {
     this.#options = options;
-    const { snapshots: folder, readLimits = DEFAULT_READ_LIMITS } = options;
-    const { clock = systemClock, random = Math.random } = options;
+    const { snapshots: folder, clock = systemClock, random = Math.random } = options;
     const collection = queryPath(options.query);
     this.#clock = clock;
     this.#server = options.upstream.serverState;
-    this.#client = new CollectionClient({ ...options, readLimits, clock });
+    this.#client = new CollectionClient(options);
     this.#objects = new TrackedObjects(options);
     this.#log = options.logger.child({ collection });
-    this.#health = new ReflectorHealth({ log: this.#server.log, collection, clock });
-    this.#backoff = new RetryBackoff({ clock, random });
+    this.#health = new ReflectorHealth(this.#server.log, collection, clock);
+    this.#backoff = new RetryBackoff(clock, random);
     if (folder === undefined) return;
     this.#snapshot = new SnapshotRestore({
       ...options,

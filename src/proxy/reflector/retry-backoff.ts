@@ -16,9 +16,9 @@ export class RetryBackoff {
     | { readonly cause: FailureCause; readonly since: number; readonly count: number }
     | undefined;
 
-  constructor(options: { readonly clock: Clock; readonly random: () => number }) {
-    this.#clock = options.clock;
-    this.#random = options.random;
+  constructor(clock: Clock, random: () => number) {
+    this.#clock = clock;
+    this.#random = random;
   }
 
   /** Failures in a row that have the cause of the last one; 0 after progress. */

@@ -2,7 +2,6 @@ import { WrapperError } from '../../errors.ts';
 import { type Change, objectKey } from '../../filter/codec/change.ts';
 import type { Codec, ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
 import { memoryCost } from '../../filter/codec/memory-cost.ts';
-import { DEFAULT_READ_LIMITS, type ReadLimits } from '../api/read-limits.ts';
 import { isOlder, type KnownState } from './older-state.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 
@@ -37,13 +36,11 @@ export interface AppliedEvents<Facts extends ObjectMeta> {
  */
 export class TrackedObjects<Facts extends ObjectMeta> {
   readonly #options: TrackedObjectsOptions<Facts>;
-  readonly #limits: Pick<ReadLimits, 'maxObjectBytes' | 'maxObjects'>;
   readonly #known = new Map<string, Known>();
   #cost = 0;
 
   constructor(options: TrackedObjectsOptions<Facts>) {
     this.#options = options;
-    this.#limits = options.readLimits ?? DEFAULT_READ_LIMITS;
   }
 
   /**
@@ -188,7 +185,7 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   }
 
   #assertCount(count: number): void {
-    const { maxObjects } = this.#limits;
+    const { maxObjects } = this.#options.readLimits;
     if (count <= maxObjects) return;
     throw new WrapperError(
       'TooLarge',
@@ -197,7 +194,7 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   }
 
   #assertSize(object: ObjectBytes): void {
-    const { maxObjectBytes } = this.#limits;
+    const { maxObjectBytes } = this.#options.readLimits;
     if (object.length <= maxObjectBytes) return;
     const problem = `an object of ${object.length} bytes, more than maxObjectBytes=${maxObjectBytes}`;
     throw new WrapperError('TooLarge', problem);

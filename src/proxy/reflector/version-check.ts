@@ -5,14 +5,7 @@ import type { Query } from '../api/query.ts';
 import { tooLargeVersion } from '../upstream/upstream-error.ts';
 import { type KnownState, olderState } from './older-state.ts';
 
-export interface VersionCheck {
-  readonly query: Query;
-  /** The version that the API server must have reached, and known objects, the one that changed last first. */
-  readonly known: KnownState;
-  /** Lists a query at the version or newer. */
-  readonly list: (query: Query) => Promise<RawList>;
-  readonly readMeta: (object: ObjectBytes) => ObjectMeta;
-}
+type ListNamed = (query: Query) => Promise<RawList>;
 
 /** A name that no object should have, for a query without known objects. */
 const NO_OBJECT = 'nobody.kube-proxy-wrapper.io';
@@ -25,12 +18,19 @@ const NO_OBJECT = 'nobody.kube-proxy-wrapper.io';
  *
  * Throws `Refused` with the cause ResourceVersionTooLarge if the API server is behind or has another history, and with
  * 410 if that cannot be found out.
+ *
+ * @param known the version that the API server must have reached, and known objects, the one that changed last first
+ * @param list lists a query at that version or newer
  */
-export async function assertReached(check: VersionCheck): Promise<void> {
-  const { known, readMeta } = check;
+export async function assertReached(
+  query: Query,
+  known: KnownState,
+  list: ListNamed,
+  readMeta: (object: ObjectBytes) => ObjectMeta,
+): Promise<void> {
   const keys = [...known.objects.keys()];
   for (const key of keys.length === 0 ? [NO_OBJECT] : keys) {
-    const page = await listNamed(check, key);
+    const page = await listIfSelectable(list, namedQuery(query, key), known.version);
     if (page === undefined) return;
     const older = olderState(page, known, readMeta);
     if (older !== undefined) throw tooLargeVersion(`the API server ${older}`);
@@ -40,12 +40,13 @@ export async function assertReached(check: VersionCheck): Promise<void> {
 }
 
 /** A list of at most this object; undefined: the collection does not support a selector by name. */
-async function listNamed(
-  { query, known, list }: VersionCheck,
-  key: string,
+async function listIfSelectable(
+  list: ListNamed,
+  query: Query,
+  version: string,
 ): Promise<RawList | undefined> {
   try {
-    return await list(namedQuery(query, key));
+    return await list(query);
   } catch (error) {
     const isRefused = error instanceof WrapperError && error.code === 'Refused';
     const status = isRefused ? error.status : undefined;
@@ -53,7 +54,7 @@ async function listNamed(
     if (status === undefined || isTemporary(status.code)) throw error;
     const { code, message } = status;
     throw versionUnknown(
-      `the API server does not report whether it has reached ${known.version}: ${code} ${message}`,
+      `the API server does not report whether it has reached ${version}: ${code} ${message}`,
     );
   }
 }

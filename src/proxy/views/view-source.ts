@@ -54,7 +54,7 @@ export interface SourceContext {
   /** Whether Services whose traffic all goes to the cloud are hidden. */
   readonly cloudPassthrough: boolean;
   /** Limits of what is read from the API server; see Reflector. */
-  readonly readLimits?: ReadLimits;
+  readonly readLimits: ReadLimits;
   /** The account of the lists of the wrapper itself and of kube-proxy. */
   readonly ownMemory?: OwnReadMemory;
   /** Where the last state is kept over a restart; default: nowhere. */

@@ -4,6 +4,7 @@ import type { ObjectMeta } from '../../../src/filter/codec/codec.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { SERVICES } from '../../../src/filter/codec/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
+import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { Reflector } from '../../../src/proxy/reflector/reflector.ts';
 import { eventually } from '../../support/eventually.ts';
 import { captureLogger } from '../../support/http/logger.ts';
@@ -74,6 +75,7 @@ async function follow(
     query: { ...query, encoding: 'json' },
     decode: (object) => codec.meta(object),
     versions: new VersionAllocator(0),
+    readLimits: DEFAULT_READ_LIMITS,
     onRefused: (error) => refusals.push(error?.status?.code),
   });
   const controller = new AbortController();

@@ -14,7 +14,7 @@ beforeEach(() => {
   lines = recorded.lines;
   clock = new ManualClock();
   const log = new LimitedLog({ logger: recorded.logger, clock });
-  health = new ReflectorHealth({ log, collection: '/api/v1/services', clock });
+  health = new ReflectorHealth(log, '/api/v1/services', clock);
 });
 
 const status = { code: 500, reason: '', message: '' };

@@ -25,19 +25,15 @@ async function check(
   const objects = new Map(
     known.map(([key, version]) => [key, { resourceVersion: String(version) }] as const),
   );
-  await assertReached({
-    query,
-    known: { version: '20', objects },
-    readMeta: (each) => codec.meta(each),
-    list: async ({ fieldSelector, resource }) => {
-      listed.push(fieldSelector);
-      const name = /metadata\.name=([^,]*)/.exec(fieldSelector)?.[1] ?? '';
-      const version = has[name];
-      const namespace = resource === NODES ? '' : 'default';
-      const items = version === undefined ? [] : [object(name, version, namespace)];
-      return { kind: '', resourceVersion: '25', continue: '', items };
-    },
-  });
+  const list = async ({ fieldSelector, resource }: Query) => {
+    listed.push(fieldSelector);
+    const name = /metadata\.name=([^,]*)/.exec(fieldSelector)?.[1] ?? '';
+    const version = has[name];
+    const namespace = resource === NODES ? '' : 'default';
+    const items = version === undefined ? [] : [object(name, version, namespace)];
+    return { kind: '', resourceVersion: '25', continue: '', items };
+  };
+  await assertReached(query, { version: '20', objects }, list, (each) => codec.meta(each));
   return listed;
 }
 
@@ -79,17 +75,14 @@ test('a query without known objects is sent with a name that no object has', asy
 });
 
 test('an API server that has not reached the version is noticed, whatever its objects', async () => {
-  const behind = assertReached({
-    query: SLICES,
-    known: { version: '30', objects: new Map([['default/a', { resourceVersion: '19' }]]) },
-    readMeta: (each) => codec.meta(each),
-    list: async () => ({
-      kind: '',
-      resourceVersion: '25',
-      continue: '',
-      items: [object('a', 19)],
-    }),
+  const known = { version: '30', objects: new Map([['default/a', { resourceVersion: '19' }]]) };
+  const list = async () => ({
+    kind: '',
+    resourceVersion: '25',
+    continue: '',
+    items: [object('a', 19)],
   });
+  const behind = assertReached(SLICES, known, list, (each) => codec.meta(each));
   await expect(behind).rejects.toMatchObject({
     message: 'the API server has reached only 25, and had reached 30 before',
     status: { code: 504, causes: [{ reason: 'ResourceVersionTooLarge' }] },

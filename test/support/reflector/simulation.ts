@@ -2,6 +2,7 @@ import type { Change } from '../../../src/filter/codec/change.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { type Resource, SERVICES } from '../../../src/filter/codec/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
+import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { Reflector } from '../../../src/proxy/reflector/reflector.ts';
 import { ManualClock } from '../projection/topology.ts';
 import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
@@ -40,6 +41,7 @@ export class Simulation {
         query: { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding: 'json' },
         decode: (bytes) => codec.meta(bytes),
         versions: new VersionAllocator(0),
+        readLimits: DEFAULT_READ_LIMITS,
         absentIsEmpty: resource.group !== '',
         handlers: [{ onChanges, onSynced: () => {} }],
       });
