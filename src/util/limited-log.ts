@@ -1,4 +1,4 @@
-import type { Logger } from 'pino';
+import type { Level, Logger } from 'pino';
 import { type Clock, systemClock } from './clock.ts';
 import { TokenBucket } from './token-bucket.ts';
 
@@ -13,14 +13,14 @@ export interface LimitedLogOptions {
 }
 
 interface Line {
-  readonly level: 'warn' | 'info';
+  readonly level: Level;
   readonly fields: object;
   readonly text: string;
 }
 
 /**
- * Bounds the lines about events that may repeat without end, for all who share it: nine in the first minute and four
- * in each further one. The latest line that did not fit is written as soon as there is room, with the number of
+ * Bounds the lines about events that may repeat without end, for all who share it: by default nine in the first minute
+ * and four in each further one. The latest line that did not fit is written as soon as there is room, with the number of
  * those that were left out (`omitted`). So the last line always shows the latest state.
  */
 export class LimitedLog {
@@ -30,6 +30,7 @@ export class LimitedLog {
   /** The latest line that did not fit; undefined while all were written. */
   #waiting: Line | undefined;
   #omitted = 0;
+  #cancel: () => void = () => {};
 
   constructor({ logger, clock = systemClock, burst = 5, refillMs = 15_000 }: LimitedLogOptions) {
     this.#logger = logger;
@@ -38,19 +39,15 @@ export class LimitedLog {
   }
 
   warn(fields: object, text: string): void {
-    this.#add({ level: 'warn', fields, text });
+    this.write('warn', fields, text);
   }
 
   info(fields: object, text: string): void {
-    this.#add({ level: 'info', fields, text });
+    this.write('info', fields, text);
   }
 
-  /** Writes the waiting line immediately, before the process ends. */
-  flush(): void {
-    this.#writeWaiting();
-  }
-
-  #add(line: Line): void {
+  write(level: Level, fields: object, text: string): void {
+    const line = { level, fields, text };
     if (this.#waiting !== undefined) {
       this.#omitted++;
       this.#waiting = line;
@@ -58,20 +55,22 @@ export class LimitedLog {
     }
     const waitMs = this.#bucket.take();
     if (waitMs === 0) {
-      this.#logger[line.level](line.fields, line.text);
+      this.#logger[level](fields, text);
       return;
     }
     this.#waiting = line;
-    this.#clock.after(waitMs, () => this.#writeWaiting());
+    this.#cancel = this.#clock.after(waitMs, () => this.flush());
   }
 
-  #writeWaiting(): void {
+  /** Writes the waiting line, when there is room or before the process ends. */
+  flush(): void {
+    this.#cancel();
     const line = this.#waiting;
-    const omitted = this.#omitted;
+    if (line === undefined) return;
+    const omitted = this.#omitted === 0 ? undefined : this.#omitted;
     this.#waiting = undefined;
     this.#omitted = 0;
     this.#bucket.take();
-    if (line === undefined) return;
-    this.#logger[line.level]({ ...line.fields, ...(omitted > 0 && { omitted }) }, line.text);
+    this.#logger[line.level]({ ...line.fields, omitted }, line.text);
   }
 }

@@ -1,6 +1,7 @@
 import type { Level, Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { escapeUntrusted } from '../../untrusted-text.ts';
+import { LimitedLog } from '../../util/limited-log.ts';
 
 /** A refused request or connection. */
 export interface Refusal {
@@ -21,14 +22,11 @@ export interface Refusal {
   readonly client?: string;
 }
 
+/** The refusals of one listener for one reason. */
 interface Kind {
-  /** Refusals since the start. */
-  total: number;
-  /** Refusals since the last line. */
-  unlogged: number;
-  last: Refusal | undefined;
-  /** Runs for a period after each line. */
-  timer: NodeJS.Timeout | undefined;
+  /** Their number since the start. */
+  count: number;
+  readonly log: LimitedLog;
 }
 
 /** A kind is logged at most once in this time, in milliseconds. */
@@ -40,79 +38,47 @@ const OTHER = 'Other';
 const MAX_TEXT = 300;
 
 /**
- * Logs what listeners refuse, but not a line for each refusal: any client can cause as many as it likes. The first
- * refusal of a kind is logged with its details. Later ones are counted, and at most once a minute one line has their
- * number and the details of the last one. After a minute without a refusal, the next one counts as the first again.
+ * Logs what listeners refuse, but not a line for each refusal: any client can cause as many as it likes. Each kind has
+ * at most one line a minute, with the details of its last refusal and the number of those without a line (`omitted`).
  *
  * Memory is bounded: a kind is a listener and a reason, and each listener has at most 25 kinds.
  */
 export class RefusalLog {
   readonly #logger: Logger;
-  readonly #periodMs: number;
   readonly #listeners = new Map<string, Map<string, Kind>>();
 
-  constructor(logger: Logger, periodMs = PERIOD_MS) {
+  constructor(logger: Logger) {
     this.#logger = logger;
-    this.#periodMs = periodMs;
   }
 
   record(refusal: Refusal): void {
+    const { level = 'info', reason, message } = refusal;
     const kind = this.#kindOf(refusal);
-    kind.total++;
-    if (kind.timer !== undefined) {
-      kind.unlogged++;
-      kind.last = refusal;
-      return;
-    }
-    const { reason, message } = refusal;
-    const line = `refused: ${reason}: ${escaped(message)}`;
-    this.#logger[refusal.level ?? 'info'](fieldsOf(refusal), line);
-    this.#waitFor(kind);
+    kind.count++;
+    kind.log.write(level, fieldsOf(refusal), `refused: ${reason}: ${escaped(message)}`);
   }
 
   /** Number of refusals since the start, by listener and reason. */
   *counts(): Generator<{ listener: string; reason: string; count: number }> {
     for (const [listener, kinds] of this.#listeners)
-      for (const [reason, { total: count }] of kinds) yield { listener, reason, count };
+      for (const [reason, { count }] of kinds) yield { listener, reason, count };
   }
 
-  /** Logs the refusals that are counted and not logged yet. */
+  /** Logs the refusals that wait for room. */
   close(): void {
-    for (const kinds of this.#listeners.values()) {
-      for (const kind of kinds.values()) {
-        clearTimeout(kind.timer);
-        kind.timer = undefined;
-        this.#logCount(kind);
-      }
-    }
+    for (const kinds of this.#listeners.values()) for (const { log } of kinds.values()) log.flush();
   }
 
   #kindOf({ listener, reason }: Refusal): Kind {
     const kinds = this.#listeners.get(listener) ?? new Map<string, Kind>();
     this.#listeners.set(listener, kinds);
     const name = kinds.has(reason) || kinds.size < MAX_KINDS ? reason : OTHER;
-    const kind = kinds.get(name) ?? { total: 0, unlogged: 0, last: undefined, timer: undefined };
+    const found = kinds.get(name);
+    if (found !== undefined) return found;
+    const log = new LimitedLog({ logger: this.#logger, burst: 1, refillMs: PERIOD_MS });
+    const kind = { count: 0, log };
     kinds.set(name, kind);
     return kind;
-  }
-
-  #waitFor(kind: Kind): void {
-    kind.timer = setTimeout(() => {
-      kind.timer = undefined;
-      if (this.#logCount(kind)) this.#waitFor(kind);
-    }, this.#periodMs).unref();
-  }
-
-  /** Returns false if there was nothing to log. */
-  #logCount(kind: Kind): boolean {
-    const { last, unlogged } = kind;
-    if (last === undefined) return false;
-    kind.unlogged = 0;
-    kind.last = undefined;
-    const time = `${this.#periodMs / 1000} s`;
-    const line = `refused ${unlogged} more in the last ${time}: ${last.reason}: ${escaped(last.message)}`;
-    this.#logger[last.level ?? 'info']({ ...fieldsOf(last), refused: unlogged }, line);
-    return true;
   }
 }
 
@@ -127,9 +93,9 @@ function fieldsOf({ listener, reason, verb, resource, client, err }: Refusal): o
   return {
     listener,
     reason,
-    ...(verb === undefined ? {} : { verb: escaped(verb) }),
-    ...(resource === undefined ? {} : { resource: escaped(resource) }),
-    ...(client === undefined ? {} : { client: escaped(client) }),
+    verb: verb && escaped(verb),
+    resource: resource && escaped(resource),
+    client: client && escaped(client),
     err,
   };
 }
