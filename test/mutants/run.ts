@@ -1,0 +1,121 @@
+/**
+ * Plants each bug of mutants.yaml in a copy of this checkout, and runs the tests that must find it. Arguments choose
+ * bugs: those whose file or description contains one of them. Exits with 1 if a bug is not found.
+ */
+import { execFile, execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { load } from 'js-yaml';
+
+interface Mutant {
+  readonly file: string;
+  /** Pattern of the paths of the tests that must find it. */
+  readonly tests: string;
+  /** What the bug breaks. */
+  readonly breaks: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+interface MutatedFile extends Pick<Mutant, 'file' | 'tests'> {
+  readonly bugs: readonly Omit<Mutant, 'file' | 'tests'>[];
+}
+
+/** How jest ended. */
+interface Outcome {
+  readonly passed: boolean;
+  /** What it printed. */
+  readonly text: string;
+}
+
+const ROOT = join(import.meta.dirname, '../..');
+const JEST = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--bail', '--silent'];
+const PROJECTS = ['--selectProjects', 'unit', 'integration', 'slow', '-w', '1'];
+const LIMITS = { timeout: 600_000, killSignal: 'SIGKILL', maxBuffer: 1 << 28 } as const;
+
+function readMutants(chosen: readonly string[]): Mutant[] {
+  const text = readFileSync(join(import.meta.dirname, 'mutants.yaml'), 'utf8');
+  const all = (load(text) as MutatedFile[]).flatMap(({ file, tests, bugs }) =>
+    bugs.map((bug) => ({ file, tests, ...bug })),
+  );
+  return all.filter(({ file, breaks }) => {
+    return chosen.length === 0 || chosen.some((each) => `${file}: ${breaks}`.includes(each));
+  });
+}
+
+function copyCheckout(): string {
+  const copy = mkdtempSync(join(tmpdir(), 'mutants-'));
+  const list = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--deduplicate'];
+  const files = execFileSync('git', list, { cwd: ROOT, encoding: 'utf8' }).split('\0');
+  for (const file of files.slice(0, -1)) cpSync(join(ROOT, file), join(copy, file));
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+  return copy;
+}
+
+function runJest(copy: string, patterns: readonly string[]): Promise<Outcome> {
+  const { promise, resolve } = Promise.withResolvers<Outcome>();
+  const args = [...JEST, ...PROJECTS, '--testPathPatterns', ...patterns];
+  execFile(process.execPath, args, { cwd: copy, ...LIMITS }, (error, _stdout, text) => {
+    resolve({ passed: error === null, text });
+  });
+  return promise;
+}
+
+/** The first test that failed. A test file that cannot be loaded is not one. */
+function failedTest({ text }: Outcome): string | undefined {
+  return /^ {2}● (?!Test suite failed to run)(.+)$/m.exec(text)?.[1];
+}
+
+/** Returns whether the tests find a bug. */
+async function plant(copy: string, mutant: Mutant): Promise<boolean> {
+  const { file, breaks, from, to, tests } = mutant;
+  const path = join(copy, file);
+  const source = readFileSync(path, 'utf8');
+  const isThereOnce = source.split(from).length === 2;
+  if (!isThereOnce) {
+    console.log(
+      `NOT FOUND ${file}: ${breaks}\n          its text is not there exactly once: ${from}`,
+    );
+    return false;
+  }
+  writeFileSync(
+    path,
+    source.replace(from, () => to),
+  );
+  const outcome = await runJest(copy, [tests]);
+  writeFileSync(path, source);
+  const killer = failedTest(outcome);
+  console.log(
+    killer === undefined
+      ? `SURVIVED  ${file}: ${breaks}\n${outcome.text.slice(-2_000)}`
+      : `killed    ${file}: ${breaks}\n          ${killer}`,
+  );
+  return killer !== undefined;
+}
+
+/** Without a bug the tests must pass. Otherwise they would seem to find each one. */
+async function assertTestsPass(copy: string, mutants: readonly Mutant[]): Promise<void> {
+  const { passed, text } = await runJest(copy, [...new Set(mutants.map(({ tests }) => tests))]);
+  if (!passed) throw new Error(`the tests fail without a bug:\n${text.slice(-2_000)}`);
+}
+
+const mutants = readMutants(process.argv.slice(2));
+const queue = [...mutants];
+let found = 0;
+
+async function work(copy: string): Promise<void> {
+  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+    if (await plant(copy, next)) found += 1;
+  }
+}
+
+const copies = Array.from({ length: availableParallelism() }, copyCheckout);
+try {
+  await assertTestsPass(copies[0] as string, mutants);
+  await Promise.all(copies.map(work));
+  console.log(`${found} of ${mutants.length} planted bugs were found`);
+  process.exitCode = found === mutants.length ? 0 : 1;
+} finally {
+  for (const copy of copies) rmSync(copy, { recursive: true });
+}
