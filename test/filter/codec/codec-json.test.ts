@@ -60,21 +60,6 @@ describe('splice()', () => {
     expect(splice(before)).toEqual(parsed(after));
   });
 
-  test.each([
-    ['the first', [0, 1, 1], '[2, 3 ]'],
-    ['the middle', [1, 0, 1], '[ 1 ,3 ]'],
-    ['the last', [1, 1, 0], '[ 1 , 2 ]'],
-    ['the first two', [0, 0, 1], '[ 3 ]'],
-    ['the last two', [1, 0, 0], '[ 1 ]'],
-    ['all', [0, 0, 0], '[  ]'],
-    ['none', [1, 1, 1], '[ 1 , 2, 3 ]'],
-  ])('cuts %s of the endpoints', (_, keep, left) => {
-    const numbered = (list: string) => list.replace(/\d/g, '{"nodeName":"$&"}').replaceAll(' ', '');
-    const slice = (list: string) =>
-      `{"metadata":{"resourceVersion":"9"},"endpoints":${numbered(list)},"ports":null}`;
-    expect(splice(slice('[ 1 , 2, 3 ]'), { keep })).toEqual(parsed(slice(left)));
-  });
-
   test('reads a null endpoint as one with default values, as Go does', () => {
     const json = '{"metadata":{"resourceVersion":"9"},"endpoints":[null,{}]}';
     expect(codec.endpointSlice(Buffer.from(json)).groups[0]?.endpoints).toHaveLength(2);
@@ -119,14 +104,6 @@ describe('splice()', () => {
       subsets: [{ ports: [], addresses: [{ ip: 'b' }] }],
     });
     expect(spliced.toString()).not.toContain('far');
-  });
-
-  test('cuts the last subset', () => {
-    const json = (subsets: string) => `{"metadata":{"resourceVersion":"9"},"subsets":[${subsets}]}`;
-    const subset = (ip: string) => `{"notReadyAddresses":[{"ip":"${ip}"}]}`;
-    expect(
-      splice(json(`${subset('a')},${subset('b')}`), { keep: [1, 0], resource: ENDPOINTS }),
-    ).toEqual(parsed(json(subset('a'))));
   });
 });
 

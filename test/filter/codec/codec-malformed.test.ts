@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { WrapperError } from '../../../src/errors.ts';
 import type { Codec, ObjectBytes, RawEvent } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../../src/filter/codec/resource.ts';
@@ -8,8 +7,6 @@ import {
   chunked,
   decodeAll,
   decodeInto,
-  FIXTURES,
-  type Fixture,
   fixture,
   LISTS,
   objectsOf,
@@ -67,21 +64,6 @@ function readings(codec: Codec, object: ObjectBytes): (() => unknown)[] {
   ];
 }
 
-/** Decodes a fixture's bytes, damaged or not, and reads every object decoded from them. */
-async function readAll({ codec, kind }: Fixture, bytes: Buffer): Promise<void> {
-  if (kind === 'status') codec.decodeStatus(bytes);
-  const objects =
-    kind === 'watch'
-      ? (await decodeAll(codec, chunked(bytes, []))).flatMap((event) =>
-          event.type === 'ERROR' ? [] : [event.object],
-        )
-      : codec.decodeList([bytes]).items;
-  for (const object of objects) {
-    const unforeseen = unexpected(readings(codec, object).map(outcome));
-    if (unforeseen.length > 0) throw new Error(unforeseen.join());
-  }
-}
-
 /** Where to cut bytes off: at every fifth place and the last ones; with KPW_ALL_RUNS=1 at every place. */
 function truncations({ length }: Buffer): number[] {
   const step = 5 / propertyRuns(5);
@@ -129,55 +111,6 @@ describe('every truncation', () => {
     expect(unexpected(outcomes)).toEqual([]);
     expect(outcomes).toContain('Malformed');
   });
-});
-
-describe('flipped bytes', () => {
-  const flips = fc.array(fc.tuple(fc.nat(), fc.integer({ min: 1, max: 255 })), {
-    minLength: 1,
-    maxLength: 3,
-  });
-
-  test.each(FIXTURES)('in $file give a result or a WrapperError', async (from) => {
-    await fc.assert(
-      fc.asyncProperty(flips, async (changes) => {
-        const bytes = Buffer.from(from.bytes);
-        for (const [at, mask] of changes) {
-          const index = at % bytes.length;
-          bytes.writeUInt8(bytes.readUInt8(index) ^ mask, index);
-        }
-        expect(unexpected([await asyncOutcome(() => readAll(from, bytes))])).toEqual([]);
-      }),
-      { numRuns: propertyRuns(60) },
-    );
-  });
-
-  test.each(LISTS)('in an object of $file give a result or a WrapperError', async (list) => {
-    const objects = await objectsOf(list);
-    fc.assert(
-      fc.property(fc.constantFrom(...objects), fc.nat(), fc.nat(255), (object, at, value) => {
-        const bytes = Buffer.from(object);
-        bytes[at % bytes.length] = value;
-        expect(unexpected(readings(list.codec, bytes).map(outcome))).toEqual([]);
-      }),
-      { numRuns: propertyRuns(300) },
-    );
-  });
-
-  test.each(CODECS)(
-    'alone, with no sense at all, give a result or a WrapperError ($encoding)',
-    async (codec) => {
-      await fc.assert(
-        fc.asyncProperty(fc.uint8Array({ maxLength: 60 }), async (noise) => {
-          const bytes = Buffer.from(noise);
-          const outcomes = readings(codec, bytes).map(outcome);
-          outcomes.push(outcome(() => codec.decodeList([bytes])));
-          outcomes.push(await asyncOutcome(() => decodeAll(codec, chunked(bytes, []))));
-          expect(unexpected(outcomes)).toEqual([]);
-        }),
-        { numRuns: propertyRuns(500) },
-      );
-    },
-  );
 });
 
 describe('an event of unknown type', () => {

@@ -1,14 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { ObjectBytes } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
-import {
-  CODECS,
-  type Fixture,
-  fixture,
-  LISTS,
-  objectsOf,
-} from '../../support/codec/codec-fixtures.ts';
+import { CODECS, type Fixture, fixture, objectsOf } from '../../support/codec/codec-fixtures.ts';
 import {
   type ModelMeta,
   type ModelSlice,
@@ -114,19 +107,6 @@ describe.each(CODECS)('semantic bytes ($encoding)', (codec) => {
     );
   });
 
-  test('are equal for an object whose only annotation is the trigger time and one without annotations', () => {
-    fc.assert(
-      fc.property(slices, (slice) => {
-        const only = (annotations: Record<string, string>) =>
-          semanticText({ ...slice, meta: { ...slice.meta, annotations } });
-        expect(only({ [TRIGGER_TIME]: 'now' })).toBe(only({}));
-        expect(only({ [TRIGGER_TIME]: 'now', a: 'b' })).toBe(only({ a: 'b' }));
-        expect(only({ a: 'b', [TRIGGER_TIME]: 'now' })).not.toBe(only({}));
-      }),
-      { numRuns: propertyRuns(50) },
-    );
-  });
-
   test('do not read a key within a text as a key', () => {
     const decoy = fc.constantFrom(TRIGGER_TIME, '"resourceVersion":"1"', 'managedFields');
     fc.assert(
@@ -137,24 +117,6 @@ describe.each(CODECS)('semantic bytes ($encoding)', (codec) => {
       }),
       { numRuns: propertyRuns(50) },
     );
-  });
-});
-
-describe.each(LISTS)('semantic bytes of the objects of $file', (list) => {
-  const { codec, resource } = list;
-
-  test('are the same under another version', async () => {
-    const objects = await objectsOf(list);
-    const of = (all: ObjectBytes[]) =>
-      all.map((each) => semanticBytes(codec, each).toString('hex'));
-    const spliced = objects.map((each) => codec.edit(resource, each, { resourceVersion: '9' }));
-    expect(of(spliced)).toEqual(of(objects));
-  });
-
-  test('differ between objects', async () => {
-    const objects = await objectsOf(list);
-    const distinct = new Set(objects.map((each) => semanticBytes(codec, each).toString('hex')));
-    expect(distinct.size).toBe(objects.length);
   });
 });
 
@@ -189,20 +151,6 @@ describe.each(CODECS)('semantic bytes after an edit ($encoding)', (codec) => {
         const spliced = codec.edit(ENDPOINT_SLICES, object, { ...edit, resourceVersion: '7' });
         expect(after.toString('latin1')).toBe(semanticBytes(codec, spliced).toString('latin1'));
       }),
-    );
-  });
-
-  test('refuse a mask that was made for another object', () => {
-    const object = encoder.slice({
-      meta: undefined,
-      addressType: 'IPv4',
-      endpoints: [],
-      ports: [],
-      unknown: false,
-    });
-    const edit = { keep: Uint8Array.of(0) };
-    expect(() => codec.edit(ENDPOINT_SLICES, object, { ...edit, withoutNoise: true })).toThrow(
-      'an object with 0',
     );
   });
 });
