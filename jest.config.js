@@ -25,7 +25,6 @@ const SLOW = [
   '/test/guarantees/planted-bugs[.]test[.]ts$',
   '/test/demo/demo[.]test[.]ts$',
   '/test/commands/(end|force-exit|inspector|main|trim-heap)[.]test[.]ts$',
-  '/test/proxy/reflector/absent-collection[.]test[.]ts$',
   '/test/proxy/server/slow-clients[.]test[.]ts$',
   '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-folder)[.]test[.]ts$',
   '/test/proxy/views/view-memory[.]test[.]ts$',

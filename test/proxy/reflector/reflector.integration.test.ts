@@ -149,28 +149,6 @@ describe('a reflector', () => {
     expect((slicesRequests().at(-1)?.at ?? 0) - refusedAt).toBeGreaterThanOrEqual(1000);
   });
 
-  test('logs a failure once, not at each attempt', async () => {
-    server.refuse(({ path }) => path === SLICES, 500);
-    server.cutWatches();
-    const warnings = () =>
-      log.filter((line) => line.collection === SLICES && line.msg === 'interrupted');
-    await eventually(() => warnings().map(({ code }) => code), ['Refused']);
-    const before = slicesRequests().length;
-    await eventually(() => slicesRequests().length >= before + 2, true);
-    expect(warnings()).toHaveLength(1);
-  });
-
-  test('logs a failure of the same kind with another cause too', async () => {
-    const slices = ({ path }: { path: string }) => path === SLICES;
-    const refusals = () =>
-      log.filter((line) => line.collection === SLICES && line.code === 'Refused').length;
-    server.refuse(slices, 500);
-    server.cutWatches();
-    await eventually(refusals, 1);
-    server.refuse(slices, 403);
-    await eventually(refusals, 2);
-  });
-
   test('requests node sets by selector, metadata only, and closes them a minute after the last need', async () => {
     server.annotate('web', 'topologyKeys', '["site"]');
     const nodeWatches = () =>

@@ -464,19 +464,6 @@ describe('the disk', () => {
     await snapshots.close();
   });
 
-  // A view without users is closed while the process runs. Its last state may still be written then.
-  test('that hangs with the state of a closed view delays the end no longer either', async () => {
-    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
-    const snapshots = folderOf();
-    const writer = snapshots.open(QUERY);
-    writer.update([change('web', 'new')], '8');
-    void writer.close();
-    await delay(20);
-    const started = performance.now();
-    await snapshots.close();
-    expect(performance.now() - started).toBeLessThan(5_500);
-  });
-
   test('loses files whose writer was killed, but not one that is being written', async () => {
     await leave();
     await writeFile(join(folder, 'x.snapshot.1-1.tmp'), 'half');

@@ -218,14 +218,6 @@ describe('a start while the API server is out of reach', () => {
     expect(lines.filter(({ msg }) => msg.includes('larger than a limit'))).toHaveLength(1);
     expect(await readdir(folder)).toEqual(files);
   });
-
-  test('has nothing to show without a state directory', async () => {
-    await leaveState();
-    await server.close();
-    const proxy = await startWrapper(url, { readyWaitMs: 300 });
-    running.push(proxy);
-    await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
-  });
 });
 
 describe('a start while the API server answers', () => {
@@ -247,25 +239,5 @@ describe('a start while the API server answers', () => {
     );
     expect(seen.join().match(/10\.0\.0\.[0-9]/g)).toEqual(['10.0.0.7']);
     expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
-  });
-
-  test.each([
-    [401, false],
-    [403, false],
-    [404, false],
-    [429, true],
-    [500, true],
-    [503, true],
-  ])('%i: shows what is on disk: %s', async (code, shown) => {
-    await leaveState();
-    server.refuse(() => true, code);
-    const patient = { state: { ...state, graceMs: PATIENT_MS }, readyWaitMs: 2 * PATIENT_MS };
-    const proxy = await start(shown ? {} : patient);
-    const answer = shownBy(proxy, PATHS.slices).then(addresses, (error: Error) => error.message);
-    expect(await answer).toEqual(
-      shown
-        ? ['10.0.0.1', '10.0.0.2']
-        : expect.stringContaining(`HTTP ${code === 404 ? 404 : 503}`),
-    );
   });
 });
