@@ -55,11 +55,6 @@ function events(): string[] {
   return seen;
 }
 
-test('an endpoint that moves to another slice is shown all the time, in any order of the changes', () => {
-  projection.onChanges([{ type: 'DELETED', key: 'default/a' }, slice('c', NEAR, 'u', 'ADDED')]);
-  expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED a 10.0.0.1']);
-});
-
 test('an object that is replaced by one of the same name leaves no state in between', () => {
   projection.onChanges([{ type: 'DELETED', key: 'default/a' }, slice('a', NEAR, 'v', 'ADDED')]);
   expect(events()).toEqual(['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1']);
@@ -68,51 +63,6 @@ test('an object that is replaced by one of the same name leaves no state in betw
 test('an object that is added and deleted in one batch is shown both ways', () => {
   projection.onChanges([slice('c', NEAR, 'u', 'ADDED'), { type: 'DELETED', key: 'default/c' }]);
   expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED c 10.0.0.1']);
-});
-
-test('slices that gain endpoints come before those that lose them, whichever are first', () => {
-  const near = { ...NEAR, zone: 'z2' };
-  topology.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
-  const policy = { managed: true, keys: [HOST, ZONE], source: 'default' } as const;
-  topology.setPolicies(new Map([['default/web', policy]]));
-  projection.onChanges([slice('b', { ...FAR, zone: 'z1' })]);
-  projection.onChanges([slice('a', near)]);
-  start = view.log.end;
-  projection.onChanges([slice('a', { ...near, ready: false })]);
-  expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
-  start = view.log.end;
-  projection.onChanges([slice('a', near)]);
-  expect(events()).toEqual(['MODIFIED a 10.0.0.1', 'MODIFIED b']);
-  projection.onChanges([slice('b', { ...FAR, zone: 'z1' })]);
-  start = view.log.end;
-  projection.onChanges([slice('a', { ...near, ready: false })]);
-  expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
-});
-
-test('a slice with ready endpoints is sent before one without, whatever else they gain', () => {
-  decideByZone('z1');
-  const endpoints = [
-    { ...NEAR, zone: 'z1' },
-    { ip: '10.0.0.3', node: 'far', zone: 'z2', ready: false },
-  ];
-  projection.onChanges([sliceChange(codec, { name: 'a', service: 'web', endpoints })]);
-  projection.onChanges([slice('b', { ...FAR, zone: 'z2' })]);
-  start = view.log.end;
-  setZone('z2');
-  expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a 10.0.0.3']);
-});
-
-test('a slice that keeps some endpoints is sent before one that loses all of them', () => {
-  decideByZone('z1');
-  const endpoints = [
-    { ...FAR, zone: 'z2' },
-    { ip: '10.0.0.3', node: 'third', zone: 'z3' },
-  ];
-  projection.onChanges([slice('a', { ...NEAR, zone: 'z1' })]);
-  projection.onChanges([sliceChange(codec, { name: 'b', service: 'web', endpoints })]);
-  start = view.log.end;
-  setZone('z2');
-  expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
 });
 
 test('if no endpoint is ready, slices with endpoints are sent before empty ones', () => {
@@ -205,34 +155,4 @@ describe('while the nodes of the zone are unknown', () => {
     answer();
     expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
   });
-});
-
-test('a new Service is not shown while its first policy is pending', () => {
-  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
-  topology.setPolicies(new Map([['default/web', undefined]]));
-  start = view.log.end;
-  topology.setPolicies(
-    new Map([['default/web', { managed: true, keys: ['site'], source: 'default' }]]),
-  );
-  expect(events()).toEqual(['DELETED a 10.0.0.1', 'DELETED b 10.0.0.2']);
-  start = view.log.end;
-  projection.onChanges([slice('a', { ...NEAR, ip: '10.0.0.4' })]);
-  expect(events()).toEqual([]);
-  topology.setNodeSetState('site=a');
-  expect(events()).toEqual(['ADDED a 10.0.0.4', 'ADDED b']);
-});
-
-test('a dry run shows all, also if the first policy is pending; its end hides the Service again', () => {
-  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
-  topology.setPolicies(new Map([['default/web', undefined]]));
-  const policy = { managed: true, keys: ['site'], source: 'default' } as const;
-  topology.setPolicies(new Map([['default/web', policy]]));
-  expect([...view.keys()]).toEqual([]);
-  topology.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
-  expect([...view.keys()]).toEqual(['default/a', 'default/b']);
-  start = view.log.end;
-  projection.onChanges([slice('a', { ...NEAR, ip: '10.0.0.4' })]);
-  expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
-  topology.setPolicies(new Map([['default/web', policy]]));
-  expect([...view.keys()]).toEqual([]);
 });

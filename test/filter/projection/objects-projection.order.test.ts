@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { Change } from '../../../src/filter/codec/change.ts';
 import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
@@ -124,50 +124,6 @@ function start(): ObjectsProjection<ServiceFacts> {
   return projection;
 }
 
-test('a Service that is left to the cloud is deleted before its slices, and added after them', () => {
-  start();
-  endpoints.onChanges([slice({ ...NEAR, ready: false }, CLOUD)]);
-  expect(events).toEqual(['service DELETED', 'slice DELETED']);
-  events = [];
-  endpoints.onChanges([slice(NEAR, CLOUD)]);
-  expect(events).toEqual(['slice ADDED', 'service ADDED']);
-});
-
-test('a Service whose own change leaves it to the cloud is deleted before its slices, and added after them', () => {
-  const projection = start();
-  projection.onChanges([service({}, 'u', {})]);
-  endpoints.onChanges([slice(CLOUD)]);
-  // The nodes remain known, because another Service uses the same key.
-  const policy = {
-    managed: true,
-    keys: ['kube-proxy-wrapper.io/cloud'],
-    source: 'default',
-  } as const;
-  topology.setPolicies(new Map([['default/db', policy]]));
-  answer();
-  events = [];
-  projection.onChanges([service()]);
-  expect(events).toEqual(['service DELETED', 'slice DELETED']);
-  events = [];
-  projection.onChanges([service({}, 'u', {})]);
-  expect(events).toEqual(['slice ADDED', 'service ADDED']);
-});
-
-test('a Service that is left to another proxy is deleted before its slices, and added after them', () => {
-  const projection = start();
-  projection.onChanges([service({ mesh: '' })]);
-  expect(events).toEqual(['service DELETED', 'slice DELETED']);
-  events = [];
-  projection.onChanges([service()]);
-  answer();
-  expect(events).toEqual(['slice ADDED', 'service ADDED']);
-});
-
-test('a deleted Service goes before its slices show endpoints that its policy cut', () => {
-  start().onChanges([{ type: 'DELETED', key: 'default/web' }]);
-  expect(events).toEqual(['service DELETED', 'slice MODIFIED']);
-});
-
 test('a deleted Service goes first also if no Service is ever hidden', () => {
   const projection = new ObjectsProjection({ view: services, feed: servicesHandler });
   projection.onChanges([service()]);
@@ -200,63 +156,4 @@ test('a replaced Service leaves no state in between', () => {
   projection.onChanges([{ type: 'DELETED', key: 'default/web' }, service({}, 'v')]);
   expect(commits).toEqual([1]);
   expect(events).toEqual(['service DELETED', 'service ADDED']);
-});
-
-describe.each([
-  { cloudPassthrough: false, opened: ['slices', 'Services'] },
-  { cloudPassthrough: false, opened: ['Services', 'slices'] },
-  { cloudPassthrough: true, opened: ['slices', 'Services'] },
-  { cloudPassthrough: true, opened: ['Services', 'slices'] },
-])('with cloudPassthrough: $cloudPassthrough, first open: $opened.0', (given) => {
-  const { cloudPassthrough, opened } = given;
-  let projection: ObjectsProjection<ServiceFacts>;
-
-  beforeEach(() => {
-    openTopology({ cloudPassthrough });
-    for (const kind of opened) {
-      if (kind === 'slices') openSlices({ tellsCloudOnly: cloudPassthrough });
-      else projection = hiding({ followsCloudOnly: cloudPassthrough });
-    }
-    projection.onSynced();
-    endpoints.onChanges([slice(NEAR, CLOUD)]);
-    endpoints.onSynced();
-    listen();
-  });
-
-  test('a Service that waits for node sets is added after its slices, new or back from another proxy', () => {
-    projection.onChanges([service()]);
-    events = [];
-    answer();
-    expect(events).toEqual(['slice ADDED', 'service ADDED']);
-    projection.onChanges([service({ mesh: '' })]);
-    for (const selector of [...topology.nodeSets.keys()]) topology.dropNodeSet(selector);
-    events = [];
-    projection.onChanges([service()]);
-    expect(events).toEqual([]);
-    answer();
-    expect(events).toEqual(['slice ADDED', 'service ADDED']);
-  });
-
-  test('a Service that waits for the nodes of the zone is added after its slices', () => {
-    const zone = 'topology.kubernetes.io/zone';
-    topology.setOwnNode({ labels: new Map([[zone, 'z1']]), annotations: new Map() });
-    projection.onChanges([service({ mesh: '' })]);
-    events = [];
-    projection.onChanges([service({}, 'u', { topologyKeys: `["${zone}"]` })]);
-    expect(events).toEqual([]);
-    answer();
-    expect(events).toEqual(['slice ADDED', 'service ADDED']);
-  });
-
-  test('a Service whose dry run ends before its nodes are known is deleted before its slices', () => {
-    const dryRun = { topologyKeys: KEYS, 'kube-proxy-wrapper.io/filter': 'dry-run' };
-    projection.onChanges([service({}, 'u', dryRun)]);
-    expect(events).toEqual(['service ADDED']);
-    events = [];
-    projection.onChanges([service()]);
-    expect(events).toEqual(['service DELETED', 'slice DELETED']);
-    events = [];
-    projection.onChanges([service({}, 'u', dryRun)]);
-    expect(events).toEqual(['slice ADDED', 'service ADDED']);
-  });
 });

@@ -96,28 +96,6 @@ test('a Service can be looked up before the view is open', () => {
   expect(projection.find('default/web')).toBe('object' in web && web.object);
 });
 
-test('a Service whose first policy waits for node sets is shown once they are known', () => {
-  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
-  const policy = { managed: true, keys: ['site'], source: 'default' } as const;
-  topology.setPolicies(new Map([['default/web', policy]]));
-  projection.onChanges([service('web', {})]);
-  expect(shown()).toEqual([]);
-  topology.setNodeSetState('site=a');
-  expect(shown()).toEqual(['web']);
-});
-
-test('a dry run shows a Service whose first policy is pending; its end hides it again', () => {
-  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
-  const policy = { managed: true, keys: ['site'], source: 'default' } as const;
-  topology.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
-  projection.onChanges([service('web', {})]);
-  expect(shown()).toEqual(['web']);
-  topology.setPolicies(new Map([['default/web', policy]]));
-  expect(shown()).toEqual([]);
-  topology.setPolicies(new Map([['default/web', { ...policy, dryRun: true }]]));
-  expect(shown()).toEqual(['web']);
-});
-
 describe('a cloud-only Service that the topology no longer has', () => {
   const setCloudOnly = (cloudOnly: boolean) =>
     topology.setCloudOnly(new Map([['default/web', cloudOnly]]));

@@ -4,7 +4,6 @@ import {
   communitiesOf,
   isEdge,
   type NodeContext,
-  sameNodeContext,
   type TopologyMatchSettings,
   topologyMatchOf,
 } from '../../../src/topology/state/topology-match.ts';
@@ -124,23 +123,5 @@ describe('the match of the cloud key', () => {
     [{ role: 'far', lab: 'x' }, false],
   ])('a node with %j is an edge node: %j', (labels, expected) => {
     expect(isEdge(from(labels), settings)).toBe(expected);
-  });
-});
-
-describe('sameNodeContext()', () => {
-  const one = from({ a: '1' });
-  test.each<[string, NodeContext, boolean]>([
-    ['equal labels', { ...one, labels: new Map([['a', '1']]) }, true],
-    ['another value', { ...one, labels: new Map([['a', '2']]) }, false],
-    ['one label less', { ...one, labels: new Map() }, false],
-    ['another label', { ...one, labels: new Map([['b', '1']]) }, false],
-    ['switched off', { ...one, off: true }, false],
-    ['communities declared again', { ...one, declared: new Map() }, false],
-  ])('%s', (_what, other, expected) => {
-    expect(sameNodeContext(one, other)).toBe(expected);
-  });
-
-  test('undefined is never the same', () => {
-    expect(sameNodeContext(undefined, one)).toBe(false);
   });
 });

@@ -22,17 +22,6 @@ describe('the node sets of a topology', () => {
     expect(harness.sees(['site'], on('edge-2'), on('edge-4'))).toEqual([false, true]);
   });
 
-  test('a change of a node that affects several keys names all of them', () => {
-    const own = { site: 'a', rack: 'a1' };
-    harness.settle(own, { 'default/web': managed('site'), 'default/db': managed('rack') });
-    for (const selector of harness.wanted) harness.topology.setNodeSetState(selector);
-    for (const selector of harness.wanted) harness.topology.changeNodeSet(selector, ['edge-2'], []);
-    harness.setOwnLabels({ site: 'b', rack: 'b1' });
-    harness.touched();
-    for (const selector of harness.wanted) harness.topology.setNodeSetState(selector);
-    expect(harness.touchedNodes()).toEqual({ 'edge-2': ['site', 'rack'] });
-  });
-
   test('a node set is no longer needed when the last policy that uses it is deleted', () => {
     harness.settle(
       { site: 'a' },
@@ -44,18 +33,6 @@ describe('the node sets of a topology', () => {
     harness.topology.setPolicies(new Map([['default/db', managed('*')]]));
     expect(harness.wanted).toEqual([]);
     expect(harness.touched()).toEqual(['default/db', 'default/web']);
-  });
-
-  test('deleting a Service can put a change of this node in force, and then a pending policy', () => {
-    harness.settle({ site: 'a', rack: 'x' }, { 'default/web': managed('site') });
-    harness.topology.setNodeSetState('site=a');
-    harness.topology.setPolicies(new Map([['default/db', managed('rack')]]));
-    harness.setOwnLabels({ site: 'b' });
-    expect(harness.wanted).toEqual(['rack=x', 'site=a', 'site=b']);
-    harness.topology.setPolicies(new Map([['default/web', undefined]]));
-    expect(harness.topology.settled).toBe(true);
-    expect(harness.topology.policyInForce('default/db')).toMatchObject({ keys: ['rack'] });
-    expect(harness.wanted).toEqual([]);
   });
 
   test('a policy that returns while its node set lingers is in force immediately', () => {

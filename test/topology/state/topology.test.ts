@@ -29,22 +29,6 @@ describe('Topology', () => {
     expect(harness.sees(['*'], on(''), on('x', 'z9'))).toEqual([true, true]);
   });
 
-  test('a label key needs the nodes with the own value, and its policy is in force once they are known', () => {
-    harness.settle({ site: 'a' }, { 'default/web': managed('site') });
-    expect(harness.wanted).toEqual(['site=a']);
-    expect(harness.topology.settled).toBe(false);
-    expect(harness.topology.policyInForce('default/web')).toBeUndefined();
-    harness.topology.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
-    harness.topology.setNodeSetState('site=a');
-    expect(harness.topology.settled).toBe(true);
-    expect(harness.touched()).toEqual(['default/web']);
-    expect(harness.sees(['site'], on('edge-1'), on('edge-2'), on('edge-3'))).toEqual([
-      true,
-      true,
-      false,
-    ]);
-  });
-
   test('is settled once every source is known, and not while a change of this node is pending', () => {
     const sources = { declaredCommunities: true, namespaces: true };
     const steps: (() => void)[] = [
@@ -67,39 +51,10 @@ describe('Topology', () => {
     expect([harness.topology.isMoving, harness.topology.settled]).toEqual([false, true]);
   });
 
-  test('a missing own label matches nothing, not even this node, and needs no node set', () => {
-    harness.settle({}, { 'default/web': managed('site') });
-    expect(harness.wanted).toEqual([]);
-    expect(harness.topology.settled).toBe(true);
-    expect(harness.sees(['site'], on('edge-1'), on('edge-2'))).toEqual([false, false]);
-  });
-
   test('an empty label value is a value', () => {
     harness.settle({ site: '' }, { 'default/web': managed('site') });
     expect(harness.wanted).toEqual(['site=']);
     expect(harness.sees(['site'], on('edge-1'))).toEqual([true]);
-  });
-
-  test('when an own label harness.changes, the previous decision remains until the new nodes are known', () => {
-    harness.settle({ site: 'a' }, { 'default/web': managed('site'), 'default/db': managed('*') });
-    harness.topology.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
-    harness.topology.setNodeSetState('site=a');
-    harness.touched();
-
-    harness.setOwnLabels({ site: 'b' });
-    expect(harness.wanted).toEqual(['site=a', 'site=b']);
-    expect(harness.touched()).toEqual([]);
-    expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
-    harness.topology.changeNodeSet('site=b', ['edge-1', 'edge-3'], []);
-    expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
-
-    harness.topology.setNodeSetState('site=b');
-    expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
-    // Only Services with an endpoint on these nodes are affected; the own node is in both sets.
-    expect(harness.touchedNodes()).toEqual({ 'edge-2': ['site'], 'edge-3': ['site'] });
-    expect(harness.changes.some(({ ownNode }) => ownNode)).toBe(true);
-    expect(harness.touched()).toEqual([]);
-    expect(harness.wanted).toEqual(['site=b']);
   });
 
   test('a node set that this node itself enters or leaves changes nothing: only its own Node decides', () => {
@@ -116,17 +71,6 @@ describe('Topology', () => {
     expect(harness.touchedNodes()).toEqual({ 'edge-2': ['site'] });
   });
 
-  test('a label that changes back before its nodes are known changes nothing', () => {
-    harness.settle({ site: 'a' }, { 'default/web': managed('site') });
-    harness.topology.setNodeSetState('site=a');
-    harness.touched();
-    harness.setOwnLabels({ site: 'b' });
-    harness.setOwnLabels({ site: 'a' });
-    expect(harness.wanted).toEqual(['site=a']);
-    expect(harness.touched()).toEqual([]);
-    expect(harness.topology.settled).toBe(true);
-  });
-
   test('own labels that no policy uses affect no Service', () => {
     harness.settle({ site: 'a' }, { 'default/web': managed('site') });
     harness.topology.setNodeSetState('site=a');
@@ -134,23 +78,6 @@ describe('Topology', () => {
     harness.setOwnLabels({ site: 'a', color: 'red' });
     expect(harness.touched()).toEqual([]);
     expect(harness.topology.settled).toBe(true);
-  });
-
-  test('a new policy waits for its nodes while the previous one remains in force', () => {
-    harness.settle({ site: 'a' }, { 'default/web': managed('kubernetes.io/hostname') });
-    harness.topology.setPolicies(new Map([['default/web', managed('site')]]));
-    expect(harness.topology.policyInForce('default/web')).toMatchObject({
-      keys: ['kubernetes.io/hostname'],
-    });
-    harness.topology.setNodeSetState('site=a');
-    expect(harness.topology.policyInForce('default/web')).toMatchObject({ keys: ['site'] });
-  });
-
-  test('an unknown Service is not filtered', () => {
-    harness.settle({}, {});
-    expect(harness.topology.policyInForce('default/nobody')).toMatchObject({
-      reason: 'unknown-service',
-    });
   });
 
   test('counts Services by the source of their policy, or the reason for none', () => {
