@@ -1,8 +1,6 @@
 import type { ApiServer } from '../embedded/api-server.ts';
 import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
-import { decide } from '../src/topology/decide/decide.ts';
 import type { EndpointGroup, EndpointState } from '../src/topology/decide/endpoint.ts';
-import { keyMaskBy } from '../src/topology/decide/key-mask.ts';
 import { endpointReasons } from '../src/topology/explain/endpoint-reasons.ts';
 import { shortKey } from '../src/topology/explain/short-key.ts';
 import type { ManagedPolicy, Policy } from '../src/topology/policy/policy.ts';
@@ -91,14 +89,11 @@ function rowsOfService(
 
 function reasonsOf(
   groups: readonly EndpointGroup[],
-  { keys, minReady, dryRun }: ManagedPolicy,
+  policy: ManagedPolicy,
   topology: Topology,
 ): string[] {
-  const options = minReady === undefined ? {} : { minReady };
-  const reasonOf = endpointReasons(
-    decide(groups, keyMaskBy(keys, topology.matches), options),
-    keys,
-  );
+  const { keys, dryRun } = policy;
+  const reasonOf = endpointReasons(topology.decide(groups, policy), keys);
   const prefix = dryRun === true ? 'dry run: ' : '';
   let index = 0;
   return groups.flatMap(({ ports, endpoints }) =>

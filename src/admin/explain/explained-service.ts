@@ -74,7 +74,7 @@ export function explainIn(
   service: string,
   limits: ExplainLimits,
 ): ServiceExplanation {
-  const { outcome, objects, held, ageMs } = projection.inspect(service);
+  const { outcome, objects, delayed, ageMs } = projection.inspect(service);
   const wallNow = Date.now();
   // The delays use a monotonic clock, which has no time of day.
   const offset = wallNow - performance.now();
@@ -84,7 +84,7 @@ export function explainIn(
     outcome,
     objects: objects.map((object) => explainedObject(source.view, object)),
     origins: originsOf(proxy, service),
-    held,
+    delayed,
     timeOf,
     since: ageMs === undefined ? undefined : new Date(wallNow - ageMs),
     limits,

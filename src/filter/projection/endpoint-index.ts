@@ -2,14 +2,6 @@ import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts'
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 import { Interner } from './interner.ts';
 
-/**
- * How the raw bytes of an object relate to what is shown of it:
- * - `new`: they were not compared with it yet
- * - `equivalent`: it was made from earlier bytes, and the difference does not count
- * - `shown`: it was made from these bytes
- */
-export type RawState = 'new' | 'equivalent' | 'shown';
-
 /** An EndpointSlice or Endpoints object, and how it was shown last. */
 export interface EndpointsObject {
   readonly key: string;
@@ -23,7 +15,8 @@ export interface EndpointsObject {
   readonly ofOtherProxy: boolean;
   /** As the API server sent it, except that the resourceVersion may differ. */
   raw: ObjectBytes;
-  rawState: RawState;
+  /** Whether the raw bytes were not compared yet with what is shown. */
+  isNew: boolean;
   /** The view still shows a deleted object of this name; it leaves when this one is shown. */
   replaces: boolean;
   /** Size in bytes of what is shown, if that is a copy; 0: it is `raw` itself. */
@@ -81,7 +74,7 @@ export class EndpointIndex {
       selected,
       ofOtherProxy,
       raw,
-      rawState: 'new',
+      isNew: true,
       replaces: false,
       copied: 0,
       keep: undefined,
@@ -103,11 +96,17 @@ export class EndpointIndex {
    * Stores the new bytes of an object if nothing changed that a decision uses: most changes are like this. Otherwise
    * does nothing and returns false.
    */
-  refresh(object: EndpointsObject, facts: EndpointsFacts, raw: ObjectBytes): boolean {
+  refresh(
+    object: EndpointsObject,
+    facts: EndpointsFacts,
+    raw: ObjectBytes,
+    { selected, ofOtherProxy }: Pick<EndpointsObject, 'selected' | 'ofOtherProxy'>,
+  ): boolean {
+    if (object.selected !== selected || object.ofOtherProxy !== ofOtherProxy) return false;
     if (object.hinted !== facts.hinted || object.service !== serviceOf(facts)) return false;
     if (!sameItems(object.groups, facts.groups, sameGroup)) return false;
     object.raw = raw;
-    object.rawState = 'new';
+    object.isNew = true;
     return true;
   }
 

@@ -1,4 +1,4 @@
-import type { HeldKey } from '../../topology/decide/return-delay.ts';
+import type { DelayedKey } from '../../topology/decide/return-delay.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
@@ -7,9 +7,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
-import { AffectedServices } from './affected-services.ts';
 import { changeSteps } from './change-steps.ts';
-import { CloudOnlyReports } from './cloud-only-reports.ts';
 import { causeOfObjects, causeOfTopology } from './decision-cause.ts';
 import { type Cause, type DecisionChange, DecisionJournal } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
@@ -29,8 +27,8 @@ export interface ProjectionCounters {
 export interface ServiceInspection {
   readonly outcome: ServiceOutcome;
   readonly objects: readonly EndpointsObject[];
-  /** The nearer key that a return delay holds back for `<family> <port>`. */
-  readonly held: (port: string) => HeldKey | undefined;
+  /** The keys that a return delay has chosen, by `<family> <port>`. */
+  readonly delayed: ReadonlyMap<string, DelayedKey>;
   /** For how long the same keys have won, in milliseconds; undefined: nothing was decided. */
   readonly ageMs: number | undefined;
 }
@@ -61,17 +59,13 @@ export interface EndpointsProjectionOptions {
  */
 const FIRST_PORTION = 32;
 
-/**
- * - `listing`: objects are stored; the API server has not listed all of them yet.
- * - `waiting`: all objects are stored; a policy, or a node set that it needs, is still unknown.
- * - `serving`: the view is open, and each change is shown.
- */
-type State = 'listing' | 'waiting' | 'serving';
+/** Services to be decided again, each with the keys of its objects that no longer exist and are still shown. */
+type AffectedServices = Map<string, string[]>;
 
 /**
  * Shows, for each EndpointSlice or Endpoints object, the endpoints that the decision about its Service selects.
  *
- *     listing ──onSynced()──▶ waiting ──topology settled──▶ serving
+ *     listing ──onSynced()──▶ listed ──topology settled──▶ started
  *
  *     objects changed ──store──▶ affected Services ─┐
  *     topology changed ────────▶ affected Services ─┼─decide─▶ write what differs ─▶ commit to the event log
@@ -85,41 +79,28 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   readonly view: View;
   /** Decisions that changed since the view started. */
   readonly journal: DecisionJournal;
-  readonly #clock: Clock;
-  readonly #selects: (object: ObjectBytes) => boolean;
-  readonly #ofOtherProxy: (object: ObjectBytes) => boolean;
-  readonly #topology: Topology;
+  readonly #options: EndpointsProjectionOptions;
   readonly #index = new EndpointIndex();
   readonly #decider: ServiceDecider;
   readonly #writer: EndpointsWriter;
-  /** Undefined: another view reports. */
-  readonly #cloudOnly: CloudOnlyReports | undefined;
   readonly #unsubscribe: () => void;
   /** Services that cannot be decided yet, each with the keys of its objects that no longer exist and are still shown. */
   readonly #undecided = new Map<string, readonly string[]>();
-  #state: State = 'listing';
+  /** Services whose decision the topology does not know yet, and whether all their traffic goes to the cloud. */
+  readonly #cloudOnly = new Map<string, boolean>();
+  #isListed = false;
   #injected = 0;
 
-  constructor({
-    view,
-    topology,
-    clock,
-    reportsCloudOnly: tellsCloudOnly,
-    selects = () => true,
-    onDecisionChanged,
-    ofOtherProxy = () => false,
-  }: EndpointsProjectionOptions) {
+  constructor(options: EndpointsProjectionOptions) {
+    const { view, topology, clock } = options;
     this.view = view;
-    this.journal = new DecisionJournal(onDecisionChanged);
-    this.#selects = selects;
-    this.#ofOtherProxy = ofOtherProxy;
+    this.journal = new DecisionJournal(options.onDecisionChanged);
+    this.#options = options;
     this.#writer = new EndpointsWriter(view);
-    this.#topology = topology;
-    this.#clock = clock;
-    this.#cloudOnly = tellsCloudOnly ? new CloudOnlyReports(topology) : undefined;
     this.#decider = new ServiceDecider({
       topology,
       clock,
+      journal: this.journal,
       onDue: (services) => this.#decideAgain(services, { kind: 'return-delay', subject: '' }),
     });
     this.#unsubscribe = topology.subscribe({ changed: (change) => this.#topologyChanged(change) });
@@ -139,7 +120,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     return {
       outcome: this.#decider.outcome(service),
       objects: [...this.#index.ofService(service)],
-      held: (port) => this.#decider.held(service, port),
+      delayed: this.#decider.delayed(service),
       ageMs: this.#decider.age(service),
     };
   }
@@ -147,7 +128,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   /** What was decided last about each Service that has a policy or endpoints. Each is read when it is its turn. */
   *outcomes(): Generator<ServiceOutcome> {
     for (const service of this.#index.services()) yield this.#decider.outcome(service);
-    for (const service of this.#topology.policies.services()) {
+    for (const service of this.#options.topology.policies.services()) {
       if (this.#index.ofService(service).length === 0) yield this.#decider.outcome(service);
     }
   }
@@ -162,32 +143,30 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     this.#unsubscribe();
     this.#decider.close();
     const services = Array.from(this.#index.services(), (service) => [service, false] as const);
-    this.#topology.setServicesWithoutZone(this, new Map(services));
+    this.#options.topology.setServicesWithoutZone(this, new Map(services));
   }
 
   onChanges(changes: readonly Change<EndpointsFacts>[]): void {
-    const isServing = this.#state === 'serving';
-    const before = isServing ? this.view.log.end : 0;
     const withoutZone = new Map<string, boolean>();
     for (const step of changeSteps(changes)) {
       const affected = this.#store(step);
-      if (isServing) this.#project(step, affected);
-      for (const service of affected.services()) {
+      if (this.view.started) this.#project(step, affected);
+      for (const service of affected.keys()) {
         const groups = this.#index.ofService(service).flatMap((object) => object.groups);
         withoutZone.set(service, hasEndpointWithoutZone(groups));
       }
     }
-    if (isServing) this.#commitSince(before);
-    this.#topology.setServicesWithoutZone(this, withoutZone);
+    if (this.view.started) this.#commit();
+    this.#options.topology.setServicesWithoutZone(this, withoutZone);
   }
 
   onSynced(): void {
-    if (this.#state === 'listing') this.#state = 'waiting';
+    this.#isListed = true;
     this.#tryStart();
   }
 
   #topologyChanged(change: TopologyChange): void {
-    if (this.#state !== 'serving') {
+    if (!this.view.started) {
       this.#tryStart();
       return;
     }
@@ -206,17 +185,18 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     this.#decideAgain(all, causeOfTopology(change));
   }
 
-  /** `waiting` → `serving`, once the topology has settled. */
   #tryStart(): void {
-    if (this.#state !== 'waiting' || !this.#topology.settled) return;
-    this.#state = 'serving';
+    const { topology, reportsCloudOnly } = this.#options;
+    if (this.view.started || !this.#isListed || !topology.settled) return;
     this.#writer.start(this.#initialObjects());
-    this.#cloudOnly?.reportInitial();
+    if (!reportsCloudOnly) return;
+    topology.setCloudOnly(this.#cloudOnly);
+    this.#cloudOnly.clear();
   }
 
   *#initialObjects(): Generator<ProjectedEndpoints> {
     for (const service of this.#index.services()) {
-      const { projected } = this.#decide(service);
+      const projected = this.#decide(service);
       if (typeof projected === 'string') continue;
       for (const each of projected) if (each.object.selected) yield each;
     }
@@ -231,33 +211,37 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
    * again has no state in between, in which one slice is new and its sibling is old.
    */
   #store(changes: readonly Change<EndpointsFacts>[]): AffectedServices {
-    const affected = new AffectedServices();
+    const affected: AffectedServices = new Map();
     for (const change of changes) this.#storeOne(change, affected);
     return affected;
   }
 
   #storeOne(change: Change<EndpointsFacts>, affected: AffectedServices): void {
-    const { key, type } = change;
+    const { selects = () => true, ofOtherProxy = () => false } = this.#options;
+    const { key } = change;
     const before = this.#index.get(key);
-    const selected = type !== 'DELETED' && this.#selects(change.object);
-    const ofOtherProxy = type !== 'DELETED' && this.#ofOtherProxy(change.object);
-    if (before !== undefined) {
-      const isSame =
-        type !== 'DELETED' && before.selected === selected && before.ofOtherProxy === ofOtherProxy;
-      if (isSame && this.#index.refresh(before, change.facts, change.object)) return;
-      this.#index.remove(before);
-      this.#writer.forget(before);
-      if (before.service !== undefined) affected.add(before.service);
-      if (type === 'DELETED') {
-        if (before.service === undefined) this.view.delete(key);
-        else if (this.view.get(key) !== undefined) affected.addRemoved(before.service, key);
-      }
+    if (change.type === 'DELETED') {
+      if (before !== undefined) this.#remove(before, affected);
+      if (before === undefined || this.view.get(key) === undefined) return;
+      if (before.service === undefined) this.view.delete(key);
+      else affected.get(before.service)?.push(key);
+      return;
     }
-    if (type === 'DELETED') return;
-    const shown = { selected, ofOtherProxy };
-    const object = this.#index.add(key, change.facts, change.object, shown);
+    const { facts, object: raw } = change;
+    const shown = { selected: selects(raw), ofOtherProxy: ofOtherProxy(raw) };
+    if (before !== undefined) {
+      if (this.#index.refresh(before, facts, raw, shown)) return;
+      this.#remove(before, affected);
+    }
+    const object = this.#index.add(key, facts, raw, shown);
     object.replaces = before?.replaces ?? this.view.get(key) !== undefined;
-    if (object.service !== undefined) affected.add(object.service);
+    if (object.service !== undefined) affect(affected, object.service);
+  }
+
+  #remove(object: EndpointsObject, affected: AffectedServices): void {
+    this.#index.remove(object);
+    this.#writer.forget(object);
+    if (object.service !== undefined) affect(affected, object.service);
   }
 
   /** Shows changes that are stored, and what they alter in the affected Services. */
@@ -283,15 +267,14 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   }
 
   /** @param removed objects of the Service that no longer exist and are still shown; they leave last */
-  #projectService(service: string, cause: Cause, removed: Iterable<string> = []): void {
-    const { projected, before, after } = this.#decide(service);
+  #projectService(service: string, cause: Cause, removed: readonly string[] = []): void {
+    const projected = this.#decide(service, cause);
     const gone = [...(this.#undecided.get(service) ?? []), ...removed];
     if (projected === 'unchanged') {
       this.#undecided.set(service, gone);
       return;
     }
     this.#undecided.delete(service);
-    this.journal.record(this.#clock.now(), service, before, after, cause);
     if (projected === 'hidden') {
       for (const { key } of this.#index.ofService(service)) this.view.delete(key);
     } else {
@@ -307,13 +290,13 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     else this.view.delete(object.key);
   }
 
-  #decide(service: string): DecidedService {
-    const decided = this.#decider.decide(service, this.#index.ofService(service));
-    const { projected, outcome } = decided;
-    if (projected !== 'unchanged') {
-      this.#cloudOnly?.add(service, projected === 'hidden' && outcome.kind === 'withheld');
+  #decide(service: string, cause?: Cause): DecidedService['projected'] {
+    const objects = this.#index.ofService(service);
+    const { projected, outcome } = this.#decider.decide(service, objects, cause);
+    if (this.#options.reportsCloudOnly && projected !== 'unchanged') {
+      this.#cloudOnly.set(service, projected === 'hidden' && outcome.kind === 'withheld');
     }
-    return decided;
+    return projected;
   }
 
   /** Services with endpoints on these nodes that use one of the keys. */
@@ -321,7 +304,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     const found = new Set<string>();
     for (const [node, keys] of nodes) {
       for (const service of this.#index.servicesOn(node)) {
-        const policy = this.#topology.policyInForce(service);
+        const policy = this.#options.topology.policyInForce(service);
         if (policy?.managed !== true) continue;
         if (policy.keys.some((key) => keys.has(key))) found.add(service);
       }
@@ -332,24 +315,35 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   /** Decides Services again whose objects have not changed. */
   #decideAgain(services: Iterable<string>, cause: Cause): void {
     const before = this.view.log.end;
-    let committed = before;
     let decided = 0;
     let portion = FIRST_PORTION;
     for (const service of services) {
       this.#projectService(service, cause);
       if (++decided < portion) continue;
-      committed = this.#commitSince(committed);
+      this.#commit();
       portion *= 2;
     }
-    this.#injected += this.#commitSince(committed) - before;
+    this.#commit();
+    this.#injected += this.view.log.end - before;
   }
 
-  /** Notifies watchers of what was appended to the log since a position; returns the end of the log. */
-  #commitSince(position: number): number {
-    const { log } = this.view;
-    this.#cloudOnly?.reportHidden();
-    if (log.end !== position) log.commit();
-    this.#cloudOnly?.reportShown();
-    return log.end;
+  /**
+   * Notifies the watchers. A Service that is left to the cloud is hidden before its endpoints go, and shown after they
+   * come back. In between, kube-proxy would refuse its connections.
+   */
+  #commit(): void {
+    this.#reportCloudOnly(true);
+    this.view.log.commit();
+    this.#reportCloudOnly(false);
   }
+
+  #reportCloudOnly(isCloudOnly: boolean): void {
+    const reported = [...this.#cloudOnly].filter(([, each]) => each === isCloudOnly);
+    for (const [service] of reported) this.#cloudOnly.delete(service);
+    if (reported.length > 0) this.#options.topology.setCloudOnly(new Map(reported));
+  }
+}
+
+function affect(affected: AffectedServices, service: string): void {
+  if (!affected.has(service)) affected.set(service, []);
 }

@@ -42,10 +42,7 @@ export class EndpointsWriter {
       this.#record(projected, this.#view.set(object.key, object.raw, editOf(projected)));
       return;
     }
-    if (object.rawState === 'new') {
-      this.#suppressed++;
-      object.rawState = 'equivalent';
-    }
+    if (object.isNew) this.#suppressed++;
     this.#recordEdit(projected);
     this.#recordCopy(object, object.raw === shown ? 0 : shown.length);
   }
@@ -68,7 +65,6 @@ export class EndpointsWriter {
   #record(projected: ProjectedEndpoints, shown: ObjectBytes): void {
     const { object } = projected;
     this.#recordEdit(projected);
-    object.rawState = 'shown';
     // Nothing is cut, so the bytes shown contain everything: keep them once.
     if (projected.keep === undefined && !object.cutHints) object.raw = shown;
     this.#recordCopy(object, object.raw === shown ? 0 : shown.length);
@@ -76,6 +72,7 @@ export class EndpointsWriter {
 
   #recordEdit(projected: ProjectedEndpoints): void {
     const { object, keep, managed } = projected;
+    object.isNew = false;
     object.keep = keep;
     object.managed = managed;
     object.cutHints = cutsHints(projected);
@@ -90,14 +87,10 @@ export class EndpointsWriter {
     const { object, keep, managed } = projected;
     const { codec, resource } = this.#view;
     const edit = editOf(projected);
-    if (object.rawState === 'new') {
-      // An object that no policy manages passes every change on.
-      if (!managed) return false;
-    } else {
-      // The same bytes with another edit always differ.
-      if (object.cutHints !== edit.cutHints || !sameMask(object.keep, keep)) return false;
-      return managed || object.rawState === 'shown';
-    }
+    // The same bytes with another edit always differ.
+    if (!object.isNew) return object.cutHints === edit.cutHints && sameMask(object.keep, keep);
+    // An object that no policy manages passes every change on.
+    if (!managed) return false;
     const next = codec.edit(resource, object.raw, { ...edit, withoutNoise: true });
     return next.equals(codec.edit(resource, shown, { withoutNoise: true }));
   }

@@ -1,14 +1,14 @@
 import { countEndpoints, type Decision, type PortDecision } from '../../topology/decide/decide.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
-import type { HeldKey } from '../../topology/decide/return-delay.ts';
+import { type DelayedKey, dueAt } from '../../topology/decide/return-delay.ts';
 import type { ManagedPolicy } from '../../topology/policy/policy.ts';
 import { isHidden, outcomeOf, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
-import type { DecidedOutcome } from './decision-journal.ts';
+import type { Cause, DecidedOutcome, DecisionJournal } from './decision-journal.ts';
+import { DueServices } from './due-services.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
 import { Interner } from './interner.ts';
-import { ReturnDelayScheduler } from './return-delay-scheduler.ts';
 
 /** The part of an object that is shown. */
 export interface ProjectedEndpoints {
@@ -19,124 +19,166 @@ export interface ProjectedEndpoints {
   readonly managed: boolean;
 }
 
-/** What is decided about a Service. */
+/** What is shown of the objects of a Service. `unchanged`: it cannot be decided yet, so it remains as it is shown. */
 export interface DecidedService {
-  /** What is shown of its objects. `unchanged`: it cannot be decided yet, so it remains as it is shown. */
   readonly projected: readonly ProjectedEndpoints[] | 'hidden' | 'unchanged';
   readonly outcome: ServiceOutcome;
-  /** The last decision before this one; undefined: there was none. */
-  readonly before: DecidedOutcome | undefined;
-  /** The last decision now; undefined: the Service has no endpoints objects, or was never decided. */
-  readonly after: DecidedOutcome | undefined;
+}
+
+interface NewDecision extends DecidedService {
+  /** As in DecidedOutcome; undefined: the Service cannot be decided yet, and the last decision stays. */
+  readonly decision?: Pick<DecidedOutcome, 'id' | 'mask'>;
 }
 
 /** Longer masks are not shared between objects. */
 const MAX_SHARED_MASK = 64;
 
+const NONE_DELAYED: ReadonlyMap<string, DelayedKey> = new Map();
+
 export interface ServiceDeciderOptions {
   readonly topology: Topology;
   readonly clock: Clock;
+  readonly journal: DecisionJournal;
   /** Called from a timer, with the Services whose return delay has passed: they must be decided again. */
   readonly onDue: (services: readonly string[]) => void;
 }
 
-/** Decides about the objects of one Service at a time. Keeps the outcome of each Service and its return delays. */
+/** Decides about the objects of one Service at a time. Keeps the outcome of each Service and its delayed keys. */
 export class ServiceDecider {
-  readonly #topology: Topology;
-  readonly #clock: Clock;
-  readonly #delays: ReturnDelayScheduler;
+  readonly #options: ServiceDeciderOptions;
+  readonly #due: DueServices;
+  /** The last decision about each Service. */
   readonly #decided = new Map<string, DecidedOutcome>();
-  /** Services that cannot be decided yet. The last decision stays. */
-  readonly #waiting = new Map<string, ServiceOutcome>();
+  /** Services that cannot be decided yet. */
+  readonly #undecided = new Map<string, ServiceOutcome>();
+  /** Only Services with a return delay have delayed keys. */
+  readonly #delayed = new Map<string, ReadonlyMap<string, DelayedKey>>();
   /** 10,000 Services have few different decisions and masks. */
   readonly #texts = new Interner<string>();
   readonly #masks = new Interner<Uint8Array>();
 
-  constructor({ topology, clock, onDue }: ServiceDeciderOptions) {
-    this.#topology = topology;
-    this.#clock = clock;
-    this.#delays = new ReturnDelayScheduler(clock, onDue);
+  constructor(options: ServiceDeciderOptions) {
+    this.#options = options;
+    this.#due = new DueServices(options.clock, options.onDue);
   }
 
-  /** Decides about all objects of a Service together. */
-  decide(service: string, objects: readonly EndpointsObject[]): DecidedService {
-    const policy = this.#topology.policyInForce(service);
-    const groups = objects.flatMap((object) => object.groups);
-    if (policy?.managed === true) return this.#decideManaged(service, policy, objects, groups);
-    const input = {
-      policy,
-      wanted: this.#topology.policies.wanted(service),
-      ofOtherProxy: isOfOtherProxy(objects),
-      cloudOnly: false,
-    };
-    const outcome = outcomeOf(service, input, groups);
-    const projected = isHidden(outcome) ? 'hidden' : showAll(objects);
-    if (policy === undefined) return this.#wait(objects, outcome, projected);
-    return { projected, ...this.#store(objects, outcome, policy.reason, 0) };
+  /**
+   * Decides about all objects of a Service together.
+   *
+   * @param cause for the journal; undefined: this is the first state, which is not a change
+   */
+  decide(
+    service: string,
+    objects: readonly EndpointsObject[],
+    cause: Cause | undefined,
+  ): DecidedService {
+    const before = this.#decided.get(service);
+    const { projected, outcome, decision } = this.#newDecision(service, objects, before);
+    const after = objects.length === 0 ? undefined : this.#nextOutcome(outcome, before, decision);
+    if (after === undefined) this.#decided.delete(service);
+    else this.#decided.set(service, after);
+    if (objects.length === 0 || decision !== undefined) this.#undecided.delete(service);
+    else this.#undecided.set(service, outcome);
+    const { journal, clock } = this.#options;
+    if (cause !== undefined) journal.record(clock.now(), service, before, after, cause);
+    return { projected, outcome };
   }
 
-  /** The nearer key that a return delay holds back for `<family> <port>` of a Service. */
-  held(service: string, port: string): HeldKey | undefined {
-    return this.#delays.held(service, port);
+  /** The keys that a return delay has chosen for each `<family> <port>` of a Service. */
+  delayed(service: string): ReadonlyMap<string, DelayedKey> {
+    return this.#delayed.get(service) ?? NONE_DELAYED;
   }
 
   /** What was decided last about a Service. One without endpoints objects is not stored. */
   outcome(service: string): ServiceOutcome {
-    const stored = this.#waiting.get(service) ?? this.#decided.get(service)?.outcome;
-    if (stored !== undefined) return stored;
-    const policy = this.#topology.policyInForce(service);
-    const wanted = this.#topology.policies.wanted(service);
-    return outcomeOf(service, { policy, wanted, cloudOnly: false }, []);
+    const stored = this.#undecided.get(service) ?? this.#decided.get(service)?.outcome;
+    return stored ?? this.#unfiltered(service, []);
   }
 
   /** For how long the same keys have won, in milliseconds; undefined: nothing was decided. */
   age(service: string): number | undefined {
     const decided = this.#decided.get(service);
-    return decided && this.#clock.now() - decided.since;
+    return decided && this.#options.clock.now() - decided.since;
   }
 
   /** Drops the return delay of a Service: its next decision takes effect immediately. */
   forget(service: string): void {
-    this.#delays.forget(service);
+    this.#delayed.delete(service);
+    this.#due.set(service, undefined);
   }
 
   close(): void {
-    this.#delays.close();
+    this.#due.close();
   }
 
-  #decideManaged(
+  #newDecision(
+    service: string,
+    objects: readonly EndpointsObject[],
+    before: DecidedOutcome | undefined,
+  ): NewDecision {
+    const { topology } = this.#options;
+    const policy = topology.policyInForce(service);
+    if (policy?.managed !== true) {
+      const outcome = this.#unfiltered(service, objects);
+      const projected = isHidden(outcome) ? 'hidden' : showAll(objects);
+      if (policy === undefined) return { projected, outcome };
+      return { projected, outcome, decision: { id: policy.reason, mask: 0 } };
+    }
+    const groups = objects.flatMap((object) => object.groups);
+    // A dry run shows all endpoints, so it waits for nothing.
+    if (policy.dryRun === true || topology.canDecide(policy, groups)) {
+      return this.#managed(service, policy, objects, groups);
+    }
+    const none = outcomeOf(
+      service,
+      { policy: undefined, wanted: policy, cloudOnly: false },
+      groups,
+    );
+    const outcome = { ...(before?.outcome ?? none), kind: none.kind, total: none.total };
+    return { projected: 'unchanged', outcome };
+  }
+
+  /** The outcome without a policy that selects endpoints. */
+  #unfiltered(service: string, objects: readonly EndpointsObject[]): ServiceOutcome {
+    const { topology } = this.#options;
+    const policy = topology.policyInForce(service);
+    const wanted = topology.policies.wanted(service);
+    const ofOtherProxy = objects.length > 0 && objects.every((object) => object.ofOtherProxy);
+    const groups = objects.flatMap((object) => object.groups);
+    return outcomeOf(service, { policy, wanted, ofOtherProxy, cloudOnly: false }, groups);
+  }
+
+  #managed(
     service: string,
     policy: ManagedPolicy,
     objects: readonly EndpointsObject[],
     groups: readonly EndpointGroup[],
-  ): DecidedService {
-    const wanted = policy;
-    // A dry run shows all endpoints, so it waits for nothing.
-    if (policy.dryRun !== true && !this.#topology.canDecide(policy, groups)) {
-      const last = this.#decided.get(service)?.outcome;
-      const none = outcomeOf(service, { policy: undefined, wanted, cloudOnly: false }, groups);
-      const outcome = { ...(last ?? none), kind: none.kind, total: none.total };
-      return this.#wait(objects, outcome, 'unchanged');
-    }
-    const decision = this.#decision(service, policy, groups);
-    const cloudOnly = this.#topology.isCloudOnly(policy, decision);
-    const outcome = outcomeOf(service, { policy, wanted, cloudOnly }, groups, decision);
-    const stored = cloudOnly
-      ? this.#store(objects, outcome, 'withheld', 0)
-      : this.#store(objects, outcome, idOf(policy, decision), hashOf(decision.keep));
-    if (isHidden(outcome)) return { projected: 'hidden', ...stored };
-    if (policy.dryRun === true) return { projected: showAll(objects), ...stored };
-    return { projected: this.#cut(objects, decision.keep), ...stored };
+  ): NewDecision {
+    const decided = this.#decision(service, policy, groups);
+    const cloudOnly = this.#options.topology.isCloudOnly(policy, decided);
+    const outcome = outcomeOf(service, { policy, wanted: policy, cloudOnly }, groups, decided);
+    const decision = cloudOnly
+      ? { id: 'withheld', mask: 0 }
+      : { id: idOf(policy, decided), mask: hashOf(decided.keep) };
+    if (isHidden(outcome)) return { projected: 'hidden', outcome, decision };
+    if (policy.dryRun === true) return { projected: showAll(objects), outcome, decision };
+    return { projected: this.#cut(objects, decided.keep), outcome, decision };
   }
 
   /** The decision of the topology, under the return delay of the policy. */
   #decision(service: string, policy: ManagedPolicy, groups: readonly EndpointGroup[]): Decision {
-    if (groups.length === 0) this.#delays.forget(service);
-    const { returnDelayMs = 0 } = policy;
-    if (returnDelayMs === 0 || groups.length === 0) return this.#topology.decide(groups, policy);
-    return this.#delays.decide(service, returnDelayMs, (prefer) =>
-      this.#topology.decide(groups, policy, prefer),
-    );
+    const { topology, clock } = this.#options;
+    const { returnDelayMs: ms = 0 } = policy;
+    if (ms === 0) return topology.decide(groups, policy);
+    const delay = { previous: this.delayed(service), ms, now: clock.now() };
+    const decision = topology.decide(groups, policy, delay);
+    if (decision.delayed.size === 0) {
+      this.forget(service);
+    } else {
+      this.#delayed.set(service, decision.delayed);
+      this.#due.set(service, dueAt(decision.delayed, ms));
+    }
+    return decision;
   }
 
   /** Gives each object its part of a mask over the endpoints of all objects. */
@@ -150,44 +192,16 @@ export class ServiceDecider {
     });
   }
 
-  #wait(
-    objects: readonly EndpointsObject[],
+  #nextOutcome(
     outcome: ServiceOutcome,
-    projected: DecidedService['projected'],
-  ): DecidedService {
-    const { service } = outcome;
-    const before = this.#decided.get(service);
-    if (objects.length === 0) {
-      this.#forgetOutcome(service);
-      return { projected, outcome, before, after: undefined };
-    }
-    this.#waiting.set(service, outcome);
-    return { projected, outcome, before, after: before };
-  }
-
-  #store(
-    objects: readonly EndpointsObject[],
-    outcome: ServiceOutcome,
-    id: string,
-    mask: number,
-  ): Pick<DecidedService, 'outcome' | 'before' | 'after'> {
-    const { service } = outcome;
-    const before = this.#decided.get(service);
-    if (objects.length === 0) {
-      this.#forgetOutcome(service);
-      return { outcome, before, after: undefined };
-    }
-    this.#waiting.delete(service);
-    const isSame = before?.id === id;
-    const since = isSame ? before.since : this.#clock.now();
-    const after = { outcome, id: isSame ? before.id : this.#texts.of(id, () => id), mask, since };
-    this.#decided.set(service, after);
-    return { outcome, before, after };
-  }
-
-  #forgetOutcome(service: string): void {
-    this.#decided.delete(service);
-    this.#waiting.delete(service);
+    before: DecidedOutcome | undefined,
+    decision: NewDecision['decision'],
+  ): DecidedOutcome | undefined {
+    if (decision === undefined) return before;
+    const { mask } = decision;
+    if (before?.id === decision.id) return { ...before, outcome, mask };
+    const id = this.#texts.of(decision.id, () => decision.id);
+    return { outcome, id, mask, since: this.#options.clock.now() };
   }
 
   /** A copy that equal masks share, unless it is long: long ones are rarely equal. */
@@ -218,10 +232,6 @@ function hashOf(keep: Uint8Array): number {
 function byFamilyAndPort(a: PortDecision, b: PortDecision): number {
   if (a.family !== b.family) return a.family < b.family ? -1 : 1;
   return a.port < b.port ? -1 : 1;
-}
-
-function isOfOtherProxy(objects: readonly EndpointsObject[]): boolean {
-  return objects.length > 0 && objects.every(({ ofOtherProxy }) => ofOtherProxy);
 }
 
 function showAll(objects: readonly EndpointsObject[]): ProjectedEndpoints[] {

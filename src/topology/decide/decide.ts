@@ -2,22 +2,18 @@
  * The room `decide`: which endpoints of a Service this node sees. Pure; what a key matches is passed in.
  *
  * - decide.ts: the decision; endpoint-classes.ts: endpoints that are decided together
- * - key-mask.ts, key-mask-cache.ts: the keys that match an endpoint, as bits
- * - return-delay.ts: holds a key until a nearer one has been ready for long enough
+ * - return-delay.ts: keeps a key until a nearer one has been ready for long enough
  */
 
-import type { ManagedPolicy } from '../policy/policy.ts';
-import { HOSTNAME_KEY } from '../policy/topology-keys.ts';
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
 import {
-  type ClassMatches,
   classesByPort,
   classify,
   type EndpointClass,
+  type KeyMaskOf,
   markKept,
 } from './endpoint-classes.ts';
-import type { KeyMaskOf, MatchesEndpoint } from './key-mask.ts';
-import { lowestBit } from './return-delay.ts';
+import { type DelayedKey, lowestBit, nextDelay, type ReturnDelay } from './return-delay.ts';
 
 /**
  * Which endpoints a port was decided by. The stages are tried in this order:
@@ -47,6 +43,8 @@ export interface Decision {
   readonly added: number;
   /** The keys that match each endpoint, in the order of `keep`, so that the decision can be explained. */
   readonly masks: Uint16Array;
+  /** By `<family> <port>`, for the next decision; empty without {@link DecideOptions.delay}. */
+  readonly delayed: ReadonlyMap<string, DelayedKey>;
 }
 
 /** The parts of a policy, besides its keys, that a decision depends on. */
@@ -56,24 +54,10 @@ export interface DecideOptions {
    * groups counts twice, because a decision has no addresses.
    */
   readonly minReady?: readonly number[];
-  /**
-   * Chooses among the keys with enough ready endpoints or, if no key has enough, with any (bit i for key i; 0: no
-   * key has any). Default: the first of them wins. See ReturnDelay.
-   */
-  readonly prefer?: (port: string, ready: number) => number;
+  /** Default: the first key with enough ready endpoints wins or, if no key has enough, the first with any. */
+  readonly delay?: ReturnDelay;
   /** Endpoints that are kept whatever key wins. They do not help a key to win. Default: none. */
   readonly alsoKeep?: (endpoint: Endpoint) => boolean;
-}
-
-/** The options that a policy requires. */
-export function optionsOf(
-  { minReady, keepsLocal }: ManagedPolicy,
-  matches: MatchesEndpoint,
-): Pick<DecideOptions, 'minReady' | 'alsoKeep'> {
-  return {
-    ...(minReady === undefined ? {} : { minReady }),
-    ...(keepsLocal ? { alsoKeep: (endpoint) => matches(HOSTNAME_KEY, endpoint) } : {}),
-  };
 }
 
 /**
@@ -94,52 +78,34 @@ export function decide(
 ): Decision {
   const masks = new Uint16Array(countEndpoints(groups));
   const classes = classify(groups, keyMaskOf, masks, options.minReady?.length);
-  const ports = decidePorts(classes, options);
-  const keep = markKept(groups, classes, masks);
-  return { ports, keep, masks, added: addKept(groups, keep, options.alsoKeep) };
-}
-
-function addKept(
-  groups: readonly EndpointGroup[],
-  keep: Uint8Array,
-  alsoKeep: DecideOptions['alsoKeep'],
-): number {
-  if (alsoKeep === undefined) return 0;
-  let added = 0;
-  let index = 0;
-  for (const { endpoints } of groups) {
-    for (const endpoint of endpoints) {
-      if (keep[index] === 0 && alsoKeep(endpoint)) {
-        keep[index] = 1;
-        added++;
-      }
-      index++;
-    }
-  }
-  return added;
+  const delayed = new Map<string, DelayedKey>();
+  const ports = decidePorts(classes, options, delayed);
+  const { keep, added } = markKept(groups, classes, masks, options.alsoKeep);
+  return { ports, keep, masks, delayed, added };
 }
 
 const ALL_KEYS = 0xffff;
 
 /** Decides each family and port over all classes that have it, and marks the winners in these classes. */
-function decidePorts(classes: readonly EndpointClass[], options: DecideOptions): PortDecision[] {
+function decidePorts(
+  classes: readonly EndpointClass[],
+  options: DecideOptions,
+  delayed: Map<string, DelayedKey>,
+): PortDecision[] {
   return [...classesByPort(classes)].map(([id, { family, port, having }]) => {
-    const { key, stage } = decidePort(id, having, options);
+    const { key, stage } = decidePort(id, having, options, delayed);
     const winners = key < 0 ? ALL_KEYS : 1 << key;
     for (const each of having) each.winners |= winners;
     return { family, port, key, stage };
   });
 }
 
-/**
- * Decides one port from the classes that have it.
- *
- * @param id `<family> <port>`, as a return delay identifies the port
- */
-export function decidePort(
+/** @param id `<family> <port>` */
+function decidePort(
   id: string,
-  classes: readonly ClassMatches[],
-  options: DecideOptions,
+  classes: readonly EndpointClass[],
+  { minReady, delay }: DecideOptions,
+  delayed: Map<string, DelayedKey>,
 ): Pick<PortDecision, 'key' | 'stage'> {
   let ready = 0;
   let serving = 0;
@@ -147,18 +113,19 @@ export function decidePort(
     ready |= each.ready;
     serving |= each.serving;
   }
-  const enough = enoughReady(ready, classes, options.minReady);
+  const enough = enoughReady(ready, classes, minReady);
   // Too few are better than none: a minimum that no key reaches must not cut traffic.
   const eligible = enough === 0 ? ready : enough;
-  const key = options.prefer?.(id, eligible);
-  if (eligible !== 0) return { key: key ?? lowestBit(eligible), stage: 'ready' };
+  const next = delay && nextDelay(delay.previous.get(id), eligible, delay);
+  if (next !== undefined) delayed.set(id, next);
+  if (eligible !== 0) return { key: next?.key ?? lowestBit(eligible), stage: 'ready' };
   if (serving !== 0) return { key: lowestBit(serving), stage: 'serving' };
   return { key: -1, stage: 'any' };
 }
 
 function enoughReady(
   ready: number,
-  classes: readonly ClassMatches[],
+  classes: readonly EndpointClass[],
   minReady: readonly number[] | undefined,
 ): number {
   if (minReady === undefined) return ready;

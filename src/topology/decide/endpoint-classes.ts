@@ -1,25 +1,21 @@
-import type { EndpointGroup } from './endpoint.ts';
-import type { KeyMaskOf } from './key-mask.ts';
+import type { Endpoint, EndpointGroup } from './endpoint.ts';
 
-/** The matches of endpoints that share a family and ports; a decision about one of these ports needs no more. */
-export interface ClassMatches {
-  /** Keys that match a ready endpoint: bit i for key i. */
-  readonly ready: number;
-  /** Keys that match a serving endpoint. */
-  readonly serving: number;
-  /** Ready endpoints by key; only if some key needs more than one. */
-  readonly counts: Uint32Array | undefined;
-}
+/** The keys that match an endpoint: bit i for key i. */
+export type KeyMaskOf = (endpoint: Endpoint) => number;
 
 /**
  * Endpoints that share their family and their ports, so that one decision holds for all of them. Most Services have
  * one class. Lists of ports are compared by identity, which is fast if the caller keeps equal lists once.
  */
-export interface EndpointClass extends ClassMatches {
+export interface EndpointClass {
   readonly family: string;
   readonly ports: readonly string[];
+  /** Keys that match a ready endpoint: bit i for key i. */
   ready: number;
+  /** Keys that match a serving endpoint. */
   serving: number;
+  /** Ready endpoints by key; only if some key needs more than one. */
+  readonly counts: Uint32Array | undefined;
   /** Keys that won for any of the ports. */
   winners: number;
 }
@@ -52,23 +48,34 @@ export function classify(
   return classes;
 }
 
-/** One entry for each endpoint: 1 if a key that matches it won for one of its ports. */
+/**
+ * One entry for each endpoint: 1 if a key that matches it won for one of its ports, or if it is kept in addition.
+ * `added` is the number of the latter.
+ */
 export function markKept(
   groups: readonly EndpointGroup[],
   classes: EndpointClass[],
   masks: Uint16Array,
-): Uint8Array {
+  alsoKeep: ((endpoint: Endpoint) => boolean) | undefined,
+): { keep: Uint8Array; added: number } {
   const keep = new Uint8Array(masks.length);
+  let added = 0;
   let index = 0;
   for (const { ports, endpoints } of groups) {
     let current: EndpointClass | undefined;
-    for (const { family } of endpoints) {
+    for (const endpoint of endpoints) {
+      const { family } = endpoint;
       if (current?.family !== family) current = classOf(classes, family, ports, undefined);
-      if (((masks[index] as number) & current.winners) !== 0) keep[index] = 1;
+      if (((masks[index] as number) & current.winners) !== 0) {
+        keep[index] = 1;
+      } else if (alsoKeep?.(endpoint)) {
+        keep[index] = 1;
+        added++;
+      }
       index++;
     }
   }
-  return keep;
+  return { keep, added };
 }
 
 /** A family and port, and the classes that have it. */

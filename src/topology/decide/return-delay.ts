@@ -1,73 +1,58 @@
-/** The state of one address family and port, read-only. */
-export interface HeldKey {
+/** The key that the traffic of one address family and port goes to, and the keys that wait. */
+export interface DelayedKey {
   /** Index of the key that traffic goes to. */
   readonly key: number;
   /** Nearer keys that have enough ready endpoints, each with the time since when, in milliseconds. */
   readonly since: ReadonlyMap<number, number>;
 }
 
-interface Held extends HeldKey {
-  key: number;
-  readonly since: Map<number, number>;
+/** The return delay of a decision. */
+export interface ReturnDelay {
+  /** The delayed keys of the last decision, by `<family> <port>`; empty: this decision takes effect immediately. */
+  readonly previous: ReadonlyMap<string, DelayedKey>;
+  /** How long a nearer key must be ready before it wins again, in milliseconds. */
+  readonly ms: number;
+  /** The time of a monotonic clock, in milliseconds. */
+  readonly now: number;
 }
 
 /**
- * Holds the key that traffic uses until a nearer key has been ready for long enough. So an endpoint that fails and
- * recovers repeatedly does not move traffic back and forth. A key that is not ready is left immediately. Use one
- * instance for each Service and view. Discard it when the policy or own labels change, because the owner's decision
- * must take effect immediately.
+ * Keeps the key that traffic uses until a nearer key has been ready for long enough. So an endpoint that fails and
+ * recovers repeatedly does not move traffic back and forth. A key that is not ready is left immediately. Pure.
+ *
+ * @param previous undefined: the first choice, or no key was ready before; it has no delay
+ * @param ready bit i for key i: it has enough ready endpoints
  */
-export class ReturnDelay {
-  readonly #held = new Map<string, Held>();
-
-  /**
-   * Chooses a key for one family and port; -1 if no key is ready.
-   *
-   * @param ready bit i for key i: it has enough ready endpoints. After 0, the next choice has no delay.
-   * @param now in milliseconds, from a monotonic clock
-   */
-  choose(port: string, ready: number, delayMs: number, now: number): number {
-    const held = this.#held.get(port);
-    if (ready === 0) {
-      this.#held.delete(port);
-      return -1;
-    }
-    if (held === undefined) return this.#hold(port, lowestBit(ready), new Map());
-    for (const key of held.since.keys()) if ((ready & (1 << key)) === 0) held.since.delete(key);
-    for (let key = 0; key < held.key; key++) {
-      if ((ready & (1 << key)) === 0) continue;
-      const since = held.since.get(key) ?? now;
-      held.since.set(key, since);
-      if (now - since >= delayMs) return this.#hold(port, key, held.since);
-    }
-    const further = ready & -(1 << held.key);
-    return this.#hold(port, lowestBit(further === 0 ? ready : further), held.since);
+export function nextDelay(
+  previous: DelayedKey | undefined,
+  ready: number,
+  { ms, now }: Pick<ReturnDelay, 'ms' | 'now'>,
+): DelayedKey | undefined {
+  if (ready === 0) return undefined;
+  const since = new Map<number, number>();
+  if (previous === undefined) return { key: lowestBit(ready), since };
+  for (let key = 0; key < previous.key; key++) {
+    if ((ready & (1 << key)) === 0) continue;
+    const start = previous.since.get(key) ?? now;
+    if (now - start >= ms) return { key, since };
+    since.set(key, start);
   }
+  const further = ready & -(1 << previous.key);
+  // No key but those that wait is ready: the nearest wins, and none waits any more.
+  if (further === 0) return { key: lowestBit(ready), since: new Map() };
+  return { key: lowestBit(further), since };
+}
 
-  /** Discards the ports that the Service no longer has: otherwise {@link next} would return their times forever. */
-  keepOnly(ports: ReadonlySet<string>): void {
-    for (const port of this.#held.keys()) if (!ports.has(port)) this.#held.delete(port);
+/** The next time at which a key has waited long enough, in milliseconds; undefined: no key waits. */
+export function dueAt(
+  delayed: ReadonlyMap<string, DelayedKey>,
+  delayMs: number,
+): number | undefined {
+  let next: number | undefined;
+  for (const { since } of delayed.values()) {
+    for (const time of since.values()) next = Math.min(next ?? Infinity, time + delayMs);
   }
-
-  /** The state of a family and port; undefined: not decided yet. */
-  held(port: string): HeldKey | undefined {
-    return this.#held.get(port);
-  }
-
-  /** The next time at which a key has waited long enough, in milliseconds; undefined: no key waits. */
-  next(delayMs: number): number | undefined {
-    let next: number | undefined;
-    for (const { since } of this.#held.values()) {
-      for (const time of since.values()) next = Math.min(next ?? Infinity, time + delayMs);
-    }
-    return next;
-  }
-
-  #hold(port: string, key: number, since: Map<number, number>): number {
-    for (const nearer of since.keys()) if (nearer >= key) since.delete(nearer);
-    this.#held.set(port, { key, since });
-    return key;
-  }
+  return next;
 }
 
 /** Index of the lowest bit that is set. */

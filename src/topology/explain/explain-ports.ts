@@ -1,52 +1,31 @@
-import {
-  type DecideOptions,
-  type Decision,
-  decide,
-  optionsOf,
-  type PortDecision,
-} from '../decide/decide.ts';
+import { type Decision, decide, type PortDecision } from '../decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
-import { keyMaskBy, type MatchesEndpoint } from '../decide/key-mask.ts';
-import { type HeldKey, lowestBit } from '../decide/return-delay.ts';
+import type { DelayedKey, ReturnDelay } from '../decide/return-delay.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
 import type { KeyCounts, PortExplanation } from './explanation.ts';
 import { type ClassCounts, countByClass } from './key-counts.ts';
 
-/** What decides and explains the ports of a Service. */
+/** A decision about the ports of a Service. */
 export interface PortsInput {
   readonly groups: readonly EndpointGroup[];
   readonly policy: ManagedPolicy;
-  readonly matches: MatchesEndpoint;
-  /** State of the return delay of `<family> <port>`; undefined: there is none. */
-  readonly held: (port: string) => HeldKey | undefined;
+  readonly decision: Decision;
+  /** The keys that a return delay has chosen, by `<family> <port>`. */
+  readonly delayed: ReadonlyMap<string, DelayedKey>;
   /** Converts a time of the return delay's clock to wall time. */
   readonly timeOf: (ms: number) => Date;
 }
 
-/** Repeats the current decision: reads the state of the return delay, and does not change it. */
-export function decideAsHeld({ groups, policy, matches, held }: PortsInput): Decision {
-  return decide(groups, keyMaskBy(policy.keys, matches), {
-    ...optionsOf(policy, matches),
-    prefer: asHeld(held),
-  });
+/** A delay under which a decision is the last one again: no key that waits has waited long enough. */
+export function asDelayed(previous: PortsInput['delayed']): ReturnDelay {
+  return { previous, ms: Number.POSITIVE_INFINITY, now: 0 };
 }
-
-/** Chooses like ReturnDelay before any key has waited long enough, without changing its state. */
-function asHeld(held: PortsInput['held']): NonNullable<DecideOptions['prefer']> {
-  return (port, ready) => {
-    const from = ready & -(1 << (held(port)?.key ?? 0));
-    return lowestBit(from === 0 ? ready : from);
-  };
-}
-
-/** A decision that is explained. */
-export type ExplainedPorts = Omit<PortsInput, 'matches'> & { readonly decision: Decision };
 
 /**
  * Explains the decision about each family and port. If there are more than `limit`, those with problems come first.
  * The time grows with the number of endpoints, plus the number of different lists of ports.
  */
-export function explainPorts(input: ExplainedPorts, limit: number): PortExplanation[] {
+export function explainPorts(input: PortsInput, limit: number): PortExplanation[] {
   const { groups, decision, policy } = input;
   const listed = worstFirst(decision.ports, limit);
   if (listed.length === 0) return [];
@@ -81,7 +60,7 @@ function worstFirst(ports: readonly PortDecision[], limit: number): readonly Por
 }
 
 function explainPort(
-  input: ExplainedPorts,
+  input: PortsInput,
   having: readonly ClassCounts[],
   decision: PortDecision,
   next: string | undefined,
@@ -90,7 +69,7 @@ function explainPort(
   const { family, port } = decision;
   const keys = policy.keys.map((key, index) => countKey(policy, having, key, index));
   const winner = policy.keys[decision.key];
-  const returning = nextReturn(input, input.held(idOf(decision)));
+  const returning = nextReturn(input, input.delayed.get(idOf(decision)));
   return {
     family,
     port,
@@ -121,7 +100,7 @@ function countKey(
 
 /** The key of each port that would win without the endpoints that a key matches: the same decision, made without them. */
 function winnersWithout(
-  { groups, policy, decision, held }: ExplainedPorts,
+  { groups, policy, decision, delayed }: PortsInput,
   gone: number,
   names: ReadonlySet<string>,
 ): ReadonlyMap<string, string | undefined> {
@@ -136,9 +115,8 @@ function winnersWithout(
     return (mask & (1 << gone)) === 0 ? mask : 0;
   };
   const { keys, minReady } = policy;
-  const prefer = asHeld(held);
-  const options = minReady === undefined ? { prefer } : { prefer, minReady };
-  const { ports } = decide(onlyPorts(groups, names), maskOf, options);
+  const delay = asDelayed(delayed);
+  const { ports } = decide(onlyPorts(groups, names), maskOf, { minReady, delay });
   return new Map(ports.map((port) => [idOf(port), keys[port.key]]));
 }
 
@@ -158,9 +136,9 @@ function onlyPorts(
 
 function nextReturn(
   { policy, timeOf }: Pick<PortsInput, 'policy' | 'timeOf'>,
-  held: HeldKey | undefined,
+  delayed: DelayedKey | undefined,
 ): PortExplanation['returning'] {
-  const [first] = [...(held?.since ?? [])].sort(([a], [b]) => a - b);
+  const [first] = [...(delayed?.since ?? [])].sort(([a], [b]) => a - b);
   if (first === undefined) return undefined;
   const [index, since] = first;
   const at = timeOf(since + (policy.returnDelayMs ?? 0)).toISOString();

@@ -8,15 +8,14 @@
  * - explain-warnings.ts: probable mistakes
  */
 
-import type { Decision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
-import type { ManagedPolicy, Policy } from '../policy/policy.ts';
+import type { Policy } from '../policy/policy.ts';
 import type { ServiceOutcome } from '../state/service-outcome.ts';
 import type { Topology } from '../state/topology.ts';
 import { type ExplainedObject, explainEndpoints, groupsOf } from './explain-endpoints.ts';
 import { explainKey } from './explain-keys.ts';
 import { explainOutcome, explainPolicy } from './explain-outcome.ts';
-import { decideAsHeld, explainPorts, type PortsInput } from './explain-ports.ts';
+import { asDelayed, explainPorts, type PortsInput } from './explain-ports.ts';
 import { warningsOf } from './explain-warnings.ts';
 import type { PolicyOrigin, ServiceExplanation } from './explanation.ts';
 
@@ -29,7 +28,7 @@ export interface ExplainInput {
   readonly objects: readonly ExplainedObject[];
   /** See policyOrigins. */
   readonly origins: readonly PolicyOrigin[];
-  readonly held: PortsInput['held'];
+  readonly delayed: PortsInput['delayed'];
   readonly timeOf: PortsInput['timeOf'];
   /** Since when the same keys have been winning; undefined: not decided yet. */
   readonly since: Date | undefined;
@@ -87,19 +86,14 @@ export function explainService(input: ExplainInput): ServiceExplanation {
   };
 }
 
-interface Decided extends PortsInput {
-  readonly policy: ManagedPolicy;
-  readonly decision: Decision;
-}
-
 function decideFor(
-  { topology, outcome: { kind }, held, timeOf }: ExplainInput,
+  { topology, outcome: { kind }, delayed, timeOf }: ExplainInput,
   policy: Policy | undefined,
   groups: readonly EndpointGroup[],
-): Decided | undefined {
+): PortsInput | undefined {
   if (policy?.managed !== true || (kind !== 'filtered' && kind !== 'withheld')) return undefined;
-  const ports = { groups, policy, matches: topology.matches, held, timeOf };
-  return { ...ports, decision: decideAsHeld(ports) };
+  const decision = topology.decide(groups, policy, asDelayed(delayed));
+  return { groups, policy, decision, delayed, timeOf };
 }
 
 function countWithoutNode(groups: readonly EndpointGroup[]): number {

@@ -1,21 +1,33 @@
-import type { KeyMaskOf, MatchesEndpoint } from '../decide/key-mask.ts';
-import { KeyMaskCache } from '../decide/key-mask-cache.ts';
+import type { Endpoint } from '../decide/endpoint.ts';
+import type { KeyMaskOf } from '../decide/endpoint-classes.ts';
 import { ANY_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 import type { NodeSetRegistry } from './node-set-registry.ts';
 import type { OwnNodeState } from './own-node-state.ts';
-import type { NodeContext, TopologyMatch, TopologyMatchSettings } from './topology-match.ts';
-import { TopologyMatchCache } from './topology-match-cache.ts';
+import {
+  type NodeContext,
+  type TopologyMatch,
+  type TopologyMatchSettings,
+  topologyMatchOf,
+} from './topology-match.ts';
+
+/** The cache of key masks is emptied when it has more lists of keys than this. */
+const MAX_KEY_LISTS = 1_000;
+/** The masks of one list of keys are emptied when they are more than this. */
+const MAX_ENDPOINTS = 100_000;
 
 /**
- * Which nodes and endpoints a topology key matches: by the node context in force, and by the members of the node
- * sets that are known.
+ * Which nodes and endpoints a topology key matches: by the active node context, and by the members of the node sets
+ * that are known.
  */
 export class KeyMatcher {
   readonly #nodeName: string;
+  readonly #settings: TopologyMatchSettings;
   readonly #ownNode: OwnNodeState;
   readonly #nodeSets: NodeSetRegistry;
-  readonly #topologyMatches: TopologyMatchCache;
-  readonly #keyMasks = new KeyMaskCache((key, endpoint) => this.matches(key, endpoint));
+  /** What a key matches depends on nothing but the node context. */
+  readonly #matches = new WeakMap<NodeContext, Map<string, TopologyMatch>>();
+  /** Services share a few lists of keys, so that these are compared by identity. */
+  readonly #keyMasks = new Map<readonly string[], KeyMaskOf>();
 
   constructor(
     nodeName: string,
@@ -24,9 +36,9 @@ export class KeyMatcher {
     nodeSets: NodeSetRegistry,
   ) {
     this.#nodeName = nodeName;
+    this.#settings = settings;
     this.#ownNode = ownNode;
     this.#nodeSets = nodeSets;
-    this.#topologyMatches = new TopologyMatchCache(settings);
   }
 
   /** What a key matches by the node context in force; undefined while there is none. */
@@ -37,11 +49,21 @@ export class KeyMatcher {
 
   /** What a key matches in a node context. */
   of(key: string, context: NodeContext): TopologyMatch {
-    return this.#topologyMatches.of(key, context);
+    let matches = this.#matches.get(context);
+    if (matches === undefined) {
+      matches = new Map();
+      this.#matches.set(context, matches);
+    }
+    let match = matches.get(key);
+    if (match === undefined) {
+      match = topologyMatchOf(key, context, this.#settings);
+      matches.set(key, match);
+    }
+    return match;
   }
 
   /** Whether a key matches an endpoint, by the node context in force. */
-  readonly matches: MatchesEndpoint = (key, { node, zone }) => {
+  matches(key: string, { node, zone }: Endpoint): boolean {
     if (key === ANY_KEY) return true;
     if (node === '') return false;
     if (key === ZONE_KEY && zone !== '') return this.#ownNode.current?.labels.get(key) === zone;
@@ -51,11 +73,27 @@ export class KeyMatcher {
     if (node === this.#nodeName) return match.self;
     if (match.nodes.has(node)) return true;
     return this.#nodeSets.include(match.selectors, node);
-  };
+  }
 
-  /** The same for a list of keys, cached until {@link invalidate}. */
+  /** The same for a list of keys, cached until {@link invalidate}. Equal endpoints are one object. */
   keyMaskBy(keys: readonly string[]): KeyMaskOf {
-    return this.#keyMasks.by(keys);
+    const cached = this.#keyMasks.get(keys);
+    if (cached !== undefined) return cached;
+    if (this.#keyMasks.size >= MAX_KEY_LISTS) this.#keyMasks.clear();
+    const masks = new Map<Endpoint, number>();
+    const keyMaskOf = (endpoint: Endpoint): number => {
+      const known = masks.get(endpoint);
+      if (known !== undefined) return known;
+      if (masks.size >= MAX_ENDPOINTS) masks.clear();
+      let mask = 0;
+      keys.forEach((key, index) => {
+        if (this.matches(key, endpoint)) mask |= 1 << index;
+      });
+      masks.set(endpoint, mask);
+      return mask;
+    };
+    this.#keyMasks.set(keys, keyMaskOf);
+    return keyMaskOf;
   }
 
   /** The other nodes that are known to match. */

@@ -9,11 +9,11 @@
  * - without-zone.ts: which Services need the nodes of the zone
  */
 
-import { type DecideOptions, type Decision, decide, optionsOf } from '../decide/decide.ts';
-import type { EndpointGroup } from '../decide/endpoint.ts';
-import type { MatchesEndpoint } from '../decide/key-mask.ts';
+import { type Decision, decide } from '../decide/decide.ts';
+import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
+import type { ReturnDelay } from '../decide/return-delay.ts';
 import { CLOUD_NODE, type ManagedPolicy, NODE_OFF, type Policy } from '../policy/policy.ts';
-import { CLOUD_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
+import { CLOUD_KEY, HOSTNAME_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 import { Activation } from './activation.ts';
 import { CloudOnlyServices } from './cloud-only-services.ts';
 import { KeyMatcher } from './key-matcher.ts';
@@ -193,7 +193,6 @@ export class Topology {
    * about cloud passthrough reports them. The views of Services follow before this returns.
    */
   setCloudOnly(services: ReadonlyMap<string, boolean>): void {
-    if (this.cloudOnly.known && services.size === 0) return;
     this.cloudOnly.set(services);
     this.#listeners.visibility([...services.keys()]);
   }
@@ -236,14 +235,13 @@ export class Topology {
   }
 
   /** Decides about all endpoints of a managed Service. Only if {@link canDecide}. */
-  decide(
-    groups: readonly EndpointGroup[],
-    policy: ManagedPolicy,
-    prefer?: DecideOptions['prefer'],
-  ): Decision {
-    return decide(groups, this.#matcher.keyMaskBy(policy.keys), {
-      ...optionsOf(policy, this.matches),
-      ...(prefer === undefined ? {} : { prefer }),
+  decide(groups: readonly EndpointGroup[], policy: ManagedPolicy, delay?: ReturnDelay): Decision {
+    const { keys, minReady, keepsLocal } = policy;
+    const alsoKeep = (endpoint: Endpoint) => this.#matcher.matches(HOSTNAME_KEY, endpoint);
+    return decide(groups, this.#matcher.keyMaskBy(keys), {
+      minReady,
+      delay,
+      alsoKeep: keepsLocal ? alsoKeep : undefined,
     });
   }
 
@@ -262,11 +260,6 @@ export class Topology {
     const context = this.nodeContext;
     if (!this.#options.cloudPassthrough || context === undefined || context.off) return false;
     return this.#isEdge(context);
-  }
-
-  /** Whether a key matches an endpoint, by what is in force. */
-  get matches(): MatchesEndpoint {
-    return this.#matcher.matches;
   }
 
   /** What a key matches, by what is in force; undefined until there is a node context. */

@@ -49,13 +49,13 @@ function shownAndExplained({ codec, view, projection, topology }: ProjectionHarn
   const explained: string[] = [];
   const waiting = new Set<string>();
   for (const service of projection.services()) {
-    const { outcome, objects, held } = projection.inspect(service);
+    const { outcome, objects, delayed } = projection.inspect(service);
     const { endpoints, counts } = explainService({
       topology,
       outcome,
       objects: objects.map((object) => explainedObject(view, object)),
       origins: [],
-      held,
+      delayed,
       timeOf: (ms) => new Date(ms),
       since: undefined,
       limits: { endpoints: 1_000, ports: 200 },

@@ -1,7 +1,7 @@
 import { decide } from '../../../src/topology/decide/decide.ts';
 import type { EndpointGroup } from '../../../src/topology/decide/endpoint.ts';
-import { keyMaskBy, type MatchesEndpoint } from '../../../src/topology/decide/key-mask.ts';
 import { endpointReasons } from '../../../src/topology/explain/endpoint-reasons.ts';
+import { keyMaskBy, type MatchesEndpoint } from '../topology/key-mask.ts';
 
 /** Decides, and explains the decision about each endpoint, in the order of the groups, flattened. */
 export function decideWithReasons(

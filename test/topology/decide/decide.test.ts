@@ -6,7 +6,7 @@ import type {
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
-import { keyMaskBy } from '../../../src/topology/decide/key-mask.ts';
+import { keyMaskBy } from '../../support/topology/key-mask.ts';
 
 /** An endpoint whose node is its distance: `0` is this node, `1` the site, etc. */
 function endpoint(node: string, state: EndpointState = 'ready', family = 'IPv4'): Endpoint {

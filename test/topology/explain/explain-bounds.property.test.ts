@@ -6,12 +6,14 @@ import type {
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
-import { keyMaskBy } from '../../../src/topology/decide/key-mask.ts';
-import { decideAsHeld, explainPorts } from '../../../src/topology/explain/explain-ports.ts';
+import { explainPorts } from '../../../src/topology/explain/explain-ports.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
 import { decideWithReasons } from '../../support/projection/decide-with-reasons.ts';
+import { keyMaskBy } from '../../support/topology/key-mask.ts';
 
 const KEYS = ['a', 'b', '*'];
+const delayed = new Map();
+const timeOf = (ms: number) => new Date(ms);
 const matches = (key: string, { node }: Endpoint): boolean => key === '*' || node.includes(key);
 
 const endpoint: fc.Arbitrary<Endpoint> = fc.record({
@@ -48,10 +50,9 @@ describe('an explanation that visits each endpoint once', () => {
     fc.assert(
       fc.property(groups, policies, (given, policy) => {
         const options = policy.minReady === undefined ? {} : { minReady: policy.minReady };
-        const input = { groups: given, policy, matches, held: () => undefined };
-        const all = { ...input, timeOf: (ms: number) => new Date(ms) };
-        const ports = explainPorts({ ...all, decision: decideAsHeld(all) }, 100);
-        const { ports: decided } = decide(given, keyMaskBy(KEYS, matches), options);
+        const decision = decide(given, keyMaskBy(KEYS, matches), options);
+        const ports = explainPorts({ groups: given, policy, decision, delayed, timeOf }, 100);
+        const { ports: decided } = decision;
         expect(ports.map(({ family, port }) => `${family} ${port}`)).toEqual(
           decided.map(({ family, port }) => `${family} ${port}`),
         );
@@ -119,9 +120,9 @@ describe('an explanation that visits each endpoint once', () => {
       { ports: ['TCP/1', 'TCP/2', 'TCP/3'], endpoints: on('a', 'ready') },
       { ports: ['TCP/bad'], endpoints: on('a', 'serving') },
     ];
-    const input = { groups: given, policy: policyOf(undefined), matches, held: () => undefined };
-    const all = { ...input, timeOf: (ms: number) => new Date(ms) };
-    const ports = explainPorts({ ...all, decision: decideAsHeld(all) }, 2);
+    const decision = decide(given, keyMaskBy(KEYS, matches));
+    const policy = policyOf(undefined);
+    const ports = explainPorts({ groups: given, policy, decision, delayed, timeOf }, 2);
     expect(ports.map(({ port }) => port)).toEqual(['TCP/bad', 'TCP/1']);
   });
 });

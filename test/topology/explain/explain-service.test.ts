@@ -70,7 +70,7 @@ function explain(scene: Scene): ServiceExplanation {
     ),
     objects,
     origins: [],
-    held: () => undefined,
+    delayed: new Map(),
     timeOf: (ms) => new Date(ms),
     since: undefined,
     limits: { endpoints: 1_000, ports: 200 },
@@ -162,7 +162,7 @@ describe('explainService()', () => {
       policy,
       endpoints: [on('near'), on('far')],
       sets: SITE,
-      input: { held: () => held },
+      input: { delayed: new Map([['IPv4 TCP/http', held]]) },
     });
     expect(ports[0]).toMatchObject({
       winner: '*',
@@ -178,7 +178,7 @@ describe('explainService()', () => {
     labels: { site: 'a', rack: 'r' },
     endpoints: [on('near'), on('far')],
     sets: RACKS,
-    input: { held: () => ({ key: 1, since: new Map([[0, 5_000]]) }) },
+    input: { delayed: new Map([['IPv4 TCP/http', { key: 1, since: new Map([[0, 5_000]]) }]]) },
   };
 
   test('the next winner is the key that the return delay would choose', () => {
