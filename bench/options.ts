@@ -31,6 +31,11 @@ export interface BenchOptions {
   readonly cpuQuietMs: number;
   /** How long bytes of the API server are counted, for each figure, in seconds. */
   readonly upstreamSeconds: number;
+  /**
+   * The same without events, where there are only bookmarks, one a minute for each watch, and PINGs: they are
+   * counted for longer.
+   */
+  readonly quietSeconds: number;
   /** Parts to run; empty: all. */
   readonly only: readonly string[];
   readonly json: boolean;
@@ -49,6 +54,7 @@ export const USAGE = `npm run bench -- [flags]
   --endpoints N   endpoints in a slice (default 10)
   --nodes N       nodes, in 10 sites (default 100)
   --rounds N      how often direct and wrapper take turns (default 10)
+  --quiet N       minutes without events in which the bytes of the API server are counted (default 4)
   --only PARTS    comma-separated: ${partNames().join(', ')}
   --smoke         100 Services, 2 rounds; for CI: fails only when it can't run
   --json          results as JSON on stdout; the table goes to stderr
@@ -81,6 +87,7 @@ const FLAGS = {
   endpoints: { type: 'string' },
   nodes: { type: 'string' },
   rounds: { type: 'string' },
+  quiet: { type: 'string' },
   only: { type: 'string' },
   profile: { type: 'string' },
 } as const;
@@ -111,6 +118,7 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
     cpuWindows: smoke ? 1 : 3,
     cpuQuietMs: smoke ? 500 : 15_000,
     upstreamSeconds: smoke ? 1 : 60,
+    quietSeconds: smoke ? 4 : 60 * positive('quiet', values.quiet, 4),
     only,
     smoke,
     profile: values.profile === undefined ? undefined : resolve(values.profile),

@@ -38,8 +38,14 @@ export interface BenchPlane {
 
 type Tokens = Readonly<Record<'admin' | 'kubeProxy' | 'wrapper', string>>;
 
-/** @param progress gets a line for each program that has to be built. */
-export async function startBenchPlane(progress: (line: string) => void): Promise<BenchPlane> {
+/**
+ * @param progress gets a line for each program that has to be built.
+ * @param apiServerArgs more flags of the API server
+ */
+export async function startBenchPlane(
+  progress: (line: string) => void,
+  apiServerArgs: readonly string[] = [],
+): Promise<BenchPlane> {
   await ensureOsPackages({ openssl: 'openssl', setpriv: 'util-linux' });
   const binaries = await ensureBinaries(progress);
   const folder = await mkdtemp(join(tmpdir(), 'kpw-bench-'));
@@ -62,6 +68,7 @@ export async function startBenchPlane(progress: (line: string) => void): Promise
         // Room for more Services than the 65,000 of the harness.
         '--service-cluster-ip-range=10.64.0.0/12',
         `--audit-policy-file=${writeAuditPolicy(folder)}`,
+        ...apiServerArgs,
       ],
     });
     cleanups.push(async () => await apiServer.stop('SIGKILL'));

@@ -21,9 +21,6 @@ const LOCAL_CLIENTS = 50;
 const RENEWALS_PER_HOUR = 3600 / 450;
 const SHORTEST_WATCH_MS = 300_000;
 
-/** Without events there are only bookmarks, one a minute for each watch, and PINGs: they are counted for longer. */
-const QUIET_FACTOR = 4;
-
 /** A figure of a kube-proxy alone, and of the wrapper with its kube-proxy behind it. */
 interface Pair {
   readonly alone: number;
@@ -52,8 +49,7 @@ export async function measureUpstream(bench: Bench): Promise<void> {
       add(`requests.${id}`, `requests an hour, ${what}`, 'requests', hour.requests);
       add(`bytes.${id}`, `received an hour, ${what}`, 'MB', hour.received);
     };
-    const quietMs = seconds * QUIET_FACTOR * 1000;
-    await addHour('quiet', 'no events', async () => await sleep(quietMs));
+    await addHour('quiet', 'no events', async () => await sleep(options.quietSeconds * 1000));
     const churn = async () =>
       await client.live({ seconds, slices: CHANGES_PER_SECOND, heartbeats: 0 });
     const rate = `${CHANGES_PER_SECOND} slice events/s`;

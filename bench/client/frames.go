@@ -31,14 +31,20 @@ type watch struct {
 
 // openWatch begins with a streaming list, as kube-proxy does since 1.35.
 func openWatch(t *target, asked question) (*watch, error) {
-	query := url.Values{
-		"watch": {"true"}, "allowWatchBookmarks": {"true"}, "sendInitialEvents": {"true"},
-		"resourceVersionMatch": {"NotOlderThan"}, "timeoutSeconds": {"1800"},
+	return openWatchWith(context.Background(), t, asked, initialEvents)
+}
+
+var initialEvents = url.Values{"sendInitialEvents": {"true"}, "resourceVersionMatch": {"NotOlderThan"}}
+
+// openWatchWith opens a watch that also ends with the context. Its start is where it begins.
+func openWatchWith(ctx context.Context, t *target, asked question, start url.Values) (*watch, error) {
+	query := url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {t.watchSeconds()}}
+	for _, more := range []url.Values{start, asked.query} {
+		for name, values := range more {
+			query[name] = values
+		}
 	}
-	for name, values := range asked.query {
-		query[name] = values
-	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(ctx)
 	response, err := t.get(ctx, asked.path, query)
 	if err != nil {
 		cancel()
@@ -82,15 +88,28 @@ func (w *watch) next(keep bool) (event, error) {
 	return received, nil
 }
 
-// skipInitial reads up to the end of the initial events; it returns their number and the bytes.
-func (w *watch) skipInitial() (int, error) {
+// skipInitial reads up to the end of the initial events; it returns their number and the version.
+func (w *watch) skipInitial() (int, string, error) {
 	for count := 0; ; count++ {
 		received, err := w.next(false)
 		if err != nil {
-			return 0, err
+			return 0, "", err
 		}
 		if bytes.Contains(received.body, []byte("k8s.io/initial-events-end")) {
-			return count, nil
+			return count, objectVersion(received.body), nil
+		}
+	}
+}
+
+// skipToEnd reads until the stream ends, and returns the version of the last bookmark; default: the given one.
+func (w *watch) skipToEnd(version string) string {
+	for {
+		received, err := w.next(false)
+		if err != nil {
+			return version
+		}
+		if received.kind == "BOOKMARK" {
+			version = objectVersion(received.body)
 		}
 	}
 }
@@ -109,13 +128,19 @@ func (w *watch) follow(events chan<- event, keep bool) {
 	}
 }
 
-// objectName reads metadata.name out of a frame: WatchEvent.object.raw, "k8s\0", Unknown.raw.
-func objectName(frame []byte) string {
+// objectName reads metadata.name out of a frame.
+func objectName(frame []byte) string { return string(field(metadata(frame), 1)) }
+
+// objectVersion reads metadata.resourceVersion out of a frame.
+func objectVersion(frame []byte) string { return string(field(metadata(frame), 6)) }
+
+// metadata finds an object's in a frame: WatchEvent.object.raw, "k8s\0", Unknown.raw.
+func metadata(frame []byte) []byte {
 	envelope := field(field(frame, 2), 1)
 	if len(envelope) < 4 {
-		return ""
+		return nil
 	}
-	return string(field(field(field(envelope[4:], 2), 1), 1))
+	return field(field(envelope[4:], 2), 1)
 }
 
 // sliceIn decodes the EndpointSlice of an event.

@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -28,30 +30,39 @@ func (s *session) hold(t *target, clients int) error {
 }
 
 func (s *session) holdOne(t *target, asked question) error {
-	held, err := openWatch(t, asked)
+	ctx, cancel := context.WithCancel(context.Background())
+	watched, err := openWatchWith(ctx, t, asked, initialEvents)
 	if err != nil {
+		cancel()
 		return err
 	}
 	ended := make(chan struct{})
-	s.held = append(s.held, heldWatch{held, asked.path, ended})
-	if _, err := held.skipInitial(); err != nil {
+	s.held = append(s.held, heldWatch{cancel, asked.path, ended})
+	_, version, err := watched.skipInitial()
+	if err != nil {
 		return err
 	}
-	events := make(chan event, 1)
-	go held.follow(events, false)
 	go func() {
-		for range events {
+		defer close(ended)
+		for opened := time.Now(); ; opened = time.Now() {
+			version = watched.skipToEnd(version)
+			watched.close()
+			if time.Since(opened) < shortestWatch/2 {
+				return
+			}
+			if watched, err = openWatchWith(ctx, t, asked, url.Values{"resourceVersion": {version}}); err != nil {
+				return
+			}
 		}
-		close(ended)
 	}()
 	return nil
 }
 
-// heldWatch is read until release.
+// heldWatch is read until release. When the server ends it in its time, it is resumed.
 type heldWatch struct {
-	*watch
-	path string
-	// ended is closed when the stream has.
+	close func()
+	path  string
+	// ended is closed when it was not resumed.
 	ended <-chan struct{}
 }
 
@@ -93,7 +104,7 @@ func startFollowing(t *target, asked question) (*watch, <-chan event, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := stream.skipInitial(); err != nil {
+	if _, _, err := stream.skipInitial(); err != nil {
 		stream.close()
 		return nil, nil, err
 	}

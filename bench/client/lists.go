@@ -69,7 +69,7 @@ func timeStream(t *target, asked question) (int, time.Duration, error) {
 		return 0, 0, err
 	}
 	defer stream.close()
-	events, err := stream.skipInitial()
+	events, _, err := stream.skipInitial()
 	return events, time.Since(start), err
 }
 

@@ -94,6 +94,7 @@ func (s *session) run(c command) (any, error) {
 		return nil, nil
 	case "alone":
 		s.alone = newTarget(c.Server, s.ca, s.readToken)
+		s.alone.renews = true
 		return nil, nil
 	case "wrapper":
 		s.wrapper = newTarget(c.Server, "", "")

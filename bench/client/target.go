@@ -7,8 +7,10 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -50,6 +52,19 @@ func nodeQuestion(name string) question {
 type target struct {
 	server, token string
 	client        *http.Client
+	// renews is whether its watches last as long as those of client-go.
+	renews bool
+}
+
+// shortestWatch is the shortest that client-go asks for; the longest is twice as long.
+const shortestWatch = 5 * time.Minute
+
+// watchSeconds is how long a watch may last.
+func (t *target) watchSeconds() string {
+	if t.renews {
+		return strconv.Itoa(int((shortestWatch + rand.N(shortestWatch)).Seconds()))
+	}
+	return "1800"
 }
 
 // newTarget speaks HTTP/2 over TLS, as client-go does, with its PING after 30 s of silence, and HTTP/1.1 to a plain
@@ -67,13 +82,13 @@ func newTarget(server, ca, token string) *target {
 		pool.AppendCertsFromPEM([]byte(ca))
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
-	return &target{server, token, &http.Client{Transport: transport}}
+	return &target{server, token, &http.Client{Transport: transport}, false}
 }
 
 // fresh is the same target over connections that nobody else uses.
 func (t *target) fresh() *target {
 	transport := t.client.Transport.(*http.Transport).Clone()
-	return &target{t.server, t.token, &http.Client{Transport: transport}}
+	return &target{t.server, t.token, &http.Client{Transport: transport}, t.renews}
 }
 
 func (t *target) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {

@@ -33,6 +33,7 @@ export function parseGrowthOptions(args: string[]): GrowthOptions | undefined {
     cpuWindows: 0,
     cpuQuietMs: 0,
     upstreamSeconds: 0,
+    quietSeconds: 0,
     only: [],
     smoke,
     profile: profile === undefined ? undefined : resolve(profile),

@@ -4,8 +4,8 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 /** Name of the node that the wrapper serves. */
 export const NODE_NAME = 'node-0';
 
-const NODES = 20;
-const SERVICES = 200;
+export const NODES = 20;
+export const SERVICES = 200;
 const KEYS = ['["kubernetes.io/hostname","*"]', '["site"]', '["site","*"]', undefined];
 
 /** Nodes, Services, slices and Endpoints to begin with. */
@@ -14,12 +14,7 @@ export function fill(server: ApiServer): void {
     server.create('nodes', { metadata: { name: `node-${node}`, labels: labelsOf(node) } });
   }
   for (let service = 0; service < SERVICES; service++) {
-    const topologyKeys = KEYS[service % KEYS.length];
-    const annotations: Record<string, string> = topologyKeys === undefined ? {} : { topologyKeys };
-    server.create('services', {
-      metadata: { name: `s-${service}`, namespace: 'default', annotations },
-      spec: { ports: [{ port: 80 }], type: 'ClusterIP' },
-    });
+    server.create('services', serviceOf(service));
     for (const letter of ['a', 'b']) putSlice(server, service, letter, 0);
   }
 }
@@ -45,15 +40,33 @@ export async function churn(server: ApiServer, signal: AbortSignal): Promise<num
   return changes;
 }
 
-function labelsOf(node: number): Record<string, string> {
+export function labelsOf(node: number): Record<string, string> {
   return { site: `site-${node % 5}` };
 }
 
 function putSlice(server: ApiServer, service: number, letter: string, change: number): void {
-  const name = `s-${service}-${letter}`;
-  const object = {
+  const object = sliceOf(service, letter, change);
+  if (server.get('endpointslices', object.metadata.name) === undefined)
+    server.create('endpointslices', object);
+  else server.update('endpointslices', object);
+}
+
+/** A Service, with topology keys or without. */
+export function serviceOf(service: number) {
+  const topologyKeys = KEYS[service % KEYS.length];
+  const annotations: Record<string, string> = topologyKeys === undefined ? {} : { topologyKeys };
+  return {
+    metadata: { name: `s-${service}`, namespace: 'default', annotations },
+    spec: { ports: [{ port: 80 }], type: 'ClusterIP' },
+  };
+}
+
+/** A slice of a Service; each change moves its endpoints to other nodes. */
+export function sliceOf(service: number, letter: string, change: number) {
+  return {
     metadata: {
-      ...{ name, namespace: 'default' },
+      name: `s-${service}-${letter}`,
+      namespace: 'default',
       labels: { 'kubernetes.io/service-name': `s-${service}` },
     },
     addressType: 'IPv4',
@@ -64,6 +77,4 @@ function putSlice(server: ApiServer, service: number, letter: string, change: nu
       nodeName: `node-${(change + index) % NODES}`,
     })),
   };
-  if (server.get('endpointslices', name) === undefined) server.create('endpointslices', object);
-  else server.update('endpointslices', object);
 }

@@ -21,11 +21,21 @@ const KINDS = {
   slow: { count: 3, lastsMs: 20_000, slowMs: 2_000, query: STREAMING },
   /** Take nothing but the beginning. */
   stalled: { count: 2, lastsMs: 30_000, slowMs: 600_000, query: STREAMING },
+  /** Each time a collection of its own, so that the wrapper opens a watch each second. */
+  reopeners: { count: 5, lastsMs: 5_000, slowMs: 0, query: STREAMING, isFresh: true },
 } satisfies Record<string, ClientKind>;
 
 export type ClientName = keyof typeof KINDS;
 
 export const CLIENT_NAMES = Object.keys(KINDS) as ClientName[];
+
+/** What is reported of clients. */
+export interface ClientReports {
+  /** Called with each part of a successful response that a client has read. */
+  onPart?(client: ClientName): void;
+  /** Called when a client goes that has read no part of a successful response. */
+  onNothing?(client: ClientName): void;
+}
 
 interface ClientKind {
   /** How many of them there are. */
@@ -35,28 +45,35 @@ interface ClientKind {
   /** Milliseconds of rest after each chunk. */
   readonly slowMs: number;
   readonly query: string;
+  /** It asks for another collection each time. */
+  readonly isFresh?: boolean;
 }
 
-/**
- * Clients that come and go until the signal; resolves when all have gone.
- *
- * @param onPart called with each part of a successful response that a client has read
- */
+/** Clients that come and go until the signal; resolves when all have gone. */
 export async function runClients(
   server: string,
+  kinds: readonly ClientName[],
   signal: AbortSignal,
-  onPart: (client: ClientName) => void = () => {},
+  reports: ClientReports = {},
 ): Promise<void> {
-  const names = CLIENT_NAMES.flatMap((name) => Array<ClientName>(KINDS[name].count).fill(name));
+  const names = kinds.flatMap((name) => Array<ClientName>(KINDS[name].count).fill(name));
   const runs = names.map(async (name, index) => {
-    const kind = KINDS[name];
+    const kind: ClientKind = KINDS[name];
     const path = PATHS[index % PATHS.length] ?? '';
     const url = new URL(path, server);
     const more = new URLSearchParams(kind.query);
     for (const [name, value] of more) url.searchParams.set(name, value);
     const accept = ACCEPT[index % ACCEPT.length] ?? '';
-    const client = { url, accept, kind, onPart: () => onPart(name) };
-    while (!signal.aborted) await comeAndGo(client, signal);
+    for (let visit = 0; !signal.aborted; visit++) {
+      if (kind.isFresh) url.searchParams.set('labelSelector', `soak!=${index}-${visit}`);
+      let parts = 0;
+      const onPart = () => {
+        parts++;
+        reports.onPart?.(name);
+      };
+      await comeAndGo({ url, accept, kind, onPart }, signal);
+      if (parts === 0 && !signal.aborted) reports.onNothing?.(name);
+    }
   });
   await Promise.all(runs);
 }

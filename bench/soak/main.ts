@@ -3,8 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createApiServer } from '../../embedded/api-server.ts';
-import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { freePorts } from '../../test/e2e/support/free-port.ts';
 import { getStatus } from '../../test/e2e/support/http-status.ts';
 import {
@@ -13,10 +11,12 @@ import {
   waitUntilReady,
 } from '../../test/e2e/support/managed-process.ts';
 import { PROGRAM } from '../../test/e2e/support/program.ts';
-import { churn, fill, NODE_NAME } from './churn.ts';
-import { CLIENT_NAMES, type ClientName, runClients } from './clients.ts';
+import { NODE_NAME } from './churn.ts';
+import { type ClientName, runClients } from './clients.ts';
+import { startGoawayServer } from './goaway-server.ts';
 import { parseSoakOptions, type SoakOptions } from './options.ts';
 import { type Sample, takeSample } from './samples.ts';
+import { startEmbeddedServer } from './soak-server.ts';
 import { GIVEN_BACK, judge } from './verdict.ts';
 
 /** Time for the heap to find its size, before slopes are taken: a quarter of the run, but no less than this. */
@@ -42,11 +42,10 @@ interface SoakWrapper {
 const options = parseSoakOptions(process.argv.slice(2));
 if (options !== undefined) await soak(options);
 
-async function soak({ minutes, sampleSeconds }: SoakOptions): Promise<void> {
+async function soak({ minutes, sampleSeconds, goaway }: SoakOptions): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'kpw-soak-'));
-  const server = createApiServer({ windowSize: 500, bookmarkIntervalMs: 5_000 });
-  fill(server);
-  const wrapper = await startWrapper(folder, await server.listen());
+  const server = goaway ? await startGoawayServer() : await startEmbeddedServer();
+  const wrapper = await startWrapper(folder, server.kubeconfig);
   const began = performance.now();
   const sample = async (): Promise<Sample> => {
     const seconds = (performance.now() - began) / 1000;
@@ -54,22 +53,25 @@ async function soak({ minutes, sampleSeconds }: SoakOptions): Promise<void> {
   };
   try {
     // Only clients let the wrapper open what it follows for good, such as sets of nodes.
-    await runClients(wrapper.url, AbortSignal.timeout(FIRST_CLIENTS_MS));
+    await runClients(wrapper.url, server.clients, AbortSignal.timeout(FIRST_CLIENTS_MS));
     await sleep(QUIET_MS);
     const before = await sample();
     const start = performance.now();
     const end = new AbortController();
     const warm = Math.max(MIN_WARM_UP_SECONDS, minutes * 60 * WARM_UP_SHARE);
     const whole = warm + minutes * 60;
-    const parts = Object.fromEntries(CLIENT_NAMES.map((name) => [name, 0])) as Record<
-      ClientName,
-      number
-    >;
-    const count = (client: ClientName): void => {
-      if ((performance.now() - start) / 1000 > whole / 2) parts[client]++;
-    };
-    const clients = runClients(wrapper.url, end.signal, count);
-    const load = Promise.all([churn(server, end.signal), clients]);
+    const parts = new Map<ClientName, number>(server.clients.map((name) => [name, 0]));
+    let unanswered = 0;
+    const clients = runClients(wrapper.url, server.clients, end.signal, {
+      onPart: (client) => {
+        const isSecondHalf = (performance.now() - start) / 1000 > whole / 2;
+        if (isSecondHalf) parts.set(client, (parts.get(client) ?? 0) + 1);
+      },
+      onNothing: (client) => {
+        if (client === 'reopeners') unanswered++;
+      },
+    });
+    const load = Promise.all([server.churn(end.signal), clients]);
     const samples: Sample[] = [];
     while ((performance.now() - start) / 1000 < whole) {
       await sleep(sampleSeconds * 1000);
@@ -80,7 +82,11 @@ async function soak({ minutes, sampleSeconds }: SoakOptions): Promise<void> {
     end.abort();
     const [changes] = await load;
     const after = await settle(sample, before);
-    const { lines, failures } = judge(samples, before, after, { changes, parts });
+    const { lines, failures } = judge(samples, before, after, {
+      changes,
+      parts: Object.fromEntries(parts),
+      unanswered,
+    });
     process.stdout.write(`\n${lines.join('\n')}\n`);
     for (const failure of failures) process.stdout.write(`FAILED: ${failure}\n`);
     if (failures.length > 0) process.exitCode = 1;
@@ -102,10 +108,10 @@ async function settle(sample: () => Promise<Sample>, before: Sample): Promise<Sa
   }
 }
 
-async function startWrapper(folder: string, apiServer: string): Promise<SoakWrapper> {
+async function startWrapper(folder: string, credentials: string): Promise<SoakWrapper> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const kubeconfig = join(folder, 'kubeconfig');
-  writeFileSync(kubeconfig, kubeconfigFor(apiServer));
+  writeFileSync(kubeconfig, credentials);
   const configFile = join(folder, 'settings.yaml');
   const bounds = { windowEntries: 500, windowBytes: 500_000 };
   const settings = { ...bounds, idleViewSeconds: IDLE_VIEW_SECONDS, logLevel: 'error' };

@@ -23,6 +23,8 @@ export interface Done {
   readonly changes: number;
   /** Parts of good answers that clients have taken in the second half of the run, by kind of client. */
   readonly parts: Readonly<Record<string, number>>;
+  /** Clients that must be answered each time, and were not. */
+  readonly unanswered: number;
 }
 
 export interface Verdict {
@@ -39,11 +41,12 @@ export function judge(
   samples: readonly Sample[],
   before: Sample,
   after: Sample,
-  { changes, parts }: Done,
+  { changes, parts, unanswered }: Done,
 ): Verdict {
   const failures = Object.entries(parts)
     .filter(([, count]) => count === 0)
     .map(([client]) => `${client}: no good answer in the second half`);
+  if (unanswered > 0) failures.push(`${unanswered} watches were not answered within 5 s`);
   if (changes === 0) failures.push('there were no changes');
   if (samples.length < MIN_SAMPLES) failures.push(`${samples.length} samples are too few`);
   const minutes = ((samples.at(-1)?.seconds ?? 0) - (samples[0]?.seconds ?? 0)) / 60;

@@ -6,7 +6,7 @@ const BASE: Sample = {
   ...{ seconds: 0, rss: 150, heap: 40, external: 20 },
   ...{ handles: 30, sockets: 10, resources: 12 },
 };
-const DONE = { changes: 1, parts: { followers: 1, listers: 1 } };
+const DONE = { changes: 1, parts: { followers: 1, listers: 1 }, unanswered: 0 };
 
 /** Half an hour of samples. */
 function samples(rise: (seconds: number) => Partial<Sample> = () => ({})): Sample[] {
@@ -27,6 +27,11 @@ describe('judge()', () => {
   test.each(['handles', 'sockets', 'resources'] as const)('finds %s that are kept', (measure) => {
     const { failures } = judge(samples(), BASE, { ...BASE, [measure]: 31 }, DONE);
     expect(failures).toEqual([`${measure}: ${BASE[measure]} before, and 31 after`]);
+  });
+
+  test('finds watches without an answer', () => {
+    const { failures } = judge(samples(), BASE, BASE, { ...DONE, unanswered: 2 });
+    expect(failures).toEqual(['2 watches were not answered within 5 s']);
   });
 
   test('finds that there were no changes', () => {

@@ -1,0 +1,27 @@
+import { createApiServer } from '../../embedded/api-server.ts';
+import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { churn, fill } from './churn.ts';
+import { CLIENT_NAMES, type ClientName } from './clients.ts';
+
+/** The API server behind the wrapper, with a cluster in it. */
+export interface SoakServer {
+  /** Text of a kubeconfig of the wrapper. */
+  readonly kubeconfig: string;
+  /** Kinds of clients that the wrapper gets. */
+  readonly clients: readonly ClientName[];
+  /** Changes objects until the signal. Resolves with the number of changes. */
+  churn(signal: AbortSignal): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** An API server in memory, that cuts its watches and forgets its history now and then. */
+export async function startEmbeddedServer(): Promise<SoakServer> {
+  const server = createApiServer({ windowSize: 500, bookmarkIntervalMs: 5_000 });
+  fill(server);
+  return {
+    kubeconfig: kubeconfigFor(await server.listen()),
+    clients: CLIENT_NAMES.filter((name) => name !== 'reopeners'),
+    churn: (signal) => churn(server, signal),
+    close: () => server.close(),
+  };
+}
