@@ -1,6 +1,5 @@
 import { constants } from 'node:http2';
 import type { Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import createConnector from 'undici/lib/core/connect.js';
 import { WrapperError } from '../../errors.ts';
 import { type Backoff, createBackoff } from '../../util/backoff.ts';
@@ -53,8 +52,6 @@ const KEEP_ALIVE_MS = 15_000;
 const MAX_ATTEMPTS = 4;
 /** How long the server is left alone after a connection that was of no use, in milliseconds. */
 const CALM = { baseMs: 500, maxMs: 3_000 };
-/** Idle connections of HTTP/1.1 that are kept for questions while requests are open; see {@link Agent}. */
-const KEPT_IDLE = 1;
 /** How often the bytes are counted in a quiet time. */
 const LOOKS = 8;
 
@@ -62,19 +59,19 @@ const LOOKS = 8;
  * Sends requests of one identity to one server: over HTTP/2 if an https server offers it, else over HTTP/1.1 with a
  * connection for each request at a time.
  *
- * Requests share connections with room, the oldest first, so that further ones become idle and close. Until the
- * protocol is known, all wait for the first connection. A server that ends connections without an answer, or requests
+ * Requests share connections with room, the oldest first, so that further ones become idle and close. All wait for the
+ * first connection until the protocol is known. A server that ends connections without an answer, or requests
  * calm, gets no new one for 0.25 to 3 s: requests fail meanwhile.
  *
  * **Silence.** A quiet watch and a dead connection look the same. The bytes of each connection are counted now and then,
- * because a clock read for each chunk costs more.
- * - Over HTTP/2 one that is silent for the quiet time gets a PING, and is dead without an answer in time: within 33 s,
- *   and at most 180 PINGs an hour.
- * - Over HTTP/1.1 nothing can be asked on the connection of a watch. So a connection that is as old is asked with
- *   `GET /version`: soon after a request has taken the last idle one, and then once in a quiet time while requests are
- *   open, at most 180 an hour. If
- *   something on the way has forgotten the old connections, there is no answer in time, and all that receive nothing
- *   meanwhile are dead: within 33 s. One idle connection, the oldest, is kept for that while requests are open.
+ * because a clock read for each chunk costs more. Looks are counted, not time: after a turn of the event loop that took
+ * long, bytes that have arrived meanwhile are read before the next look.
+ * - Over HTTP/2 a connection that is silent for the quiet time gets a PING, and is dead without an answer in time: within
+ *   33 s, and at most 180 PINGs an hour.
+ * - Over HTTP/1.1 nothing can be asked on the connection of a watch. One connection is there for questions only
+ *   (`GET /version`), and gets them as an HTTP/2 one gets PINGs while requests are open. It is opened before the
+ *   connections of requests, which wait for it: if something on the way forgets them, it has forgotten this one too.
+ *   If it is dead, all that have received nothing since the question are.
  */
 export class Agent {
   readonly #options: AgentOptions;
@@ -85,18 +82,16 @@ export class Agent {
   readonly #calm: Backoff = createBackoff(CALM);
   /** No connection is opened before this time; monotonic. */
   #calmUntil = 0;
-  /** The first connection, while the protocol is not known, or one of HTTP/2. */
+  /** The connection that requests wait for. */
   #starting: Connection | undefined;
-  #isHttp1: boolean;
+  /** The connection for questions over HTTP/1.1. */
+  #questioner: Connection | undefined;
+  #isHttp1 = false;
   #state: 'open' | 'closing' | 'destroyed' = 'open';
   #timer: NodeJS.Timeout | undefined;
-  /** Looks until the server is asked for a sign of life over HTTP/1.1. */
-  #looksToQuestion = 0;
-
   constructor(options: AgentOptions) {
     this.#options = options;
-    const { server, tls, quietMs = QUIET_MS } = options;
-    this.#isHttp1 = server.protocol === 'http:';
+    const { tls, quietMs = QUIET_MS } = options;
     this.#lookMs = quietMs / LOOKS;
     this.#pingMs = Math.min(PING_MS, quietMs);
     const connect = createConnector({
@@ -120,7 +115,7 @@ export class Agent {
   async request(request: AgentRequest): Promise<AgentResponse> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#send(request, KEPT_IDLE);
+        return await this.#send(request);
       } catch (error) {
         if (!(error instanceof Unprocessed)) throw error;
         if (attempt === MAX_ATTEMPTS || request.signal.aborted) throw error.cause;
@@ -131,7 +126,7 @@ export class Agent {
   /** Closes idle connections. Open requests end on theirs, which are then closed too. */
   close(): void {
     if (this.#state === 'open') this.#state = 'closing';
-    for (const connection of this.#connections) this.#closeIfIdle(connection);
+    this.#closeUnused();
   }
 
   /** Destroys all connections, and so ends all requests. */
@@ -140,42 +135,49 @@ export class Agent {
     for (const connection of this.#connections) connection.destroy(closed());
   }
 
-  /** @param kept number of idle connections that stay idle */
-  async #send(request: AgentRequest, kept: number): Promise<AgentResponse> {
+  async #send(request: AgentRequest): Promise<AgentResponse> {
     for (;;) {
       request.signal.throwIfAborted();
       if (this.#state === 'destroyed') throw closed();
       // In the same turn: another request would take the room.
-      const connection = this.#withRoom(kept) ?? (this.#starting ? undefined : this.#open());
-      if (connection !== undefined) {
-        const response = connection.request(request);
-        // The next question would be asked on a connection that is younger than this one.
-        if (kept > 0 && !this.#hasIdle) this.#looksToQuestion = 0;
-        return await response;
-      }
+      const connection = this.#withRoom() ?? this.#openNext();
+      if (connection !== undefined) return await connection.request(request);
       await abortable((this.#starting as Connection).ready, request.signal);
     }
   }
 
-  #withRoom(kept: number): Connection | undefined {
-    const usable = [...this.#connections].filter(({ hasRoom }) => hasRoom);
-    return usable[this.#isHttp1 && this.#isBusy ? kept : 0];
-  }
-
-  get #hasIdle(): boolean {
-    return [...this.#connections].some(({ hasRoom }) => hasRoom);
+  #withRoom(): Connection | undefined {
+    return [...this.#connections].find((each) => each.hasRoom && each !== this.#questioner);
   }
 
   get #isBusy(): boolean {
-    return [...this.#connections].some(({ requests }) => requests > 0);
+    return [...this.#connections].some((each) => each.requests > 0 && each !== this.#questioner);
   }
 
-  #open(): Connection {
+  /** Opens a connection for a request; undefined: it has to wait for the one that is starting. */
+  #openNext(): Connection | undefined {
     const wait = this.#calmUntil - performance.now();
     if (wait > 0) {
       const seconds = (wait / 1000).toFixed(1);
       throw new Error(`it ended the last connection early; the next one is opened in ${seconds} s`);
     }
+    if (this.#starting !== undefined) return undefined;
+    if (this.#isHttp1 && this.#questioner !== undefined) return this.#open();
+    if (this.#isHttp1) {
+      this.#openQuestioner();
+      return undefined;
+    }
+    this.#starting = this.#open();
+    return this.#starting;
+  }
+
+  #openQuestioner(): void {
+    this.#questioner = this.#open();
+    this.#starting = this.#questioner;
+    void this.#ask(this.#questioner);
+  }
+
+  #open(): Connection {
     const { server, headersMs = HEADERS_MS } = this.#options;
     const connection = new Connection({
       server,
@@ -184,14 +186,13 @@ export class Agent {
       onGoaway: (code) => {
         if (code === constants.NGHTTP2_ENHANCE_YOUR_CALM) this.#calmDown();
       },
-      onIdle: (idle) => {
-        if (this.#state === 'closing') this.#closeIfIdle(idle);
+      onIdle: () => {
+        if (this.#state === 'closing') this.#closeUnused();
       },
       onClose: (ended) => this.#onClose(ended),
     });
     this.#connections.add(connection);
     this.#timer ??= setInterval(() => this.#look(), this.#lookMs).unref();
-    if (!this.#isHttp1) this.#starting = connection;
     void this.#onStart(connection);
     return connection;
   }
@@ -200,6 +201,7 @@ export class Agent {
     try {
       await connection.ready;
       this.#isHttp1 = !connection.isHttp2;
+      if (connection.isHttp2) this.#questioner = undefined;
       this.#options.onConnect();
     } catch {
       // Its requests, and those that wait for it, have the error.
@@ -209,7 +211,7 @@ export class Agent {
   }
 
   #onClose(ended: Connection): void {
-    this.#connections.delete(ended);
+    this.#forget(ended);
     if (ended.wasInVain) this.#calmDown();
     else if (performance.now() > this.#calmUntil) this.#calm.reset();
     if (this.#connections.size > 0) return;
@@ -221,53 +223,63 @@ export class Agent {
     this.#calmUntil = performance.now() + this.#calm.next();
   }
 
-  /** In the next turn, because a request may follow in this one. */
-  #closeIfIdle(connection: Connection): void {
+  #forget(connection: Connection): void {
+    this.#connections.delete(connection);
+    if (connection === this.#questioner) this.#questioner = undefined;
+  }
+
+  /** Closes the connections that no request needs, in the next turn, because a request may follow in this one. */
+  #closeUnused(): void {
     setImmediate(() => {
-      if (connection.requests === 0) connection.destroy(closed());
+      for (const connection of this.#connections) {
+        const isNeeded = connection === this.#questioner && this.#isBusy;
+        if (connection.requests === 0 && !isNeeded) connection.destroy(closed());
+      }
     });
   }
 
   #look(): void {
-    const deadLooks = LOOKS + Math.ceil(this.#pingMs / this.#lookMs);
-    const dead: Connection[] = [];
-    for (const connection of this.#connections) {
-      const silentLooks = connection.countSilence();
-      if (!connection.isHttp2) continue;
-      if (silentLooks >= deadLooks) dead.push(connection);
-      else if (silentLooks === LOOKS) connection.ping(this.#options.onPing);
+    const isBusy = this.#isBusy;
+    const connections = [...this.#connections];
+    for (const connection of connections) connection.countSilence(connection.isHttp2 || isBusy);
+    const answerLooks = Math.ceil(this.#pingMs / this.#lookMs);
+    const isDead = (connection: Connection): boolean =>
+      connection.silentLooks >= LOOKS + answerLooks;
+    if (this.#questioner !== undefined && isDead(this.#questioner)) {
+      this.#end(connections.filter(({ silentLooks }) => silentLooks >= answerLooks));
+    } else {
+      this.#end(connections.filter((each) => each.isHttp2 && isDead(each)));
     }
-    this.#end(dead);
-    if (!this.#isHttp1 || !this.#isBusy) this.#looksToQuestion = 0;
-    else if (this.#looksToQuestion-- === 0) void this.#askOverHttp1();
+    for (const connection of connections) {
+      if (connection.silentLooks === LOOKS) void this.#ask(connection);
+    }
+    if (this.#isHttp1 && isBusy && this.#questioner === undefined) this.#openQuestioner();
   }
 
-  /** Ends the connections that receive nothing while `GET /version` is not answered in time. */
-  async #askOverHttp1(): Promise<void> {
-    this.#looksToQuestion = LOOKS - 1;
-    const { server } = this.#options;
-    const signal = AbortSignal.timeout(this.#pingMs);
-    const request = createAgentRequest(server, { method: 'GET', path: '/version' }, {}, signal);
-    const before = new Map([...this.#connections].map((each) => [each, each.bytesRead]));
-    while (!signal.aborted) {
+  /** Asks the server for a sign of life, if that can be done on the connection. */
+  async #ask(connection: Connection): Promise<void> {
+    if (connection.isHttp2) {
+      connection.ping(this.#options.onPing);
+    } else if (connection === this.#questioner && connection.requests === 0) {
+      const { server } = this.#options;
+      const { signal } = new AbortController();
+      const request = createAgentRequest(server, { method: 'GET', path: '/version' }, {}, signal);
       try {
-        const { body } = await this.#send(request, 0);
+        const { body } = await connection.request(request);
         body.resume();
-        return;
       } catch {
-        // It may have been refused; that says nothing about the others.
-        await sleep(this.#lookMs, undefined, { signal, ref: false }).catch(() => {});
+        // It may have been refused, which says nothing about the others.
       }
     }
-    this.#end([...this.#connections].filter((each) => each.bytesRead === before.get(each)));
   }
 
   #end(dead: readonly Connection[]): void {
     if (dead.length === 0) return;
     const { server, onDead } = this.#options;
-    onDead(dead.reduce((sum, { requests }) => sum + requests, 0));
+    const others = dead.filter((connection) => connection !== this.#questioner);
+    onDead(others.reduce((sum, { requests }) => sum + requests, 0));
     for (const connection of dead) {
-      this.#connections.delete(connection);
+      this.#forget(connection);
       const { silentMs } = connection;
       const problem = `the API server at ${server.host} has fallen silent: no byte within ${Math.round(silentMs / 1000)} s`;
       connection.destroy(new DeadConnection('Unreachable', problem, { silentMs }));

@@ -38,7 +38,7 @@ export interface ConnectionOptions {
   /** Called with the code of a GOAWAY. */
   readonly onGoaway: (code: number) => void;
   /** Called when it has no request any more. */
-  readonly onIdle: (connection: Connection) => void;
+  readonly onIdle: () => void;
   /** Called once, when its socket is closed. */
   readonly onClose: (connection: Connection) => void;
 }
@@ -153,17 +153,16 @@ export class Connection implements ExchangeConnection {
     this.#socket?.destroy();
   }
 
-  /** Number of bytes received, those of TLS included. */
-  get bytesRead(): number {
-    return this.#socket?.bytesRead ?? 0;
-  }
-
-  /** How often in a row, this time included, no byte has arrived since the last call. */
-  countSilence(): number {
-    const isSilent = this.bytesRead === this.#bytes && this.#state !== 'connecting';
+  /** Counts the looks in a row, this one included, in which no byte has arrived. @param counts false: it may be silent */
+  countSilence(counts: boolean): void {
+    const bytes = this.#socket?.bytesRead ?? 0;
+    const isSilent = counts && bytes === this.#bytes && this.#state !== 'connecting';
     this.#silentLooks = isSilent ? this.#silentLooks + 1 : 0;
     if (!isSilent) this.#heardAt = performance.now();
-    this.#bytes = this.bytesRead;
+    this.#bytes = bytes;
+  }
+
+  get silentLooks(): number {
     return this.#silentLooks;
   }
 
@@ -205,7 +204,7 @@ export class Connection implements ExchangeConnection {
     this.#exchanges.delete(exchange);
     if (this.requests > 0) return;
     this.#endIfDrained();
-    this.#options.onIdle(this);
+    this.#options.onIdle();
   }
 
   /** Its session would wait until the server ends the requests that the GOAWAY has refused. */

@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import type { Outcome } from '../../../src/proxy/upstream/failover.ts';
@@ -98,13 +99,15 @@ describe('a request', () => {
   });
 
   test('answered 401 neither waits for the rest of that response nor keeps its connection', async () => {
-    const { upstream, server } = await setUp((_request, response) => {
-      if (server.accepted === 1) response.writeHead(401).write('on and on');
+    const sockets: Socket[] = [];
+    const { upstream } = await setUp((request, response) => {
+      if (request.url === '/' && sockets.push(request.socket) === 1)
+        response.writeHead(401).write('on and on');
       else response.end('ok');
     });
     const { body } = await upstream.request({ method: 'GET', path: '/' });
     expect(await text(body)).toBe('ok');
-    await until(() => server.connections.size === 1, 'the connection of the 401 to go');
+    await until(() => sockets[0]?.destroyed === true, 'the connection of the 401 to go');
   });
 
   test('answered 401 twice resolves with 401', async () => {
