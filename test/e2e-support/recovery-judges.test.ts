@@ -216,6 +216,8 @@ test('two lists and one in 5 s are accepted, one more is found', () => {
   expect(judgeLists(requestsAt([0, 100, 200, 300]), 1)).toEqual([]);
   const pages = requestsAt([0, 100, 200]).map((each) => ({ ...each, isHtml: true }));
   expect(judgeLists(pages, 0)).toEqual([]);
+  const damaged = requestsAt([0, 200, 700]).map((each) => ({ ...each, isDamaged: true }));
+  expect(judgeLists(damaged, 0)).toEqual([]);
 });
 
 test('a list that was refused counts as a request only', () => {

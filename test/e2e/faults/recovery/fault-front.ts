@@ -98,6 +98,8 @@ class Front implements FaultFront {
   isHttp2 = false;
   readonly #options: FrontOptions;
   readonly #server: Http2SecureServer;
+  /** The last request of each connection of HTTP/1.1, by its port. */
+  readonly #lastRequests = new Map<number, SeenRequest>();
   readonly #faults: { readonly fault: HttpFault; hits: number }[] = [];
   readonly #agents = {
     plain: new PlainAgent({ keepAlive: true }),
@@ -134,7 +136,10 @@ class Front implements FaultFront {
   async start(): Promise<void> {
     const { port, innerPort } = this.#options;
     await new Promise<void>((done) => this.#server.listen(innerPort, '127.0.0.1', done));
-    this.#tcp = await startTcpFront(port, innerPort);
+    this.#tcp = await startTcpFront(port, innerPort, (port) => {
+      const seen = this.#lastRequests.get(port);
+      if (seen !== undefined) seen.isDamaged = true;
+    });
   }
 
   async beginTcp(fault: TcpFault): Promise<ActiveTcpFault> {
@@ -191,6 +196,7 @@ class Front implements FaultFront {
     const protocol = request.httpVersion === '2.0' ? 'h2' : 'http/1.1';
     const seen = toSeenRequest(request.url, String(request.headers.accept ?? ''), protocol);
     this.requests.push(seen);
+    if (protocol === 'http/1.1') this.#lastRequests.set(request.socket.remotePort ?? 0, seen);
     const abort = (code = constants.NGHTTP2_INTERNAL_ERROR): void => {
       if (protocol === 'h2') response.stream?.close(code);
       else request.socket.destroy();

@@ -14,6 +14,8 @@ export interface SeenRequest {
   status?: number;
   /** The answer is HTML: it costs an API server nothing. */
   isHtml?: boolean;
+  /** The answer was damaged on its way: who gets none tries again after 0.2 and 0.5 s. */
+  isDamaged?: boolean;
 }
 
 export function toSeenRequest(

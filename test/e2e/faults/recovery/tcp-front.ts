@@ -67,11 +67,18 @@ interface Link {
   readonly since: number;
   /** Lost by `dropOld`: these directions stay dead. */
   readonly dead: Set<Direction>;
+  /** Called when bytes to the client are not what the server has sent. */
+  onDamage?: () => void;
   /** Bytes to the client under a fault that counts them. */
   readonly counts: Map<Active, number>;
 }
 
-export async function startTcpFront(port: number, targetPort: number): Promise<TcpFront> {
+/** @param onDamage called with the port that the server sees when bytes to a client are not what it has sent */
+export async function startTcpFront(
+  port: number,
+  targetPort: number,
+  onDamage: (port: number) => void,
+): Promise<TcpFront> {
   const links = new Set<Link>();
   /** Also those that are in no link. */
   const sockets = new Set<Socket>();
@@ -99,6 +106,7 @@ export async function startTcpFront(port: number, targetPort: number): Promise<T
     });
     if (firstOf('hang') !== undefined) return;
     const server = connect(targetPort, '127.0.0.1');
+    link.onDamage = () => onDamage(server.localPort ?? 0);
     track(server);
     client.once('close', () => server.destroy());
     server.once('close', () => {
@@ -300,6 +308,7 @@ function damage(
   link.counts.set(each, left - bytes.length);
   if (left < 0 || bytes.length <= left) return undefined;
   each.hits += 1;
+  link.onDamage?.();
   if (fault.kind === 'cutAfter') return { bytes: bytes.subarray(0, left), ending: fault.ending };
   link.counts.set(each, -1);
   const copy = Buffer.from(bytes);

@@ -119,7 +119,8 @@ const TOLERANCE_MS = 150;
 /** @param starts processes that were started */
 export function judgeLists(requests: readonly SeenRequest[], starts: number): Problem[] {
   const lists = requests.filter(
-    ({ verb, status, isHtml }) => verb === 'list' && status === 200 && isHtml !== true,
+    ({ verb, status, isHtml, isDamaged }) =>
+      verb === 'list' && status === 200 && isHtml !== true && isDamaged !== true,
   );
   return [...byQuery(lists)].flatMap(([query, list]) => {
     const times = list.map(({ at }) => at);
