@@ -228,14 +228,10 @@ async function openLocalRuntime(
   if (localRuntime === undefined) return undefined;
   const { createCriClient } = await import('./local-runtime/cri-client.ts');
   const runtime = createCriClient({ path: localRuntime.socket });
-  const reachability = {
-    isUnreachable: () => serverState.isCutOff,
-    onChange: (listener: () => void) => serverState.onChange(listener),
-  };
   return new LocalRuntime({
     ...localRuntime,
     runtime,
-    reachability,
+    reachability: serverState,
     nodeName,
     clock: systemClock,
     logger,

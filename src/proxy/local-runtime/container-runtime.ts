@@ -54,8 +54,6 @@ export interface ContainerRuntime {
   containers(): Promise<readonly Container[]>;
   /** Undefined: the container does not exist any more. */
   exit(container: string): Promise<ContainerExit | undefined>;
-  /** Calls back when a container changes. Resolves when the runtime ends the events or has none; never rejects. */
-  events(onEvent: () => void, signal: AbortSignal): Promise<void>;
   /** Closes the connection. The next call opens another one. */
   close(): void;
 }

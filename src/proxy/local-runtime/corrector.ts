@@ -31,8 +31,6 @@ export interface CorrectorOptions {
   readonly nodeName: string;
   /** Whether the API server's present state has been passed on, so that nothing is missing but what comes. */
   readonly isCurrent: () => boolean;
-  /** Called when the Pods of {@link Corrector.podNames} have changed. */
-  readonly onPodNames: () => void;
   /** Milliseconds since the epoch. */
   readonly epoch: () => number;
 }
@@ -89,15 +87,7 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
   }
 
   onChanges(changes: readonly Change<EndpointsFacts>[]): void {
-    const before = this.#objects.size;
-    let hasLocal = false;
-    const passed = changes.map((change) => {
-      const result = this.#take(change);
-      hasLocal ||= this.#objects.has(change.key);
-      return result;
-    });
-    this.#options.next.onChanges(passed);
-    if (hasLocal || this.#objects.size !== before) this.#options.onPodNames();
+    this.#options.next.onChanges(changes.map((change) => this.#take(change)));
   }
 
   onSynced(): void {

@@ -69,13 +69,6 @@ export function createCriClient({ path, callMs = CALL_MS }: CriClientOptions): C
         const { status } = await client.containerStatus({ containerId }, options);
         return status && { finishedAt: status.finishedAt, code: status.exitCode };
       }),
-    async events(onEvent, signal) {
-      try {
-        for await (const _ of client.getContainerEvents({}, { signal })) onEvent();
-      } catch {
-        // Many runtimes have no events, and all lose them when they restart. The caller lists instead.
-      }
-    },
     close: () => sessionManager.abort(),
   };
 }

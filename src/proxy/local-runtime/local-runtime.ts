@@ -1,15 +1,17 @@
 import type { Logger } from 'pino';
-import { type Backoff, createBackoff } from '../../util/backoff.ts';
+import { createBackoff } from '../../util/backoff.ts';
 import type { Clock } from '../../util/clock.ts';
 import { OncePerCause } from '../../util/once-per-cause.ts';
+import { waitFor } from '../../util/wait-for.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
 import { type CorrectedEndpoint, Corrector, type CorrectorOptions } from './corrector.ts';
-import { RuntimeFollower } from './runtime-follower.ts';
+import { RuntimeReader } from './runtime-reader.ts';
 
 /** Whether the API server can be reached. */
 export interface Reachability {
-  isUnreachable(): boolean;
-  /** Calls the listener when {@link isUnreachable} may have changed; returns how to unsubscribe. */
+  /** It is unreachable. */
+  readonly isCutOff: boolean;
+  /** Calls the listener when {@link isCutOff} may have changed; returns how to unsubscribe. */
   onChange(listener: () => void): () => void;
 }
 
@@ -30,13 +32,17 @@ export interface LocalRuntimeOptions {
 }
 
 /** What differs between the views that are corrected. */
-export type StageOptions = Omit<CorrectorOptions, 'nodeName' | 'onPodNames' | 'epoch'>;
+export type StageOptions = Omit<CorrectorOptions, 'nodeName' | 'epoch'>;
 
 const GRACE_MS = 3_000;
 /** The kubelet reports its Pods within 10 s after the link returned, and the endpoints follow. */
 const SETTLE_MS = 30_000;
-/** The runtime is checked so often while nothing follows it, in milliseconds; sooner after a failure. */
+/** Time between two reads of the Pods while cut off, in milliseconds. Some runtimes send no events. */
+const READ_MS = 1_000;
+/** Time between two checks whether the runtime answers, at all other times, in milliseconds. */
 const CHECK_MS = 60_000;
+/** The longest time between two reads of which the first one failed, in milliseconds. */
+const MAX_RETRY_MS = 5_000;
 
 /**
  * - `connected`: the API server's state is shown; of the runtime only its version is read, as a check.
@@ -67,18 +73,15 @@ export class LocalRuntime {
   #state: LocalRuntimeState = 'connected';
   /** Of `doubtful` and `returning`. */
   #cancelTimer: () => void = () => {};
-  /** While `cutOff`. */
-  #follower: RuntimeFollower | undefined;
-  /** The next check. */
-  #cancelCheck: () => void = () => {};
+  /** Ends the reads of the runtime. */
+  #polling = new AbortController();
   #wasReached = false;
   #failures = 0;
-  #isClosed = false;
 
   constructor(options: LocalRuntimeOptions) {
     this.#options = options;
     this.#unsubscribe = options.reachability.onChange(() => this.#reachabilityChanged());
-    void this.#check(createBackoff({ baseMs: 2_000, maxMs: CHECK_MS }));
+    this.#poll(CHECK_MS, () => this.#check());
     this.#reachabilityChanged();
   }
 
@@ -113,8 +116,7 @@ export class LocalRuntime {
   /** Adds a stage before a handler of EndpointSlices or Endpoints. Remove it with {@link remove}. */
   add(stage: StageOptions): Corrector {
     const { nodeName, epoch = Date.now } = this.#options;
-    const onPodNames = (): void => this.#follower?.wake();
-    const corrector = new Corrector({ ...stage, nodeName, onPodNames, epoch });
+    const corrector = new Corrector({ ...stage, nodeName, epoch });
     this.#correctors.add(corrector);
     return corrector;
   }
@@ -124,17 +126,15 @@ export class LocalRuntime {
   }
 
   close(): void {
-    this.#isClosed = true;
     this.#unsubscribe();
     this.#cancelTimer();
-    this.#cancelCheck();
-    this.#follower?.stop();
+    this.#polling.abort();
     this.#options.runtime.close();
     this.#correctors.clear();
   }
 
   #reachabilityChanged(): void {
-    const isDown = this.#options.reachability.isUnreachable();
+    const isDown = this.#options.reachability.isCutOff;
     const { graceMs = GRACE_MS, settleMs = SETTLE_MS } = this.#options;
     switch (this.#state) {
       case 'connected':
@@ -160,26 +160,18 @@ export class LocalRuntime {
   }
 
   #cutOff(): void {
-    const { logger, socket, runtime, clock } = this.#options;
+    const { logger, socket, runtime } = this.#options;
     this.#enter('cutOff');
     logger.warn(
       { socket },
       'the API server is unreachable: endpoints of this node are corrected from the container runtime',
     );
-    this.#follower = new RuntimeFollower({
-      runtime,
-      clock,
-      podNames: () => new Set([...this.#correctors].flatMap((each) => [...each.podNames()])),
-      onPods: (pods) => {
-        for (const corrector of this.#correctors) corrector.correct(pods);
-      },
-      onRead: (error) => this.#noteRead(error),
-    });
+    const reader = new RuntimeReader(runtime);
+    this.#poll(READ_MS, (signal) => this.#correct(reader, signal));
   }
 
   #return(settleMs: number): void {
-    this.#follower?.stop();
-    this.#follower = undefined;
+    this.#poll(CHECK_MS, () => this.#check());
     for (const corrector of this.#correctors) corrector.hold();
     this.#enter('returning', settleMs, () => this.#settle(settleMs));
     this.#options.logger.info('the API server answers again: its state replaces the corrections');
@@ -193,39 +185,58 @@ export class LocalRuntime {
     else this.#enter('returning', settleMs, () => this.#settle(settleMs));
   }
 
-  /** Reaches the runtime now and then, so that what is wrong shows before it is needed. A follower does so itself. */
-  async #check(backoff: Backoff): Promise<void> {
-    let waitMs = CHECK_MS;
-    if (this.#follower === undefined) {
-      const error = await this.#reach();
-      if (this.#isClosed) return;
-      // The node may have been cut off meanwhile.
-      if (this.#follower === undefined) this.#noteRead(error);
-      if (error === undefined) backoff.reset();
-      else waitMs = backoff.next();
-    }
-    this.#cancelCheck = this.#options.clock.after(waitMs, () => void this.#check(backoff));
+  /** Reads the runtime now, and again and again until the next call or the close. At most one read is under way. */
+  #poll(everyMs: number, read: (signal: AbortSignal) => Promise<void>): void {
+    this.#polling.abort();
+    this.#polling = new AbortController();
+    void this.#repeat(everyMs, read, this.#polling.signal);
   }
 
-  /** Resolves with why the runtime cannot be reached. */
-  async #reach(): Promise<unknown> {
+  async #repeat(
+    everyMs: number,
+    read: (signal: AbortSignal) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const backoff = createBackoff({ baseMs: 500, maxMs: Math.max(everyMs, MAX_RETRY_MS) });
+    while (!signal.aborted) {
+      let waitMs = everyMs;
+      try {
+        await read(signal);
+        if (signal.aborted) return;
+        backoff.reset();
+        this.#answered();
+      } catch (error) {
+        if (signal.aborted) return;
+        waitMs = backoff.next();
+        this.#failed(error);
+      }
+      await waitFor(waitMs, this.#options.clock, signal).catch(() => undefined);
+    }
+  }
+
+  /** Corrects the endpoints of this node. What is read after the abort is dropped. */
+  async #correct(reader: RuntimeReader, signal: AbortSignal): Promise<void> {
+    const names = [...this.#correctors].flatMap((each) => [...each.podNames()]);
+    const pods = await reader.read(new Set(names));
+    if (signal.aborted) return;
+    for (const corrector of this.#correctors) corrector.correct(pods);
+  }
+
+  /** Only checks that the runtime answers, so that what is wrong shows before it is needed. */
+  async #check(): Promise<void> {
     const { runtime, logger, socket } = this.#options;
-    try {
-      const version = await runtime.version();
-      if (!this.#wasReached) logger.info({ socket, version }, 'the container runtime answers');
-      this.#wasReached = true;
-      return undefined;
-    } catch (error) {
-      return error;
-    }
+    const version = await runtime.version();
+    if (!this.#wasReached) logger.info({ socket, version }, 'the container runtime answers');
+    this.#wasReached = true;
   }
 
-  #noteRead(error: unknown): void {
+  #answered(): void {
     const { logger, socket } = this.#options;
-    if (error === undefined) {
-      if (this.#problems.succeed()) logger.info({ socket }, 'the container runtime answers again');
-      return;
-    }
+    if (this.#problems.succeed()) logger.info({ socket }, 'the container runtime answers again');
+  }
+
+  #failed(error: unknown): void {
+    const { logger, socket } = this.#options;
     this.#failures++;
     // Without the code of gRPC: `[internal] Error: connect ENOENT …`.
     const err = String(error instanceof Error ? error.message : error).replace(

@@ -77,26 +77,6 @@ describe('the client of the container runtime', () => {
     expect(await runtime.version()).toBe('fake 1.0');
   });
 
-  test('reports events until its signal aborts', async () => {
-    server.hasEvents = true;
-    let count = 0;
-    const stop = new AbortController();
-    const ended = runtime.events(() => count++, stop.signal);
-    await eventually(() => server.eventStreams, 1);
-    server.emit();
-    await eventually(() => count, 1);
-    stop.abort();
-    await ended;
-    await eventually(() => server.eventStreams, 0);
-  });
-
-  test('a runtime without events ends them immediately', async () => {
-    let count = 0;
-    await runtime.events(() => count++, new AbortController().signal);
-    expect(server.calls).toEqual(['getContainerEvents']);
-    expect(count).toBe(0);
-  });
-
   test('close() leaves no connection', async () => {
     await runtime.version();
     expect(server.connections).toBe(1);

@@ -27,7 +27,7 @@ export class FakeReachability implements Reachability {
   readonly #listeners = new Set<() => void>();
   #isDown = false;
 
-  isUnreachable(): boolean {
+  get isCutOff(): boolean {
     return this.#isDown;
   }
 

@@ -13,14 +13,11 @@ const CONTAINER_STATES = { other: 0, running: 1, exited: 2 } as const;
 /** A container runtime that speaks gRPC on a unix socket, as containerd does. Tests change the fields. */
 export class CriServer {
   sandboxes: readonly FakeSandbox[] = [];
-  /** As containerd 1.6: it does not know the call. */
-  hasEvents = false;
   /** It accepts calls and never answers. */
   hangs = false;
   /** Calls by name since the start. */
   readonly calls: string[] = [];
   readonly #sessions = new Set<ServerHttp2Session>();
-  readonly #eventStreams = new Set<() => void>();
   readonly #ended = new AbortController();
   #server: Http2Server | undefined;
   #folder = '';
@@ -72,16 +69,6 @@ export class CriServer {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  /** Sends an event to all streams. */
-  emit(): void {
-    for (const send of this.#eventStreams) send();
-  }
-
-  /** Streams of events that are open. */
-  get eventStreams(): number {
-    return this.#eventStreams.size;
-  }
-
   #routes(router: ConnectRouter): void {
     router.service(RuntimeService, {
       version: async (_, context) => {
@@ -114,28 +101,7 @@ export class CriServer {
         if (exit === undefined) throw new ConnectError('no such container', Code.NotFound);
         return { status: { finishedAt: exit.finishedAt, exitCode: exit.code } };
       },
-      getContainerEvents: (_, context) => this.#events(context),
     });
-  }
-
-  async *#events(context: HandlerContext) {
-    await this.#called('getContainerEvents', context);
-    if (!this.hasEvents) throw new ConnectError('unknown method', Code.Unimplemented);
-    let wake = Promise.withResolvers<void>();
-    const send = (): void => wake.resolve();
-    const ended = AbortSignal.any([context.signal, this.#ended.signal]);
-    ended.addEventListener('abort', send, { once: true });
-    this.#eventStreams.add(send);
-    try {
-      for (;;) {
-        await wake.promise;
-        if (ended.aborted) return;
-        wake = Promise.withResolvers<void>();
-        yield {};
-      }
-    } finally {
-      this.#eventStreams.delete(send);
-    }
   }
 
   async #called(name: string, { signal }: HandlerContext): Promise<void> {

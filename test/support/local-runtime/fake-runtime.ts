@@ -43,18 +43,6 @@ export class FakeRuntime implements ContainerRuntime {
   closed = false;
   /** Lists of sandboxes wait for it, after they have read the state. */
   gate: Promise<void> | undefined;
-  hasEvents = false;
-  #onEvent: (() => void) | undefined;
-  #endEvents: (() => void) | undefined;
-
-  /** Sends an event to the follower. */
-  emit(): void {
-    this.#onEvent?.();
-  }
-
-  endEvents(): void {
-    this.#endEvents?.();
-  }
 
   async version(): Promise<string> {
     this.#answer();
@@ -85,15 +73,6 @@ export class FakeRuntime implements ContainerRuntime {
     this.statuses++;
     this.#answer();
     return exitOf(this.sandboxList, id);
-  }
-
-  events(onEvent: () => void, signal: AbortSignal): Promise<void> {
-    if (!this.hasEvents) return Promise.resolve();
-    this.#onEvent = onEvent;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#endEvents = resolve;
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    return promise;
   }
 
   close(): void {
