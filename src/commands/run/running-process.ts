@@ -7,7 +7,7 @@ import {
   type RunningNode,
 } from '../../proxy/hot-restart/hot-restart.ts';
 import { boundedRequest } from '../../proxy/util/bounded-request.ts';
-import { listenerUsers } from '../../proxy/util/proc-net-tcp.ts';
+import { listeningSockets } from '../../proxy/util/proc-net-tcp.ts';
 import { addressText } from '../../util/address.ts';
 
 /** Time for all responses to arrive, in milliseconds. */
@@ -64,7 +64,7 @@ export async function flushRunningProcess(admin: ListenerAddress): Promise<void>
 
 /** Whether there are sockets that listen at an address, and all of them belong to a user. */
 function belongsTo(address: ListenerAddress, userId: number | undefined): boolean {
-  const users = [...listenerUsers(address)];
+  const users = listeningSockets(address).map(({ user }) => user);
   return users.length > 0 && users.every((user) => user === userId);
 }
 

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { addressText } from '../../util/address.ts';
 import { type Query, queryPath } from '../api/query.ts';
-import { countListeners } from '../util/proc-net-tcp.ts';
+import { listeningSockets } from '../util/proc-net-tcp.ts';
 import type { ViewLease } from '../views/view-registry.ts';
 
 /*
@@ -111,7 +111,7 @@ export async function waitForNextProcess(
   const shareable = addresses.filter(isShareable);
   const deadline = performance.now() + maxMs;
   while (shareable.length > 0 && performance.now() < deadline && !signal.aborted) {
-    if (shareable.every((address) => countListeners(address) > 1)) return;
+    if (shareable.every((address) => listeningSockets(address).length > 1)) return;
     await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
@@ -133,7 +133,7 @@ export async function warnOfSharedPort(options: {
   try {
     for (let shared = 0; shared < SHARED_PORT_CHECKS; ) {
       await delay(pollMs, undefined, { signal, ref: false });
-      shared = shareable.some((address) => countListeners(address) > 1) ? shared + 1 : 0;
+      shared = shareable.some((address) => listeningSockets(address).length > 1) ? shared + 1 : 0;
     }
     logger.warn(
       { listen: shareable.map(addressText) },
@@ -147,7 +147,7 @@ export async function warnOfSharedPort(options: {
 }
 
 function anotherListens(addresses: readonly ListenerAddress[]): boolean {
-  return addresses.filter(isShareable).some((address) => countListeners(address) > 0);
+  return addresses.filter(isShareable).some((address) => listeningSockets(address).length > 0);
 }
 
 /** systemd listens on an inherited socket, and a port that the kernel chooses belongs to one process. */

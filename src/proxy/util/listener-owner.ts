@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { escapeUntrusted } from '../../untrusted-text.ts';
-import { listeners } from './proc-net-tcp.ts';
+import type { Address } from '../../util/address.ts';
+import { listeningSockets } from './proc-net-tcp.ts';
 
 const MAX_COMMAND = 100;
 
@@ -8,11 +9,8 @@ const MAX_COMMAND = 100;
  * Who listens at an address, for a message: `process 7 (/usr/sbin/nginx -g)`. Only root sees the processes of other users: then
  * `a process of user 33`. Undefined if /proc does not tell.
  */
-export function listenerOwner(address: {
-  readonly host: string;
-  readonly port: number;
-}): string | undefined {
-  const [first] = listeners(address);
+export function listenerOwner(address: Address): string | undefined {
+  const [first] = listeningSockets(address);
   if (first === undefined) return undefined;
   const pid = processOf(`socket:[${first.inode}]`);
   if (pid === undefined) return `a process of user ${first.user}`;

@@ -1,72 +1,52 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { isIP } from 'node:net';
+import type { Address } from '../../util/address.ts';
 
 /** State of a listening socket (include/net/tcp_states.h). */
 const LISTENING = '0A';
 /** About 27 lines of the table. */
 const READ_BYTES = 4096;
+const ALL: readonly string[] = ['0.0.0.0', '::'];
+const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
-/**
- * How many sockets of this network namespace listen at an address, of all processes; 0 without /proc/net/tcp. A socket
- * on all addresses counts for each of them.
- */
-export function countListeners(address: { readonly host: string; readonly port: number }): number {
-  return [...listeners(address)].length;
-}
-
-/** The ids of the users whose sockets listen at an address; empty without /proc/net/tcp. */
-export function listenerUsers(address: {
-  readonly host: string;
-  readonly port: number;
-}): ReadonlySet<number> {
-  return new Set(Array.from(listeners(address), ({ user }) => user));
-}
-
-/** The sockets that listen at an address. */
-export function* listeners(address: {
-  readonly host: string;
-  readonly port: number;
-}): Generator<Row> {
-  const wanted = hexAddress(address.host);
-  for (const path of ['/proc/net/tcp', '/proc/net/tcp6']) {
-    for (const row of listeningRows(path)) {
-      if (row.port !== address.port) continue;
-      if (row.host === wanted || /^0+$/.test(row.host) || /^0+$/.test(wanted)) yield row;
-    }
-  }
-}
-
-/** A listening socket. */
-interface Row {
-  readonly host: string;
-  readonly port: number;
+/** A listening socket of any process in this network namespace. */
+export interface ListeningSocket extends Address {
   /** Id of the user who owns the socket, in the user namespace of this process. */
   readonly user: number;
   readonly inode: string;
+}
+
+/** The sockets that listen at an address, or at all addresses; empty without /proc/net/tcp. */
+export function listeningSockets({ host, port }: Address): ListeningSocket[] {
+  const wanted = shortForm(host);
+  return ['/proc/net/tcp', '/proc/net/tcp6']
+    .flatMap(readTable)
+    .filter((each) => each.port === port)
+    .filter((each) => [each.host, ...ALL].includes(wanted) || ALL.includes(each.host));
 }
 
 /**
  * The listening sockets in a table of the kernel; none without that table. The kernel lists them first, and it creates
  * lines only when they are read (seq_file). So the other sockets, perhaps 100,000, cost nothing.
  */
-function* listeningRows(path: string): Generator<Row, void, undefined> {
+function readTable(path: string): ListeningSocket[] {
   const fd = open(path);
-  if (fd === undefined) return;
+  if (fd === undefined) return [];
   try {
+    const found: ListeningSocket[] = [];
     const buffer = Buffer.alloc(READ_BYTES);
     let text = '';
-    for (let isHeader = true; ; isHeader = false) {
-      let end = text.indexOf('\n');
-      while (end === -1) {
-        const bytes = readSync(fd, buffer);
-        if (bytes === 0) return;
-        text += buffer.toString('latin1', 0, bytes);
-        end = text.indexOf('\n');
+    for (;;) {
+      const bytes = readSync(fd, buffer);
+      text += buffer.toString('latin1', 0, bytes);
+      const lines = text.split('\n');
+      text = lines.pop() ?? '';
+      for (const line of lines) {
+        const socket = parseLine(line);
+        if (socket !== undefined) found.push(socket);
+        else if (!line.includes('local_address')) return found;
       }
-      const row = rowOf(text.slice(0, end));
-      text = text.slice(end + 1);
-      if (row !== undefined) yield row;
-      else if (!isHeader) return;
+      if (bytes === 0) return found;
     }
   } finally {
     closeSync(fd);
@@ -84,39 +64,23 @@ function open(path: string): number | undefined {
 }
 
 /** Undefined if a line is not a listening socket. */
-function rowOf(line: string): Row | undefined {
+function parseLine(line: string): ListeningSocket | undefined {
   const [, local = '', , state, , , , user, , inode = ''] = line.trim().split(/\s+/);
   if (state !== LISTENING) return undefined;
   const [host = '', port = ''] = local.split(':');
-  return { host, port: Number.parseInt(port, 16), user: Number(user), inode };
+  return { host: parseHost(host), port: Number.parseInt(port, 16), user: Number(user), inode };
 }
 
-/** An address in the kernel's format: 32-bit words in the machine's byte order, in hexadecimal. */
-function hexAddress(host: string): string {
-  const bytes = isIP(host) === 4 ? host.split('.').map(Number) : ipv6Bytes(host);
-  const words: string[] = [];
-  for (let index = 0; index < bytes.length; index += 4) {
-    const word = bytes.slice(index, index + 4);
-    if (littleEndian()) word.reverse();
-    words.push(word.map((byte) => byte.toString(16).padStart(2, '0')).join(''));
-  }
-  return words.join('').toUpperCase();
+/** Parses an address in the kernel's format: 32-bit words in the machine's byte order, in hexadecimal. */
+function parseHost(hex: string): string {
+  const bytes = Buffer.from(hex, 'hex');
+  if (IS_LITTLE_ENDIAN) bytes.swap32();
+  if (bytes.length === 4) return bytes.join('.');
+  const groups = [0, 2, 4, 6, 8, 10, 12, 14].map((at) => bytes.readUInt16BE(at).toString(16));
+  return shortForm(groups.join(':'));
 }
 
-function ipv6Bytes(host: string): number[] {
-  // URL returns the one short form without a dotted part.
-  const short = new URL(`http://[${host}]`).hostname.slice(1, -1);
-  const [head = '', tail] = short.split('::');
-  const groups = (text: string | undefined) => (text ? text.split(':') : []);
-  const last = groups(tail);
-  const first = groups(head);
-  const zeros = new Array<string>(8 - first.length - last.length).fill('0');
-  return [...first, ...zeros, ...last].flatMap((group) => {
-    const value = Number.parseInt(group, 16);
-    return [value >> 8, value & 0xff];
-  });
-}
-
-function littleEndian(): boolean {
-  return new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
+/** The one short form of an IPv6 address without a dotted part, which URL returns; an IPv4 address is unchanged. */
+function shortForm(host: string): string {
+  return isIP(host) === 6 ? new URL(`http://[${host}]`).hostname.slice(1, -1) : host;
 }
