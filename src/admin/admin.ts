@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import { readUrl } from '../proxy/api/request-url.ts';
-import { HttpListener, type ListenAddress } from '../proxy/http/http-listener.ts';
+import { HttpListener } from '../proxy/http/http-listener.ts';
 import type { ListenerLimits } from '../proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
+import type { ListenAddress } from '../util/address.ts';
 import { ADMIN_LISTENER, createAdminHandler, PROBES } from './admin-handler.ts';
 import type { LogLosses } from './metric-readers.ts';
 

@@ -1,6 +1,6 @@
-import type { ListenAddress } from '../proxy/http/http-listener.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../proxy/http/listener-limits.ts';
 import type { HttpsListenerOptions, ListenersOptions } from '../proxy/server/listeners.ts';
+import type { ListenAddress } from '../util/address.ts';
 import type { HttpsSettings } from './https-settings.ts';
 import type { ListenerName } from './listen-fds.ts';
 import type { Settings } from './settings.ts';

@@ -8,6 +8,14 @@ export interface Address {
   readonly port: number;
 }
 
+/** Where to listen. */
+export interface ListenAddress extends Address {
+  /** An inherited socket that listens already. Host and port are then not used. */
+  readonly fd?: number;
+  /** Whether other processes of this user may listen at the same address (SO_REUSEPORT); default: false. */
+  readonly reusePort?: boolean;
+}
+
 /** `<host>:<port>` as in URLs and settings, an IPv6 address in brackets. */
 export function addressText({ host, port }: { host: string; port: number | string }): string {
   return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;

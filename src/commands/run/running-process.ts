@@ -1,13 +1,10 @@
 import { WrapperError } from '../../errors.ts';
 import type { Query } from '../../proxy/api/query.ts';
 import { parseQueries } from '../../proxy/api/query-json.ts';
-import {
-  isShareable,
-  type ListenerAddress,
-  type RunningNode,
-} from '../../proxy/hot-restart/hot-restart.ts';
+import { isShareable, type RunningNode } from '../../proxy/hot-restart/hot-restart.ts';
 import { boundedRequest } from '../../proxy/util/bounded-request.ts';
 import { listeningSockets } from '../../proxy/util/proc-net-tcp.ts';
+import type { ListenAddress } from '../../util/address.ts';
 import { addressText } from '../../util/address.ts';
 
 /** Time for all responses to arrive, in milliseconds. */
@@ -33,7 +30,7 @@ export interface RunningProcess {
  * same user could stop this one anyway. Never rejects.
  */
 export async function readRunningProcess(
-  admin: ListenerAddress,
+  admin: ListenAddress,
   nodeName: string,
   userId = process.geteuid?.(),
 ): Promise<RunningProcess> {
@@ -56,20 +53,20 @@ export async function readRunningProcess(
  * Makes the process that listens at the admin address write its newest snapshots. Resolves when it has, when there is
  * none, or after some seconds. Never rejects: the snapshots on disk are then used as they are.
  */
-export async function flushRunningProcess(admin: ListenerAddress): Promise<void> {
+export async function flushRunningProcess(admin: ListenAddress): Promise<void> {
   if (!isShareable(admin)) return;
   const signal = AbortSignal.timeout(FLUSH_MS);
   await boundedRequest({ ...admin, path: '/flush', method: 'POST', signal });
 }
 
 /** Whether there are sockets that listen at an address, and all of them belong to a user. */
-function belongsTo(address: ListenerAddress, userId: number | undefined): boolean {
+function belongsTo(address: ListenAddress, userId: number | undefined): boolean {
   const users = listeningSockets(address).map(({ user }) => user);
   return users.length > 0 && users.every((user) => user === userId);
 }
 
 /** Undefined if the response is not that of a wrapper. */
-function parseNode(text: string, address: ListenerAddress): RunningNode | undefined {
+function parseNode(text: string, address: ListenAddress): RunningNode | undefined {
   try {
     const { node, nodeUid } = JSON.parse(text) as { node?: unknown; nodeUid?: unknown };
     const name = shortText(node);

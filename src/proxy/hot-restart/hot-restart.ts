@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { addressText } from '../../util/address.ts';
+import { addressText, type ListenAddress } from '../../util/address.ts';
 import { type Query, queryPath } from '../api/query.ts';
 import { listeningSockets } from '../util/proc-net-tcp.ts';
 import type { ViewLease } from '../views/view-registry.ts';
@@ -16,18 +16,9 @@ import type { ViewLease } from '../views/view-registry.ts';
  * 6. If two processes keep listening on one port, that is a mistake, which is logged (warnOfSharedPort).
  */
 
-/** An address on which another process may listen too. */
-export interface ListenerAddress {
-  readonly host: string;
-  readonly port: number;
-  readonly fd?: number;
-  /** Whether another process may listen there, too. */
-  readonly reusePort?: boolean;
-}
-
 /** For which Node the process works that already listens at the admin address of this one. */
 export interface RunningNode {
-  readonly address: ListenerAddress;
+  readonly address: ListenAddress;
   readonly node: string;
   /** UID of the Node object. It differs between clusters. Undefined: the Node has not been read. */
   readonly nodeUid: string | undefined;
@@ -49,7 +40,7 @@ const SHARED_PORT_CHECKS = 5;
  * Rejects with the reason of the signal if it aborts during the wait.
  */
 export async function waitUntilReadyToListen(options: {
-  readonly addresses: readonly ListenerAddress[];
+  readonly addresses: readonly ListenAddress[];
   /** What the clients of the other process read, as far as it is known. */
   readonly queries: readonly Query[];
   readonly acquire: (query: Query) => ViewLease;
@@ -104,7 +95,7 @@ export function assertSameCluster(running: RunningNode | undefined, own: string 
  * `maxMs` milliseconds, and not after the signal aborts.
  */
 export async function waitForNextProcess(
-  addresses: readonly ListenerAddress[],
+  addresses: readonly ListenAddress[],
   maxMs: number,
   signal: AbortSignal,
 ): Promise<void> {
@@ -122,7 +113,7 @@ export async function waitForNextProcess(
  * when the signal aborts. Never rejects.
  */
 export async function warnOfSharedPort(options: {
-  readonly addresses: readonly ListenerAddress[];
+  readonly addresses: readonly ListenAddress[];
   readonly signal: AbortSignal;
   readonly logger: Logger;
   /** Time between two checks, in milliseconds; default 60,000. */
@@ -146,12 +137,12 @@ export async function warnOfSharedPort(options: {
   }
 }
 
-function anotherListens(addresses: readonly ListenerAddress[]): boolean {
+function anotherListens(addresses: readonly ListenAddress[]): boolean {
   return addresses.filter(isShareable).some((address) => listeningSockets(address).length > 0);
 }
 
 /** systemd listens on an inherited socket, and a port that the kernel chooses belongs to one process. */
-export function isShareable({ port, fd, reusePort }: ListenerAddress): boolean {
+export function isShareable({ port, fd, reusePort }: ListenAddress): boolean {
   return reusePort === true && port !== 0 && fd === undefined;
 }
 

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { addressText } from '../../util/address.ts';
+import { addressText, type ListenAddress } from '../../util/address.ts';
 import { statusOf } from '../api/status.ts';
 import { listenerOwner } from '../util/listener-owner.ts';
 import { acceptPending } from './accept-pending.ts';
@@ -19,17 +19,6 @@ import { assertNoRequestSmuggling } from './request-checks.ts';
 import { RequestCounter } from './request-counter.ts';
 import type { ServerCertificate } from './server-certificate.ts';
 import { startWriteTimeout } from './write-timeout.ts';
-
-/** The address of a listener. */
-export interface ListenAddress {
-  readonly host: string;
-  /** 0: any free port. */
-  readonly port: number;
-  /** An inherited socket that listens already. Host and port are then not used. */
-  readonly fd?: number;
-  /** Whether other processes of this user may listen at the same address (SO_REUSEPORT); default: false. */
-  readonly reusePort?: boolean;
-}
 
 export interface HttpListenerOptions {
   /** Name of the setting that has the address, for messages. */
