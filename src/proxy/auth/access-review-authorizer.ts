@@ -7,7 +7,7 @@ import type { ReadAttributes } from './access-policy.ts';
 import type { IdentifiedCaller, Reviews, Verdict } from './access-review.ts';
 
 export interface AccessReviewAuthorizerOptions {
-  readonly reviews: Reviews;
+  readonly reviews: Pick<Reviews, 'access' | 'identity'>;
   /** How long a positive decision is valid, in milliseconds. */
   readonly allowedMs: number;
   /** How long a negative decision is valid, in milliseconds. */

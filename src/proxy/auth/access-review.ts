@@ -21,16 +21,6 @@ export type Identity =
 export type IdentifiedCaller = Exclude<Caller, { readonly kind: 'anyone' }>;
 export type TokenCaller = Extract<Caller, { readonly kind: 'token' }>;
 
-/** Requests a review from the API server. */
-export interface Reviews {
-  readonly access: (
-    caller: IdentifiedCaller,
-    attributes: ReadAttributes,
-    signal: AbortSignal,
-  ) => Promise<Verdict>;
-  readonly identity: (caller: TokenCaller, signal: AbortSignal) => Promise<Identity>;
-}
-
 /** A review as it is sent. */
 interface Review {
   /** API group. */
@@ -57,66 +47,59 @@ const AUTHENTICATION = 'authentication.k8s.io';
  * The two reviews of an API server. Both reject with `Unreachable` if the response has no decision, with the errors of
  * {@link Upstream.request}, and when the signal aborts.
  */
-export function createReviews(upstream: Upstream): Reviews {
-  return {
-    access: (caller, attributes, signal) =>
-      createAccessReview(upstream, caller, attributes, signal),
-    identity: (caller, signal) => createIdentityReview(upstream, caller, signal),
-  };
-}
+export class Reviews {
+  readonly #upstream: Upstream;
 
-/**
- * May this caller read this? The owner of a token asks with that token (SelfSubjectAccessReview). About the owner of a
- * certificate we ask with our own identity (SubjectAccessReview).
- */
-async function createAccessReview(
-  upstream: Upstream,
-  caller: IdentifiedCaller,
-  attributes: ReadAttributes,
-  signal: AbortSignal,
-): Promise<Verdict> {
-  const own = caller.kind === 'token';
-  const kind = own ? 'SelfSubjectAccessReview' : 'SubjectAccessReview';
-  const spec = { ...subject(caller), resourceAttributes: resourceAttributes(attributes) };
-  const authorization = own ? { authorization: caller.authorization } : {};
-  const review = { group: AUTHORIZATION, kind, spec, ...authorization };
-  const { statusCode, status } = await postReview(upstream, review, signal);
-  if (status !== undefined) {
-    const { allowed, denied, reason } = status;
-    if (allowed === true && denied !== true) return { kind: 'allowed' };
-    return { kind: 'denied', reason: typeof reason === 'string' ? reason.slice(0, 500) : '' };
+  constructor(upstream: Upstream) {
+    this.#upstream = upstream;
   }
-  if (own && statusCode === 401) return { kind: 'unauthenticated' };
-  if (own && statusCode === 403) {
-    return {
-      kind: 'denied',
-      reason: `it may not create a ${kind} (ClusterRole system:basic-user)`,
-    };
-  }
-  const hint =
-    !own && statusCode === 403
-      ? '; the wrapper needs the right to create SubjectAccessReviews to serve client certificates'
-      : '';
-  throw unreachable(kind, `HTTP ${statusCode}${hint}`);
-}
 
-/** Whose token is this? The owner asks with the token, so that nobody needs another right. */
-async function createIdentityReview(
-  upstream: Upstream,
-  { authorization }: TokenCaller,
-  signal: AbortSignal,
-): Promise<Identity> {
-  const kind = 'SelfSubjectReview';
-  const review = { group: AUTHENTICATION, kind, authorization };
-  const { statusCode, status } = await postReview(upstream, review, signal);
-  if (status !== undefined) {
-    const { username: name } = (status.userInfo ?? {}) as Record<string, unknown>;
-    if (typeof name !== 'string' || name === '') throw unreachable(kind, 'no user');
-    return { kind: 'user', name };
+  /**
+   * May this caller read this? The owner of a token asks with that token (SelfSubjectAccessReview). About the owner of a
+   * certificate we ask with our own identity (SubjectAccessReview).
+   */
+  async access(
+    caller: IdentifiedCaller,
+    attributes: ReadAttributes,
+    signal: AbortSignal,
+  ): Promise<Verdict> {
+    const own = caller.kind === 'token';
+    const kind = own ? 'SelfSubjectAccessReview' : 'SubjectAccessReview';
+    const spec = { ...subject(caller), resourceAttributes: resourceAttributes(attributes) };
+    const authorization = own ? caller.authorization : undefined;
+    const review = { group: AUTHORIZATION, kind, spec, authorization };
+    const { statusCode, status } = await postReview(this.#upstream, review, signal);
+    if (status !== undefined) {
+      const { allowed, denied, reason } = status;
+      if (allowed === true && denied !== true) return { kind: 'allowed' };
+      return { kind: 'denied', reason: typeof reason === 'string' ? reason.slice(0, 500) : '' };
+    }
+    if (own && statusCode === 401) return { kind: 'unauthenticated' };
+    if (own && statusCode === 403) {
+      const reason = `it may not create a ${kind} (ClusterRole system:basic-user)`;
+      return { kind: 'denied', reason };
+    }
+    const hint =
+      statusCode === 403
+        ? '; the wrapper needs the right to create SubjectAccessReviews to serve client certificates'
+        : '';
+    throw unreachable(kind, `HTTP ${statusCode}${hint}`);
   }
-  if (statusCode === 401) return { kind: 'unauthenticated' };
-  if (statusCode === 403 || statusCode === 404) return { kind: 'unnamed' };
-  throw unreachable(kind, `HTTP ${statusCode}`);
+
+  /** Whose token is this? The owner asks with the token, so that nobody needs another right. */
+  async identity({ authorization }: TokenCaller, signal: AbortSignal): Promise<Identity> {
+    const kind = 'SelfSubjectReview';
+    const review = { group: AUTHENTICATION, kind, authorization };
+    const { statusCode, status } = await postReview(this.#upstream, review, signal);
+    if (status !== undefined) {
+      const { username: name } = (status.userInfo ?? {}) as Record<string, unknown>;
+      if (typeof name !== 'string' || name === '') throw unreachable(kind, 'no user');
+      return { kind: 'user', name };
+    }
+    if (statusCode === 401) return { kind: 'unauthenticated' };
+    if (statusCode === 403 || statusCode === 404) return { kind: 'unnamed' };
+    throw unreachable(kind, `HTTP ${statusCode}`);
+  }
 }
 
 async function postReview(

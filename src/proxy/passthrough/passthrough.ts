@@ -9,16 +9,14 @@ import { requestHeaders } from './passthrough-headers.ts';
 import { ProxyTargets } from './proxy-targets.ts';
 import { type Exchange, RepairedHttpProxy } from './repaired-http-proxy.ts';
 
-/** Answers a request that could not be forwarded. Nothing has been written to the response yet. */
-export type PassthroughErrorHandler = (
-  error: WrapperError,
-  request: IncomingMessage,
-  response: ServerResponse,
-) => void;
-
 export interface PassthroughOptions {
   readonly credentials: Credentials;
-  readonly onError: PassthroughErrorHandler;
+  /** Answers a request that could not be forwarded. Nothing has been written to the response yet. */
+  readonly onError: (
+    error: WrapperError,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => void;
   /** Time limit for the start of a response of the API server, in milliseconds; default 70,000. */
   readonly headersMs?: number;
   readonly logger: Logger;
@@ -32,19 +30,6 @@ export interface ForwardOptions {
   readonly accept?: string;
 }
 
-/**
- * Forwards requests to the API server with the caller's own credentials: method, path and body unchanged, and headers of
- * an allow-list. Our own credentials and our client certificate are never sent.
- */
-export interface Passthrough {
-  /** Forwards a request, with its path byte for byte. The caller has already been authorized. */
-  forward(request: IncomingMessage, response: ServerResponse, options?: ForwardOptions): void;
-  /** Forwards a request to switch protocols. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Ends all requests and connections, including those of clients whose response is not complete. */
-  close(): Promise<void>;
-}
-
 /** An API server ends a request that is not long-running after 60 s (--request-timeout), with a response. */
 const HEADERS_MS = 70_000;
 /**
@@ -56,39 +41,39 @@ const LONG_RUNNING =
 /** Methods of requests that can be repeated in any case (RFC 9110 section 9.2.1). */
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Creates the passthrough. It connects when the first request is forwarded. */
-export function createPassthrough(options: PassthroughOptions): Passthrough {
-  return new HttpPassthrough(options);
-}
-
-class HttpPassthrough implements Passthrough {
+/**
+ * Forwards requests to the API server with the caller's own credentials: method, path and body unchanged, and headers of
+ * an allow-list. Our own credentials and our client certificate are never sent. It connects at the first request.
+ */
+export class Passthrough {
   readonly #options: PassthroughOptions;
   readonly #targets: ProxyTargets;
-  readonly #proxy: RepairedHttpProxy;
+  readonly #proxy = new RepairedHttpProxy();
 
   constructor(options: PassthroughOptions) {
     this.#options = options;
     this.#targets = new ProxyTargets(options.credentials);
-    this.#proxy = new RepairedHttpProxy();
   }
 
+  /** Forwards a request, with its path byte for byte. The caller has already been authorized. */
   forward(request: IncomingMessage, response: ServerResponse, options: ForwardOptions = {}): void {
     let isSent = false;
+    const onSent = (): void => {
+      isSent = true;
+    };
     const onError = (error: unknown): void => {
       const isLost = isSent && !SAFE_METHODS.includes(request.method ?? '');
       this.#fail(isLost ? unanswered(this.#explain(error)) : error, request, response);
     };
-    const onSent = (): void => {
-      isSent = true;
-    };
     try {
-      const exchange = this.#exchange(request, { ...options, upgrade: false, onError });
-      this.#proxy.web(request, response, { ...exchange, onSent });
+      const exchange = this.#exchange(request, options, false);
+      this.#proxy.web(request, response, { ...exchange, onSent, onError });
     } catch (error) {
       this.#fail(error, request, response);
     }
   }
 
+  /** Forwards a request to switch protocols. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const onError = (error: unknown): void => {
       if (socket.destroyed) return;
@@ -97,13 +82,14 @@ class HttpPassthrough implements Passthrough {
       socket.destroy();
     };
     try {
-      const exchange = this.#exchange(request, { upgrade: true, onError });
-      this.#proxy.ws(request, socket, head, exchange);
+      const exchange = this.#exchange(request, {}, true);
+      this.#proxy.ws(request, socket, head, { ...exchange, onError });
     } catch (error) {
       onError(error);
     }
   }
 
+  /** Ends all requests and connections, including those of clients whose response is not complete. */
   async close(): Promise<void> {
     await this.#proxy.close();
     this.#targets.close();
@@ -111,11 +97,9 @@ class HttpPassthrough implements Passthrough {
 
   #exchange(
     request: IncomingMessage,
-    options: ForwardOptions & {
-      readonly upgrade: boolean;
-      readonly onError: (error: unknown) => void;
-    },
-  ): Exchange {
+    { body, accept }: ForwardOptions,
+    upgrade: boolean,
+  ): Omit<Exchange, 'onError'> {
     const { url = '' } = request;
     // http-proxy would use the path of an absolute URL (the form for proxies).
     if (!url.startsWith('/'))
@@ -123,14 +107,13 @@ class HttpPassthrough implements Passthrough {
     const proxyTarget = this.#targets.current();
     const { target, host } = proxyTarget;
     const { headersMs = HEADERS_MS } = this.#options;
-    const { body, onError } = options;
+    const bodyLength = body?.length;
     return {
       proxyTarget,
       body,
       headersMs: LONG_RUNNING.test(readUrl(request).path) ? undefined : headersMs,
-      headers: requestHeaders(request, { ...options, host, bodyLength: body?.length }),
+      headers: requestHeaders(request, { host, upgrade, accept, bodyLength }),
       path: target.path + url,
-      onError,
     };
   }
 

@@ -1,10 +1,6 @@
 import type { Logger } from 'pino';
 import { assertLoopback } from '../auth/loopback-access.ts';
-import {
-  certificateFileReader,
-  loadCertificate,
-  type ServerCertificate,
-} from '../http/server-certificate.ts';
+import { ServerCertificate } from '../http/server-certificate.ts';
 import { assertConfidential } from './assert-confidential.ts';
 import type { ListenersOptions } from './listeners.ts';
 
@@ -22,7 +18,5 @@ export async function checkListeners(
   if (http !== undefined) assertLoopback(http.host);
   if (https === undefined) return undefined;
   assertConfidential(servers);
-  const { certFile, keyFile, clientCaFile } = https;
-  const files = [certFile, keyFile, ...(clientCaFile === undefined ? [] : [clientCaFile])];
-  return loadCertificate({ read: certificateFileReader(https), files, logger });
+  return ServerCertificate.load(https, logger);
 }

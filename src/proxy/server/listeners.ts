@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { ListenAddress } from '../../util/address.ts';
-import { createReviews } from '../auth/access-review.ts';
+import { Reviews } from '../auth/access-review.ts';
 import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
 import { CallerAccess } from '../auth/caller-access.ts';
 import { assertLoopback, LoopbackAccess } from '../auth/loopback-access.ts';
@@ -12,20 +12,15 @@ import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-l
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
 import { RequestCounter } from '../http/request-counter.ts';
 import { sendError } from '../http/respond.ts';
-import type { ServerCertificate } from '../http/server-certificate.ts';
+import type { CertificateFiles, ServerCertificate } from '../http/server-certificate.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { assertConfidential } from './assert-confidential.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
 
 /** The https listener. */
-export interface HttpsListenerOptions {
+export interface HttpsListenerOptions extends CertificateFiles {
   readonly address: ListenAddress;
-  /** The certificate with its intermediates, and its key, PEM. */
-  readonly certFile: string;
-  readonly keyFile: string;
-  /** Authorities of client certificates; absent: clients need no certificate. */
-  readonly clientCaFile?: string;
   /** See {@link AccessReviewAuthorizer}. */
   readonly allowedMs: number;
   readonly deniedMs: number;
@@ -170,7 +165,7 @@ async function createHttps(
   });
   const reviews = new AccessReviewAuthorizer({
     ...https,
-    reviews: createReviews(upstream),
+    reviews: new Reviews(upstream),
     logger,
   });
   const handler = createRequestHandler(context, {
@@ -202,10 +197,10 @@ function createRequestHandler(
 
 /** Creates the passthrough. Its library is large, and nodes without https do not load it. */
 async function createForwarding(context: ListenersContext): Promise<Passthrough> {
-  const { createPassthrough } = await import('../passthrough/passthrough.ts');
+  const { Passthrough } = await import('../passthrough/passthrough.ts');
   const { credentials, logger, refusals } = context;
   const respond = respondWith(context);
-  return createPassthrough({
+  return new Passthrough({
     credentials,
     logger,
     onError: (error, request, response) => {

@@ -1,23 +1,32 @@
 import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { connect, Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { HttpListener, type HttpListenerOptions } from '../../../src/proxy/http/http-listener.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
-import { loadCertificate } from '../../../src/proxy/http/server-certificate.ts';
-import { issue, makeAuthority } from '../../support/http/certificates.ts';
+import { ServerCertificate } from '../../../src/proxy/http/server-certificate.ts';
+import { writeServingFiles } from '../../support/http/certificates.ts';
 import { until } from '../../support/http/until.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const logger = pino({ level: 'silent' });
-const authority = await makeAuthority();
-const pems = await issue(authority, 'door');
-const certificate = await loadCertificate({ read: async () => pems, files: [], logger });
+const folder = mkdtempSync(join(tmpdir(), 'listener-'));
+const files = await writeServingFiles(folder);
+const ca = readFileSync(files.caFile);
+const certificate = await ServerCertificate.load(files, logger);
 const sockets: Socket[] = [];
+
+afterAll(() => {
+  certificate.close();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 afterEach(() => {
   // Including those of a test that failed.
@@ -40,9 +49,7 @@ function makeListener(options: Partial<HttpListenerOptions> = {}): HttpListener 
 function open(url: string): Client {
   const { protocol, port } = new URL(url);
   const address = { host: '127.0.0.1', port: Number(port) };
-  return clientOf(
-    protocol === 'http:' ? connect(address) : connectTls({ ...address, ca: authority.cert }),
-  );
+  return clientOf(protocol === 'http:' ? connect(address) : connectTls({ ...address, ca }));
 }
 
 /** Opens a connection without a handshake. */

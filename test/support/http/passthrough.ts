@@ -2,8 +2,7 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import type { WrapperError } from '../../../src/errors.ts';
 import type { TlsOptions } from '../../../src/proxy/credentials/credentials.ts';
 import {
-  createPassthrough,
-  type Passthrough,
+  Passthrough,
   type PassthroughOptions,
 } from '../../../src/proxy/passthrough/passthrough.ts';
 import { FakeCredentials } from './credentials.ts';
@@ -40,7 +39,7 @@ export async function startPassthrough(
   const back = await startServer(listener, serverTls === undefined ? undefined : mutual);
   const credentials = new FakeCredentials(new URL(prefix, back.url), clientTls);
   const errors: WrapperError[] = [];
-  const passthrough = createPassthrough({
+  const passthrough = new Passthrough({
     ...rest,
     credentials,
     logger: captureLogger().logger,
