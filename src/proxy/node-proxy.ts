@@ -28,17 +28,16 @@ import { Failover } from './upstream/failover.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 import { OwnReadMemory } from './util/read-memory.ts';
 import { DecisionLog } from './views/decision-log.ts';
-import type { CallerId } from './views/view-budget.ts';
 import { ViewRegistry } from './views/view-registry.ts';
 
 /*
- * The composition root. startNodeProxy builds the proxy from the bottom up, in this order:
+ * The composition root. startNodeProxy builds the proxy from the bottom up, one part after the other:
  *
- * 1. check: the state folder, the API servers, the addresses and the certificate. What is wrong is reported here.
- * 2. upstream: the connection to the API server, with fail-over.
- * 3. state: what this node knows of the cluster, and what all reflectors share.
- * 4. watches: node sets, views, and the collections that no client reads.
- * 5. listeners: what clients connect to. If another process has the ports, they wait (hot-restart.ts).
+ * 1. It checks the state folder, the API servers, the addresses and the certificate. What is wrong is reported here.
+ * 2. It creates the connection to the API server, with fail-over.
+ * 3. It creates what this node knows of the cluster, and what all reflectors share.
+ * 4. It opens watches for node sets, the own Node, and the collections that no client reads. Views open later.
+ * 5. It creates the listeners. If another process has the ports, they wait (hot-restart.ts).
  */
 
 export interface NodeProxyOptions extends ListenersOptions {
@@ -132,36 +131,93 @@ export interface NodeProxy {
 /** A kube-proxy that is running already connects sooner: client-go's longest pause is 30 s. */
 const USUAL_VIEWS_MS = 30_000;
 
-/** A dry run hides no Services. The topology still knows which ones it would hide. */
-const HIDES_NOTHING = { serviceFilter: undefined, cloudPassthrough: false } as const;
-
 /**
  * Starts the proxy. If another process listens on the same addresses, waits until this one can answer as well.
  * Rejects with `InvalidSettings`, for example if a port is in use, and with the reason of the signal.
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
+  const { nodeName, policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
+  const { readLimits = DEFAULT_READ_LIMITS, nodeSetTime = systemClock } = options;
   const { failover, certificate } = await check(options);
   const upstream = connect(options, failover);
   const localRuntime = await openLocalRuntime(options, upstream);
-  const state = createState(options, failover, upstream);
-  const watches = openWatches(options, { ...state, localRuntime });
-  const { views } = watches;
-  const { codecs, policyResolver, topology, snapshots } = state;
-  const serving = {
-    ...options,
-    credentials: failover,
-    codecs,
+  const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
+  const topology = new Topology({
+    nodeName,
+    topologyMatch: options.topologyMatch,
+    declaredCommunities: fabedgeCluster !== undefined,
+    namespaces,
+    cloudPassthrough: options.cloudPassthrough,
+    maxNodeSets: options.maxNodeSets,
+  });
+  const policyResolver = new PolicyResolver(policies, namespaces);
+  const decisionLog = new DecisionLog(logger, systemClock);
+  const snapshots =
+    options.state &&
+    new SnapshotFolder({
+      ...options.state,
+      nodeName,
+      credentials: failover,
+      flushLastProcess: options.flushLastProcess,
+      logger,
+    });
+  const reflecting = {
     upstream,
-    acquire: (query: Query, caller: CallerId) => views.acquire(query, caller),
-    times: options,
+    topology,
+    versions: new VersionAllocator(Date.now()),
+    readLimits,
+    ownMemory: new OwnReadMemory(readLimits.maxListBytes),
+    snapshots,
+    logger,
   };
-  const listeners = await createListeners(serving, certificate);
+  const nodeSets = new NodeSetWatcher({
+    ...reflecting,
+    codec: codecs.protobuf,
+    time: nodeSetTime,
+  });
+  const timing: NodeProxy['timing'] = { onHandled: () => {} };
+  // A dry run hides no Services. The topology still knows which ones it would hide.
+  const hides = policies.dryRun !== true;
+  const views = new ViewRegistry({
+    ...reflecting,
+    codecs,
+    policyResolver,
+    decisionLog,
+    localRuntime,
+    serviceFilter: hides ? policies.serviceFilter : undefined,
+    cloudPassthrough: hides && options.cloudPassthrough,
+    window: options.window,
+    time: systemClock,
+    onHandled: (seconds) => timing.onHandled(seconds),
+    hasCallers: options.https !== undefined,
+    idleMs: options.idleViewMs,
+    maxViews: options.maxViews,
+    maxViewBytes: options.maxViewBytes,
+  });
+  const clusterWatchers = new ClusterWatchers({
+    ...reflecting,
+    codecs,
+    policyResolver,
+    namespaces,
+    fabedgeCluster,
+  });
+  const listeners = await createListeners(
+    {
+      ...options,
+      credentials: failover,
+      codecs,
+      upstream,
+      acquire: (query, caller) => views.acquire(query, caller),
+      times: { bookmarkMs: options.bookmarkMs, minWatchMs: options.minWatchMs },
+    },
+    certificate,
+  );
   const close = async (): Promise<void> => {
     await listeners.close();
     snapshots?.end();
     localRuntime?.close();
-    await watches.close();
-    state.decisionLog.close();
+    await Promise.all([views.close(), nodeSets.close(), clusterWatchers.close()]);
+    decisionLog.close();
     await Promise.all([upstream.close(), snapshots?.close()]);
     failover.close();
   };
@@ -180,9 +236,9 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
       snapshots,
       localRuntime,
       views,
-      nodeSets: watches.nodeSets,
-      clusterWatchers: watches.clusterWatchers,
-      timing: watches.timing,
+      nodeSets,
+      clusterWatchers,
+      timing,
       settingsRevision: options.settingsRevision,
     };
   } catch (error) {
@@ -236,66 +292,6 @@ async function openLocalRuntime(
     clock: systemClock,
     logger,
   });
-}
-
-/** Creates what this node knows, still empty, and what all reflectors share. */
-function createState(options: NodeProxyOptions, failover: Failover, upstream: Upstream) {
-  const { nodeName, logger, namespacePolicies, flushLastProcess } = options;
-  const { readLimits = DEFAULT_READ_LIMITS } = options;
-  const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
-  const topology = new Topology({
-    ...options,
-    declaredCommunities: options.fabedgeCluster !== undefined,
-    namespaces: namespacePolicies,
-  });
-  const snapshots =
-    options.state &&
-    new SnapshotFolder({
-      ...options.state,
-      nodeName,
-      credentials: failover,
-      logger,
-      ...(flushLastProcess && { flushLastProcess }),
-    });
-  return {
-    upstream,
-    topology,
-    logger,
-    readLimits,
-    codecs,
-    codec: codecs.protobuf,
-    versions: new VersionAllocator(Date.now()),
-    decisionLog: new DecisionLog(logger, systemClock),
-    policyResolver: new PolicyResolver(options.policies, namespacePolicies),
-    ownMemory: new OwnReadMemory(readLimits.maxListBytes),
-    ...(snapshots && { snapshots }),
-  };
-}
-
-/** Opens the watches at the API server. Most views open later, when a client reads them first. */
-function openWatches(
-  options: NodeProxyOptions,
-  state: ReturnType<typeof createState> & { readonly localRuntime: LocalRuntime | undefined },
-) {
-  const { cloudPassthrough, fabedgeCluster, nodeSetTime = systemClock } = options;
-  const { serviceFilter, dryRun } = options.policies;
-  const timing: NodeProxy['timing'] = { onHandled: () => {} };
-  const nodeSets = new NodeSetWatcher({ ...state, time: nodeSetTime });
-  const views = new ViewRegistry({
-    ...options,
-    ...state,
-    ...(dryRun === true ? HIDES_NOTHING : { serviceFilter, cloudPassthrough }),
-    onHandled: (seconds) => timing.onHandled(seconds),
-    time: systemClock,
-    hasCallers: options.https !== undefined,
-    idleMs: options.idleViewMs,
-  });
-  const namespaces = options.namespacePolicies;
-  const clusterWatchers = new ClusterWatchers({ ...state, namespaces, fabedgeCluster });
-  const close = async (): Promise<void> => {
-    await Promise.all([views, nodeSets, clusterWatchers].map((each) => each.close()));
-  };
-  return { views, nodeSets, clusterWatchers, timing, close };
 }
 
 /** Listens, as soon as this process can answer as well as another one that listens on the same addresses. */
