@@ -1,6 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import type { ClientConnections } from './client-connections.ts';
 import type { ServerCertificate } from './server-certificate.ts';
 
 type Authorities = ReturnType<ServerCertificate['options']>['ca'];
@@ -11,21 +12,15 @@ type Authorities = ReturnType<ServerCertificate['options']>['ca'];
  */
 export class ClientAuthorities {
   readonly #certificate: ServerCertificate;
-  /** The authorities in use when each connection was accepted, by the address of the client. */
-  readonly #accepted = new Map<string, Authorities>();
-  readonly #secured = new WeakMap<Socket, Authorities>();
+  readonly #connections: ClientConnections;
+  /** The authorities in use when each connection was accepted. */
+  readonly #accepted = new WeakMap<Socket, Authorities>();
 
-  constructor(server: Server, certificate: ServerCertificate) {
+  constructor(server: Server, certificate: ServerCertificate, connections: ClientConnections) {
     this.#certificate = certificate;
+    this.#connections = connections;
     server.on('connection', (socket: Socket) => {
-      // The client has already disconnected: its address is unknown.
-      if (socket.remotePort === undefined) return;
-      const address = addressOf(socket);
-      this.#accepted.set(address, certificate.options().ca);
-      socket.once('close', () => this.#accepted.delete(address));
-    });
-    server.on('secureConnection', (socket: TLSSocket) => {
-      this.#secured.set(socket, this.#accepted.get(addressOf(socket)));
+      this.#accepted.set(socket, certificate.options().ca);
     });
   }
 
@@ -33,11 +28,9 @@ export class ClientAuthorities {
   isOutdated({ headers, socket }: IncomingMessage): boolean {
     // A request with a token does not use the certificate.
     if (headers.authorization !== undefined) return false;
-    if (this.#secured.get(socket) === this.#certificate.options().ca) return false;
+    const accepted = this.#connections.acceptedSocket(socket);
+    const authorities = accepted && this.#accepted.get(accepted);
+    if (authorities === this.#certificate.options().ca) return false;
     return Object.keys((socket as TLSSocket).getPeerCertificate()).length > 0;
   }
-}
-
-function addressOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
 }

@@ -51,20 +51,20 @@ export class ClientConnections {
     return this.#accepted;
   }
 
-  /** Whether the socket can carry requests: over https only after the handshake. */
-  isEstablished(socket: Duplex): boolean {
-    return this.#carriers.has(socket);
+  /** The accepted connection of a socket that carries requests; undefined over https before the handshake. */
+  acceptedSocket(socket: Duplex): Socket | undefined {
+    return this.#carriers.get(socket);
   }
 
   /** Call when a request begins; see {@link ConnectionTable.begin}. */
   begin(socket: Duplex, request: RequestState): boolean {
-    const accepted = this.#carriers.get(socket);
+    const accepted = this.acceptedSocket(socket);
     return accepted !== undefined && this.#table.begin(accepted, request);
   }
 
   /** Call when the client has read the response. */
   end(socket: Duplex): void {
-    const accepted = this.#carriers.get(socket);
+    const accepted = this.acceptedSocket(socket);
     if (accepted !== undefined) this.#table.end(accepted);
   }
 

@@ -89,12 +89,13 @@ export class HttpListener {
     this.#requests = options.requests ?? new RequestCounter();
     const server = createHttpServer(listenerLimits, keepAliveMs, certificate);
     this.#server = server;
-    this.#clientAuthorities = certificate && new ClientAuthorities(server, certificate);
     this.#unfollow = certificate && followCertificate(server, certificate);
     const limits = { maxRequests: listenerLimits.maxConnections, maxOfKind };
     this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
       this.#refuse('TooManyConnections', 'a connection was closed for another (maxConnections)');
     });
+    this.#clientAuthorities =
+      certificate && new ClientAuthorities(server, certificate, this.#connections);
     server.on('request', (request, response) => this.#onRequest(request, response));
     server.on('upgrade', (request, socket, head) => this.#onUpgrade(request, socket, head));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket));
@@ -163,7 +164,7 @@ export class HttpListener {
   }
 
   #onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
-    if (!this.#connections.isEstablished(socket)) {
+    if (this.#connections.acceptedSocket(socket) === undefined) {
       const isGone = error.code === 'ECONNRESET';
       if (!isGone) this.#record('TlsHandshake', `no TLS handshake: ${error.message}`);
       // A write, and so the end of the connection, would wait for the end of the handshake.
