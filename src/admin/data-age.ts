@@ -47,8 +47,8 @@ export function dataAge(proxy: Sources): DataAge {
   const age = {
     state: stateOf(sources, ageMs, since),
     ageSeconds: Math.floor(ageMs / 1000),
-    ...(since === undefined ? {} : { unreachableSince: isoSeconds(since) }),
-    ...(saved.length === 0 ? {} : { snapshotFrom: isoSeconds(Math.min(...saved)) }),
+    unreachableSince: since === undefined ? undefined : isoSeconds(since),
+    snapshotFrom: saved.length === 0 ? undefined : isoSeconds(Math.min(...saved)),
   };
   const isWatched = age.state === 'connected' || age.state === 'quiet';
   if (oldest === undefined || ageMs < GRACE_MS || isWatched) return age;

@@ -144,10 +144,7 @@ const SHOWS = ['filtered', 'failing'] as const;
 
 /** Which Services are summarized. An empty parameter selects all. */
 function readSelection(query: URLSearchParams): Omit<SummaryOptions, 'after' | 'limit'> {
-  const given = (name: string): Record<string, string> => {
-    const value = query.get(name) ?? '';
-    return value === '' ? {} : { [name]: value };
-  };
+  const given = (name: string): string | undefined => query.get(name) || undefined;
   const text = query.get('show') ?? '';
   const show = SHOWS.find((each) => each === text);
   if (show === undefined && text !== '') {
@@ -157,11 +154,11 @@ function readSelection(query: URLSearchParams): Omit<SummaryOptions, 'after' | '
     throw new WrapperError('BadRequest', `search must have at most ${MAX_SEARCH} characters`);
   }
   return {
-    ...given('namespace'),
-    ...given('labelSelector'),
-    ...given('search'),
-    ...given('warning'),
-    ...(show === undefined ? {} : { show }),
+    namespace: given('namespace'),
+    labelSelector: given('labelSelector'),
+    search: given('search'),
+    warning: given('warning'),
+    show,
     warnings: query.get('warnings') === 'true',
     count: query.get('count') === 'true',
   };

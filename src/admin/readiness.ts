@@ -8,8 +8,8 @@ import { GRACE_MS } from './data-age.ts';
 /** One line of /readyz. */
 export interface Check {
   readonly name: string;
-  /** Why the check fails; undefined: it passes. */
-  readonly problem: string | undefined;
+  /** Why the check fails; absent: it passes. */
+  readonly problem?: string;
   /**
    * What the problem says about its cause:
    * - `stale`: the data is old, as dataAge() reports for all collections
@@ -17,14 +17,14 @@ export interface Check {
    * - `unsynced`: the collection cannot be read
    * - `waits`: another check probably fails, too
    */
-  readonly nature?: 'stale' | 'starting' | 'unsynced' | 'waits' | undefined;
+  readonly nature?: 'stale' | 'starting' | 'unsynced' | 'waits';
   /**
    * A problem that does not affect what clients see now, but later or elsewhere. The check passes: otherwise the problem
    * would stop a roll-out that corrects it, and a restart of the container runtime would stop every roll-out.
    */
-  readonly degraded?: string | undefined;
+  readonly degraded?: string;
   /** What is worth knowing. */
-  readonly remark?: string | undefined;
+  readonly remark?: string;
 }
 
 /**
@@ -66,13 +66,13 @@ function snapshotChecks({ snapshots }: NodeProxy): Check[] {
   const { problem } = snapshots;
   const degraded =
     problem && `cannot be written, so the next start may lack this state: ${problem}`;
-  return [{ name: 'snapshots', problem: undefined, degraded }];
+  return [{ name: 'snapshots', degraded }];
 }
 
 /** kube-proxy is served even if the budget is exhausted, so the node is ready. */
 function budgetChecks({ views: { budget } }: NodeProxy): Check[] {
   if (budget.remark === undefined) return [];
-  return [{ name: 'view-budget', problem: undefined, remark: `but ${budget.remark}` }];
+  return [{ name: 'view-budget', remark: `but ${budget.remark}` }];
 }
 
 /** While the API server answers, nothing that clients see depends on the container runtime. */
@@ -88,7 +88,7 @@ function localRuntimeChecks({ localRuntime }: NodeProxy): Check[] {
     corrections.length === 0
       ? undefined
       : `${corrected}, the first since ${new Date(since).toISOString()}`;
-  return [{ name: 'local-runtime', problem: undefined, degraded, remark }];
+  return [{ name: 'local-runtime', degraded, remark }];
 }
 
 function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
@@ -106,7 +106,7 @@ function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
   for (const { selector, state, refusal } of topology.nodeSets.values()) {
     if (state !== 'overLimit') continue;
     const degraded = `not watched: ${refusal}; only this node itself counts as one of them`;
-    checks.push({ name: `nodes ${selector}`, problem: undefined, degraded });
+    checks.push({ name: `nodes ${selector}`, degraded });
   }
   return checks;
 }
@@ -121,7 +121,7 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
     const problem = problemOf(status);
     // Its last state is served. Only views of other clients than kube-proxy can lack room in the budget.
     if (status.error?.code === 'LimitExceeded' && !views.isKubeProxys(query)) {
-      return { name, problem: undefined, degraded: problem.problem ?? status.error.message };
+      return { name, degraded: problem.problem ?? status.error.message };
     }
     return problem.problem === undefined
       ? { name, problem: startProblem(view.started), nature: 'waits' }
@@ -130,7 +130,6 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
   // The client of a refused query receives the error. This node is ready all the same.
   return {
     name,
-    problem: undefined,
     remark:
       refusal.code === 'LimitExceeded'
         ? `but it is not served: ${refusal.message}`
@@ -141,7 +140,7 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
 /** A query that may have been opened long after the start. */
 function newQueryCheck(name: string, status: ReflectorStatus): Check {
   return isBeingRead(status)
-    ? { name, problem: undefined, remark: 'but not synced yet' }
+    ? { name, remark: 'but not synced yet' }
     : { name, ...problemOf(status) };
 }
 
@@ -162,7 +161,7 @@ function problemOf(status: ReflectorStatus): Pick<Check, 'problem' | 'nature'> {
     const nature = error === undefined ? 'starting' : 'unsynced';
     return { problem: `not synced yet${reason}`, nature };
   }
-  if (staleMs < GRACE_MS) return { problem: undefined };
+  if (staleMs < GRACE_MS) return {};
   const problem = `stale, nothing has arrived for ${Math.floor(staleMs / 1000)} s${reason}`;
   return { problem, nature: 'stale' };
 }

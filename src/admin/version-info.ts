@@ -20,10 +20,12 @@ export interface ResponseHead {
 }
 
 export function versionInfo({ topology, views }: NodeProxy): VersionInfo {
-  const { nodeName: node } = topology;
-  const { ownNodeUid } = views;
-  const uid = ownNodeUid === undefined ? {} : { nodeUid: ownNodeUid };
-  return { version: VERSION, nodeVersion: process.version, node, ...uid };
+  return {
+    version: VERSION,
+    nodeVersion: process.version,
+    node: topology.nodeName,
+    nodeUid: views.ownNodeUid,
+  };
 }
 
 export function responseHead(proxy: Parameters<typeof dataAge>[0]): ResponseHead {

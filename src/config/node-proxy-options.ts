@@ -44,25 +44,22 @@ export function nodeProxyOptions(
     writeTimeoutMs: STALLED_CLIENT_MS,
     servers: settings.servers,
     readLimits: { ...DEFAULT_READ_LIMITS, maxListBytes: settings.maxListBytes },
-    ...stateOptions(settings),
-    ...(settings.localRuntime && { localRuntime: { socket: settings.localRuntime } }),
+    state: stateOptions(settings),
+    localRuntime: settings.localRuntime === undefined ? undefined : { socket: settings.localRuntime },
   };
 }
 
-function stateOptions(settings: Settings): Pick<NodeProxyOptions, 'state'> {
-  if (settings.stateDir === undefined) return {};
+function stateOptions({ stateDir, stateMaxBytes }: Settings): NodeProxyOptions['state'] {
+  if (stateDir === undefined) return undefined;
   return {
-    state: {
-      folder: settings.stateDir,
-      maxBytes: settings.stateMaxBytes,
-      writeBytesPerSecond: STATE_WRITE_BYTES_PER_SECOND,
-      graceMs: STATE_GRACE_MS,
-    },
+    folder: stateDir,
+    maxBytes: stateMaxBytes,
+    writeBytesPerSecond: STATE_WRITE_BYTES_PER_SECOND,
+    graceMs: STATE_GRACE_MS,
   };
 }
 
 function policySettings(settings: Settings): PolicySettings {
-  const serviceFilter = readServiceFilter(settings.serviceFilter);
   return {
     defaults: settings.defaultTopologyKeys,
     allowedTopologyKeys: settings.allowedTopologyKeys,
@@ -71,7 +68,7 @@ function policySettings(settings: Settings): PolicySettings {
     minReady: new Map(Object.entries(settings.minReady)),
     returnDelayMs: settings.returnDelaySeconds * 1000,
     dryRun: settings.dryRun,
-    ...(serviceFilter === undefined ? {} : { serviceFilter }),
+    serviceFilter: readServiceFilter(settings.serviceFilter),
   };
 }
 

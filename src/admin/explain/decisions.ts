@@ -67,10 +67,14 @@ export function recordOf({ number, at, service, from, to, cause }: DecisionChang
   // A view uses a monotonic clock, which has no time of day.
   const time = new Date(Date.now() + at - performance.now()).toISOString();
   return {
-    ...{ number, time, service, cause },
+    number,
+    time,
+    service,
+    cause,
     from: from ? winnerText(from.outcome) : null,
     to: to ? winnerText(to.outcome) : null,
-    ...{ keptBefore: keptOf(from), keptAfter: keptOf(to) },
+    keptBefore: keptOf(from),
+    keptAfter: keptOf(to),
   };
 }
 

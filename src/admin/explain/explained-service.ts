@@ -41,14 +41,13 @@ export const IN_SHORT: ExplainLimits = { endpoints: 0, ports: 200 };
 export function explainOne(proxy: NodeProxy, service: string): Explained {
   const view = explainedView(proxy);
   assertExplainable(proxy, view, service);
-  const name = nameOf(proxy, view.source);
-  const corrections = view.source.corrector?.corrections(service) ?? [];
-  const corrected = corrections.slice(0, LISTED.endpoints);
+  const corrected = view.source.corrector?.corrections(service) ?? [];
   return {
     ...explainIn(proxy, view, service, LISTED),
-    ...{ view: name, ...responseHead(proxy) },
+    ...responseHead(proxy),
+    view: nameOf(proxy, view.source),
     changes: lastChanges(view, service, MAX_CHANGES),
-    ...(corrected.length === 0 ? {} : { corrected }),
+    corrected: corrected.length === 0 ? undefined : corrected.slice(0, LISTED.endpoints),
   };
 }
 

@@ -88,12 +88,11 @@ export async function summarize(
     return shorten(explainIn(proxy, view, name, IN_SHORT));
   };
   const found = await (options.warnings ? warned : firstOf)(names, options, explain);
-  const { labelSelector } = options;
   return {
     node: proxy.topology.nodeName,
     view: nameOf(proxy, view.source),
     ...responseHead(proxy),
-    ...(labelSelector === undefined ? {} : { labelSelector }),
+    labelSelector: options.labelSelector,
     ...found,
   };
 }
@@ -112,8 +111,8 @@ async function firstOf(
   const last = names.length > limit ? first.at(-1) : undefined;
   return {
     services,
-    ...(count === true ? { count: names.length } : {}),
-    ...(last === undefined ? {} : { next: last }),
+    count: count ? names.length : undefined,
+    next: last,
   };
 }
 
@@ -138,8 +137,9 @@ async function warned(
   const last = total > limit ? services.at(-1) : undefined;
   return {
     services,
-    ...(count ? { count: total, kinds } : {}),
-    ...(last === undefined ? {} : { next: last.service }),
+    count: count ? total : undefined,
+    kinds: count ? kinds : undefined,
+    next: last?.service,
   };
 }
 
@@ -217,7 +217,7 @@ function shorten(explanation: ServiceExplanation): ServiceSummary {
     kept: counts.kept,
     ready: counts.ready,
     total: counts.total,
-    ...(since === undefined ? {} : { since }),
+    since,
     warnings: serious.map(({ code }) => code),
   };
 }

@@ -71,8 +71,12 @@ export async function tableOf(
     rows.push(...added);
     last = name;
   }
-  const answer = { ...head, services: nameOf(proxy, services), rows };
-  return last !== undefined && last !== names.at(-1) ? { ...answer, next: last } : answer;
+  return {
+    ...head,
+    services: nameOf(proxy, services),
+    rows,
+    next: last === names.at(-1) ? undefined : last,
+  };
 }
 
 /** The rows of default/kubernetes; none while the views are not complete. */
@@ -93,7 +97,7 @@ function headOf(
   return {
     node: topology.nodeName,
     listen: url,
-    ...(httpsUrl === undefined ? {} : { https: httpsUrl }),
+    https: httpsUrl,
     dryRun: policyResolver.settings.dryRun === true,
     ...responseHead(proxy),
   };

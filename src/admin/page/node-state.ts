@@ -8,6 +8,7 @@ import { HOMEPAGE, VERSION } from '../../version.ts';
 import { type Cause, healthOf } from '../causes.ts';
 import { notStarted } from '../explain/explained-service.ts';
 import { findView, NO_VIEW } from '../explain/explained-view.ts';
+import type { Check } from '../readiness.ts';
 import type { ResponseHead } from '../version-info.ts';
 
 /** The response of /node: this node and its connections. */
@@ -26,12 +27,7 @@ export interface NodeState extends ResponseHead {
   /** The topology keys that policies use. */
   readonly keys: readonly KeyState[];
   /** The checks of /readyz. */
-  readonly checks: readonly {
-    readonly name: string;
-    readonly problem?: string | undefined;
-    readonly degraded?: string | undefined;
-    readonly remark?: string | undefined;
-  }[];
+  readonly checks: readonly Check[];
   /** Why this node is not ready: one line for each cause, the one with the most failed checks first. */
   readonly causes: readonly Cause[];
   /** Undefined if endpoints are not corrected from the container runtime. */
@@ -99,22 +95,21 @@ const MAX_CORRECTED = 200;
 export function nodeState(proxy: NodeProxy): NodeState {
   const { topology, policyResolver, failover, listeners, views } = proxy;
   const { nodeContext } = topology;
-  const problem = problemOf(proxy);
   const { checks, data, causes } = healthOf(proxy);
   return {
     node: topology.nodeName,
     version: VERSION,
     data,
-    ...(HOMEPAGE === undefined ? {} : { docs: HOMEPAGE }),
+    docs: HOMEPAGE,
     labels: Object.fromEntries(nodeContext?.labels ?? []),
     communities: topology.communities(),
     off: nodeContext?.off ?? false,
     dryRun: policyResolver.settings.dryRun === true,
-    ...(problem === undefined ? {} : { problem }),
+    problem: problemOf(proxy),
     keys: Array.from(topology.policies.keysInUse(), (key) => keyState(proxy, key)),
     checks,
     causes,
-    ...localRuntimeData(proxy),
+    localRuntime: localRuntimeData(proxy),
     servers: failover.servers.map(({ origin }) => origin),
     failovers: failover.switches,
     views: views.sources.map((source) => viewState(source, views.users(source))),
@@ -128,14 +123,13 @@ export function nodeState(proxy: NodeProxy): NodeState {
   };
 }
 
-function localRuntimeData(proxy: NodeProxy): Pick<NodeState, 'localRuntime'> {
+function localRuntimeData(proxy: NodeProxy): LocalRuntimeData | undefined {
   const { localRuntime } = proxy;
-  if (localRuntime === undefined) return {};
+  if (localRuntime === undefined) return undefined;
   const { state, problem } = localRuntime;
   const all = findView(proxy)?.source.corrector?.corrections() ?? [];
   const corrected = all.slice(0, MAX_CORRECTED);
-  const why = problem === undefined ? {} : { problem };
-  return { localRuntime: { state, ...why, corrected, count: all.length } };
+  return { state, problem, corrected, count: all.length };
 }
 
 function problemOf(proxy: NodeProxy): string | undefined {

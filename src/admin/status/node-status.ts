@@ -49,7 +49,7 @@ export async function nodeStatus(
         ? [unknown('policies', 'the view that kube-proxy reads is not complete yet')]
         : policyLines(topology, outcomes)),
     ],
-    ...(outcomes === undefined ? {} : { outcomes: outcomesHash(outcomes) }),
+    outcomes: outcomes && outcomesHash(outcomes),
   };
 }
 

@@ -50,17 +50,13 @@ export interface NodeStatus extends ResponseHead {
 }
 
 export function ok(id: LineId, text: string, detail?: string): StatusLine {
-  return line(id, 'ok', text, detail);
+  return { id, state: 'ok', text, detail };
 }
 
 export function unknown(id: LineId, text: string, detail?: string): StatusLine {
-  return line(id, 'unknown', text, detail);
+  return { id, state: 'unknown', text, detail };
 }
 
 export function problem(id: LineId, text: string, next: string, detail?: string): StatusLine {
-  return { ...line(id, 'problem', text, detail), next };
-}
-
-function line(id: LineId, state: LineState, text: string, detail: string | undefined): StatusLine {
-  return { id, state, text, ...(detail === undefined ? {} : { detail }) };
+  return { id, state: 'problem', text, detail, next };
 }

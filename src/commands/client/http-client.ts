@@ -30,7 +30,7 @@ export function createHttpClient(
   url: string,
   { connect, timeoutMs, maxBytes = MAX_BYTES }: HttpClientOptions,
 ): HttpClient {
-  const client = new Client(url, connect === undefined ? {} : { connect });
+  const client = new Client(url, { connect });
   return {
     async get(path) {
       const signal = AbortSignal.timeout(timeoutMs);

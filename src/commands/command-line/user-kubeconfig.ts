@@ -23,13 +23,13 @@ export interface UserKubeconfig {
  * `InvalidSettings` if there is none.
  */
 export function userKubeconfig(
-  { kubeconfig, ...context }: KubeconfigFlags,
+  { kubeconfig, context }: KubeconfigFlags,
   env: Readonly<Record<string, string | undefined>> = process.env,
   home: string = homedir(),
 ): UserKubeconfig {
   const named = env.KUBECONFIG?.split(delimiter).filter((path) => path !== '') ?? [];
-  if (kubeconfig !== undefined) return { kubeconfig: [kubeconfig], ...context };
-  return { kubeconfig: named.length > 0 ? named : [defaultFile(home)], ...context };
+  if (kubeconfig !== undefined) return { kubeconfig: [kubeconfig], context };
+  return { kubeconfig: named.length > 0 ? named : [defaultFile(home)], context };
 }
 
 function defaultFile(home: string): string {

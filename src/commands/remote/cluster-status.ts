@@ -114,7 +114,8 @@ async function readAll(
     const status = answer === undefined || answer instanceof WrapperError ? undefined : answer;
     return {
       node: each.node,
-      ...(status && { version: status.version, settings: status.settings }),
+      version: status?.version,
+      settings: status?.settings,
       lines: [
         ...troubleLines(each),
         ...(rollOut[index] ?? []),

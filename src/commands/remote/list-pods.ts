@@ -4,7 +4,7 @@ export interface PodSearch {
   readonly namespace: string;
   readonly selector: string;
   /** Default: on all nodes. */
-  readonly node?: string | undefined;
+  readonly node?: string;
 }
 
 interface PodList<Pod> {

@@ -101,7 +101,7 @@ function nodeOf(node: string, all: readonly Pod[]): WrapperNode {
   const newest = all.toSorted((a, b) => (createdOf(a) < createdOf(b) ? 1 : -1))[0] as Pod;
   return {
     node,
-    ...(pod === undefined ? {} : { pod: { ...nameOf(pod), node } }),
+    pod: pod && { ...nameOf(pod), node },
     troubles,
     daemonSet: daemonSetOf(newest) ?? '',
     created: createdOf(newest),

@@ -63,7 +63,7 @@ interface RunOptions {
 async function start(options: RunOptions): Promise<void> {
   const { settings, listeners, signals, logger } = options;
   const { kubeconfig, nodeName } = settings;
-  const reading = loadCredentials({ ...(kubeconfig === undefined ? {} : { kubeconfig }), logger });
+  const reading = loadCredentials({ kubeconfig, logger });
   const credentials = await abortable(reading, signals.stop);
   try {
     const { admin } = listeners;
@@ -73,7 +73,7 @@ async function start(options: RunOptions): Promise<void> {
       ...nodeProxyOptions(settings),
       ...listeners,
       credentials,
-      ...(queries && { queries }),
+      queries,
       flushLastProcess: () => flushRunningProcess(admin),
       runningNode,
       drainMs: DRAIN_MS,

@@ -56,7 +56,10 @@ async function listAll(
   const { encoding } = codec;
   const query = { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding };
   const client = new CollectionClient({
-    ...{ upstream, codec, query, metadataOnly },
+    upstream,
+    codec,
+    query,
+    metadataOnly,
     readLimits: DEFAULT_READ_LIMITS,
   });
   try {

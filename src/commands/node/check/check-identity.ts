@@ -16,7 +16,7 @@ const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
 /** Checks that the user of a kubeconfig has the rights of NEEDS. */
 export async function checkIdentity(kubeconfig: string, context?: string): Promise<StatusLine> {
-  const identity = { kubeconfig: [kubeconfig], ...(context && { context }) };
+  const identity = { kubeconfig: [kubeconfig], context };
   return await withKubeClient(identity, ({ upstream }) => checkRights(kubeconfig, upstream));
 }
 
