@@ -1,5 +1,4 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { Registry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { type ErrorCode, WrapperError } from '../errors.ts';
 import { serializeQueries } from '../proxy/api/query-json.ts';
@@ -11,11 +10,11 @@ import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { escapeJson, printLine } from '../untrusted-text.ts';
 import { healthOf } from './causes.ts';
 import type { DataAge } from './data-age.ts';
-import { ExplainRoutes, isExplainPath } from './explain-routes.ts';
+import { EXPLANATIONS, ExplainRoutes } from './explain-routes.ts';
 import type { LogLosses } from './metric-readers.ts';
 import { createMetrics } from './metrics.ts';
 import { nodeState } from './page/node-state.ts';
-import { createPageServer, type PageServer } from './page/page-server.ts';
+import { pageAnswers } from './page/page-server.ts';
 import { versionInfo } from './version-info.ts';
 
 /** Answers the requests of the admin listener, without the listener itself. */
@@ -33,31 +32,38 @@ const TEXT_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
+/** HTTP status by the code of a refusal; default 403. */
+const CODES: Partial<Record<ErrorCode, number>> = {
+  BadRequest: 400,
+  NotFound: 404,
+  MethodNotAllowed: 405,
+};
+
 /** Creates the handler for one node. */
 export function createAdminHandler(
   proxy: NodeProxy,
   logger: Logger,
   log?: LogLosses,
 ): AdminHandler {
-  const parts: AdminParts = {
-    proxy,
-    metrics: createMetrics(proxy, log),
-    page: createPageServer(logger),
-    explain: new ExplainRoutes(proxy),
-  };
+  const answers = answersOf(proxy, logger, log);
   const { refusals } = proxy.listeners;
   return {
     handle(request, response) {
-      const { method: verb, url: resource } = request;
-      const about = { listener: ADMIN_LISTENER, verb, resource };
-      const route = resolveRoute(request, parts);
-      if ('code' in route) {
-        refusals.record({ ...about, ...route });
-        const headers = { ...TEXT_HEADERS, ...route.headers };
-        const body = printLine(route.message);
-        return refuseRequest(request, response, { code: route.code, headers, body });
+      const about = { listener: ADMIN_LISTENER, verb: request.method, resource: request.url };
+      const path = pathOf(request);
+      const methods = path === '/flush' ? ['POST'] : ['GET', 'HEAD'];
+      const answer = answers.get(path);
+      try {
+        assertAccepted(request, answer !== undefined, methods);
+      } catch (error) {
+        const { code: reason, message } = WrapperError.from(error, 'Forbidden');
+        refusals.record({ ...about, reason, message });
+        const headers: OutgoingHttpHeaders = { ...TEXT_HEADERS };
+        if (reason === 'MethodNotAllowed') headers.allow = methods.join(', ');
+        const code = CODES[reason] ?? 403;
+        return refuseRequest(request, response, { code, headers, body: printLine(message) });
       }
-      route.answer(request, response).catch((error: unknown) => {
+      answer?.(response, request).catch((error: unknown) => {
         const why = { reason: reasonOf(error), message: 'an error of the wrapper itself' };
         refusals.record({ ...about, ...why, err: error, level: 'error' });
         response.destroy();
@@ -66,88 +72,58 @@ export function createAdminHandler(
   };
 }
 
-interface AdminParts {
-  readonly proxy: NodeProxy;
-  readonly metrics: Registry;
-  readonly page: PageServer;
-  readonly explain: ExplainRoutes;
+/** The path of a request; of an explanation, the first part. */
+function pathOf(request: IncomingMessage): string {
+  const { path } = readUrl(request);
+  const first = path.split('/', 2).join('/');
+  return EXPLANATIONS.includes(first) ? first : path;
 }
 
-interface Route {
-  readonly methods: readonly string[];
-  readonly answer: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-}
-
-/** A response with an error status. */
-interface Refusal {
-  readonly code: number;
-  readonly reason: ErrorCode;
-  readonly message: string;
-  readonly headers?: OutgoingHttpHeaders;
-}
-
-/** The route of a request, or why the request is refused. */
-function resolveRoute(request: IncomingMessage, parts: AdminParts): Route | Refusal {
-  try {
-    // A web page in a browser on this node could have sent the request.
-    assertLocalRequest(request);
-  } catch (error) {
-    const { message } = WrapperError.from(error, 'Forbidden');
-    return { code: 403, reason: 'Forbidden', message };
-  }
-  const route = routeOf(readUrl(request).path, parts);
-  if (route === undefined) {
-    return { code: 404, reason: 'NotFound', message: `unknown path; the paths are ${PATHS}` };
-  }
-  const { methods } = route;
+/** Throws why a request is refused. */
+function assertAccepted(
+  request: IncomingMessage,
+  isKnown: boolean,
+  methods: readonly string[],
+): void {
+  // A web page in a browser on this node could have sent the request.
+  assertLocalRequest(request);
+  if (!isKnown) throw new WrapperError('NotFound', `unknown path; the paths are ${PATHS}`);
   if (!methods.includes(request.method ?? '')) {
-    const message = `the method must be ${methods.join(' or ')}`;
-    const headers = { allow: methods.join(', ') };
-    return { code: 405, reason: 'MethodNotAllowed', message, headers };
+    throw new WrapperError('MethodNotAllowed', `the method must be ${methods.join(' or ')}`);
   }
   // Nothing would read the body, so its bytes could be parsed as the next request.
   if (hasBody(request)) {
-    return {
-      code: 400,
-      reason: 'BadRequest',
-      message: 'a request to this port must not have a body',
-    };
+    throw new WrapperError('BadRequest', 'a request to this port must not have a body');
   }
-  return route;
 }
 
 const PATHS =
   '/, /node, /explain, /decisions, /diff, /table, /summary, /status, /views, /flush, /version, /healthz, /readyz and /metrics';
-const READ = ['GET', 'HEAD'];
 
-function routeOf(path: string, { proxy, metrics, page, explain }: AdminParts): Route | undefined {
-  const read = (answer: Route['answer']): Route => ({ methods: READ, answer });
-  switch (path) {
-    case '/healthz':
-      return read(async (_, response) => sendText(response, 200, 'ok\n'));
-    case '/readyz':
-      return read(async (_, response) => sendReadiness(response, proxy));
-    case '/metrics':
-      return read(async (_, response) =>
-        sendText(response, 200, await metrics.metrics(), metrics.contentType),
-      );
-    case '/version':
-      return read(async (_, response) => sendJson(response, JSON.stringify(versionInfo(proxy))));
-    case '/node':
-      return read(async (_, response) =>
-        sendJson(response, escapeJson(JSON.stringify(nodeState(proxy)))),
-      );
-    case '/views':
-      return read(async (_, response) => sendViews(response, proxy));
-    case '/flush':
-      return { methods: ['POST'], answer: (_, response) => flush(response, proxy) };
-    default:
-      if (page.hasFile(path)) return read((_, response) => page.sendFile(path, response));
-      if (isExplainPath(path)) {
-        return read((request, response) => explain.answer(request, response));
-      }
-      return undefined;
-  }
+type Answer = (response: ServerResponse, request: IncomingMessage) => Promise<void>;
+
+function answersOf(
+  proxy: NodeProxy,
+  logger: Logger,
+  log: LogLosses | undefined,
+): ReadonlyMap<string, Answer> {
+  const metrics = createMetrics(proxy, log);
+  const explain = new ExplainRoutes(proxy);
+  const answerExplain: Answer = (response, request) => explain.answer(request, response);
+  return new Map<string, Answer>([
+    ...EXPLANATIONS.map((path) => [path, answerExplain] as const),
+    ...pageAnswers(logger),
+    ['/healthz', async (response) => sendText(response, 200, 'ok\n')],
+    ['/readyz', async (response) => sendReadiness(response, proxy)],
+    [
+      '/metrics',
+      async (response) => sendText(response, 200, await metrics.metrics(), metrics.contentType),
+    ],
+    ['/version', async (response) => sendJson(response, JSON.stringify(versionInfo(proxy)))],
+    ['/node', async (response) => sendJson(response, escapeJson(JSON.stringify(nodeState(proxy))))],
+    ['/views', async (response) => sendViews(response, proxy)],
+    ['/flush', (response) => flush(response, proxy)],
+  ]);
 }
 
 /**

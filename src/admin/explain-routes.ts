@@ -28,16 +28,35 @@ const CODES: Partial<Record<ErrorCode, number>> = {
 /** Lines of one response: default and maximum. */
 const LIMIT = { default: 500, max: 10_000 };
 
-const VERBS = ['explain', 'diff', 'table', 'decisions', 'summary', 'status'];
+/** Requests that are handled at the same time, in time slices. Others wait: the listener limits how many. */
+const MAX_ACTIVE = 4;
 
-/** Whether {@link ExplainRoutes} answers requests for a path. */
-export function isExplainPath(path: string): boolean {
-  return VERBS.includes(path.split('/')[1] ?? '');
+/** A request for an explanation. */
+interface Asked {
+  readonly proxy: NodeProxy;
+  /** The parts of the path after the first one. */
+  readonly names: readonly string[];
+  readonly query: URLSearchParams;
+  readonly probe: KubeProxyProbe;
+  readonly slice: TimeSlice;
 }
 
-/** Requests that are handled at the same time, in time slices. Others wait, and one more gets 503. */
-const MAX_ACTIVE = 4;
-const MAX_WAITING = 32;
+/** Answers by the first part of the path. */
+const ANSWERS: Readonly<Record<string, (asked: Asked) => object | Promise<object>>> = {
+  '/explain': ({ proxy, names, query, slice }) =>
+    names.join('') === ''
+      ? summarize(proxy, readSelection(query), slice)
+      : explainOne(proxy, readService(names)),
+  '/diff': ({ proxy, names, slice }) => diffOf(proxy, readService(names), slice),
+  '/status': ({ proxy, probe, slice }) => nodeStatus(proxy, probe, slice),
+  '/summary': ({ proxy }) => nodeSummary(proxy),
+  '/decisions': ({ proxy, query }) => decisionsOf(proxy, readNumber(query), readLimit(query)),
+  '/table': ({ proxy, query, slice }) =>
+    tableOf(proxy, query.get('after') ?? '', readLimit(query), slice),
+};
+
+/** The first parts of the paths that {@link ExplainRoutes} answers. */
+export const EXPLANATIONS: readonly string[] = Object.keys(ANSWERS);
 
 /**
  * Answers the requests that explain the wrapper:
@@ -63,9 +82,11 @@ export class ExplainRoutes {
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (this.#active < MAX_ACTIVE) this.#active++;
-    else if (this.#waiting.length < MAX_WAITING) await this.#wait();
-    else return refuse(response);
+    if (this.#active === MAX_ACTIVE) {
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
+    } else this.#active++;
     try {
       await this.#answer(request, response);
     } finally {
@@ -75,13 +96,6 @@ export class ExplainRoutes {
     }
   }
 
-  /** Resolves when an active request ends. */
-  #wait(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push(resolve);
-    return promise;
-  }
-
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const gone = new AbortController();
     // The client may have closed the connection while the request waited.
@@ -89,10 +103,12 @@ export class ExplainRoutes {
     response.once('close', () => gone.abort());
     const { path, query } = readUrl(request);
     const [, verb = '', ...names] = path.split('/');
+    const proxy = this.#proxy;
     try {
-      const slice = new TimeSlice({ signal: gone.signal });
-      const body = await answer(this.#proxy, this.#probe, { verb, names, query }, slice);
-      json(response, 200, await jsonOf(body, slice));
+      const slice = new TimeSlice(gone.signal);
+      await openViewToExplain(proxy, gone.signal);
+      const body = await ANSWERS[`/${verb}`]?.({ proxy, names, query, probe: this.#probe, slice });
+      json(response, 200, await jsonOf(body ?? {}, slice));
     } catch (error) {
       if (gone.signal.aborted) return;
       const { code, message } = WrapperError.from(error, 'Malformed');
@@ -101,49 +117,13 @@ export class ExplainRoutes {
   }
 }
 
-function refuse(response: ServerResponse): void {
-  const limit = `${MAX_ACTIVE} explanations are in progress and ${MAX_WAITING} wait`;
-  response.setHeader('retry-after', '1');
-  json(response, 503, JSON.stringify({ code: 'LimitExceeded', error: `${limit}; try again` }));
-}
-
-/** A parsed request. */
-interface ExplainRequest {
-  readonly verb: string;
-  readonly names: readonly string[];
-  readonly query: URLSearchParams;
-}
-
-async function answer(
-  proxy: NodeProxy,
-  probe: KubeProxyProbe,
-  { verb, names, query }: ExplainRequest,
-  slice: TimeSlice,
-): Promise<object> {
-  const after = query.get('after') ?? '';
-  const limit = readLimit(query.get('limit') ?? '');
-  await openViewToExplain(proxy, slice.signal);
-  if (verb === 'decisions') return decisionsOf(proxy, readNumber(after), limit);
-  if (verb === 'status') return await nodeStatus(proxy, probe, slice);
-  if (verb === 'summary') return nodeSummary(proxy);
-  if (verb === 'table') return await tableOf(proxy, after, limit, slice);
-  if (names.length === 0 || names[0] === '') {
-    if (verb === 'diff')
-      throw new WrapperError('BadRequest', 'the path must be /diff/<namespace>/<name>');
-    return await summarize(proxy, { ...readSelection(query), after, limit }, slice);
-  }
-  const service = readService(verb, names);
-  if (verb === 'explain') return explainOne(proxy, service);
-  return await diffOf(proxy, service, slice);
-}
-
 /** Characters of a search. Each Service is compared with each of its words. */
 const MAX_SEARCH = 200;
 
 const SHOWS = ['filtered', 'failing'] as const;
 
 /** Which Services are summarized. An empty parameter selects all. */
-function readSelection(query: URLSearchParams): Omit<SummaryOptions, 'after' | 'limit'> {
+function readSelection(query: URLSearchParams): SummaryOptions {
   const given = (name: string): string | undefined => query.get(name) || undefined;
   const text = query.get('show') ?? '';
   const show = SHOWS.find((each) => each === text);
@@ -161,29 +141,29 @@ function readSelection(query: URLSearchParams): Omit<SummaryOptions, 'after' | '
     show,
     warnings: query.get('warnings') === 'true',
     count: query.get('count') === 'true',
+    after: query.get('after') ?? '',
+    limit: readLimit(query),
   };
 }
 
-function readService(verb: string, names: readonly string[]): string {
+function readService(names: readonly string[]): string {
   try {
     const [namespace = '', name = '', ...more] = names.map(decodeURIComponent);
     if (namespace !== '' && name !== '' && more.length === 0) return `${namespace}/${name}`;
   } catch {
     // A percent sign without an escape sequence: refused below.
   }
-  throw new WrapperError('BadRequest', `the path must be /${verb}/<namespace>/<name>`);
+  throw new WrapperError('BadRequest', 'the path must end in /<namespace>/<name>');
 }
 
-function readNumber(text: string): number {
-  const number = Number(text);
+function readNumber(query: URLSearchParams): number {
+  const number = Number(query.get('after'));
   if (Number.isSafeInteger(number) && number >= 0) return number;
   throw new WrapperError('BadRequest', 'after must be the number of a decision');
 }
 
-/** @param text empty: the default */
-function readLimit(text: string): number {
-  if (text === '') return LIMIT.default;
-  const limit = Number(text);
+function readLimit(query: URLSearchParams): number {
+  const limit = Number(query.get('limit') || LIMIT.default);
   if (Number.isSafeInteger(limit) && limit >= 1 && limit <= LIMIT.max) return limit;
   throw new WrapperError('BadRequest', `limit must be a number from 1 to ${LIMIT.max}`);
 }

@@ -29,7 +29,7 @@ export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 })
 /** Counts the Services of the view that kube-proxy reads. */
 function tallyOf(proxy: NodeProxy): ServiceTally | undefined {
   const view = findView(proxy);
-  return view?.source.view.started ? tallyServices(view) : undefined;
+  return view?.view.started ? tallyServices(view) : undefined;
 }
 
 function register(registry: Registry, metric: Metric, sources: MetricSources): void {

@@ -3,24 +3,21 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 /** Length of a slice, in milliseconds. Then other work runs, above all the traffic of clients. */
 const SLICE_MS = 5;
 
-export interface TimeSliceOptions {
-  /** Aborts when the result is no longer needed. */
-  readonly signal?: AbortSignal;
-  /** A monotonic clock in milliseconds; default performance.now(). */
-  readonly now?: () => number;
-}
-
 /**
  * Divides long work, such as an explanation of each Service, into slices, and lets the event loop run between them. A
  * slice is limited by time and not by the number of items, because a Service can have ten or ten thousand endpoints.
  */
 export class TimeSlice {
-  readonly signal: AbortSignal | undefined;
+  readonly #signal: AbortSignal;
   readonly #now: () => number;
   #startedAt: number;
 
-  constructor({ signal, now = () => performance.now() }: TimeSliceOptions = {}) {
-    this.signal = signal;
+  /**
+   * @param signal aborts when the result is no longer needed
+   * @param now a monotonic clock in milliseconds
+   */
+  constructor(signal: AbortSignal, now = () => performance.now()) {
+    this.#signal = signal;
     this.#now = now;
     this.#startedAt = now();
   }
@@ -29,7 +26,7 @@ export class TimeSlice {
   async pause(): Promise<void> {
     if (this.#now() - this.#startedAt < SLICE_MS) return;
     await nextTurn();
-    this.signal?.throwIfAborted();
+    this.#signal.throwIfAborted();
     this.#startedAt = this.#now();
   }
 }

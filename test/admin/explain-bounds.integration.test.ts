@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts';
 
 describe('TimeSlice', () => {
   /** Runs steps of a millisecond each, with a fake clock; records after how many of them other work ran. */
-  async function pausesOf(steps: number, signal?: AbortSignal): Promise<number[]> {
+  async function pausesOf(steps: number, signal = new AbortController().signal): Promise<number[]> {
     let [time, taken] = [0, 0];
     const pauses: number[] = [];
     let next = setImmediate(function look() {
@@ -17,7 +17,7 @@ describe('TimeSlice', () => {
       next = setImmediate(look);
     });
     try {
-      const slice = new TimeSlice({ now: () => time, ...(signal && { signal }) });
+      const slice = new TimeSlice(signal, () => time);
       for (; taken < steps; taken++) {
         time++;
         await slice.pause();
@@ -45,6 +45,7 @@ describe('explanations', () => {
   let url: string;
   /** Requests that wait for a view. */
   let waiting: number;
+  let received: number;
 
   beforeEach(async () => {
     waiting = 0;
@@ -63,7 +64,11 @@ describe('explanations', () => {
       },
     };
     const routes = new ExplainRoutes({ views } as unknown as NodeProxy);
-    server = createServer((message, response) => void routes.answer(message, response));
+    received = 0;
+    server = createServer((message, response) => {
+      received++;
+      void routes.answer(message, response);
+    });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/diff/default/web`;
@@ -75,20 +80,11 @@ describe('explanations', () => {
     await once(server, 'close');
   });
 
-  test('run four at a time, 32 wait, one more gets 503; an aborted request ends', async () => {
+  test('run four at a time; an aborted request ends', async () => {
     const gone = new AbortController();
     const { signal } = gone;
-    const statuses: number[] = [];
-    const clients = Array.from({ length: 40 }, () =>
-      fetch(url, { signal }).then(
-        ({ status, headers }) => {
-          expect(headers.get('retry-after')).toBe('1');
-          statuses.push(status);
-        },
-        () => undefined,
-      ),
-    );
-    await eventually(() => statuses, [503, 503, 503, 503]);
+    const clients = Array.from({ length: 12 }, () => fetch(url, { signal }).catch(() => undefined));
+    await eventually(() => received, 12);
     expect(waiting).toBe(4);
     gone.abort();
     await Promise.all(clients);

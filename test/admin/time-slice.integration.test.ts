@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { summarize } from '../../src/admin/explain/summary.ts';
 import { tableOf } from '../../src/admin/explain/table.ts';
+import { TimeSlice } from '../../src/admin/time-slice.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import {
@@ -61,10 +62,12 @@ async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
   return turns;
 }
 
+const slice = () => new TimeSlice(new AbortController().signal);
+
 // A slice was once a number of Services: 50 with 10,000 endpoints each delayed traffic by 0.6 s.
 test.each<[what: string, work: () => Promise<unknown>]>([
-  ['/explain', () => summarize(proxy, { warnings: false, after: '', limit: 500 })],
-  ['/table', () => tableOf(proxy, '', 500)],
+  ['/explain', () => summarize(proxy, { warnings: false, after: '', limit: 500 }, slice())],
+  ['/table', () => tableOf(proxy, '', 500, slice())],
 ])('%s let other work run after each slow Service', async (_, work) => {
   const turns = await turnsOf(work);
   expect(turns).toHaveLength(SERVICES.length);

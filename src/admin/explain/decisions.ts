@@ -5,8 +5,7 @@ import type {
 } from '../../filter/projection/decision-journal.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { keptByPolicy, winnerText } from '../../topology/state/service-outcome.ts';
-import { type ResponseHead, responseHead } from '../version-info.ts';
-import { type ExplainedView, explainedView, nameOf, type ViewName } from './explained-view.ts';
+import { type ExplainedView, explainedView, type ViewHead, viewHead } from './explained-view.ts';
 
 /** A decision about a Service whose result changed. */
 export interface DecisionRecord {
@@ -25,9 +24,7 @@ export interface DecisionRecord {
 }
 
 /** The response of /decisions. */
-export interface Decisions extends ResponseHead {
-  readonly node: string;
-  readonly view: ViewName;
+export interface Decisions extends ViewHead {
   /** Changes since the view was opened. Only the latest ones are kept. */
   readonly count: number;
   readonly decisions: readonly DecisionRecord[];
@@ -40,13 +37,11 @@ export interface Decisions extends ResponseHead {
  * @param limit maximum number of changes; the latest ones are returned
  */
 export function decisionsOf(proxy: NodeProxy, after: number, limit: number): Decisions {
-  const { source, projection } = explainedView(proxy);
-  const { journal } = projection;
+  const source = explainedView(proxy);
+  const { journal } = source.projection;
   const first = Math.max(after, journal.count - limit);
   return {
-    node: proxy.topology.nodeName,
-    view: nameOf(proxy, source),
-    ...responseHead(proxy),
+    ...viewHead(proxy, source),
     count: journal.count,
     decisions: Array.from(journal.after(first), recordOf),
   };

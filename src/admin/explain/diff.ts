@@ -2,10 +2,9 @@ import { ENDPOINTS } from '../../filter/codec/resource.ts';
 import type { EndpointsObject } from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { TimeSlice } from '../time-slice.ts';
-import { type ResponseHead, responseHead } from '../version-info.ts';
-import { assertExplainable } from './explained-service.ts';
-import { explainedView, findService, nameOf, type ViewName } from './explained-view.ts';
+import type { TimeSlice } from '../time-slice.ts';
+import { explainableView } from './explained-service.ts';
+import { findService, type ViewHead, viewHead } from './explained-view.ts';
 
 /** What the wrapper changes in one object. */
 export interface ObjectDiff {
@@ -28,10 +27,8 @@ export interface JsonPatchOperation {
 }
 
 /** The response of /diff/<namespace>/<name>. */
-export interface Diff extends ResponseHead {
+export interface Diff extends ViewHead {
   readonly service: string;
-  readonly node: string;
-  readonly view: ViewName;
   /** The Service, and its objects in the view of endpoints. */
   readonly objects: readonly ObjectDiff[];
 }
@@ -45,22 +42,15 @@ type Compare = (before: object, after: object) => readonly JsonPatchOperation[];
  * Compares the objects of a Service, as the API server sent them last, with what the view shows of them. Both are in
  * memory, so the API server gets no request. Throws `NotFound` and `NotReady` as /explain does.
  */
-export async function diffOf(
-  proxy: NodeProxy,
-  service: string,
-  slice: TimeSlice = new TimeSlice(),
-): Promise<Diff> {
-  const { source, projection } = explainedView(proxy);
-  assertExplainable(proxy, { source, projection }, service);
+export async function diffOf(proxy: NodeProxy, service: string, slice: TimeSlice): Promise<Diff> {
+  const source = explainableView(proxy, service);
   // Most processes never need it.
   const { default: jsonpatch } = await import('fast-json-patch');
-  const { objects } = projection.inspect(service);
+  const { objects } = source.projection.inspect(service);
   const endpoints = await endpointsDiffs(source.view, objects, jsonpatch.compare, slice);
   return {
     service,
-    node: proxy.topology.nodeName,
-    view: nameOf(proxy, source),
-    ...responseHead(proxy),
+    ...viewHead(proxy, source),
     objects: [...serviceDiff(proxy, service), ...endpoints],
   };
 }

@@ -7,20 +7,17 @@ import { type ExplainLimits, explainService } from '../../topology/explain/expla
 import type { PolicyOrigin, ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { policyOrigins } from '../../topology/explain/policy-origins.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
-import { type ResponseHead, responseHead } from '../version-info.ts';
 import { type DecisionRecord, lastChanges } from './decisions.ts';
 import {
+  completeView,
   type ExplainedView,
-  explainedView,
   findService,
-  nameOf,
-  type ViewName,
+  type ViewHead,
+  viewHead,
 } from './explained-view.ts';
 
 /** The response of /explain/<namespace>/<name>. */
-export interface Explained extends ServiceExplanation, ResponseHead {
-  /** The view that was explained. */
-  readonly view: ViewName;
+export interface Explained extends ServiceExplanation, ViewHead {
   /** The last changes of the decision, the newest first. Absent: the wrapper is older than 1.1. */
   readonly changes?: readonly DecisionRecord[];
   /** Endpoints that were corrected from the container runtime; absent: none. */
@@ -39,37 +36,34 @@ export const IN_SHORT: ExplainLimits = { endpoints: 0, ports: 200 };
  * there is no view yet.
  */
 export function explainOne(proxy: NodeProxy, service: string): Explained {
-  const view = explainedView(proxy);
-  assertExplainable(proxy, view, service);
-  const corrected = view.source.corrector?.corrections(service) ?? [];
+  const view = explainableView(proxy, service);
+  const corrected = view.corrector?.corrections(service) ?? [];
   return {
     ...explainIn(proxy, view, service, LISTED),
-    ...responseHead(proxy),
-    view: nameOf(proxy, view.source),
+    ...viewHead(proxy, view),
     changes: lastChanges(view, service, MAX_CHANGES),
     corrected: corrected.length === 0 ? undefined : corrected.slice(0, LISTED.endpoints),
   };
 }
 
 /** Throws `NotReady` if the view is not complete, and `NotFound` for a Service that neither it nor a policy knows. */
-export function assertExplainable(proxy: NodeProxy, view: ExplainedView, service: string): void {
-  if (!view.source.view.started) throw notStarted(proxy);
+export function explainableView(proxy: NodeProxy, service: string): ExplainedView {
+  const view = completeView(proxy);
   const known = proxy.topology.policies.wanted(service) !== UNKNOWN_SERVICE;
   const { objects } = view.projection.inspect(service);
   if (!known && objects.length === 0 && findService(proxy, service) === undefined) {
     const hint = proxy.policyResolver.settings.headless
       ? ''
       : '; headless Services need the setting headless: true';
-    throw new WrapperError(
-      'NotFound',
-      `there is no Service ${service} that kube-proxy watches${hint}`,
-    );
+    const what = `there is no Service ${service} that kube-proxy watches${hint}`;
+    throw new WrapperError('NotFound', what);
   }
+  return view;
 }
 
 export function explainIn(
   proxy: Pick<NodeProxy, 'topology' | 'views' | 'policyResolver'>,
-  { source, projection }: ExplainedView,
+  { view, projection }: ExplainedView,
   service: string,
   limits: ExplainLimits,
 ): ServiceExplanation {
@@ -81,7 +75,7 @@ export function explainIn(
   return explainService({
     topology: proxy.topology,
     outcome,
-    objects: objects.map((object) => explainedObject(source.view, object)),
+    objects: objects.map((object) => explainedObject(view, object)),
     origins: originsOf(proxy, service),
     delayed,
     timeOf,
@@ -103,15 +97,4 @@ function originsOf(
     settings,
     proxy.policyResolver.namespace(facts.namespace).keys,
   );
-}
-
-export function notStarted(proxy: NodeProxy): WrapperError {
-  const syncing = [...proxy.topology.nodeSets.values()].filter(
-    ({ state, needed }) => needed && state === 'syncing',
-  );
-  const what =
-    syncing.length > 0
-      ? `: it waits for the nodes with ${syncing.map(({ selector }) => selector).join('; ')}`
-      : '';
-  return new WrapperError('NotReady', `the view is not complete yet${what}; see /readyz`);
 }

@@ -4,10 +4,10 @@ import type { EndpointsProjection } from '../../filter/projection/endpoints-proj
 import { queryPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
+import { type ResponseHead, responseHead } from '../version-info.ts';
 
 /** The view of endpoints that is explained. */
-export interface ExplainedView {
-  readonly source: ViewSource;
+export interface ExplainedView extends ViewSource {
   readonly projection: EndpointsProjection;
 }
 
@@ -20,18 +20,49 @@ export interface ViewName {
   readonly clients: number;
 }
 
-/** The view of endpoints that kube-proxy reads, else any open one; undefined: no view of endpoints is open. */
-export function findView({ views }: Pick<NodeProxy, 'views'>): ExplainedView | undefined {
-  const all = views.sources.filter(({ projection }) => projection !== undefined);
-  const source = withHighestScore(all, (each) => scoreOf(each, views.users(each)));
-  return source?.projection && { source, projection: source.projection };
+/** What each response about a view has. */
+export interface ViewHead extends ResponseHead {
+  /** Name of this node. */
+  readonly node: string;
+  readonly view: ViewName;
 }
 
-/** The first source with the highest score. */
-function withHighestScore(
-  sources: readonly ViewSource[],
-  score: (source: ViewSource) => number,
-): ViewSource | undefined {
+/** What is read of a proxy to find a view. */
+type Views = Pick<NodeProxy, 'views'>;
+
+/** The view of endpoints that kube-proxy reads, else any open one; undefined: no view of endpoints is open. */
+export function findView({ views }: Views): ExplainedView | undefined {
+  return likeliest(views, views.sources.filter(isOfEndpoints));
+}
+
+/** The view of Services that kube-proxy reads, else any of all namespaces; undefined: no view of Services is open. */
+export function findServices({ views }: Views): ViewSource | undefined {
+  return likeliest(
+    views,
+    views.sources.filter(({ query }) => query.resource === SERVICES),
+  );
+}
+
+function isOfEndpoints(source: ViewSource): source is ExplainedView {
+  return source.projection !== undefined;
+}
+
+/** The first of the views that kube-proxy probably reads. */
+function likeliest<Source extends ViewSource>(
+  views: NodeProxy['views'],
+  sources: readonly Source[],
+): Source | undefined {
+  const score = (source: Source): number => {
+    const { query, view } = source;
+    return (
+      // A view of one namespace does not cover the kernel's tables, even if nobody reads the view of all namespaces.
+      (query.namespace === '' ? 16 : 0) +
+      (view.started ? 8 : 0) +
+      (views.users(source) > 0 ? 4 : 0) +
+      (views.isKubeProxys(query) ? 2 : 0) +
+      (query.resource === ENDPOINT_SLICES ? 1 : 0)
+    );
+  };
   return sources.toSorted((a, b) => score(b) - score(a))[0];
 }
 
@@ -39,50 +70,48 @@ function withHighestScore(
 export const NO_VIEW = 'no view of endpoints is open yet; try again';
 
 /** Like findView(). Throws `NotReady` if no view of endpoints is open yet. */
-export function explainedView(proxy: Pick<NodeProxy, 'views'>): ExplainedView {
+export function explainedView(proxy: Views): ExplainedView {
   const view = findView(proxy);
   if (view !== undefined) return view;
   throw new WrapperError('NotReady', NO_VIEW);
 }
 
-/** How likely it is that kube-proxy reads a view. */
-function scoreOf({ query, view }: ViewSource, users: number): number {
-  const { resource, namespace, labelSelector, encoding } = query;
-  return (
-    (view.started ? 16 : 0) +
-    (users > 0 ? 8 : 0) +
-    (resource === ENDPOINT_SLICES ? 4 : 0) +
-    // Only kube-proxy excludes headless Services, and only it requests all namespaces in protobuf.
-    (labelSelector.includes('!service.kubernetes.io/headless') ? 2 : 0) +
-    (encoding === 'protobuf' && namespace === '' ? 1 : 0)
-  );
+/** Like findView(). Throws `NotReady` if the view is not complete yet. */
+export function completeView(proxy: NodeProxy): ExplainedView {
+  const source = explainedView(proxy);
+  if (!source.view.started) throw notStarted(proxy);
+  return source;
 }
 
-/** The view of Services that kube-proxy reads, else any of all namespaces; undefined: no view of Services is open. */
-export function findServices({ views }: Pick<NodeProxy, 'views'>): ViewSource | undefined {
-  const all = views.sources.filter(({ query }) => query.resource === SERVICES);
-  return withHighestScore(all, (source) => {
-    const { namespace, labelSelector, encoding } = source.query;
-    return (
-      // A view of one namespace does not cover the kernel's tables, even if nobody reads the view of all namespaces.
-      (namespace === '' ? 8 : 0) +
-      (views.users(source) > 0 ? 4 : 0) +
-      (labelSelector.includes('!service.kubernetes.io/service-proxy-name') ? 2 : 0) +
-      (encoding === 'protobuf' ? 1 : 0)
-    );
-  });
+/** Why a view is not complete. */
+export function notStarted({ topology }: NodeProxy): WrapperError {
+  const syncing = [...topology.nodeSets.values()].filter(
+    ({ state, needed }) => needed && state === 'syncing',
+  );
+  const selectors = syncing.map(({ selector }) => selector).join('; ');
+  const what = selectors === '' ? '' : `: it waits for the nodes with ${selectors}`;
+  return new WrapperError('NotReady', `the view is not complete yet${what}; see /readyz`);
 }
 
 /** The name of a view in a response. */
-export function nameOf({ views }: Pick<NodeProxy, 'views'>, source: ViewSource): ViewName {
+export function nameOf({ views }: Views, source: ViewSource): ViewName {
   const { query } = source;
   const clients = views.users(source);
   return { query: queryPath(query), encoding: query.encoding, clients };
 }
 
+/** The head of a response about a view. */
+export function viewHead(proxy: NodeProxy, source: ViewSource): ViewHead {
+  return {
+    node: proxy.topology.nodeName,
+    view: nameOf(proxy, source),
+    ...responseHead(proxy),
+  };
+}
+
 /** A Service as at the API server, from any view that contains it. */
 export function findService(
-  { views }: Pick<NodeProxy, 'views'>,
+  { views }: Views,
   service: string,
 ): { readonly source: ViewSource; readonly object: Buffer } | undefined {
   for (const source of views.sources) {

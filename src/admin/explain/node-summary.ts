@@ -1,7 +1,5 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { type ResponseHead, responseHead } from '../version-info.ts';
-import { notStarted } from './explained-service.ts';
-import { explainedView, nameOf, type ViewName } from './explained-view.ts';
+import { completeView, type ViewHead, viewHead } from './explained-view.ts';
 import { type EndpointNumbers, tallyServices } from './service-tally.ts';
 
 /** Services with a problem. */
@@ -12,9 +10,7 @@ export interface ServiceList {
 }
 
 /** The response of /summary: what kube-proxy on this node sees, in numbers. */
-export interface NodeSummary extends ResponseHead {
-  readonly node: string;
-  readonly view: ViewName;
+export interface NodeSummary extends ViewHead {
   /** Endpoints of Services with a policy, and of all other Services. */
   readonly endpoints: { readonly filtered: EndpointNumbers; readonly unfiltered: EndpointNumbers };
   /** Services that have endpoints, of which their policy leaves none: their traffic fails on this node. */
@@ -32,14 +28,11 @@ const MAX_NAMES = 100;
 
 /** Throws `NotReady` if there is no view yet. */
 export function nodeSummary(proxy: NodeProxy): NodeSummary {
-  const view = explainedView(proxy);
-  if (!view.source.view.started) throw notStarted(proxy);
+  const view = completeView(proxy);
   const tally = tallyServices(view);
   const { filtered, unfiltered, withoutEndpoints, withoutReady, noneReady } = tally;
   return {
-    node: proxy.topology.nodeName,
-    view: nameOf(proxy, view.source),
-    ...responseHead(proxy),
+    ...viewHead(proxy, view),
     endpoints: { filtered, unfiltered },
     withoutEndpoints: listOf(withoutEndpoints),
     withoutReady: listOf(withoutReady),

@@ -14,7 +14,7 @@ const WAIT_MS = 5_000;
 export async function openViewToExplain(proxy: NodeProxy, signal?: AbortSignal): Promise<void> {
   if (findView(proxy) !== undefined) return;
   proxy.views.openUsual();
-  const opened = [findView(proxy)?.source, findServices(proxy)];
+  const opened = [findView(proxy), findServices(proxy)];
   const settled = opened.map((source) => source && untilSettled(source.view));
   const stop = new AbortController();
   const ended = AbortSignal.any([stop.signal, ...(signal === undefined ? [] : [signal])]);

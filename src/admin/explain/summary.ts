@@ -4,15 +4,14 @@ import type { ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import type { OutcomeKind } from '../../topology/state/service-outcome.ts';
-import { TimeSlice } from '../time-slice.ts';
-import { type ResponseHead, responseHead } from '../version-info.ts';
-import { explainIn, IN_SHORT, notStarted } from './explained-service.ts';
+import type { TimeSlice } from '../time-slice.ts';
+import { explainIn, IN_SHORT } from './explained-service.ts';
 import {
+  completeView,
   type ExplainedView,
-  explainedView,
   findService,
-  nameOf,
-  type ViewName,
+  type ViewHead,
+  viewHead,
 } from './explained-view.ts';
 import { tallyServices } from './service-tally.ts';
 
@@ -36,9 +35,7 @@ export interface ServiceSummary {
 }
 
 /** The response of /explain. */
-export interface Summary extends ResponseHead {
-  readonly node: string;
-  readonly view: ViewName;
+export interface Summary extends ViewHead {
   readonly services: readonly ServiceSummary[];
   /** The selector that was applied; undefined: none. */
   readonly labelSelector?: string;
@@ -78,22 +75,18 @@ export interface SummaryOptions {
 export async function summarize(
   proxy: NodeProxy,
   options: SummaryOptions,
-  slice: TimeSlice = new TimeSlice(),
+  slice: TimeSlice,
 ): Promise<Summary> {
-  const view = explainedView(proxy);
-  if (!view.source.view.started) throw notStarted(proxy);
+  const view = completeView(proxy);
   const names = selectServices(proxy, view, options);
   const explain = async (name: string): Promise<ServiceSummary> => {
     await slice.pause();
     return shorten(explainIn(proxy, view, name, IN_SHORT));
   };
-  const found = await (options.warnings ? warned : firstOf)(names, options, explain);
   return {
-    node: proxy.topology.nodeName,
-    view: nameOf(proxy, view.source),
-    ...responseHead(proxy),
+    ...viewHead(proxy, view),
     labelSelector: options.labelSelector,
-    ...found,
+    ...(await (options.warnings ? warned : firstOf)(names, options, explain)),
   };
 }
 

@@ -2,14 +2,14 @@ import type { ServiceAddresses } from '../../filter/codec/codec.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import type { Endpoint } from '../../topology/decide/endpoint.ts';
-import { TimeSlice } from '../time-slice.ts';
+import type { TimeSlice } from '../time-slice.ts';
 import { type ResponseHead, responseHead } from '../version-info.ts';
-import { notStarted } from './explained-service.ts';
 import {
   type ExplainedView,
   findServices,
   findView,
   nameOf,
+  notStarted,
   type ViewName,
 } from './explained-view.ts';
 
@@ -52,13 +52,13 @@ export async function tableOf(
   proxy: NodeProxy,
   after: string,
   limit: number,
-  slice: TimeSlice = new TimeSlice(),
+  slice: TimeSlice,
 ): Promise<Table> {
   const explained = findView(proxy);
   const services = findServices(proxy);
   if (explained === undefined) return { ...headOf(proxy), rows: [] };
-  if (!explained.source.view.started || services?.view.started === false) throw notStarted(proxy);
-  const head = { ...headOf(proxy), view: nameOf(proxy, explained.source) };
+  if (!explained.view.started || services?.view.started === false) throw notStarted(proxy);
+  const head = { ...headOf(proxy), view: nameOf(proxy, explained) };
   if (services === undefined) return { ...head, rows: [] };
   const names = [...services.view.keys()].filter((name) => name > after).sort();
   const rows: TableRow[] = [];
@@ -83,7 +83,7 @@ export async function tableOf(
 export async function kubernetesRows(proxy: NodeProxy, slice: TimeSlice): Promise<TableRow[]> {
   const explained = findView(proxy);
   const services = findServices(proxy);
-  if (explained?.source.view.started !== true || services?.view.started !== true) return [];
+  if (explained?.view.started !== true || services?.view.started !== true) return [];
   return await rowsOf('default/kubernetes', services, explained, slice);
 }
 
@@ -139,13 +139,12 @@ async function rowsOf(
 /** Shown endpoints that share their ports. */
 interface ShownGroup {
   readonly endpoints: readonly Endpoint[];
-  readonly addresses: ReturnType<ExplainedView['source']['view']['codec']['addresses']>[number];
+  readonly addresses: ReturnType<ViewSource['view']['codec']['addresses']>[number];
   readonly hinted: boolean;
 }
 
 /** The endpoints of a Service, from the same bytes that clients receive. */
-function shownGroups(service: string, { source, projection }: ExplainedView): ShownGroup[] {
-  const { view } = source;
+function shownGroups(service: string, { view, projection }: ExplainedView): ShownGroup[] {
   const { codec, resource } = view;
   const objects = projection.inspect(service).objects.flatMap(({ key }) => view.get(key) ?? []);
   const shown: ShownGroup[] = [];

@@ -6,8 +6,7 @@ import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { HOMEPAGE, VERSION } from '../../version.ts';
 import { type Cause, healthOf } from '../causes.ts';
-import { notStarted } from '../explain/explained-service.ts';
-import { findView, NO_VIEW } from '../explain/explained-view.ts';
+import { findView, NO_VIEW, notStarted } from '../explain/explained-view.ts';
 import type { Check } from '../readiness.ts';
 import type { ResponseHead } from '../version-info.ts';
 
@@ -127,7 +126,7 @@ function localRuntimeData(proxy: NodeProxy): LocalRuntimeData | undefined {
   const { localRuntime } = proxy;
   if (localRuntime === undefined) return undefined;
   const { state, problem } = localRuntime;
-  const all = findView(proxy)?.source.corrector?.corrections() ?? [];
+  const all = findView(proxy)?.corrector?.corrections() ?? [];
   const corrected = all.slice(0, MAX_CORRECTED);
   return { state, problem, corrected, count: all.length };
 }
@@ -135,7 +134,7 @@ function localRuntimeData(proxy: NodeProxy): LocalRuntimeData | undefined {
 function problemOf(proxy: NodeProxy): string | undefined {
   const view = findView(proxy);
   if (view === undefined) return NO_VIEW;
-  return view.source.view.started ? undefined : notStarted(proxy).message;
+  return view.view.started ? undefined : notStarted(proxy).message;
 }
 
 function keyState({ topology }: NodeProxy, key: string): KeyState {

@@ -16,35 +16,34 @@ export const PAGE_HEADERS = {
   'cache-control': 'no-cache',
 } as const;
 
-const FILES: Readonly<Record<string, readonly [file: keyof PageAssets, type: string]>> = {
-  '/': ['html', 'text/html; charset=utf-8'],
-  '/page.js': ['js', 'text/javascript; charset=utf-8'],
-  '/page.css': ['css', 'text/css; charset=utf-8'],
-  '/icon.svg': ['icon', 'image/svg+xml'],
-};
+const FILES: readonly (readonly [path: string, file: keyof PageAssets, type: string])[] = [
+  ['/', 'html', 'text/html; charset=utf-8'],
+  ['/page.js', 'js', 'text/javascript; charset=utf-8'],
+  ['/page.css', 'css', 'text/css; charset=utf-8'],
+  ['/icon.svg', 'icon', 'image/svg+xml'],
+];
 
-/** Serves the files of the page. */
-export interface PageServer {
-  /** Whether a path is a file of the page. */
-  hasFile(path: string): boolean;
-  /** Sends a file of the page. */
-  sendFile(path: string, response: ServerResponse): Promise<void>;
+/** What sends the files of the page, by path. */
+export function pageAnswers(logger: Logger) {
+  return FILES.map(([path, file, type]) => {
+    const answer = (response: ServerResponse) => sendFile(response, file, type, logger);
+    return [path, answer] as const;
+  });
 }
 
-export function createPageServer(logger: Logger): PageServer {
-  return {
-    hasFile: (path) => Object.hasOwn(FILES, path),
-    async sendFile(path, response) {
-      const [name, type] = FILES[path] as (typeof FILES)[string];
-      try {
-        const { [name]: content } = await loadPageAssets();
-        response.writeHead(200, { ...PAGE_HEADERS, 'content-type': type }).end(content);
-      } catch (error) {
-        const problem = 'the page is not built; run npm run build, then start the wrapper again';
-        logger.warn({ err: error }, problem);
-        const headers = { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' };
-        response.writeHead(503, headers).end(`${problem}\n`);
-      }
-    },
-  };
+async function sendFile(
+  response: ServerResponse,
+  file: keyof PageAssets,
+  type: string,
+  logger: Logger,
+): Promise<void> {
+  try {
+    const assets = await loadPageAssets();
+    response.writeHead(200, { ...PAGE_HEADERS, 'content-type': type }).end(assets[file]);
+  } catch (error) {
+    const problem = 'the page is not built; run npm run build, then start the wrapper again';
+    logger.warn({ err: error }, problem);
+    const headers = { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' };
+    response.writeHead(503, headers).end(`${problem}\n`);
+  }
 }

@@ -55,7 +55,7 @@ export async function nodeStatus(
 
 function readOutcomes(proxy: NodeProxy): readonly ServiceOutcome[] | undefined {
   const view = findView(proxy);
-  return view?.source.view.started ? [...view.projection.outcomes()] : undefined;
+  return view?.view.started ? [...view.projection.outcomes()] : undefined;
 }
 
 /** Checks that have a line of their own. */
@@ -108,7 +108,7 @@ function kubeProxyLine(proxy: NodeProxy): StatusLine {
   const unused = (source: ReturnType<typeof findServices>): number =>
     source === undefined ? Infinity : views.unusedMs(source);
   const services = unused(findServices(proxy));
-  const slices = unused(findView(proxy)?.source);
+  const slices = unused(findView(proxy));
   if (services === 0 && slices === 0) {
     return ok('kube-proxy', 'a client watches Services and EndpointSlices through this wrapper');
   }
