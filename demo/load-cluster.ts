@@ -31,7 +31,7 @@ export function loadCluster(
       throw invalid(`--cluster: there is no file ${path}. Save your cluster with: ${SAVE}`);
     }
   }
-  for (const { name, text } of readManifestFiles(paths, { recursive: false })) {
+  for (const { name, text } of readManifestFiles(paths, false)) {
     try {
       server.loadYaml(text, { onUnknownKind });
     } catch (cause) {

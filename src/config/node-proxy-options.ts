@@ -45,7 +45,8 @@ export function nodeProxyOptions(
     servers: settings.servers,
     readLimits: { ...DEFAULT_READ_LIMITS, maxListBytes: settings.maxListBytes },
     state: stateOptions(settings),
-    localRuntime: settings.localRuntime === undefined ? undefined : { socket: settings.localRuntime },
+    localRuntime:
+      settings.localRuntime === undefined ? undefined : { socket: settings.localRuntime },
   };
 }
 

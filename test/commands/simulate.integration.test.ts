@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type ClusterObjects, readManifests } from '../../src/commands/simulate/cluster-objects.ts';
+import type { ClusterObjects } from '../../src/commands/simulate/cluster-objects.ts';
 import { compare } from '../../src/commands/simulate/compare.ts';
 import { findingsOf, newFindings } from '../../src/commands/simulate/findings.ts';
 import {
@@ -8,6 +8,7 @@ import {
   formatMatrix,
   formatService,
 } from '../../src/commands/simulate/matrix.ts';
+import { readManifests } from '../../src/commands/simulate/read-manifests.ts';
 import { type Simulation, simulate } from '../../src/commands/simulate/simulation.ts';
 import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../src/config/settings.ts';

@@ -33,7 +33,7 @@ export function clusterReport(nodes: readonly NodeReport[], findings: readonly F
   const counts = countNodes(nodes);
   return {
     data: { ...counts, groups, findings, nodes: nodes.map(({ lines, ...about }) => about) },
-    text: () => formatCluster(nodes, groups, findings),
+    text: () => formatCluster(nodes, groups, findings, counts),
   };
 }
 
@@ -64,48 +64,49 @@ function withoutFound(nodes: readonly NodeReport[], findings: readonly Finding[]
 const ORDER: readonly StatusLine['state'][] = ['problem', 'unknown', 'notConnected', 'ok'];
 
 function groupLines(nodes: readonly NodeReport[]): Group[] {
-  const groups = new Map<string, { line: StatusLine; nodes: string[] }>();
-  for (const { node, lines } of nodes) {
-    for (const line of lines) {
-      const key = `${line.state} ${line.id} ${line.text}`;
-      const group = groups.get(key);
-      if (group === undefined) groups.set(key, { line, nodes: [node] });
-      else group.nodes.push(node);
-    }
-  }
-  return [...groups.values()].sort(
+  const all = nodes.flatMap(({ node, lines }) => lines.map((line) => ({ node, line })));
+  const groups = Map.groupBy(all, ({ line: { state, id, text } }) => `${state} ${id} ${text}`);
+  return Array.from(groups.values(), (group) => {
+    const { line } = group[0] as (typeof all)[number];
+    const isShared = group.every((each) => each.line.detail === line.detail);
+    return {
+      // What differs from node to node is printed for a node alone.
+      line: isShared ? line : { ...line, detail: undefined },
+      nodes: group.map(({ node }) => node),
+    };
+  }).sort(
     (a, b) =>
       ORDER.indexOf(a.line.state) - ORDER.indexOf(b.line.state) || b.nodes.length - a.nodes.length,
   );
 }
 
+type NodeCounts = ReturnType<typeof countNodes>;
+
 /** A node counts once, by its worst line. */
 function countNodes(nodes: readonly NodeReport[]) {
   const counts = { problem: 0, unknown: 0, notConnected: 0, ok: 0 };
+  let withoutWrapper = 0;
   for (const { lines } of nodes) {
     const worst = ORDER.find((state) => lines.some((line) => line.state === state)) ?? 'ok';
     counts[worst]++;
+    if (lines.some(({ id, state }) => id === 'wrapper' && state === 'notConnected'))
+      withoutWrapper++;
   }
-  const { problem, unknown, notConnected, ok } = counts;
-  const withoutWrapper = nodes.filter(hasNoWrapper).length;
   return {
     count: nodes.length,
-    well: ok,
-    problems: problem,
-    unknown,
-    notPointed: notConnected - withoutWrapper,
+    well: counts.ok,
+    problems: counts.problem,
+    unknown: counts.unknown,
+    notPointed: counts.notConnected - withoutWrapper,
     withoutWrapper,
   };
-}
-
-function hasNoWrapper({ lines }: NodeReport): boolean {
-  return lines.some(({ id, state }) => id === 'wrapper' && state === 'notConnected');
 }
 
 function formatCluster(
   nodes: readonly NodeReport[],
   groups: readonly Group[],
   findings: readonly Finding[],
+  counts: NodeCounts,
 ): string {
   const isOne = nodes.length === 1;
   // Of one node everything is printed, of many only what is not well.
@@ -116,17 +117,14 @@ function formatCluster(
   const rest = printed.length - lines.length;
   const more = rest > 0 ? printLine(`and ${rest} more lines; all are in -o json`) : '';
   const policies = formatFindings(findings);
-  const parts = [`${lines.join('')}${more}`, policies, versionsOf(nodes) + summaryOf(nodes)];
+  const parts = [`${lines.join('')}${more}`, policies, versionsOf(nodes) + summaryOf(counts)];
   return parts.filter((part) => part !== '').join('\n');
 }
 
-/** What differs from node to node is printed for a node alone. */
 function nodesOf({ line, nodes }: Group, all: number): StatusLine {
   if (all === 1) return line;
-  const { detail, ...shared } = line;
   const where = `${nodes.length} of ${all} nodes: ${some(nodes)}`;
-  const about = nodes.length === 1 && detail !== undefined ? `${where}; ${detail}` : where;
-  return { ...shared, detail: about };
+  return { ...line, detail: line.detail === undefined ? where : `${where}; ${line.detail}` };
 }
 
 function versionsOf(nodes: readonly NodeReport[]): string {
@@ -139,14 +137,15 @@ function versionsOf(nodes: readonly NodeReport[]): string {
     .join('');
 }
 
-function summaryOf(nodes: readonly NodeReport[]): string {
-  const { count, well, problems, unknown, notPointed, withoutWrapper } = countNodes(nodes);
-  const others = [
-    ...(problems > 0 ? [`${problems} with problems`] : []),
-    ...(unknown > 0 ? [`${unknown} not known`] : []),
-    ...(notPointed > 0 ? [`${notPointed} not pointed at the wrapper yet`] : []),
-    ...(withoutWrapper > 0 ? [`${withoutWrapper} without a wrapper`] : []),
-  ];
+function summaryOf({ count, well, ...others }: NodeCounts): string {
+  const { problems, unknown, notPointed, withoutWrapper } = others;
   const are = count === 1 ? 'node is' : 'nodes are';
-  return printLine([`${well} of ${count} ${are} well`, ...others].join(', '));
+  const sums = [
+    `${well} of ${count} ${are} well`,
+    problems > 0 && `${problems} with problems`,
+    unknown > 0 && `${unknown} not known`,
+    notPointed > 0 && `${notPointed} not pointed at the wrapper yet`,
+    withoutWrapper > 0 && `${withoutWrapper} without a wrapper`,
+  ];
+  return printLine(sums.filter(Boolean).join(', '));
 }

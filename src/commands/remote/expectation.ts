@@ -1,5 +1,5 @@
 import type { Summary } from '../../admin/explain/summary.ts';
-import { outcomesHash } from '../../admin/status/outcomes-hash.ts';
+import { WrapperError } from '../../errors.ts';
 import { outcomeLine, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { AdminClient } from '../client/admin-client.ts';
 import type { KubeClient } from '../client/kube-client.ts';
@@ -7,48 +7,58 @@ import { readPages } from '../node/paged.ts';
 import { type Finding, findingsOf } from '../simulate/findings.ts';
 import { answerOn } from '../simulate/matrix.ts';
 import { readCluster } from '../simulate/read-cluster.ts';
-import { type Simulation, simulate } from '../simulate/simulation.ts';
+import { simulate } from '../simulate/simulation.ts';
 import { settingsOf } from '../simulate/simulation-input.ts';
 import { readWrapperConfig } from './wrapper-config.ts';
 import type { WrapperPod } from './wrapper-pods.ts';
 
 /** What simulate computes for each node, from the objects of the cluster and the settings of the wrapper. */
 export interface Expectation {
+  /** Why it cannot be computed; then the rest is empty. */
+  readonly failure?: WrapperError;
   readonly nodes: readonly string[];
   readonly findings: readonly Finding[];
   /** Empty: the node does not exist. */
   outcomesOf(node: string): readonly ServiceOutcome[];
-  /** As in {@link NodeStatus.outcomes}. */
-  hashOf(node: string): string;
 }
 
-/** Reads the cluster. @param config settings that replace those of the Pod */
+/**
+ * Reads the cluster. Never rejects.
+ *
+ * @param config file with settings that replace those of the Pod
+ * @param pod a Pod whose settings count
+ */
 export async function readExpectation(
+  client: KubeClient,
+  config: string | undefined,
+  pod: WrapperPod | undefined,
+): Promise<Expectation> {
+  try {
+    if (pod === undefined) throw new WrapperError('NotFound', 'no Pod of the wrapper runs');
+    return await simulateCluster(client, config, pod);
+  } catch (error) {
+    const failure = WrapperError.from(error, 'Unreachable');
+    return { failure, nodes: [], findings: [], outcomesOf: () => [] };
+  }
+}
+
+async function simulateCluster(
   client: KubeClient,
   config: string | undefined,
   pod: WrapperPod,
 ): Promise<Expectation> {
   const raw = config === undefined ? await readWrapperConfig(client, pod) : {};
   const settings = settingsOf(config, raw);
-  const { namespacePolicies: namespaces, fabedgeCluster } = settings;
-  const optional = { namespaces, communities: fabedgeCluster !== undefined };
-  const simulation = simulate(await readCluster(client, optional), settings);
-  return expectationFrom(simulation);
-}
-
-function expectationFrom(simulation: Simulation): Expectation {
+  const simulation = simulate(await readCluster(client, settings), settings);
   const { nodes, services } = simulation;
   const indices = new Map(nodes.map((name, index) => [name, index]));
-  const outcomesOf = (node: string): ServiceOutcome[] => {
-    const index = indices.get(node);
-    if (index === undefined) return [];
-    return services.map((service) => answerOn(service, index));
-  };
   return {
     nodes,
     findings: findingsOf(simulation),
-    outcomesOf,
-    hashOf: (node) => outcomesHash(outcomesOf(node)),
+    outcomesOf(node) {
+      const index = indices.get(node);
+      return index === undefined ? [] : services.map((service) => answerOn(service, index));
+    },
   };
 }
 
@@ -60,9 +70,7 @@ export async function compareNode(
 ): Promise<string[]> {
   const query = new URLSearchParams();
   const { services } = await readPages<Summary, 'services'>(admin, '/explain', 'services', query);
-  const seen = new Map(
-    services.map(({ outcome: kind, ...each }) => [each.service, { ...each, kind }]),
-  );
+  const seen = new Map(services.map((each) => [each.service, { ...each, kind: each.outcome }]));
   return expectation.outcomesOf(node).flatMap((expected) => {
     const sees = seen.get(expected.service);
     const should = outcomeLine(expected);

@@ -1,7 +1,7 @@
 import { formatTable, type TextStyle } from '../output/report.ts';
 import { some } from './findings.ts';
-import { addressesOf, answerOn, cellOf, isDryRun } from './matrix.ts';
-import type { SimulatedService } from './simulated-service.ts';
+import { addressesOf, cellOf, isDryRun } from './matrix.ts';
+import type { Answer, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
 
 /** A change of a Service, with all nodes that see the same change. */
@@ -19,31 +19,24 @@ export interface Difference {
 /** The differences between two simulations. */
 export function compare(before: Simulation, after: Simulation): Difference[] {
   const names = new Set([...before.services, ...after.services].map(({ service }) => service));
-  const [left, right] = [lookupIn(before), lookupIn(after)];
   const nodes = [...new Set([...before.nodes, ...after.nodes])];
+  const [left, right] = [lookupIn(before), lookupIn(after)];
   return [...names].sort().flatMap((service) => {
-    const differences = new Map<string, Difference & { nodes: string[] }>();
-    for (const node of nodes) {
+    const changes = nodes.flatMap((node) => {
       const [was, is] = [left(service, node), right(service, node)];
-      if (was === is || (was.text === is.text && was.ids === is.ids)) continue;
-      const id = `${was.text} ${was.ids} ${is.text} ${is.ids}`;
-      const known = differences.get(id);
-      if (known !== undefined) {
-        known.nodes.push(node);
-        continue;
-      }
-      const added = is.addresses.filter((address) => !was.addresses.includes(address));
-      const removed = was.addresses.filter((address) => !is.addresses.includes(address));
-      differences.set(id, {
+      return was.id === is.id ? [] : [{ node, was, is, id: `${was.id} ${is.id}` }];
+    });
+    return Array.from(Map.groupBy(changes, ({ id }) => id).values(), (group) => {
+      const { was, is } = group[0] as (typeof changes)[number];
+      return {
         service,
-        nodes: [node],
+        nodes: group.map(({ node }) => node),
         before: was.text,
         after: is.text,
-        added,
-        removed,
-      });
-    }
-    return [...differences.values()];
+        added: is.addresses.filter((address) => !was.addresses.includes(address)),
+        removed: was.addresses.filter((address) => !is.addresses.includes(address)),
+      };
+    });
   });
 }
 
@@ -64,36 +57,32 @@ export function formatDifferences(
   return formatTable([header, ...lines], style);
 }
 
+/** What a node sees of a Service. */
 interface Seen {
+  readonly id: string;
   readonly text: string;
-  readonly ids: string;
   readonly addresses: readonly string[];
 }
 
-const ABSENT: Seen = { text: 'absent', ids: '', addresses: [] };
+const ABSENT: Seen = { id: 'absent', text: 'absent', addresses: [] };
 
 /** Returns a lookup of what a node sees of a Service. */
 function lookupIn(simulation: Simulation): (service: string, node: string) => Seen {
-  const services = new Map(simulation.services.map((each) => [each.service, describe(each)]));
   const nodes = new Map(simulation.nodes.map((name, index) => [name, index]));
-  return (service, node) => {
-    const index = nodes.get(node);
-    return index === undefined ? ABSENT : (services.get(service)?.(index) ?? ABSENT);
-  };
+  const services = new Map(
+    simulation.services.map((each) => {
+      const seen = each.answers.map((answer) => describe(each, answer));
+      return [each.service, (node: number) => seen[each.byNode[node] ?? -1]];
+    }),
+  );
+  return (service, node) => services.get(service)?.(nodes.get(node) ?? -1) ?? ABSENT;
 }
 
-function describe(service: SimulatedService): (node: number) => Seen {
-  const known = new Map<unknown, Seen>();
-  return (node) => {
-    const answer = answerOn(service, node);
-    const seen = known.get(answer);
-    if (seen !== undefined) return seen;
-    // In a dry run the excluded endpoints are still shown.
-    const addresses = isDryRun(service)
-      ? service.endpoints.map(({ address }) => address).sort()
-      : addressesOf(service, answer).sort();
-    const made = { text: cellOf(service, answer), ids: addresses.join(), addresses };
-    known.set(answer, made);
-    return made;
-  };
+function describe(service: SimulatedService, answer: Answer): Seen {
+  // In a dry run the excluded endpoints are still shown.
+  const addresses = isDryRun(service)
+    ? service.endpoints.map(({ address }) => address)
+    : addressesOf(service, answer);
+  const text = cellOf(service, answer);
+  return { id: `${text} ${addresses.sort().join()}`, text, addresses };
 }

@@ -19,11 +19,12 @@ const STDIN = 0;
  */
 export function* readManifestFiles(
   paths: readonly string[],
-  { recursive }: { readonly recursive: boolean },
+  recursive: boolean,
 ): Generator<ManifestText> {
   for (const path of paths) {
     if (path === '-') {
-      yield { name: 'standard input', text: reading(path, () => readBounded(STDIN)) };
+      const name = 'standard input';
+      yield { name, text: reading(name, () => readBounded(STDIN)) };
       continue;
     }
     const isFolder = reading(path, () => statSync(path).isDirectory());
@@ -49,11 +50,14 @@ function filesIn(folder: string, recursive: boolean): string[] {
   throw new Error(`the folder has no .yaml, .yml or .json file${advice}`);
 }
 
-function reading<T>(path: string, read: () => T): T {
+/** Calls `read`. Its errors become `InvalidSettings`, with the name of the file. */
+export function reading<T>(file: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
-    throw new WrapperError('InvalidSettings', `cannot read ${path}: ${message}`, { cause });
+    throw new WrapperError('InvalidSettings', `cannot read ${file}: ${message.split('\n', 1)[0]}`, {
+      cause,
+    });
   }
 }

@@ -2,9 +2,10 @@ import { WrapperError } from '../../errors.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import type { ServiceFlags } from '../command-line/service-argument.ts';
 import { UsageError } from '../command-line/usage-error.ts';
-import { type ClusterObjects, readManifests } from './cluster-objects.ts';
+import type { ClusterObjects } from './cluster-objects.ts';
 import { type Finding, findingsOf, newFindings } from './findings.ts';
 import { isSettingsFile } from './manifest-files.ts';
+import { readManifests } from './read-manifests.ts';
 import { type Simulation, type SimulationSettings, simulate } from './simulation.ts';
 import {
   type InputFlags,

@@ -21,8 +21,8 @@ export interface SimulatedEndpoint extends Endpoint {
   readonly address: string;
 }
 
-/** A row of the matrix. */
-export interface SimulatedService {
+/** A row of the matrix: what the nodes see of one Service. */
+export class SimulatedService {
   readonly service: string;
   readonly policy: Policy;
   readonly endpoints: readonly SimulatedEndpoint[];
@@ -31,40 +31,36 @@ export interface SimulatedService {
   /** `<family> <protocol>/<name>` of each address family and port with a usable endpoint. */
   readonly ports: readonly string[];
   /** Distinct answers. `byNode` has an index into this list for each node. */
-  readonly answers: readonly Answer[];
+  readonly answers: Answer[] = [];
   readonly byNode: Uint32Array;
-}
-
-/** Collects the answers about one Service, node by node. */
-export class SimulatedRow {
-  readonly service: string;
-  readonly policy: Policy;
   readonly #groups: readonly EndpointGroup[];
-  readonly #endpoints: readonly SimulatedEndpoint[];
-  readonly #hinted: boolean;
   readonly #usable: ReadonlyMap<string, readonly number[]>;
-  readonly #answers = new Map<string, { readonly index: number; readonly answer: Answer }>();
-  readonly #byNode: number[] = [];
+  /** Indices of answers. */
+  readonly #known = new Map<string, number>();
 
   constructor(
     service: string,
     policy: Policy,
     slices: readonly SimulatedSlice[],
+    nodes: number,
     intern: (group: EndpointGroup) => EndpointGroup,
   ) {
     this.service = service;
     this.policy = policy;
+    this.byNode = new Uint32Array(nodes);
     this.#groups = slices.flatMap(({ groups }) => groups.map(intern));
-    this.#endpoints = slices.flatMap(({ groups, addresses }) =>
+    this.endpoints = slices.flatMap(({ groups, addresses }) =>
       groups
         .flatMap(({ endpoints }) => endpoints)
         .map((endpoint, index) => ({ ...endpoint, address: addresses[index] ?? '' })),
     );
-    this.#hinted = slices.some(({ hinted }) => hinted);
+    this.hinted = slices.some(({ hinted }) => hinted);
     this.#usable = usableByPort(this.#groups);
+    this.ports = [...this.#usable.keys()];
   }
 
-  add(node: number, topology: Topology): void {
+  /** Decides for the node with this index. */
+  decideOn(node: number, topology: Topology): void {
     const policy = topology.policyInForce(this.service);
     const decision = policy?.managed === true ? topology.decide(this.#groups, policy) : undefined;
     const cloudOnly =
@@ -73,40 +69,25 @@ export class SimulatedRow {
     const winners = policy?.managed === true ? winnersOf(policy.keys, decision) : [];
     const keep = decision && Buffer.from(decision.keep.buffer).toString('latin1');
     const id = `${kindOf(input).kind} ${winners.join()} ${keep}`;
-    let known = this.#answers.get(id);
+    let known = this.#known.get(id);
     if (known === undefined) {
       const outcome = outcomeOf(this.service, input, this.#groups, decision);
-      const shown = this.#shown(outcome, decision?.keep);
-      const lost = outcome.kind === 'filtered' ? this.#lost(decision?.keep) : [];
-      known = { index: this.#answers.size, answer: { ...outcome, shown, lost } };
-      this.#answers.set(id, known);
+      known = this.answers.push(this.#answer(outcome, decision?.keep)) - 1;
+      this.#known.set(id, known);
     }
-    this.#byNode[node] = known.index;
+    this.byNode[node] = known;
   }
 
-  finish(): SimulatedService {
+  #answer(outcome: ServiceOutcome, keep: Uint8Array | undefined): Answer {
+    const { kind } = outcome;
+    const isKept = (index: number) => keep === undefined || keep[index] === 1;
+    const all = kind === 'hidden' || kind === 'withheld' ? [] : [...this.endpoints.keys()];
+    const isLost = (port: string) => this.#usable.get(port)?.some(isKept) === false;
     return {
-      service: this.service,
-      policy: this.policy,
-      endpoints: this.#endpoints,
-      hinted: this.#hinted,
-      ports: [...this.#usable.keys()],
-      answers: Array.from(this.#answers.values(), ({ answer }) => answer),
-      byNode: Uint32Array.from(this.#byNode),
+      ...outcome,
+      shown: all.filter(isKept),
+      lost: kind === 'filtered' ? this.ports.filter(isLost) : [],
     };
-  }
-
-  #shown({ kind }: ServiceOutcome, keep: Uint8Array | undefined): number[] {
-    if (kind === 'hidden' || kind === 'withheld') return [];
-    const all = [...this.#endpoints.keys()];
-    return keep === undefined ? all : all.filter((index) => keep[index] === 1);
-  }
-
-  #lost(keep: Uint8Array | undefined): string[] {
-    const ports = [...this.#usable];
-    return ports.flatMap(([port, indices]) =>
-      indices.some((index) => keep?.[index] === 1) ? [] : [port],
-    );
   }
 }
 

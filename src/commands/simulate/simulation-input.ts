@@ -6,8 +6,9 @@ import { withKubeClient } from '../client/kube-client.ts';
 import { type ServiceFlags, serviceArgument } from '../command-line/service-argument.ts';
 import { UsageError } from '../command-line/usage-error.ts';
 import { type KubeconfigFlags, userKubeconfig } from '../command-line/user-kubeconfig.ts';
-import { type ClusterObjects, readManifests } from './cluster-objects.ts';
+import type { ClusterObjects } from './cluster-objects.ts';
 import { readCluster } from './read-cluster.ts';
+import { readManifests } from './read-manifests.ts';
 import type { SimulationSettings } from './simulation.ts';
 
 /** Which Services a simulation includes. */
@@ -27,12 +28,11 @@ export function settingsOf(file: string | undefined, raw: RawSettings = {}): Sim
 /** Reads the objects from --from, else from the cluster of the user's kubeconfig. Throws UsageError. */
 export async function readInput(
   flags: InputFlags,
-  { namespacePolicies, fabedgeCluster }: SimulationSettings,
+  settings: SimulationSettings,
 ): Promise<ClusterObjects> {
-  const optional = { namespaces: namespacePolicies, communities: fabedgeCluster !== undefined };
   const cluster =
     flags.from === undefined
-      ? await withKubeClient(userKubeconfig(flags), (client) => readCluster(client, optional))
+      ? await withKubeClient(userKubeconfig(flags), (client) => readCluster(client, settings))
       : readManifests(flags.from, flags.recursive);
   if (cluster.nodes.length > 0) return cluster;
   throw new UsageError('the input contains no Nodes, so there is nothing to simulate');

@@ -11,7 +11,7 @@ import { namespacePolicyOf, PROXY_NAME_LABEL } from '../../topology/policy/servi
 import type { Communities, Topology } from '../../topology/state/topology.ts';
 import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
-import { SimulatedRow, type SimulatedService } from './simulated-service.ts';
+import { SimulatedService } from './simulated-service.ts';
 import { NodeSetMembers, type SharedTopology, simulateTopology } from './simulated-topology.ts';
 
 /** The settings that affect decisions. */
@@ -49,10 +49,10 @@ export function simulate(
   for (const [index, node] of cluster.nodes.entries()) {
     const topology = simulateTopology(node, shared);
     for (const key of empty) if (matchesAnyNode(topology, key)) empty.delete(key);
-    for (const row of rows) row.add(index, topology);
+    for (const row of rows) row.decideOn(index, topology);
   }
   const nodes = cluster.nodes.map(({ name }) => name);
-  return { nodes, services: rows.map((row) => row.finish()), emptyKeys: [...empty] };
+  return { nodes, services: rows, emptyKeys: [...empty] };
 }
 
 function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): SharedTopology {
@@ -112,10 +112,10 @@ function matchesAnyNode(topology: Topology, key: string): boolean {
 }
 
 function rowsOf(
-  { slices }: ClusterObjects,
+  { slices, nodes }: ClusterObjects,
   policies: ReadonlyMap<string, Policy>,
   names: readonly string[],
-): SimulatedRow[] {
+): SimulatedService[] {
   const byService = Map.groupBy(slices, serviceOf);
   // As in a view, equal endpoints are shared, so that each is matched once per node.
   const cache = new EndpointCache();
@@ -127,6 +127,8 @@ function rowsOf(
     ),
   });
   return names.map((name) => {
-    return new SimulatedRow(name, policies.get(name) as Policy, byService.get(name) ?? [], intern);
+    const policy = policies.get(name) as Policy;
+    const own = byService.get(name) ?? [];
+    return new SimulatedService(name, policy, own, nodes.length, intern);
   });
 }

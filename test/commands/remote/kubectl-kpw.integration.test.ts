@@ -265,9 +265,10 @@ describe('kubectl kpw status', () => {
     await start('edge-2');
     const crash = { reason: 'ImagePullBackOff', last: '' };
     cluster.pods.push({ name: 'a', node: 'edge-1', phase: 'Pending', ready: false, crash });
-    cluster.forwardErrors.set('wrapper-edge-2', 'no route');
+    cluster.forwardErrors.set('wrapper-edge-2', `no route${' again'.repeat(50)}`);
     const { code, out } = await kpw('status');
     expect(code).toBe(3);
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThan(300);
     expect(out).toMatch(
       /the only Pod of the node does not run: ImagePullBackOff \(1 of 3 nodes: edge-1; a\)\n +next: correct .* the label/,
     );
@@ -498,6 +499,17 @@ describe('a line about policies of a node', () => {
   test('stays if the node does not see what simulate computes', () => {
     expect(printed([lost, { ...expected, state: 'unknown' }], both)).toContain('[FAIL] policies');
   });
+});
+
+test('nodes with the same cause name it, and others do not', () => {
+  const line = { id: 'stateDir', state: 'problem', text: 'the state cannot be written' } as const;
+  const printed = (...causes: string[]) =>
+    clusterReport(
+      causes.map((detail, index) => ({ node: `n${index}`, lines: [{ ...line, detail }] })),
+      [],
+    ).text({ wide: false, headers: true });
+  expect(printed('ENOSPC', 'ENOSPC')).toContain('written (2 of 2 nodes: n0, n1; ENOSPC)');
+  expect(printed('ENOSPC', 'EROFS')).toContain('written (2 of 2 nodes: n0, n1)');
 });
 
 test('the states of lines have words, and are counted', () => {

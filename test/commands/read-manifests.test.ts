@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
-import { readManifests } from '../../src/commands/simulate/cluster-objects.ts';
+import { readManifests } from '../../src/commands/simulate/read-manifests.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'manifests-'));
 
