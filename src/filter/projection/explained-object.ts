@@ -21,15 +21,7 @@ export function explainedObject(
     shown ??= new Set(firstAddresses(view, inView));
     return shown.has(addresses()[index] ?? '');
   };
-  return {
-    name,
-    hinted,
-    groups,
-    isShown,
-    get addresses() {
-      return addresses();
-    },
-  };
+  return { name, hinted, groups, addresses, isShown };
 }
 
 function firstAddresses({ codec, resource }: View, object: ObjectBytes | undefined): string[] {

@@ -18,14 +18,11 @@ export function endpointReasons(
   { keep, ports, masks }: Decision,
   keys: readonly string[],
 ): ReasonOf {
-  const order = new Map(ports.map(({ family, port }, index) => [`${family} ${port}`, index]));
-  const outcomes = new Map<string, WeakMap<readonly string[], readonly PortDecision[]>>();
+  const outcomes = new Map<string, Map<readonly string[], readonly PortDecision[]>>();
   const outcomesOf = (family: string, names: readonly string[]): readonly PortDecision[] => {
-    const ofFamily = outcomes.get(family) ?? new WeakMap();
+    const ofFamily = outcomes.get(family) ?? new Map();
     outcomes.set(family, ofFamily);
-    const known = ofFamily.get(names);
-    if (known !== undefined) return known;
-    const found = distinctOutcomes(ports, order, family, names);
+    const found = ofFamily.get(names) ?? distinctOutcomes(ports, family, names);
     ofFamily.set(names, found);
     return found;
   };
@@ -44,20 +41,17 @@ export function endpointReasons(
 /** The decisions about some ports, in their order; of equal outcomes only the first. */
 function distinctOutcomes(
   ports: readonly PortDecision[],
-  order: ReadonlyMap<string, number>,
   family: string,
   names: readonly string[],
-): PortDecision[] {
-  const firsts = new Map<string, number>();
-  for (const name of names.length === 0 ? [''] : names) {
-    const at = order.get(`${family} ${name}`);
-    if (at === undefined) continue;
-    const { key, stage } = ports[at] as PortDecision;
-    const outcome = `${key} ${stage}`;
-    firsts.set(outcome, Math.min(at, firsts.get(outcome) ?? at));
+): readonly PortDecision[] {
+  const own = new Set(names.length === 0 ? [''] : names);
+  const distinct = new Map<string, PortDecision>();
+  for (const port of ports) {
+    const outcome = `${port.key} ${port.stage}`;
+    if (port.family !== family || !own.has(port.port) || distinct.has(outcome)) continue;
+    distinct.set(outcome, port);
   }
-  const indexes = [...firsts.values()].sort((a, b) => a - b);
-  return indexes.map((at) => ports[at] as PortDecision);
+  return [...distinct.values()];
 }
 
 function reasonOf(about: {

@@ -1,8 +1,8 @@
 import { countEndpoints, type Decision } from '../decide/decide.ts';
-import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
+import type { EndpointGroup } from '../decide/endpoint.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
 import type { OutcomeKind } from '../state/service-outcome.ts';
-import { endpointReasons, type ReasonOf } from './endpoint-reasons.ts';
+import { endpointReasons } from './endpoint-reasons.ts';
 import type { EndpointExplanation } from './explanation.ts';
 
 /** An EndpointSlice or Endpoints object of the Service. */
@@ -11,7 +11,7 @@ export interface ExplainedObject {
   readonly hinted: boolean;
   readonly groups: readonly EndpointGroup[];
   /** First address of each endpoint, in the order of the groups, flattened. Only read for endpoints that are listed. */
-  readonly addresses: readonly string[];
+  readonly addresses: () => readonly string[];
   /** Whether an endpoint, by the same index, is shown now. Only read for a Service without a decision. */
   readonly isShown: (index: number) => boolean;
 }
@@ -42,16 +42,19 @@ export function explainEndpoints(
     decided && limit > 0 ? endpointReasons(decided.decision, decided.policy.keys) : undefined;
   const lists = { kept: [] as EndpointExplanation[], left: [] as EndpointExplanation[] };
   let [all, kept, ready] = [0, 0, 0];
-  for (const object of objects) {
+  for (const { name, addresses, groups } of objects) {
     let index = 0;
-    for (const { ports, endpoints } of object.groups) {
+    for (const { ports, endpoints } of groups) {
       for (const endpoint of endpoints) {
-        const list = keep[all] === 1 ? 'kept' : 'left';
-        if (list === 'kept') kept++;
-        if (list === 'kept' && endpoint.state === 'ready') ready++;
-        if (lists[list].length < limit) {
-          const at = { object, ports, endpoint, outcome, index, all };
-          lists[list].push(explainEndpoint(at, list, reasons));
+        const { node, zone, state } = endpoint;
+        const isKept = keep[all] === 1;
+        if (isKept) kept++;
+        if (isKept && state === 'ready') ready++;
+        const list = isKept ? lists.kept : lists.left;
+        if (list.length < limit) {
+          const address = addresses()[index] ?? '';
+          const reason = reasons?.(ports, endpoint, all) ?? outcome;
+          list.push({ address, node, zone, state, object: name, kept: isKept, reason });
         }
         index++;
         all++;
@@ -59,33 +62,6 @@ export function explainEndpoints(
     }
   }
   return { endpoints: [...lists.kept, ...lists.left].slice(0, limit), kept, ready };
-}
-
-function explainEndpoint(
-  at: {
-    readonly object: ExplainedObject;
-    readonly ports: readonly string[];
-    readonly endpoint: Endpoint;
-    readonly outcome: OutcomeKind;
-    /** Index in the object. */
-    readonly index: number;
-    /** Index among all endpoints. */
-    readonly all: number;
-  },
-  list: 'kept' | 'left',
-  reasons: ReasonOf | undefined,
-): EndpointExplanation {
-  const { object, endpoint, index } = at;
-  const { node, zone, state } = endpoint;
-  return {
-    address: object.addresses[index] ?? '',
-    node,
-    zone,
-    state,
-    object: object.name,
-    kept: list === 'kept',
-    reason: reasons?.(at.ports, endpoint, at.all) ?? at.outcome,
-  };
 }
 
 /** One entry for each endpoint: 1 is kept, 0 is left out. */

@@ -17,8 +17,7 @@ export function explainKey(topology: Topology, key: string): KeyExplanation {
   const matchesThisNode = key === ANY_KEY || match?.self === true;
   const meaning = meaningOf(topology, key);
   if (key === ANY_KEY || match === undefined) return { key, meaning, matchesThisNode };
-  const nodes = nodesOf(topology, match);
-  return { key, meaning, matchesThisNode, ...(nodes === undefined ? {} : { nodes: nodes.size }) };
+  return { key, meaning, matchesThisNode, nodes: nodesOf(topology, match)?.size };
 }
 
 function meaningOf(topology: Topology, key: string): string {

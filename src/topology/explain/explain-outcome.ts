@@ -32,27 +32,20 @@ const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
  */
 export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]): PolicyExplanation {
   if (!policy.managed) {
-    const [used, ...others] = origins;
+    const [used, ...overrides] = origins;
     const { reason, message } = policy;
-    return {
-      managed: false,
-      reason,
-      ...(message === undefined ? {} : { message }),
-      ...(used === undefined ? {} : { source: used.source }),
-      overrides: others,
-    };
+    return { managed: false, reason, message, source: used?.source, overrides };
   }
   const { keys, source, minReady, returnDelayMs } = policy;
   const at = origins.findIndex((origin) => origin.source === source);
   const used = origins[at];
-  const preset = used?.keys.join() === keys.join() ? used.preset : undefined;
   return {
     managed: true,
     source,
-    ...(preset === undefined ? {} : { preset }),
+    preset: used?.keys.join() === keys.join() ? used.preset : undefined,
     keys,
-    ...(minReady === undefined ? {} : { minReady }),
-    ...(returnDelayMs === undefined ? {} : { returnDelaySeconds: returnDelayMs / 1000 }),
+    minReady,
+    returnDelaySeconds: returnDelayMs && returnDelayMs / 1000,
     overrides: origins.slice(at + 1),
   };
 }

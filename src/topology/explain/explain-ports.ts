@@ -68,16 +68,14 @@ function explainPort(
   const { policy } = input;
   const { family, port } = decision;
   const keys = policy.keys.map((key, index) => countKey(policy, having, key, index));
-  const winner = policy.keys[decision.key];
-  const returning = nextReturn(input, input.delayed.get(idOf(decision)));
   return {
     family,
     port,
     keys,
-    ...(winner === undefined ? {} : { winner }),
+    winner: policy.keys[decision.key],
     why: whyOf(keys, decision),
-    ...(returning === undefined ? {} : { returning }),
-    ...(next === undefined ? {} : { next }),
+    returning: nextReturn(input, input.delayed.get(idOf(decision))),
+    next,
   };
 }
 

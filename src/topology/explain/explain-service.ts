@@ -56,25 +56,12 @@ export function explainService(input: ExplainInput): ServiceExplanation {
   const ports = decided === undefined ? [] : explainPorts(decided, limits.ports);
   const listed = explainEndpoints(objects, decided, outcome.kind, limits.endpoints);
   const { endpoints, kept, ready } = listed;
-  const warnings = warningsOf({
-    topology,
-    service,
-    policy: policyText,
-    inForce,
-    outcome: outcomeText,
-    total,
-    withoutNode: countWithoutNode(groups),
-    hinted: objects.some(({ hinted }) => hinted),
-    ports,
-    portCount: decided?.decision.ports.length ?? 0,
-    added: decided?.decision.added ?? 0,
-  });
-  return {
+  const explanation = {
     service,
     node: topology.nodeName,
     policy: policyText,
     outcome: outcomeText,
-    ...(since === undefined ? {} : { since: since.toISOString() }),
+    since: since?.toISOString(),
     keys: (policyText.keys ?? []).map((key) => explainKey(topology, key)),
     winners: outcome.winners,
     ports,
@@ -82,8 +69,12 @@ export function explainService(input: ExplainInput): ServiceExplanation {
     endpoints,
     omitted: total - endpoints.length,
     counts: { total, kept, ready, leftOut: total - kept },
-    warnings,
   };
+  const withoutNode = countWithoutNode(groups);
+  const hinted = objects.some((object) => object.hinted);
+  const added = decided?.decision.added ?? 0;
+  const warnings = warningsOf({ topology, explanation, inForce, withoutNode, hinted, added });
+  return { ...explanation, warnings };
 }
 
 function decideFor(

@@ -3,29 +3,16 @@ import { quote } from '../policy/quote.ts';
 import { ANY_KEY, HOSTNAME_KEY } from '../policy/topology-keys.ts';
 import type { Topology } from '../state/topology.ts';
 import { warnOfKey } from './explain-keys.ts';
-import type {
-  OutcomeExplanation,
-  PolicyExplanation,
-  PolicyOrigin,
-  PortExplanation,
-  Warning,
-} from './explanation.ts';
+import type { PolicyOrigin, PortExplanation, ServiceExplanation, Warning } from './explanation.ts';
 
 /** What warnings are made from. */
 export interface WarningsInput {
   readonly topology: Topology;
-  readonly service: string;
-  readonly policy: PolicyExplanation;
+  readonly explanation: Omit<ServiceExplanation, 'warnings'>;
+  /** The active policy; undefined: the first one is pending. */
   readonly inForce: Policy | undefined;
-  readonly outcome: OutcomeExplanation;
-  /** Number of endpoints. */
-  readonly total: number;
   /** Number of endpoints without a node. */
   readonly withoutNode: number;
-  /** Families and ports that are explained. */
-  readonly ports: readonly PortExplanation[];
-  /** Number of families and ports that were decided; not all of them may be explained. */
-  readonly portCount: number;
   /** Number of endpoints on this node that are kept only because `externalTrafficPolicy` is Local. */
   readonly added: number;
   /** Whether an API object has topology hints. */
@@ -34,16 +21,17 @@ export interface WarningsInput {
 
 /** Everything that an operator may need to know about a Service on this node, probable mistakes first. */
 export function warningsOf(input: WarningsInput): readonly Warning[] {
-  const { topology, policy } = input;
+  const { topology, explanation } = input;
+  const { policy } = explanation;
   const ofKeys = (policy.keys ?? []).map((key) => [key, warnOfKey(topology, key)] as const);
   const isEmpty = (warnings: readonly Warning[]) =>
     warnings.some(({ code }) => EMPTY_KEY.includes(code));
   const empty = new Set(ofKeys.filter(([, each]) => isEmpty(each)).map(([key]) => key));
   const all = [
-    ...warnOfPolicy(input),
+    ...warnOfPolicy(explanation),
     ...warnOfAnnotations(input),
     ...warnOfMinReady(input),
-    ...ofKeys.flatMap(([, each]) => each.map((one) => weigh(one, input, empty))),
+    ...ofKeys.flatMap(([, each]) => each.map((one) => weigh(one, explanation, empty))),
     ...warnOfEndpoints(input),
     ...notes(input),
   ];
@@ -56,7 +44,7 @@ export function warningsOf(input: WarningsInput): readonly Warning[] {
 /** Reasons why a policy on the Service has no effect. */
 const WITHOUT_EFFECT = ['headless', 'local-traffic-policy', 'other-proxy'] as const;
 
-function warnOfPolicy({ policy }: WarningsInput): Warning[] {
+function warnOfPolicy({ policy }: WarningsInput['explanation']): Warning[] {
   const { reason, source, message } = policy;
   if (reason === 'invalid-policy') {
     return [
@@ -93,7 +81,7 @@ const EMPTY_KEY: readonly Warning['code'][] = [
  */
 function weigh(
   warning: Warning,
-  { policy: { keys = [], preset, source }, ports }: WarningsInput,
+  { policy: { keys = [], preset, source }, ports }: WarningsInput['explanation'],
   emptyKeys: ReadonlySet<string>,
 ): Warning {
   if (!EMPTY_KEY.includes(warning.code) || warning.code === 'key-misspelt') return warning;
@@ -112,13 +100,13 @@ function isUnmatched({ keys }: PortExplanation): boolean {
 }
 
 /** The latest annotations, because a policy that is pending may correct them. */
-function warnOfAnnotations({ topology, service }: WarningsInput): Warning[] {
-  const { ignored = [] } = topology.policies.wanted(service);
+function warnOfAnnotations({ topology, explanation }: WarningsInput): Warning[] {
+  const { ignored = [] } = topology.policies.wanted(explanation.service);
   return ignored.map((message) => warning('annotation-ignored', message));
 }
 
-function warnOfMinReady({ topology, service, inForce }: WarningsInput): Warning[] {
-  const policy = inForce ?? topology.policies.wanted(service);
+function warnOfMinReady({ topology, explanation, inForce }: WarningsInput): Warning[] {
+  const policy = inForce ?? topology.policies.wanted(explanation.service);
   if (!policy.managed || policy.unusedMinReady === undefined) return [];
   const unused = policy.unusedMinReady.map(quote).join(', ');
   const text = `its min-ready names ${unused}, which are not among its topology keys, so this has no effect`;
@@ -126,10 +114,11 @@ function warnOfMinReady({ topology, service, inForce }: WarningsInput): Warning[
 }
 
 function warnOfEndpoints(input: WarningsInput): Warning[] {
-  const { policy, outcome, total, withoutNode, ports, portCount, added } = input;
-  if (total === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
+  const { explanation, withoutNode, added } = input;
+  const { policy, outcome, ports, omittedPorts, counts } = explanation;
+  if (counts.total === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
   if (!policy.managed || outcome.kind !== 'filtered') return [];
-  const warnings = warnOfUnmatched(ports, portCount, added);
+  const warnings = warnOfUnmatched(ports, ports.length + omittedPorts, added);
   for (const { winner, port, family, keys, why } of ports) {
     const won = keys.find(({ key }) => key === winner);
     const about = nameOf(family, port);
@@ -176,7 +165,8 @@ function nameOf(family: string, port: string): string {
   return `${family} ${port === '' ? 'without port' : port}`;
 }
 
-function notes({ policy, inForce, outcome, hinted, topology, service }: WarningsInput): Warning[] {
+function notes({ explanation, inForce, hinted, topology }: WarningsInput): Warning[] {
+  const { service, policy, outcome } = explanation;
   const notes: Warning[] = [];
   if (outcome.dryRun) {
     notes.push(

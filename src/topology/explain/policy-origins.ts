@@ -1,16 +1,16 @@
 import { WrapperError } from '../../errors.ts';
-import { annotatedKeySources, hintsSourceOf } from '../policy/key-sources.ts';
+import type { KeySource } from '../policy/key-sources.ts';
 import {
-  isKubernetesService,
+  keySourcesOf,
   type PolicySettings,
   readAllowed,
   type ServiceDescription,
 } from '../policy/service-policy.ts';
-import { type KeyChoice, PRESETS, parseKeyChoice } from '../policy/topology-keys.ts';
+import { PRESETS } from '../policy/topology-keys.ts';
 import type { PolicyOrigin } from './explanation.ts';
 
 /**
- * All sources that name keys for a Service; the first one applies. The parsers are those of the policy itself.
+ * All sources that name keys for a Service, with these keys; the first one applies.
  *
  * @param namespaceKeys the keys annotation of its Namespace, if it has one and Namespaces are read
  */
@@ -19,26 +19,15 @@ export function policyOrigins(
   settings: PolicySettings,
   namespaceKeys?: string,
 ): readonly PolicyOrigin[] {
-  const origin = (source: PolicyOrigin['source'], read: () => KeyChoice) =>
-    originOf(source, () => readAllowed(read, settings));
-  const origins = annotatedKeySources(service.annotations, settings.compatibility).map(
-    ({ source, read }) => origin(source, read),
-  );
-  if (isKubernetesService(service)) return origins;
-  const hints = hintsSourceOf(service);
-  if (hints !== undefined) origins.push({ source: hints, keys: [] });
-  if (namespaceKeys !== undefined) {
-    origins.push(origin('namespace', () => parseKeyChoice(namespaceKeys)));
-  }
-  if (settings.defaults.keys.length > 0) origins.push(origin('default', () => settings.defaults));
-  return origins;
+  const sources = keySourcesOf(service, settings, namespaceKeys);
+  return sources.map((source) => originOf(source, settings));
 }
 
-function originOf(source: PolicyOrigin['source'], read: () => KeyChoice): PolicyOrigin {
+function originOf({ source, read }: KeySource, settings: PolicySettings): PolicyOrigin {
   try {
-    const choice = read();
+    const choice = readAllowed(read, settings);
     const preset = Object.entries(PRESETS).find(([, each]) => each === choice)?.[0];
-    return { source, keys: choice.keys, ...(preset === undefined ? {} : { preset }) };
+    return { source, keys: choice.keys, preset };
   } catch (error) {
     const { message } = WrapperError.from(error, 'InvalidPolicy');
     return { source, keys: [], invalid: message };

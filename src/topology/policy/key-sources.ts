@@ -33,7 +33,7 @@ export interface KeySource {
 export function annotatedKeySources(
   annotations: ReadonlyMap<string, string>,
   compatibility: readonly CompatibleSystem[],
-): readonly KeySource[] {
+): KeySource[] {
   const sources: KeySource[] = [];
   const own = keysAnnotation(annotations);
   if (own !== undefined) sources.push({ source: 'annotation', read: () => parseKeyChoice(own) });

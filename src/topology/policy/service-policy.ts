@@ -118,7 +118,7 @@ function chosenPolicy(
   namespace: NamespacePolicy,
 ): Policy {
   if (isOfOtherProxy(service, settings.serviceFilter)) {
-    return { ...unmanaged('other-proxy'), ...(settings.dryRun === true ? { dryRun: true } : {}) };
+    return { managed: false, reason: 'other-proxy', dryRun: settings.dryRun || undefined };
   }
   const ownFilter = filterOf(service.annotations);
   const filter = ownFilter ?? namespace.filter;
@@ -129,7 +129,7 @@ function chosenPolicy(
   let ofNamespace = ownFilter === undefined;
   try {
     assertFilter(filter);
-    const { source, read } = keySourceOf(service, settings, namespace.keys);
+    const [{ source, read } = NO_SOURCE] = keySourcesOf(service, settings, namespace.keys);
     ofNamespace = source === 'namespace';
     const choice = readAllowed(read, settings);
     ofNamespace = false;
@@ -215,22 +215,31 @@ function reasonForNone(service: ServiceDescription, source: PolicySource): Unman
   return source === 'traffic-distribution' || source === 'topology-mode' ? source : 'no-policy';
 }
 
+const NO_SOURCE: KeySource = { source: 'default', read: () => ({ keys: [] }) };
+
 /**
- * The source that applies: the Service itself, else its Namespace, else the settings. A Service that requests hints
- * from Kubernetes has chosen itself, so that neither its Namespace nor a default may cut them.
+ * All sources that name keys for a Service: its own annotations, else its Namespace, else the settings. The first one
+ * applies. A Service that requests hints from Kubernetes has chosen itself, so that neither its Namespace nor a default
+ * may cut them.
+ *
+ * @param namespaceKeys the keys annotation of its Namespace, if it has one and Namespaces are read
  */
-function keySourceOf(
+export function keySourcesOf(
   service: ServiceDescription,
   settings: PolicySettings,
   namespaceKeys: string | undefined,
-): KeySource {
-  const [own] = annotatedKeySources(service.annotations, settings.compatibility);
-  if (own !== undefined) return own;
-  if (isKubernetesService(service)) return { source: 'default', read: () => ({ keys: [] }) };
+): readonly KeySource[] {
+  const sources = annotatedKeySources(service.annotations, settings.compatibility);
+  if (isKubernetesService(service)) return sources;
   const hints = hintsSourceOf(service);
-  if (hints !== undefined) return { source: hints, read: () => ({ keys: [] }) };
-  if (namespaceKeys === undefined) return { source: 'default', read: () => settings.defaults };
-  return { source: 'namespace', read: () => parseKeyChoice(namespaceKeys) };
+  if (hints !== undefined) sources.push({ source: hints, read: () => ({ keys: [] }) });
+  if (namespaceKeys !== undefined) {
+    sources.push({ source: 'namespace', read: () => parseKeyChoice(namespaceKeys) });
+  }
+  if (settings.defaults.keys.length > 0) {
+    sources.push({ source: 'default', read: () => settings.defaults });
+  }
+  return sources;
 }
 
 function managed(
@@ -248,10 +257,10 @@ function managed(
     managed: true,
     keys,
     source,
-    ...(edgeOnly === true ? { edgeOnly } : {}),
-    ...(externalLocal ? { keepsLocal: true } : {}),
-    ...(counts.some((count) => count > 1) ? { minReady: counts } : {}),
-    ...(unusedMinReady.length > 0 ? { unusedMinReady } : {}),
-    ...(returnDelayMs > 0 ? { returnDelayMs } : {}),
+    edgeOnly,
+    keepsLocal: externalLocal || undefined,
+    minReady: counts.some((count) => count > 1) ? counts : undefined,
+    unusedMinReady: unusedMinReady.length > 0 ? unusedMinReady : undefined,
+    returnDelayMs: returnDelayMs || undefined,
   };
 }

@@ -71,6 +71,7 @@ describe('nextDelay()', () => {
     choose(delay, 0, 1);
     choose(delay, 1, 0, 1);
     expect(choose(delay, 2, 0)).toBe(0);
+    expect(delay.dueAt()).toBeUndefined();
   });
 
   test('after no key was ready, the next choice has no delay', () => {

@@ -59,7 +59,7 @@ function explain(scene: Scene): ServiceExplanation {
   const groups = [{ ports: ['TCP/http'], endpoints }];
   const { hinted = false } = scene;
   const objects = scene.input?.objects ?? [
-    { name: 'web-1', hinted, groups, addresses, isShown: () => false },
+    { name: 'web-1', hinted, groups, addresses: () => addresses, isShown: () => false },
   ];
   return explainService({
     topology,
@@ -204,7 +204,7 @@ describe('explainService()', () => {
     ];
     const endpoints = [on('here')];
     const own = explain({ policy: keys(HOST), endpoints, input: { origins } });
-    expect(own.policy).not.toHaveProperty('preset');
+    expect(own.policy.preset).toBeUndefined();
     expect(own.policy.overrides).toMatchObject([{ source: 'default' }]);
     const policy: Policy = { managed: true, keys: ['*'], source: 'default' };
     expect(explain({ policy, endpoints, input: { origins } }).policy.overrides).toEqual([]);
@@ -417,7 +417,7 @@ describe('explainService()', () => {
 
   /** One object with these groups of endpoints. */
   function objects(...groups: EndpointGroup[]): ExplainInput['objects'] {
-    return [{ name: 'web-1', hinted: false, groups, addresses: [], isShown: () => false }];
+    return [{ name: 'web-1', hinted: false, groups, addresses: () => [], isShown: () => false }];
   }
 
   // Regression: there was a warning only if all ports lost their endpoints. Clients of one port failed without notice.
