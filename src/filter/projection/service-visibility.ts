@@ -40,7 +40,7 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
 
   isKnown(): boolean {
     const { topology, followsCloudOnly } = this.#options;
-    return topology.settled && (!followsCloudOnly || topology.cloudOnly.known);
+    return topology.settled && (!followsCloudOnly || topology.cloudOnly !== undefined);
   }
 
   isHidden(key: string, hidden?: ObjectBytes): boolean {

@@ -1,11 +1,9 @@
-import type { Policy } from '../policy/policy.ts';
 import { ZONE_KEY } from '../policy/topology-keys.ts';
-import { keyChange } from './key-change.ts';
 import type { KeyMatcher } from './key-matcher.ts';
 import type { NodeSetRegistry } from './node-set-registry.ts';
 import type { OwnNodeState } from './own-node-state.ts';
 import type { PolicyStates } from './policy-states.ts';
-import type { TopologyChangeBuilder } from './topology-change.ts';
+import type { TopologyChange } from './topology-change.ts';
 import type { NodeContext } from './topology-match.ts';
 import type { ServicesWithoutZone } from './without-zone.ts';
 
@@ -36,7 +34,7 @@ export class Activation {
    *   policy depends only on itself, the node context and the states of node sets. If only some policies changed,
    *   all others that are pending remain so.
    */
-  run(change: TopologyChangeBuilder, services?: Iterable<string>): void {
+  run(change: TopologyChange, services?: Iterable<string>): void {
     const { pending } = this.#parts.policies;
     let candidates = services ?? pending;
     // Each may make the other ready: a policy that is replaced may have held up the node context.
@@ -54,40 +52,36 @@ export class Activation {
 
   /** Selectors of the node sets that must become known before the latest state of a Service is in force. */
   waitsFor(service: string): readonly string[] {
-    const { policies, ownNode, nodeSets } = this.#parts;
-    const policy = policies.wanted(service);
-    if (!policy.managed) return [];
+    const { ownNode } = this.#parts;
     const context = ownNode.next ?? ownNode.current;
-    if (context === undefined) return [];
-    const selectors = policy.keys.flatMap((key) => this.#requiredBy(key, context, service));
-    return selectors.filter((selector) => !nodeSets.areKnown([selector]));
+    return context === undefined ? [] : this.#unknownSelectors(service, context);
   }
 
   /** Puts the policies of these Services in force that are ready. Returns whether there were any. */
-  #activatePolicies(change: TopologyChangeBuilder, services: Iterable<string>): boolean {
+  #activatePolicies(change: TopologyChange, services: Iterable<string>): boolean {
     const { policies, ownNode } = this.#parts;
     const context = ownNode.current;
     if (context === undefined) return false;
     let activated = false;
     for (const service of services) {
       if (!policies.pending.has(service)) continue;
-      if (!this.#isReady(service, policies.wanted(service), context)) continue;
+      if (this.#unknownSelectors(service, context).length > 0) continue;
       policies.activate(service);
-      change.addService(service);
+      change.services.add(service);
       activated = true;
     }
     return activated;
   }
 
   /** Puts the next node context in force if it is ready. Returns whether it did. */
-  #adoptNodeContext(change: TopologyChangeBuilder): boolean {
+  #adoptNodeContext(change: TopologyChange): boolean {
     const { policies, ownNode, nodeSets, matcher } = this.#parts;
     const { current, next } = ownNode;
     if (next === undefined) return false;
     const keys = [...policies.keysInUse()];
     if (!keys.every((key) => nodeSets.areKnown(this.#requiredBy(key, next)))) return false;
     if (current?.off !== next.off) {
-      for (const service of policies.services()) change.addService(service);
+      for (const service of policies.services()) change.services.add(service);
     }
     // A policy for edge nodes only always has the cloud key, so the Services that it affects are found here too.
     change.ownNode = keys.filter((key) => this.#addKeyChange(change, key, next));
@@ -97,23 +91,30 @@ export class Activation {
   }
 
   /** Adds what the next node context changes about one key. Returns whether the key matches other nodes. */
-  #addKeyChange(change: TopologyChangeBuilder, key: string, next: NodeContext): boolean {
+  #addKeyChange(change: TopologyChange, key: string, next: NodeContext): boolean {
     const { policies, matcher } = this.#parts;
-    const { changed, nodes } = keyChange(
-      key,
-      matcher.inForce(key),
-      matcher.of(key, next),
-      (match) => matcher.otherNodes(match),
-    );
-    if (nodes !== undefined) for (const node of nodes) change.addNode(node, key);
-    else for (const service of policies.usersOf(key)) change.addService(service);
-    return changed;
+    const before = matcher.inForce(key);
+    const after = matcher.of(key, next);
+    const sameSelf = before?.self === after.self;
+    const sameSelectors = before?.selectors.join('\n') === after.selectors.join('\n');
+    // Two cases affect more than the nodes that match now and did not before, or the reverse. The zone key also
+    // compares zones of endpoints. `self` of the cloud key decides whether a policy for edge nodes applies.
+    if (before === undefined || !sameSelf || (key === ZONE_KEY && !sameSelectors)) {
+      for (const service of policies.usersOf(key)) change.services.add(service);
+    } else {
+      const nodes = matcher.otherNodes(before).symmetricDifference(matcher.otherNodes(after));
+      for (const node of nodes) change.addNode(node, key);
+    }
+    return !sameSelf || !sameSelectors;
   }
 
-  #isReady(service: string, policy: Policy, context: NodeContext): boolean {
-    if (!policy.managed) return true;
-    const { nodeSets } = this.#parts;
-    return policy.keys.every((key) => nodeSets.areKnown(this.#requiredBy(key, context, service)));
+  /** Selectors that the latest policy of a Service requires, and whose nodes are not known. */
+  #unknownSelectors(service: string, context: NodeContext): readonly string[] {
+    const { policies, nodeSets } = this.#parts;
+    const policy = policies.wanted(service);
+    if (!policy.managed) return [];
+    const required = policy.keys.flatMap((key) => this.#requiredBy(key, context, service));
+    return required.filter((selector) => !nodeSets.areKnown([selector]));
   }
 
   /**

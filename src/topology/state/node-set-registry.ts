@@ -1,4 +1,4 @@
-import { createNodeSet, type NodeSet } from './node-set.ts';
+import type { NodeSet } from './node-set.ts';
 
 /** Default of the setting `maxNodeSets`. */
 export const DEFAULT_MAX_NODE_SETS = 64;
@@ -120,14 +120,18 @@ export class NodeSetRegistry {
       this.#lingering.delete(selector);
       return true;
     }
-    const set = createNodeSet(selector);
-    if (!this.#makeRoom()) {
-      set.state = 'overLimit';
-      set.refusal = `more node sets are needed than maxNodeSets (${this.#max}) allows`;
-      this.#overLimit.add(selector);
+    if (this.#makeRoom()) {
+      this.#add(selector, 'syncing');
+      return true;
     }
-    this.#sets.set(selector, set);
+    const refusal = `more node sets are needed than maxNodeSets (${this.#max}) allows`;
+    this.#add(selector, 'overLimit', refusal);
+    this.#overLimit.add(selector);
     return true;
+  }
+
+  #add(selector: string, state: NodeSet['state'], refusal?: string): void {
+    this.#sets.set(selector, { selector, state, needed: true, members: new Set(), refusal });
   }
 
   /** Opens sets that are over the limit, as far as there is room now, the oldest first. */
@@ -136,7 +140,7 @@ export class NodeSetRegistry {
     for (const selector of this.#overLimit) {
       if (!this.#makeRoom()) break;
       this.#overLimit.delete(selector);
-      this.#sets.set(selector, createNodeSet(selector));
+      this.#add(selector, 'syncing');
       opened = true;
     }
     return opened;

@@ -18,11 +18,6 @@ export interface NodeSet {
   refusal: string | undefined;
 }
 
-/** An empty node set that a policy needs and that is not synced yet. */
-export function createNodeSet(selector: string): NodeSet {
-  return { selector, state: 'syncing', needed: true, members: new Set(), refusal: undefined };
-}
-
 /** What the refusal of a node set means for decisions, in words. */
 export function consequenceOfRefusal(set: Pick<NodeSet, 'state'> | undefined): string {
   return set?.state === 'synced'

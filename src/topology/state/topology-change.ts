@@ -1,31 +1,19 @@
 /** What a change of the topology may affect. A view decides these Services again, and no others. */
-export interface TopologyChange {
+export class TopologyChange {
   /** Services (`namespace/name`) whose policy changed, or for which other nodes match. */
-  readonly services: ReadonlySet<string>;
+  readonly services = new Set<string>();
   /**
    * Nodes that match now and did not before, or the reverse, each with the topology keys concerned. This affects the
    * Services that use one of these keys and have an endpoint on the node.
    */
-  readonly nodes: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly nodes = new Map<string, Set<string>>();
   /**
    * Topology keys that match other nodes because this node changed; undefined: this node did not change. What a
-   * change of this node affects takes effect immediately, whatever a return delay holds.
+   * change of this node affects takes effect immediately, without a return delay.
    */
-  readonly ownNode?: readonly string[];
+  ownNode: readonly string[] | undefined;
   /** The nodes of the set were not known before. What they affect takes effect immediately too. */
-  readonly firstKnown?: boolean;
-}
-
-/** Collects all that one change affects. */
-export class TopologyChangeBuilder implements TopologyChange {
-  readonly services = new Set<string>();
-  readonly nodes = new Map<string, Set<string>>();
-  ownNode?: readonly string[];
-  firstKnown?: boolean;
-
-  addService(service: string): void {
-    this.services.add(service);
-  }
+  firstKnown = false;
 
   addNode(node: string, key: string): void {
     const keys = this.nodes.get(node) ?? new Set();

@@ -3,9 +3,9 @@
  *
  * - topology.ts: the state as a whole, its changes and its listeners (topology-listeners.ts, topology-change.ts)
  * - own-node-state.ts, policy-states.ts, node-set-registry.ts: the states of this node, of policies and of node sets
- * - activation.ts: puts in force what has all its node sets; key-change.ts: what a change of this node affects
+ * - activation.ts: puts in force what has all its node sets
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
- * - service-outcome.ts: what this node makes of a Service, and whether it hides it; cloud-only-services.ts
+ * - service-outcome.ts: what this node makes of a Service, and whether it hides it
  * - without-zone.ts: which Services need the nodes of the zone
  */
 
@@ -15,14 +15,13 @@ import type { ReturnDelay } from '../decide/return-delay.ts';
 import { CLOUD_NODE, type ManagedPolicy, NODE_OFF, type Policy } from '../policy/policy.ts';
 import { CLOUD_KEY, HOSTNAME_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 import { Activation } from './activation.ts';
-import { CloudOnlyServices } from './cloud-only-services.ts';
 import { KeyMatcher } from './key-matcher.ts';
 import type { NodeSet } from './node-set.ts';
 import { NodeSetRegistry } from './node-set-registry.ts';
 import { type Communities, type OwnNode, OwnNodeState } from './own-node-state.ts';
 import { PolicyStates } from './policy-states.ts';
 import { isHidden, kindOf } from './service-outcome.ts';
-import { TopologyChangeBuilder } from './topology-change.ts';
+import { TopologyChange } from './topology-change.ts';
 import { type TopologyListener, TopologyListeners } from './topology-listeners.ts';
 import {
   communitiesOf,
@@ -64,7 +63,6 @@ type Source = 'services' | 'namespaces';
 export class Topology {
   readonly nodeName: string;
   readonly policies = new PolicyStates();
-  readonly cloudOnly = new CloudOnlyServices();
   readonly #options: TopologyOptions;
   readonly #listeners = new TopologyListeners();
   readonly #servicesWithoutZone = new ServicesWithoutZone();
@@ -72,6 +70,7 @@ export class Topology {
   readonly #ownNode: OwnNodeState;
   readonly #matcher: KeyMatcher;
   readonly #activation: Activation;
+  #cloudOnly: Set<string> | undefined;
   /** Not complete yet. */
   readonly #incomplete: Set<Source>;
 
@@ -112,6 +111,11 @@ export class Topology {
     return this.#nodeSets.all;
   }
 
+  /** The Services that this node hides because all their traffic goes to the cloud; undefined: not known yet. */
+  get cloudOnly(): ReadonlySet<string> | undefined {
+    return this.#cloudOnly;
+  }
+
   /** Whether the state is complete and all of it is in force, so that a view can be built. */
   get settled(): boolean {
     if (this.#ownNode.kind !== 'inForce' || this.#incomplete.size > 0) return false;
@@ -123,21 +127,21 @@ export class Topology {
 
   /** Own Node added or changed. A deleted Node is not reported: its last state remains in force. */
   setOwnNode(node: OwnNode): void {
-    if (this.#ownNode.setOwnNode(node)) this.#settle(new TopologyChangeBuilder());
+    if (this.#ownNode.setOwnNode(node)) this.#settle(new TopologyChange());
   }
 
   /** All communities that custom resources declare now. */
   setCommunities(communities: Communities): void {
-    if (this.#ownNode.setCommunities(communities)) this.#settle(new TopologyChangeBuilder());
+    if (this.#ownNode.setCommunities(communities)) this.#settle(new TopologyChange());
   }
 
   /** Policies of Services that were added, changed or (undefined) deleted, by `namespace/name`. */
   setPolicies(policies: ReadonlyMap<string, Policy | undefined>): void {
-    const change = new TopologyChangeBuilder();
+    const change = new TopologyChange();
     for (const [service, policy] of policies) {
       if (!this.policies.set(service, policy)) continue;
       // Slices of an unknown Service are shown. While its first policy is pending they must go, except in a dry run.
-      if (policy === undefined || this.policies.awaitsFirst(service)) change.addService(service);
+      if (policy === undefined || this.policies.awaitsFirst(service)) change.services.add(service);
     }
     this.#settle(change, [...policies.keys()]);
   }
@@ -145,7 +149,7 @@ export class Topology {
   /** All Services, or all Namespaces, that exist at the start were set. */
   setSynced(source: Source): void {
     this.#incomplete.delete(source);
-    this.#settle(new TopologyChangeBuilder());
+    this.#settle(new TopologyChange());
   }
 
   /** Nodes that entered and left a node set. Does nothing for a set that was closed meanwhile. */
@@ -157,7 +161,7 @@ export class Topology {
       .filter((node) => node !== this.nodeName);
     if (changed.length === 0) return;
     this.#matcher.invalidate();
-    const change = new TopologyChangeBuilder();
+    const change = new TopologyChange();
     change.firstKnown = !wasKnown;
     for (const key of this.policies.keysInUse()) {
       if (this.matchOf(key)?.selectors.includes(selector) !== true) continue;
@@ -169,7 +173,7 @@ export class Topology {
   /** A node set is complete, or (with a message) refused by the API server. */
   setNodeSetState(selector: string, refusal?: string): void {
     this.#nodeSets.setState(selector, refusal);
-    this.#settle(new TopologyChangeBuilder());
+    this.#settle(new TopologyChange());
   }
 
   /** Closes a node set that no policy has needed for a while; does nothing to one that is needed. */
@@ -185,15 +189,19 @@ export class Topology {
    */
   setServicesWithoutZone(view: object, services: ReadonlyMap<string, boolean>): void {
     if (!this.#servicesWithoutZone.set(view, services)) return;
-    this.#settle(new TopologyChangeBuilder(), [...services.keys()]);
+    this.#settle(new TopologyChange(), [...services.keys()]);
   }
 
   /**
    * Which of these Services are hidden because all their traffic goes to the cloud; the view of slices that decides
-   * about cloud passthrough reports them. The views of Services follow before this returns.
+   * about cloud passthrough reports them, first all of them. The views of Services follow before this returns.
    */
   setCloudOnly(services: ReadonlyMap<string, boolean>): void {
-    this.cloudOnly.set(services);
+    this.#cloudOnly ??= new Set();
+    for (const [service, isCloudOnly] of services) {
+      if (isCloudOnly) this.#cloudOnly.add(service);
+      else this.#cloudOnly.delete(service);
+    }
     this.#listeners.visibility([...services.keys()]);
   }
 
@@ -219,7 +227,7 @@ export class Topology {
         ofOtherProxy,
         policy: this.policyInForce(service),
         wanted: this.policies.wanted(service),
-        cloudOnly: this.cloudOnly.has(service),
+        cloudOnly: this.#cloudOnly?.has(service) === true,
       }),
     );
   }
@@ -280,7 +288,7 @@ export class Topology {
   }
 
   /** @param services the only Services that changed; undefined: something else changed too */
-  #settle(change: TopologyChangeBuilder, services?: readonly string[]): void {
+  #settle(change: TopologyChange, services?: readonly string[]): void {
     this.#updateNodeSets();
     this.#activation.run(change, services);
     this.#updateNodeSets();
