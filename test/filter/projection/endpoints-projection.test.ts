@@ -95,6 +95,17 @@ describe('a slice of no Service', () => {
   });
 });
 
+test('a slice that is shown since the start is not sent again if its Service is decided again', () => {
+  projection.onChanges([slice('other-a', 'other', FAR)]);
+  projection.onSynced();
+  expect(projection.copiedBytes).toBe(0);
+  const { end } = view.log;
+  topology.setPolicies(new Map([['default/other', { managed: false, reason: 'headless' }]]));
+  setKeys(['default/other'], '*');
+  topology.setPolicies(new Map([['default/other', undefined]]));
+  expect([view.log.end - end, projection.counters.suppressed]).toEqual([0, 0]);
+});
+
 test('hints that are added to a slice, and nothing else, are cut if a policy selects its endpoints', () => {
   projection.onChanges([withHints('a', 'web'), withHints('b', ''), withHints('c', '', 'south')]);
   projection.onSynced();
