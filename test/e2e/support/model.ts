@@ -1,7 +1,9 @@
-/**
- * What a node should see: a second implementation of "How a decision is taken" in docs/policies.md, without src. Slow,
- * plain, and without memory of earlier states.
- */
+import {
+  expectedView,
+  type ModelGroup,
+  type ModelSettings,
+  type ModelService as OracleService,
+} from '../../support/policy/expected-view.ts';
 
 /** Labels of a Node. */
 export type ModelLabels = Readonly<Record<string, string>>;
@@ -24,17 +26,14 @@ export interface ModelEndpoint {
   readonly state: ModelState;
 }
 
-/** Endpoints that share their ports. */
-export interface ModelGroup {
-  readonly ports: readonly string[];
-  readonly endpoints: readonly ModelEndpoint[];
-}
-
-/** An EndpointSlice, which has one group, or an Endpoints object. */
+/** An EndpointSlice, which has one group of endpoints that share their ports, or an Endpoints object. */
 export interface ModelObject {
   /** `namespace/name` of its Service. */
   readonly service: string;
-  readonly groups: readonly ModelGroup[];
+  readonly groups: readonly {
+    readonly ports: readonly string[];
+    readonly endpoints: readonly ModelEndpoint[];
+  }[];
 }
 
 /** What there is in the API, by name or `namespace/name`. */
@@ -45,153 +44,105 @@ export interface ModelWorld {
   readonly cloudPassthrough?: boolean;
 }
 
-const COMMUNITY = 'kube-proxy-wrapper.io/community';
-const COMMUNITY_PREFIX = 'community.kube-proxy-wrapper.io/';
-const CLOUD = 'kube-proxy-wrapper.io/cloud';
-const FAB_PROXY_COMMUNITY = 'fab-proxy-community';
-const EDGE_LABEL = 'node-role.kubernetes.io/edge';
-
-/** By the object's key, the endpoints that the node sees of it. */
+/** By the object's key, the endpoints that the node sees of it. Objects of hidden Services are not in it. */
 export type ModelView = ReadonlyMap<string, readonly ModelEndpoint[]>;
+
+const NO_ANNOTATIONS: ModelLabels = {};
+
+/** The defaults of the wrapper. */
+const SETTINGS: ModelSettings = {
+  defaults: [],
+  namespaces: false,
+  compatibility: false,
+  headless: false,
+  hides: undefined,
+  passthrough: false,
+  edge: 'node-role.kubernetes.io/edge',
+  sources: { nodeLabels: [], labelPrefix: 'community.kube-proxy-wrapper.io/', labelValues: [] },
+  minReady: {},
+};
 
 /** What a node sees of these slices, or of these Endpoints objects. */
 export function viewOf(
-  topology: ModelWorld,
+  { nodes, services, cloudPassthrough: passthrough = false }: ModelWorld,
   self: string,
   objects: ReadonlyMap<string, ModelObject>,
 ): ModelView {
-  const view = new Map<string, readonly ModelEndpoint[]>();
-  for (const [key, { service, groups }] of objects) {
-    if (isCloudOnly(topology, self, service, objects)) continue;
-    const all = groups.flatMap(({ endpoints }) => endpoints);
-    const keys = keysFor(topology, self, service);
-    if (keys === undefined) {
-      view.set(key, all);
-      continue;
-    }
-    const siblings = [...objects.values()].filter((object) => object.service === service);
-    const chosen = choose(
-      siblings.flatMap((object) => object.groups),
-      keys,
-      (topologyKey, endpoint) => matches(topology, self, topologyKey, endpoint),
-    );
-    const keepsLocal = topology.services.get(service)?.externalLocal === true;
-    view.set(
-      key,
-      all.filter((endpoint) => chosen.has(endpoint) || (keepsLocal && endpoint.node === self)),
-    );
+  const cluster = {
+    nodes,
+    off: false,
+    communities: new Map(),
+    namespaces: new Map(),
+    services: new Map([...services].map(([key, service]) => [key, describe(service)] as const)),
+    slices: new Map([...objects].flatMap(([key, object]) => groupsOf(key, object))),
+  };
+  const view = new Map<string, ModelEndpoint[]>();
+  for (const [, { slice, endpoints }] of expectedView(cluster, self, {
+    ...SETTINGS,
+    passthrough,
+  })) {
+    const seen = view.get(slice.object) ?? [];
+    view.set(slice.object, [...seen, ...endpoints.map(({ endpoint }) => endpoint)]);
   }
   return view;
 }
 
 /** Whether a Service is hidden from a node because the cloud is chosen for each of its ports. */
 export function isCloudOnly(
-  topology: ModelWorld,
+  world: ModelWorld,
   self: string,
   service: string,
   objects: ReadonlyMap<string, ModelObject>,
 ): boolean {
-  const keys = keysFor(topology, self, service);
-  if (topology.cloudPassthrough !== true || !isEdge(topology, self) || keys === undefined)
-    return false;
-  const siblings = [...objects.values()].filter((object) => object.service === service);
-  const groups = siblings.flatMap((object) => object.groups);
-  const isHere = ({ node }: ModelEndpoint) => node === self;
-  const hasLocal = groups.some(({ endpoints }) => endpoints.some(isHere));
-  if (hasLocal && topology.services.get(service)?.externalLocal === true) return false;
-  const ports = candidatesByPort(groups);
-  const winners = ports.map((candidates) =>
-    winnerAmong(candidates, keys, (key, endpoint) => matches(topology, self, key, endpoint)),
+  const [key] = [...objects].find(([, object]) => object.service === service) ?? [];
+  return key !== undefined && !viewOf(world, self, objects).has(key);
+}
+
+function describe({
+  topologyKeys,
+  headless = false,
+  internalLocal,
+  externalLocal,
+}: ModelService): OracleService {
+  return {
+    annotations: topologyKeys === undefined ? NO_ANNOTATIONS : { topologyKeys },
+    labels: {},
+    local: internalLocal ? 'internal' : externalLocal ? 'external' : undefined,
+    hints: false,
+    headless,
+    version: 1,
+  };
+}
+
+/** An endpoint as the oracle reads it. */
+interface Candidate {
+  readonly node: string;
+  readonly zone: string;
+  readonly state: 'ready' | 'serving' | 'gone';
+  readonly endpoint: ModelEndpoint;
+}
+
+interface Group extends ModelGroup<Candidate> {
+  /** Key of its object. */
+  readonly object: string;
+}
+
+/** The endpoints of an object by ports and family. An object without any has a group too, so that it is in the view. */
+function groupsOf(key: string, { service, groups }: ModelObject): [string, Group][] {
+  const parts = groups.flatMap(({ ports, endpoints }) =>
+    (['IPv4', 'IPv6'] as const).map((family) => {
+      const own = endpoints.filter(({ address }) => address.includes(':') === (family === 'IPv6'));
+      return { object: key, service, family, ports, endpoints: own.map(candidateOf) };
+    }),
   );
-  return winners.length > 0 && winners.every((key) => key === CLOUD);
+  const none = { object: key, service, family: 'IPv4' as const, ports: [], endpoints: [] };
+  return [none, ...parts].map((part, index) => [`${key} ${index}`, part]);
 }
 
-function isEdge(topology: ModelWorld, node: string): boolean {
-  return topology.nodes.get(node)?.[EDGE_LABEL] !== undefined;
-}
-
-/** The keys that count on a node: the preset of FabEdge is for edge nodes only. */
-function keysFor(
-  topology: ModelWorld,
-  self: string,
-  service: string,
-): readonly string[] | undefined {
-  const described = topology.services.get(service);
-  const isPreset = described?.topologyKeys === FAB_PROXY_COMMUNITY;
-  return isPreset && !isEdge(topology, self) ? undefined : keysOf(described);
-}
-
-/** The keys that count; undefined: the Service is left alone. */
-function keysOf(service: ModelService | undefined): readonly string[] | undefined {
-  if (service === undefined || service.headless === true || service.internalLocal === true) {
-    return undefined;
-  }
-  if (service.topologyKeys === FAB_PROXY_COMMUNITY) {
-    return ['kubernetes.io/hostname', COMMUNITY, CLOUD];
-  }
-  let keys: unknown;
-  try {
-    keys = JSON.parse(service.topologyKeys ?? 'null');
-  } catch {
-    return undefined;
-  }
-  if (!Array.isArray(keys)) return undefined;
-  const isValid = keys.every(
-    (key, index) =>
-      typeof key === 'string' &&
-      keys.indexOf(key) === index &&
-      (key !== '*' || keys.at(-1) === key),
-  );
-  return isValid ? keys : undefined;
-}
-
-type Matches = (topologyKey: string, endpoint: ModelEndpoint) => boolean;
-
-/** The endpoints chosen for any port and family. */
-function choose(
-  groups: readonly ModelGroup[],
-  keys: readonly string[],
-  matchesKey: Matches,
-): ReadonlySet<ModelEndpoint> {
-  const chosen = new Set<ModelEndpoint>();
-  for (const candidates of candidatesByPort(groups)) {
-    const winner = winnerAmong(candidates, keys, matchesKey);
-    const wanted = winner === undefined ? keys : [winner];
-    for (const endpoint of candidates) {
-      if (wanted.some((key) => matchesKey(key, endpoint))) chosen.add(endpoint);
-    }
-  }
-  return chosen;
-}
-
-/** The endpoints of each port and family that has any. */
-function candidatesByPort(groups: readonly ModelGroup[]): ModelEndpoint[][] {
-  const ports = [...new Set(groups.flatMap((group) => group.ports))];
-  return ports
-    .flatMap((port) =>
-      [4, 6].map((family) =>
-        groups
-          .filter((group) => group.ports.includes(port))
-          .flatMap((group) => group.endpoints)
-          .filter(({ address }) => (address.includes(':') ? 6 : 4) === family),
-      ),
-    )
-    .filter((candidates) => candidates.length > 0);
-}
-
-/** The key that wins; undefined: nothing is ready or serves. */
-function winnerAmong(
-  candidates: readonly ModelEndpoint[],
-  keys: readonly string[],
-  matchesKey: Matches,
-): string | undefined {
-  for (const good of [isReady, isServing]) {
-    const winner = keys.find((key) =>
-      candidates.some((endpoint) => good(endpoint) && matchesKey(key, endpoint)),
-    );
-    if (winner !== undefined) return winner;
-  }
-  return undefined;
+function candidateOf(endpoint: ModelEndpoint): Candidate {
+  const { node = '', zone = '' } = endpoint;
+  const state = isReady(endpoint) ? 'ready' : isServing(endpoint) ? 'serving' : 'gone';
+  return { node, zone, state, endpoint };
 }
 
 export function isReady({ state }: ModelEndpoint): boolean {
@@ -200,34 +151,6 @@ export function isReady({ state }: ModelEndpoint): boolean {
 
 export function isServing({ state }: ModelEndpoint): boolean {
   return state === 'serving';
-}
-
-function matches(
-  topology: ModelWorld,
-  self: string,
-  topologyKey: string,
-  { node, zone }: ModelEndpoint,
-): boolean {
-  if (topologyKey === '*') return true;
-  if (node === undefined) return false;
-  if (topologyKey === 'kubernetes.io/hostname') return node === self;
-  const labels = topology.nodes.get(node);
-  if (topologyKey === CLOUD) return labels !== undefined && !isEdge(topology, node);
-  if (topologyKey === COMMUNITY) {
-    const own = communitiesOf(topology.nodes.get(self));
-    return communitiesOf(labels).some((name) => own.includes(name));
-  }
-  const here = topology.nodes.get(self)?.[topologyKey];
-  const isZone = topologyKey === 'topology.kubernetes.io/zone';
-  const there = isZone && zone !== undefined ? zone : topology.nodes.get(node)?.[topologyKey];
-  return here !== undefined && here === there;
-}
-
-/** Communities by their label prefix. */
-function communitiesOf(labels: ModelLabels = {}): string[] {
-  return Object.keys(labels).filter(
-    (key) => key.startsWith(COMMUNITY_PREFIX) && labels[key] === 'true',
-  );
 }
 
 /** A view as an informer shows it: by key the sorted addresses, ` notReady` behind those that are not. */

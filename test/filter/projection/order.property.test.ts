@@ -1,7 +1,7 @@
 import { test } from '@jest/globals';
 import fc from 'fast-check';
+import { CLOUD, HOST, OWN } from '../../support/policy/expected-view.ts';
 import { POLICY_RUNS, play } from '../../support/policy/policy-history.ts';
-import { CLOUD, HOST, OWN } from '../../support/policy/policy-model.ts';
 import { anyCluster, anySettings, anyStep, type Step } from '../../support/policy/policy-steps.ts';
 
 /** Annotations that hide a Service under some conditions, and annotations that show all of it. */

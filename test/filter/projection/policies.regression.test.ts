@@ -1,5 +1,4 @@
 import { describe, test } from '@jest/globals';
-import { play } from '../../support/policy/policy-history.ts';
 import {
   CLOUD,
   COMMUNITY,
@@ -10,7 +9,8 @@ import {
   type ModelSlice,
   OWN,
   ZONE,
-} from '../../support/policy/policy-model.ts';
+} from '../../support/policy/expected-view.ts';
+import { play } from '../../support/policy/policy-history.ts';
 import type { Step } from '../../support/policy/policy-steps.ts';
 
 /** `play` checks each commit and each state of a history. */
@@ -22,6 +22,7 @@ const settings: ModelSettings = {
   hides: undefined,
   passthrough: false,
   edge: 'role',
+  sources: { nodeLabels: [], labelPrefix: '', labelValues: [] },
   minReady: {},
 };
 const empty: ModelCluster = {

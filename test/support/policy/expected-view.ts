@@ -1,5 +1,6 @@
 /**
- * What a node must see, written literally from the rules in docs/. It is slow, and shares no code with src.
+ * What a node must see, written literally from the rules in docs/policies.md: the one oracle of unit, integration and
+ * end-to-end tests. It is slow, has no memory of earlier states, and shares no code with src.
  */
 
 /** Settings of a run. */
@@ -13,6 +14,7 @@ export interface ModelSettings {
   readonly hides: 'labelled' | 'unlabelled' | undefined;
   readonly passthrough: boolean;
   readonly edge: keyof typeof EDGE_NODES;
+  readonly sources: CommunitySources;
   readonly minReady: Readonly<Record<string, number>>;
 }
 
@@ -23,6 +25,8 @@ export const EDGE_NODES = {
   role: ({ role }: Labels) => role !== undefined,
   'role in (edge,far)': ({ role }: Labels) => role === 'edge' || role === 'far',
   'role,lab!=yes': ({ role, lab }: Labels) => role !== undefined && lab !== 'yes',
+  'node-role.kubernetes.io/edge': (labels: Labels) =>
+    labels['node-role.kubernetes.io/edge'] !== undefined,
 } as const;
 
 export interface ModelEndpoint {
@@ -32,11 +36,18 @@ export interface ModelEndpoint {
   readonly state: 'ready' | 'serving' | 'gone';
 }
 
-export interface ModelSlice {
+/** The parts of an endpoint that decide whether it is shown. */
+type Candidate = Omit<ModelEndpoint, 'address'>;
+
+/** Endpoints of one address family that share their ports: a slice, or a part of an Endpoints object. */
+export interface ModelGroup<Endpoint extends Candidate = ModelEndpoint> {
   readonly service: string;
   readonly family: 'IPv4' | 'IPv6';
   readonly ports: readonly string[];
-  readonly endpoints: readonly ModelEndpoint[];
+  readonly endpoints: readonly Endpoint[];
+}
+
+export interface ModelSlice extends ModelGroup {
   readonly version: number;
 }
 
@@ -69,12 +80,13 @@ export const HOST = 'kubernetes.io/hostname';
 export const ZONE = 'topology.kubernetes.io/zone';
 export const COMMUNITY = 'kube-proxy-wrapper.io/community';
 export const CLOUD = 'kube-proxy-wrapper.io/cloud';
-/** Where the model's communities come from; see {@link communitiesOf}. */
-export const SOURCES = {
-  nodeLabels: ['pool', 'group'],
-  labelPrefix: 'c.x/',
-  labelValues: ['unit'],
-};
+
+/** Where communities come from besides declarations. */
+interface CommunitySources {
+  readonly nodeLabels: readonly string[];
+  readonly labelPrefix: string;
+  readonly labelValues: readonly string[];
+}
 
 type Keys = { readonly keys: readonly string[]; readonly edgeOnly: boolean };
 export type ModelPolicy =
@@ -92,7 +104,11 @@ const PRESETS: Readonly<Record<string, Keys>> = {
 };
 
 /** The policy of a Service; an invalid annotation leaves it unfiltered. */
-export function policyOf(key: string, cluster: ModelCluster, settings: ModelSettings): ModelPolicy {
+export function policyOf(
+  key: string,
+  cluster: Pick<ModelCluster, 'services' | 'namespaces'>,
+  settings: ModelSettings,
+): ModelPolicy {
   const service = cluster.services.get(key);
   if (service === undefined) return 'all';
   const { annotations } = service;
@@ -126,8 +142,17 @@ function readKeys(written: readonly string[] | string): Keys | 'bad' {
   if (typeof written !== 'string') return { keys: written, edgeOnly: false };
   const preset = PRESETS[written];
   if (preset !== undefined) return preset;
-  if (!written.startsWith('[')) return 'bad';
-  return { keys: JSON.parse(written) as string[], edgeOnly: false };
+  try {
+    const keys = JSON.parse(written) as unknown;
+    return isKeyList(keys) ? { keys, edgeOnly: false } : 'bad';
+  } catch {
+    return 'bad';
+  }
+}
+
+function isKeyList(keys: unknown): keys is string[] {
+  if (!Array.isArray(keys) || new Set(keys).size < keys.length) return false;
+  return keys.every((key) => typeof key === 'string' && (key !== '*' || keys.at(-1) === '*'));
 }
 
 function readOthers(annotations: Labels): Keys | 'bad' | undefined {
@@ -141,28 +166,49 @@ function readOthers(annotations: Labels): Keys | 'bad' | undefined {
 }
 
 /** The inputs of a decision about one Service; each may be of another moment. */
-export interface Inputs {
+export interface Inputs<Group extends ModelGroup<Candidate> = ModelSlice> {
   readonly settings: ModelSettings;
   readonly policy: ModelPolicy;
+  /** The node that sees the view. */
+  readonly self: string;
   /** Own node and declared communities. */
-  readonly nodeContext: ModelCluster;
+  readonly nodeContext: Pick<ModelCluster, 'nodes' | 'off' | 'communities'>;
   /** The other nodes, for each key. */
-  readonly nodes: (key: string) => ModelCluster;
-  readonly slices: ModelCluster;
+  readonly nodes: (key: string) => Pick<ModelCluster, 'nodes'>;
+  readonly slices: { readonly slices: ReadonlyMap<string, Group> };
 }
 
 /** A slice as it is shown: which endpoints, and whether hints are kept. */
-export interface ShownSlice {
-  readonly slice: ModelSlice;
-  readonly endpoints: readonly ModelEndpoint[];
+export interface Shown<Group extends ModelGroup<Candidate> = ModelSlice> {
+  readonly slice: Group;
+  readonly endpoints: Group['endpoints'];
   readonly hints: boolean;
 }
 
+/** What a node must see of all Services of a cluster, by the keys of the slices. */
+export function expectedView<Group extends ModelGroup<Candidate>>(
+  cluster: Omit<ModelCluster, 'slices'> & { readonly slices: ReadonlyMap<string, Group> },
+  node: string,
+  settings: ModelSettings,
+): Map<string, Shown<Group>> {
+  const services = new Set([...cluster.slices.values()].map(({ service }) => service));
+  return new Map(
+    [...services].flatMap((service) => {
+      const policy = policyOf(service, cluster, settings);
+      const moment = { self: node, nodeContext: cluster, nodes: () => cluster };
+      return [...(shownOf(service, { settings, policy, ...moment, slices: cluster }) ?? [])];
+    }),
+  );
+}
+
 /** The slices of a Service as they are shown; undefined: the Service and its slices are hidden. */
-export function shownOf(service: string, inputs: Inputs): Map<string, ShownSlice> | undefined {
-  const { policy, nodeContext, settings } = inputs;
+export function shownOf<Group extends ModelGroup<Candidate>>(
+  service: string,
+  inputs: Inputs<Group>,
+): Map<string, Shown<Group>> | undefined {
+  const { policy, nodeContext, self, settings } = inputs;
   const slices = [...inputs.slices.slices].filter(([, slice]) => slice.service === service);
-  const edge = EDGE_NODES[settings.edge](nodeContext.nodes.get(OWN) ?? {});
+  const edge = EDGE_NODES[settings.edge](nodeContext.nodes.get(self) ?? {});
   const all = () =>
     new Map(
       slices.map(([key, slice]) => [key, { slice, endpoints: slice.endpoints, hints: true }]),
@@ -176,7 +222,7 @@ export function shownOf(service: string, inputs: Inputs): Map<string, ShownSlice
     inputs,
   );
   const cloud = [...winners.values()].every((winner) => winner === CLOUD);
-  const stays = ({ node }: ModelEndpoint) => policy.keepsLocal && node === OWN;
+  const stays = ({ node }: Candidate) => policy.keepsLocal && node === self;
   const hasLocal = slices.some(([, { endpoints }]) => endpoints.some(stays));
   if (settings.passthrough && edge && winners.size > 0 && cloud && !hasLocal) return undefined;
   return new Map(
@@ -195,13 +241,15 @@ export function shownOf(service: string, inputs: Inputs): Map<string, ShownSlice
   );
 }
 
+type Place = Omit<Inputs, 'slices' | 'policy'>;
+
 /** For each family and port with an endpoint, the key that won; undefined: none did. */
 function winnersOf(
-  slices: readonly ModelSlice[],
+  slices: readonly ModelGroup<Candidate>[],
   { keys, minReady }: Exclude<ModelPolicy, string>,
-  inputs: Inputs,
+  place: Place,
 ): Map<string, string | undefined> {
-  const ports = new Map<string, ModelEndpoint[]>();
+  const ports = new Map<string, Candidate[]>();
   for (const slice of slices) {
     for (const port of slice.endpoints.length === 0 ? [] : portsOf(slice)) {
       ports.set(port, [...(ports.get(port) ?? []), ...slice.endpoints]);
@@ -210,7 +258,7 @@ function winnersOf(
   const winners = new Map<string, string | undefined>();
   for (const [port, endpoints] of ports) {
     const count = (key: string, state: string) =>
-      endpoints.filter((each) => each.state === state && matches(key, each, inputs)).length;
+      endpoints.filter((each) => each.state === state && matches(key, each, place)).length;
     const winner =
       keys.find((key) => count(key, 'ready') >= Number(minReady[key] ?? 1)) ??
       keys.find((key) => count(key, 'ready') > 0) ??
@@ -220,37 +268,36 @@ function winnersOf(
   return winners;
 }
 
-function portsOf({ family, ports }: ModelSlice): string[] {
+function portsOf({ family, ports }: ModelGroup<Candidate>): string[] {
   return (ports.length === 0 ? [''] : ports).map((port) => `${family} ${port}`);
 }
 
 /** Whether an endpoint matches a key, seen from the own node. */
-function matches(key: string, { node, zone }: ModelEndpoint, inputs: Inputs): boolean {
+function matches(key: string, { node, zone }: Candidate, place: Place): boolean {
+  const { nodeContext, self, settings } = place;
   if (key === '*') return true;
   if (node === '') return false;
-  if (key === HOST) return node === OWN;
-  const own = inputs.nodeContext.nodes.get(OWN) ?? {};
-  const other = node === OWN ? own : inputs.nodes(key).nodes.get(node);
+  if (key === HOST) return node === self;
+  const own = nodeContext.nodes.get(self) ?? {};
+  const other = node === self ? own : place.nodes(key).nodes.get(node);
   if (key === ZONE && zone !== '') return own[ZONE] === zone;
-  if (key === CLOUD) return other !== undefined && !EDGE_NODES[inputs.settings.edge](other);
+  if (key === CLOUD) return other !== undefined && !EDGE_NODES[settings.edge](other);
   if (key === COMMUNITY) {
-    const declared = inputs.nodeContext.communities;
-    const mine = communitiesOf(OWN, own, declared);
-    return communitiesOf(node, other ?? {}, declared).some((name) => mine.includes(name));
+    const mine = communitiesOf(self, own, place);
+    return communitiesOf(node, other ?? {}, place).some((name) => mine.includes(name));
   }
   return other?.[key] !== undefined && other[key] === own[key];
 }
 
-function communitiesOf(
-  node: string,
-  labels: Labels,
-  declared: ReadonlyMap<string, readonly string[]>,
-): string[] {
-  const names = SOURCES.nodeLabels.map((key) => labels[key] ?? '').filter((name) => name !== '');
+function communitiesOf(node: string, labels: Labels, { nodeContext, settings }: Place): string[] {
+  const { nodeLabels, labelPrefix, labelValues } = settings.sources;
+  const names = nodeLabels.map((key) => labels[key] ?? '').filter((name) => name !== '');
   for (const [key, value] of Object.entries(labels)) {
-    if (key.startsWith('c.x/') && value === 'true') names.push(key.slice(4));
-    if (value === 'unit') names.push(key);
+    if (key.startsWith(labelPrefix) && value === 'true') names.push(key.slice(labelPrefix.length));
+    if (labelValues.includes(value)) names.push(key);
   }
-  for (const [name, members] of declared) if (members.includes(node)) names.push(name);
+  for (const [name, members] of nodeContext.communities) {
+    if (members.includes(node)) names.push(name);
+  }
   return names;
 }

@@ -31,8 +31,7 @@ import {
   type ModelSettings,
   type ModelSlice,
   OWN,
-  SOURCES,
-} from './policy-model.ts';
+} from './expected-view.ts';
 import type { ModelObjects } from './policy-objects.ts';
 
 /** Objects that changed; undefined: it was deleted. */
@@ -81,7 +80,7 @@ export class PolicyHarness {
     const policyResolver = new PolicyResolver(policies);
     this.topology = new Topology({
       nodeName: OWN,
-      topologyMatch: { communities: SOURCES, edge: parseLabelSelector(settings.edge) },
+      topologyMatch: { communities: settings.sources, edge: parseLabelSelector(settings.edge) },
       declaredCommunities: true,
       namespaces: settings.namespaces,
       cloudPassthrough: settings.passthrough,

@@ -1,8 +1,5 @@
 import type { View } from '../../../src/filter/view/view.ts';
 import { propertyRuns } from '../property-runs.ts';
-import { applyChanges, deletedBy, withChange } from './policy-changes.ts';
-import { type HarnessViews, type ModelChanges, PolicyHarness } from './policy-harness.ts';
-import { checkLog, follow } from './policy-log.ts';
 import {
   type Inputs,
   type ModelCluster,
@@ -11,7 +8,10 @@ import {
   OWN,
   policyOf,
   shownOf,
-} from './policy-model.ts';
+} from './expected-view.ts';
+import { applyChanges, deletedBy, withChange } from './policy-changes.ts';
+import { type HarnessViews, type ModelChanges, PolicyHarness } from './policy-harness.ts';
+import { checkLog, follow } from './policy-log.ts';
 import { keyOf, ModelObjects, significant } from './policy-objects.ts';
 import { OrderWatch } from './policy-order.ts';
 import { failWith, isSame, type Seen } from './policy-seen.ts';
@@ -30,6 +30,9 @@ export function play(
   for (const step of steps) history.apply(step);
   return history;
 }
+
+/** The inputs of a decision, with the Services of the moment of the slices. */
+type Moment = Inputs & { readonly slices: ModelCluster };
 
 /**
  * Runs a history. At every commit of every view, checks that each Service is shown as the topology before or after the
@@ -185,12 +188,13 @@ export class History {
     }
   }
 
-  #inputs(service: string, at: ModelCluster): Inputs {
+  #inputs(service: string, at: ModelCluster): Moment {
     const policy = policyOf(service, at, this.#settings);
-    return { settings: this.#settings, policy, nodeContext: at, nodes: () => at, slices: at };
+    const moment = { nodeContext: at, nodes: () => at, slices: at };
+    return { settings: this.#settings, policy, self: OWN, ...moment };
   }
 
-  #expected({ encoding }: HarnessViews, view: View, service: string, inputs: Inputs): Seen {
+  #expected({ encoding }: HarnessViews, view: View, service: string, inputs: Moment): Seen {
     const shown = shownOf(service, inputs);
     const seen = new Map<string, string>();
     if (shown === undefined) return seen;

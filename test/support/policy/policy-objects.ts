@@ -3,7 +3,7 @@ import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
-import type { ModelService, ModelSlice, ShownSlice } from './policy-model.ts';
+import type { ModelService, ModelSlice, Shown } from './expected-view.ts';
 
 const CODECS: Readonly<Record<Encoding, Codec>> = {
   json: createJsonCodec(),
@@ -21,7 +21,7 @@ export class ModelObjects {
   }
 
   /** A slice as a client must see it, for comparison with {@link significant}. */
-  slice(encoding: Encoding, key: string, { slice, endpoints, hints }: ShownSlice): string {
+  slice(encoding: Encoding, key: string, { slice, endpoints, hints }: Shown): string {
     const id = `${encoding} ${key} ${slice.version} ${endpoints.map(({ address }) => address)} ${hints}`;
     const cached = this.#slices.get(id);
     if (cached !== undefined) return cached;

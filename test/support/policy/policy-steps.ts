@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import {
   CLOUD,
   COMMUNITY,
-  EDGE_NODES,
   HOST,
   type ModelCluster,
   type ModelEndpoint,
@@ -11,7 +10,7 @@ import {
   type ModelSlice,
   OWN,
   ZONE,
-} from './policy-model.ts';
+} from './expected-view.ts';
 
 export const SERVICE_KEYS = ['default/web', 'default/kubernetes', 'shop/web'] as const;
 const NODES = [OWN, 'near', 'far', 'away'] as const;
@@ -92,7 +91,12 @@ export const anySettings: fc.Arbitrary<ModelSettings> = fc.record({
   headless: fc.boolean(),
   hides: fc.constantFrom(undefined, 'labelled', 'unlabelled'),
   passthrough: fc.boolean(),
-  edge: fc.constantFrom(...(Object.keys(EDGE_NODES) as (keyof typeof EDGE_NODES)[])),
+  edge: fc.constantFrom('role', 'role in (edge,far)', 'role,lab!=yes'),
+  sources: fc.constant({
+    nodeLabels: ['pool', 'group'],
+    labelPrefix: 'c.x/',
+    labelValues: ['unit'],
+  }),
   minReady,
 });
 

@@ -319,6 +319,13 @@ describe('isOfOtherProxy()', () => {
   );
 });
 
+test('the filter of a Service has priority over the filter of its Namespace', () => {
+  const annotations = { topologyKeys: '["site"]', 'kube-proxy-wrapper.io/filter': 'on' };
+  const off = { keys: undefined, filter: 'off' };
+  expect(policyFor(service({ annotations }), none, off)).toMatchObject({ managed: true });
+  expect(policyFor(service({}), none, off)).toMatchObject({ reason: 'service-off' });
+});
+
 test('a Service follows its Namespace unless it has both keys and the filter itself', () => {
   const settings = { ...none, compatibility: ['openyurt' as const] };
   expect(followsNamespace(service({}), settings)).toBe(true);
