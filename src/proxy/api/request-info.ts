@@ -17,6 +17,17 @@ export type RequestInfo =
     }
   | { readonly kind: 'other' };
 
+/** A request whose path a view answers. */
+export type ViewRequestInfo = Exclude<RequestInfo, { kind: 'other' }>;
+
+/** What a request is for, parsed once. */
+export interface RequestTarget {
+  /** Exactly as sent. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly info: RequestInfo;
+}
+
 const OTHER: RequestInfo = { kind: 'other' };
 
 /** Parses the path of a request. Throws `BadRequest` if it is not canonical: such paths can evade filters. */

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { RequestInfo } from '../api/request-info.ts';
+import type { RequestTarget } from '../api/request-info.ts';
+import type { ForwardOptions } from '../passthrough/passthrough.ts';
 
 /** Who sends a request, as far as we can tell. */
 export type Caller =
@@ -38,18 +39,13 @@ export interface ReadAttributes {
 
 /**
  * Who may do what on one listener: LoopbackAccess for http, CallerAccess for https. For each request, the handler calls
- * authenticate, then shouldForward, and then either forward or authorize.
+ * authenticate, then forwarding, and then either forward or authorize.
  */
 export interface AccessPolicy {
   /** Determines the caller. Throws `Unauthorized`, `Forbidden` or `BadRequest` if the request is refused. */
   authenticate(request: IncomingMessage): Caller;
-  /** Whether a request is forwarded instead of answered from a view. Throws if it must be neither. */
-  shouldForward(
-    request: IncomingMessage,
-    path: string,
-    info: RequestInfo,
-    query: URLSearchParams,
-  ): boolean;
+  /** How a request is forwarded; undefined: a view answers it. Throws if it must be neither. */
+  forwarding(request: IncomingMessage, target: RequestTarget): ForwardOptions | undefined;
   /**
    * Resolves with the id of the user, by which quotas count; undefined: anyone. The read counts until the response is
    * closed. Rejects with `Forbidden`, `Unauthorized`, `LimitExceeded` or `Unreachable` if the caller may not read this.
@@ -64,7 +60,7 @@ export interface AccessPolicy {
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
-    info: RequestInfo,
+    options: ForwardOptions,
   ): Promise<void>;
   /** Forwards a request to switch protocols. Rejects with `Forbidden` if it must not be forwarded. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;

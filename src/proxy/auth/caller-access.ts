@@ -4,16 +4,15 @@ import { WrapperError } from '../../errors.ts';
 import { NODES, RESOURCES } from '../../filter/codec/resource.ts';
 import { parseListOptions } from '../api/list-options.ts';
 import { metadataAccept } from '../api/media-type.ts';
-import { parseRequestInfo, type RequestInfo } from '../api/request-info.ts';
+import { parseRequestInfo, type RequestTarget, type ViewRequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import type { CallerLimits } from '../http/caller-limits.ts';
 import { readBody } from '../http/request-body.ts';
 import { assertSameOrigin } from '../http/request-checks.ts';
-import type { Passthrough } from '../passthrough/passthrough.ts';
+import type { ForwardOptions, Passthrough } from '../passthrough/passthrough.ts';
 import type { AccessPolicy, Caller, ReadAttributes } from './access-policy.ts';
 import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';
 import { CallerReader } from './caller-reader.ts';
-import type { ViewRequestInfo } from './resource-attributes.ts';
 
 export interface CallerAccessOptions {
   readonly nodeName: string;
@@ -54,23 +53,24 @@ export class CallerAccess implements AccessPolicy {
     return caller;
   }
 
-  shouldForward(
+  forwarding(
     request: IncomingMessage,
-    path: string,
-    info: RequestInfo,
-    query: URLSearchParams,
-  ): boolean {
-    if (request.method !== 'GET') return true;
+    { path, query, info }: RequestTarget,
+  ): ForwardOptions | undefined {
+    if (request.method !== 'GET') return {};
     if (info.kind === 'other') {
       assertNoView(path);
-      return true;
+      return {};
     }
-    return this.#isOtherNode(info, query) || metadataAcceptOf(request, info, query) !== undefined;
+    if (this.#isOtherNode(info, query)) return {};
+    // Of what a view serves, only metadata may be forwarded. Our Accept header allows no other answer.
+    const accept = metadataAcceptOf(request, info, query);
+    return accept === undefined ? undefined : { accept };
   }
 
-  #isOtherNode(info: RequestInfo, query: URLSearchParams): boolean {
-    if (!isViewRequest(info) || info.resource !== NODES) return false;
+  #isOtherNode(info: ViewRequestInfo, query: URLSearchParams): boolean {
     const { nodeName } = this.#options;
+    if (info.resource !== NODES) return false;
     return info.kind === 'object'
       ? info.name !== nodeName
       : query.get('fieldSelector') !== `metadata.name=${nodeName}`;
@@ -92,15 +92,10 @@ export class CallerAccess implements AccessPolicy {
     request: IncomingMessage,
     response: ServerResponse,
     caller: Caller,
-    info: RequestInfo,
+    options: ForwardOptions,
   ): Promise<void> {
     assertCanForward(caller);
     const { passthrough, authorizer, forwarding, bodyMs: timeoutMs = BODY_MS } = this.#options;
-    const { query } = readUrl(request);
-    // If a view serves the resource, only metadata may be forwarded. Our Accept header allows no other answer.
-    const isUnserved = request.method !== 'GET' || this.#isOtherNode(info, query);
-    const accept = isUnserved ? undefined : metadataAcceptOf(request, info, query);
-    const options = accept === undefined ? {} : { accept };
     const user = await authorizer.identify(caller);
     if (response.closed) return;
     response.once('close', forwarding.enter(user));
@@ -120,7 +115,7 @@ export class CallerAccess implements AccessPolicy {
     const { path } = readUrl(request);
     const info = parseRequestInfo(path);
     // An API server can also watch over a websocket. Some clients try that first, and fall back only after a 503.
-    if (isViewRequest(info)) {
+    if (info.kind !== 'other') {
       const { message } = noView(path);
       const status = { code: 503, reason: 'ServiceUnavailable', message };
       throw new WrapperError('BadRequest', message, { status });
@@ -154,10 +149,6 @@ function assertNoSecondToken({ 'sec-websocket-protocol': protocols }: IncomingHt
   );
 }
 
-function isViewRequest(info: RequestInfo): info is ViewRequestInfo {
-  return info.kind === 'collection' || info.kind === 'object';
-}
-
 /**
  * The Accept header for a read that asks for metadata only, which is forwarded: no view serves metadata, and it
  * contains no endpoints. Undefined: the view answers the read. Throws `BadRequest` for a query that could be a list to
@@ -165,10 +156,10 @@ function isViewRequest(info: RequestInfo): info is ViewRequestInfo {
  */
 function metadataAcceptOf(
   { headers: { accept } }: IncomingMessage,
-  info: RequestInfo,
+  info: ViewRequestInfo,
   query: URLSearchParams,
 ): string | undefined {
-  if (!isViewRequest(info) || !accept?.includes('PartialObjectMetadata')) return undefined;
+  if (!accept?.includes('PartialObjectMetadata')) return undefined;
   const isList = info.kind === 'collection' && !parseListOptions(query).watch;
   return metadataAccept(accept, isList ? 'PartialObjectMetadataList' : 'PartialObjectMetadata');
 }

@@ -14,9 +14,7 @@ export class LoopbackAccess implements AccessPolicy {
     return { kind: 'anyone' };
   }
 
-  shouldForward(): boolean {
-    return false;
-  }
+  forwarding(): undefined {}
 
   async authorize(): Promise<undefined> {}
 

@@ -1,11 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { WrapperError } from '../../errors.ts';
 import type { ListOptions } from '../api/list-options.ts';
-import type { RequestInfo } from '../api/request-info.ts';
+import type { ViewRequestInfo } from '../api/request-info.ts';
 import type { ReadAttributes } from './access-policy.ts';
-
-/** A request whose path a view answers. */
-export type ViewRequestInfo = Extract<RequestInfo, { kind: 'collection' | 'object' }>;
 
 /** A read in the form that an API server's authorizers see (apiserver/pkg/endpoints/request RequestInfoFactory). */
 export function attributesOf(info: ViewRequestInfo, options: ListOptions): ReadAttributes {

@@ -4,15 +4,11 @@ import type { Encoding } from '../../filter/codec/codec.ts';
 import { NODES } from '../../filter/codec/resource.ts';
 import { type ListOptions, parseListOptions } from '../api/list-options.ts';
 import type { Query } from '../api/query.ts';
-import type { RequestInfo } from '../api/request-info.ts';
+import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';
 import { sliceSelectionOf } from '../api/slice-selection.ts';
 import type { ReadAttributes } from '../auth/access-policy.ts';
 import { notGranted } from '../auth/loopback-access.ts';
-import {
-  assertNotImpersonating,
-  attributesOf,
-  type ViewRequestInfo,
-} from '../auth/resource-attributes.ts';
+import { assertNotImpersonating, attributesOf } from '../auth/resource-attributes.ts';
 
 /** A read that a view answers. */
 export interface ReadRequest {
@@ -26,8 +22,7 @@ export interface ReadRequest {
 /** Parses a read. Throws `Forbidden`, `MethodNotAllowed` or `BadRequest` if no view answers the request. */
 export function parseRead(
   request: IncomingMessage,
-  info: RequestInfo,
-  parameters: URLSearchParams,
+  { info, query: parameters }: RequestTarget,
   encoding: Encoding,
   nodeName: string,
 ): ReadRequest {

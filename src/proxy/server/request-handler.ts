@@ -133,10 +133,11 @@ export class RequestHandler {
     const { codecs, accessPolicy, nodeName } = this.#options;
     try {
       const caller = accessPolicy.authenticate(request);
-      const { path, query: parameters } = readUrl(request);
-      const info = parseRequestInfo(path);
-      if (accessPolicy.shouldForward(request, path, info, parameters)) {
-        await accessPolicy.forward(request, response, caller, info);
+      const { path, query } = readUrl(request);
+      const target = { path, query, info: parseRequestInfo(path) };
+      const forwarding = accessPolicy.forwarding(request, target);
+      if (forwarding !== undefined) {
+        await accessPolicy.forward(request, response, caller, forwarding);
         return;
       }
       const { accept } = request.headers;
@@ -146,7 +147,7 @@ export class RequestHandler {
         sendDocument(response, document);
         return;
       }
-      const read = parseRead(request, info, parameters, encoding, nodeName);
+      const read = parseRead(request, target, encoding, nodeName);
       const user = await accessPolicy.authorize(caller, read.attributes, response);
       if (!response.closed) await this.#answer(response, read, user ?? ANYONE);
     } catch (error) {
