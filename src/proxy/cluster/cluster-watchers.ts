@@ -7,7 +7,7 @@ import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
-import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
+import { type RunningReflector, runReflector } from '../reflector/running-reflector.ts';
 import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { OwnReadMemory } from '../util/read-memory.ts';
@@ -32,9 +32,8 @@ export interface ClusterWatchersOptions {
 }
 
 /** A collection that only the topology reads. */
-export interface ClusterWatcher {
+export interface ClusterWatcher extends RunningReflector {
   readonly query: Query;
-  readonly status: ReflectorStatus;
   /** Why the API server does not let us read it. */
   readonly refusal: string | undefined;
 }
@@ -44,12 +43,10 @@ export interface ClusterWatcher {
  * settings require it.
  *
  * The room: one handler per collection passes changes to the topology (own Node, Services, Namespaces, communities);
- * NodeSetWatcher opens and closes the node sets; PolicyEvents writes Events on invalid policies.
+ * NodeSetWatcher opens and closes the node sets; reportPolicies() logs what is wrong with policies.
  */
 export class ClusterWatchers {
   readonly #options: ClusterWatchersOptions;
-  readonly #controller = new AbortController();
-  readonly #running: Promise<void>[] = [];
   readonly sources: readonly ClusterWatcher[];
 
   constructor(options: ClusterWatchersOptions) {
@@ -76,8 +73,7 @@ export class ClusterWatchers {
 
   /** Ends all watches and waits for them. */
   async close(): Promise<void> {
-    this.#controller.abort();
-    await Promise.all(this.#running);
+    await Promise.all(this.sources.map((source) => source.close()));
   }
 
   #open<Facts extends ObjectMeta>(collection: {
@@ -90,7 +86,7 @@ export class ClusterWatchers {
     const { logger } = this.#options;
     const { plural } = collection.query.resource;
     let refusal: string | undefined;
-    const reflector = new Reflector({
+    const running = runReflector({
       ...this.#options,
       ...collection,
       handlers: [collection.handler],
@@ -105,11 +101,11 @@ export class ClusterWatchers {
         collection.handler.onSynced();
       },
     });
-    this.#running.push(reflector.run(this.#controller.signal));
     return {
       query: collection.query,
+      close: () => running.close(),
       get status() {
-        return reflector.status;
+        return running.status;
       },
       get refusal() {
         return refusal;

@@ -7,6 +7,7 @@ import {
   type NamespacePolicy,
   namespacePolicyOf,
 } from '../../topology/policy/service-policy.ts';
+import { reportPolicies } from './report-policies.ts';
 import type { PolicyHandlerOptions } from './services-handler.ts';
 
 /**
@@ -21,21 +22,17 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
   }
 
   onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {
-    const { topology, policyResolver } = this.#options;
+    const { topology, policyResolver, logger } = this.#options;
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
       const annotated =
         change.type === 'DELETED' ? {} : namespacePolicyOf(change.facts.annotations);
       const before = policyResolver.namespace(change.key);
-      for (const [service, policy] of policyResolver.setNamespace(change.key, annotated)) {
-        policies.set(service, policy);
-        this.#reportService(service, policy);
-      }
-      if (before.keys !== annotated.keys || before.filter !== annotated.filter) {
-        this.#report(change.key, annotated);
-      }
-      this.#reportIgnored(change.key, before, annotated);
+      const changed = policyResolver.setNamespace(change.key, annotated);
+      for (const [service, policy] of changed) policies.set(service, policy);
+      this.#report(change.key, before, annotated);
     }
+    reportPolicies(topology.policies, policies, logger);
     topology.setPolicies(policies);
   }
 
@@ -43,34 +40,22 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
     this.#options.topology.setSynced('namespaces');
   }
 
-  /** Checks a Namespace by itself, because its Services may not be known yet. */
-  #report(namespace: string, annotated: NamespacePolicy): void {
+  /** Logs what is wrong with a Namespace by itself, because its Services may not be known yet. */
+  #report(namespace: string, before: NamespacePolicy, annotated: NamespacePolicy): void {
+    const { policyResolver, logger } = this.#options;
+    const { keys, filter, ignored } = annotated;
+    if (ignored !== undefined && ignored.join() !== before.ignored?.join()) {
+      const err = ignored.join('; ');
+      logger.warn({ namespace, err }, 'annotations of the Namespace have no effect');
+    }
+    if (before.keys === keys && before.filter === filter) return;
     try {
-      assertNamespacePolicy(annotated, this.#options.policyResolver.settings);
+      assertNamespacePolicy(annotated, policyResolver.settings);
     } catch (error) {
-      this.#options.logger.warn(
+      logger.warn(
         { namespace, err: WrapperError.from(error, 'InvalidPolicy').message },
         'the topology policy of the Namespace is invalid; Services that follow it are unfiltered',
       );
     }
-  }
-
-  /** Logs annotations without effect when they appear. */
-  #reportIgnored(namespace: string, before: NamespacePolicy, { ignored }: NamespacePolicy): void {
-    if (ignored === undefined || ignored.join() === before.ignored?.join()) return;
-    this.#options.logger.warn(
-      { namespace, err: ignored.join('; ') },
-      'annotations of the Namespace have no effect',
-    );
-  }
-
-  /** Reports an error in a Service that takes effect only now. Writes no Event, because its uid is not known here. */
-  #reportService(service: string, policy: Policy | undefined): void {
-    if (policy === undefined || policy.managed || policy.reason !== 'invalid-policy') return;
-    if (policy.ofNamespace === true) return;
-    this.#options.logger.warn(
-      { service, err: policy.message },
-      'the topology policy is invalid; the Service is unfiltered',
-    );
   }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
+import type { WrapperError } from '../../errors.ts';
+import type { Change } from '../../filter/codec/change.ts';
 import type { Codec, PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { NODES } from '../../filter/codec/resource.ts';
 import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
@@ -7,7 +8,8 @@ import { consequenceOfRefusal, type NodeSet } from '../../topology/state/node-se
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
-import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
+import type { ReflectorStatus } from '../reflector/reflector.ts';
+import { type RunningReflector, runReflector } from '../reflector/running-reflector.ts';
 import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { OwnReadMemory } from '../util/read-memory.ts';
@@ -33,11 +35,9 @@ export interface NodeSetWatcherOptions {
 }
 
 interface OpenSet {
-  readonly reflector: Reflector<PartialObjectMetadata>;
-  readonly controller: AbortController;
-  readonly running: Promise<void>;
+  readonly reflector: RunningReflector;
   /** Cancels the timer that closes the set; undefined while the set is needed. */
-  cancelClosing: (() => void) | undefined;
+  cancelClosing?: () => void;
 }
 
 /**
@@ -91,7 +91,7 @@ export class NodeSetWatcher {
   }
 
   #keepOpen({ selector, needed }: Readonly<NodeSet>): void {
-    const open = this.#open.get(selector) ?? this.#openSet(selector);
+    const open = this.#open.get(selector) ?? { reflector: this.#openSet(selector) };
     this.#open.set(selector, open);
     if (needed) {
       open.cancelClosing?.();
@@ -118,9 +118,9 @@ export class NodeSetWatcher {
     if (set === undefined) return;
     this.#open.delete(selector);
     set.cancelClosing?.();
-    set.controller.abort();
-    this.#closing.add(set.running);
-    void set.running.then(() => this.#closing.delete(set.running));
+    const closing = set.reflector.close();
+    this.#closing.add(closing);
+    void closing.then(() => this.#closing.delete(closing));
   }
 
   #reportOverLimit(): void {
@@ -138,10 +138,11 @@ export class NodeSetWatcher {
     }
   }
 
-  #openSet(selector: string): OpenSet {
-    const { topology, codec, logger } = this.#options;
-    const controller = new AbortController();
-    const reflector = new Reflector<PartialObjectMetadata>({
+  #openSet(selector: string): RunningReflector {
+    const { topology, codec, ownMemory } = this.#options;
+    // A set that is closed and opened again has another reflector; this one must not change it.
+    const isOpen = (): boolean => this.#open.get(selector)?.reflector === reflector;
+    const reflector = runReflector<PartialObjectMetadata>({
       ...this.#options,
       query: {
         resource: NODES,
@@ -151,59 +152,46 @@ export class NodeSetWatcher {
         encoding: codec.encoding,
       },
       metadataOnly: true,
-      memory: this.#options.ownMemory?.account(),
+      memory: ownMemory?.account(),
       decode: (object) => codec.partialMetadata(object),
-      handlers: [new NodeSetHandler(topology, selector, () => controller.signal.aborted)],
-      onRefused: (error) => {
-        const set = topology.nodeSets.get(selector);
-        if (error === undefined) {
-          // A set that was never known is set to synced by its list.
-          if (set?.state === 'synced' && set.refusal !== undefined)
-            topology.setNodeSetState(selector);
-          return;
-        }
-        const why =
-          error.code === 'Refused' ? 'the API server does not let us watch' : 'nothing is known of';
-        const text = `${why} these nodes: ${consequenceOfRefusal(set)}`;
-        logger.error({ selector, err: error.message }, text);
-        topology.setNodeSetState(selector, error.message);
-      },
+      handlers: [
+        {
+          onChanges: (changes) => {
+            if (isOpen()) this.#changeMembers(selector, changes);
+          },
+          onSynced: () => {
+            if (isOpen()) topology.setNodeSetState(selector);
+          },
+        },
+      ],
+      onRefused: (error) => this.#onRefused(selector, error),
     });
-    return {
-      reflector,
-      controller,
-      running: reflector.run(controller.signal),
-      cancelClosing: undefined,
-    };
-  }
-}
-
-/** Passes the members of one node set to the topology. */
-class NodeSetHandler implements ChangeHandler<PartialObjectMetadata> {
-  readonly #topology: Topology;
-  readonly #selector: string;
-  readonly #closed: () => boolean;
-
-  constructor(topology: Topology, selector: string, closed: () => boolean) {
-    this.#topology = topology;
-    this.#selector = selector;
-    this.#closed = closed;
+    return reflector;
   }
 
-  onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {
-    // A set that is closed and opened again has another handler; this one must not change it.
-    if (this.#closed()) return;
+  #changeMembers(selector: string, changes: readonly Change<PartialObjectMetadata>[]): void {
     const members = new Map<string, boolean>();
     for (const { type, key } of changes) members.set(key, type !== 'DELETED');
     const nodes = [...members.keys()];
-    this.#topology.changeNodeSet(
-      this.#selector,
+    this.#options.topology.changeNodeSet(
+      selector,
       nodes.filter((node) => members.get(node)),
       nodes.filter((node) => !members.get(node)),
     );
   }
 
-  onSynced(): void {
-    if (!this.#closed()) this.#topology.setNodeSetState(this.#selector);
+  #onRefused(selector: string, error: WrapperError | undefined): void {
+    const { topology, logger } = this.#options;
+    const set = topology.nodeSets.get(selector);
+    if (error === undefined) {
+      // A set that was never known is set to synced by its list.
+      if (set?.state === 'synced' && set.refusal !== undefined) topology.setNodeSetState(selector);
+      return;
+    }
+    const why =
+      error.code === 'Refused' ? 'the API server does not let us watch' : 'nothing is known of';
+    const text = `${why} these nodes: ${consequenceOfRefusal(set)}`;
+    logger.error({ selector, err: error.message }, text);
+    topology.setNodeSetState(selector, error.message);
   }
 }

@@ -5,13 +5,13 @@ import type { Policy } from '../../topology/policy/policy.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
+import { reportPolicies } from './report-policies.ts';
 
 /** What a handler of policies changes and reports to. */
 export interface PolicyHandlerOptions {
   readonly topology: Topology;
   readonly policyResolver: PolicyResolver;
   readonly logger: Logger;
-  /** Undefined: no Events are written. */
 }
 
 /** The handler that another one replaces. */
@@ -60,52 +60,23 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   }
 
   #apply(changes: readonly Change<ServiceFacts>[]): void {
+    const { topology, policyResolver, logger } = this.#options;
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
-      if (change.type === 'DELETED') this.#options.policyResolver.deleteService(change.key);
-      const policy = change.type === 'DELETED' ? undefined : this.#policyOf(change.facts);
-      policies.set(change.key, policy);
+      if (change.type === 'DELETED') {
+        policyResolver.deleteService(change.key);
+        policies.set(change.key, undefined);
+      } else {
+        policies.set(change.key, policyResolver.setService(describeService(change.facts)));
+      }
     }
-    this.#options.topology.setPolicies(policies);
+    reportPolicies(topology.policies, policies, logger);
+    topology.setPolicies(policies);
   }
 
   onSynced(): void {
     if (this.#isReplaced) return;
     this.#options.topology.setSynced('services');
-  }
-
-  #policyOf(facts: ServiceFacts): Policy {
-    const { topology, policyResolver, logger } = this.#options;
-    const policy = policyResolver.setService(describeService(facts));
-    this.#reportIgnored(facts, policy);
-    // An error in a Namespace is reported once, for the Namespace.
-    if (!policy.managed && policy.reason === 'invalid-policy' && policy.ofNamespace !== true) {
-      const service = `${facts.namespace}/${facts.name}`;
-      const before = topology.policies.wanted(service);
-      // Other changes of the Service, for example of its status, do not repeat the line.
-      if (before.managed || before.message !== policy.message) {
-        logger.warn(
-          { service, rv: facts.resourceVersion, err: policy.message },
-          'the topology policy is invalid; the Service is unfiltered',
-        );
-      }
-    }
-    return policy;
-  }
-
-  /** Logs annotations without effect when they appear. */
-  #reportIgnored(
-    { namespace, name, resourceVersion: rv }: ServiceFacts,
-    { ignored }: Policy,
-  ): void {
-    const { topology, logger } = this.#options;
-    const service = `${namespace}/${name}`;
-    const before = topology.policies.wanted(service).ignored;
-    if (ignored === undefined || ignored.join() === before?.join()) return;
-    logger.warn(
-      { service, rv, err: ignored.join('; ') },
-      'annotations of the Service have no effect',
-    );
   }
 }
 

@@ -34,7 +34,8 @@ import type { ReadLimits } from '../api/read-limits.ts';
 import { sliceSelectionOf } from '../api/slice-selection.ts';
 import type { Corrector } from '../local-runtime/corrector.ts';
 import type { LocalRuntime } from '../local-runtime/local-runtime.ts';
-import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
+import type { ReflectorStatus } from '../reflector/reflector.ts';
+import { runReflector } from '../reflector/running-reflector.ts';
 import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { OwnReadMemory } from '../util/read-memory.ts';
@@ -248,8 +249,7 @@ function run<Facts extends ObjectMeta>(context: SourceContext, parts: Running<Fa
     reserve === undefined
       ? context.ownMemory?.account()
       : createViewMemory({ view, projection, hasSnapshots, reserve });
-  const controller = new AbortController();
-  const reflector = new Reflector({
+  const reflector = runReflector({
     ...context,
     ...parts,
     handlers: [parts.handler],
@@ -258,7 +258,6 @@ function run<Facts extends ObjectMeta>(context: SourceContext, parts: Running<Fa
     memory,
     onUnanswerable: (error) => view.refuse(error),
   });
-  const running = reflector.run(controller.signal);
   return {
     query,
     view,
@@ -268,10 +267,9 @@ function run<Facts extends ObjectMeta>(context: SourceContext, parts: Running<Fa
     get status() {
       return reflector.status;
     },
-    async close() {
+    close() {
       parts.close();
-      controller.abort();
-      await running;
+      return reflector.close();
     },
   };
 }
