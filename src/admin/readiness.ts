@@ -48,6 +48,11 @@ export function readiness(proxy: NodeProxy): Check[] {
   ];
 }
 
+/** Whether no check fails. */
+export function isReady(proxy: NodeProxy): boolean {
+  return readiness(proxy).every(({ problem }) => problem === undefined);
+}
+
 function ownNodeCheck({ views, topology }: NodeProxy): Check {
   const node = JSON.stringify(topology.nodeName);
   const problem = views.ownNodeExists

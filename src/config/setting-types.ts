@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import * as v from 'valibot';
 import { WrapperError } from '../errors.ts';
 import type { Address } from '../util/address.ts';
+import { messageOf } from '../util/message-of.ts';
 
 /** A setting with its meaning, in whole sentences; docs/settings.md has them. */
 export function described<const Schema extends v.GenericSchema>(schema: Schema, meaning: string) {
@@ -39,7 +40,7 @@ export function parsed<In, Out>(parse: (value: In) => Out) {
     try {
       return parse(dataset.value);
     } catch (error) {
-      addIssue({ message: WrapperError.from(error, 'InvalidSettings').message });
+      addIssue({ message: messageOf(error) });
       return NEVER;
     }
   });

@@ -1,5 +1,4 @@
 import * as v from 'valibot';
-import { WrapperError } from '../errors.ts';
 import { DEFAULT_READ_LIMITS } from '../proxy/api/read-limits.ts';
 import {
   assertAllowedKeys,
@@ -9,6 +8,7 @@ import {
 import { isSubdomain } from '../topology/policy/label.ts';
 import { DEFAULT_MAX_NODE_SETS } from '../topology/state/node-set-registry.ts';
 import { addressText } from '../util/address.ts';
+import { messageOf } from '../util/message-of.ts';
 import { https } from './https-settings.ts';
 import { cloud, communities, edge, keyChoice, minReady, serviceFilter } from './policy-settings.ts';
 import {
@@ -179,7 +179,7 @@ export function problemsBetween({ listen, https, ...settings }: Settings): Setti
   try {
     assertAllowedKeys(settings.defaultTopologyKeys.keys, settings.allowedTopologyKeys);
   } catch (error) {
-    const { message } = WrapperError.from(error, 'InvalidSettings');
+    const message = messageOf(error);
     problems.push({ path: ['defaultTopologyKeys'], message });
   }
   if (listen === undefined && https === undefined) {

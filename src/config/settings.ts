@@ -3,6 +3,7 @@ import * as v from 'valibot';
 import { didYouMean } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
 import { parseYaml, readBounded } from '../read-yaml.ts';
+import { messageOf } from '../util/message-of.ts';
 import { removedSetting } from './removed-settings.ts';
 import { invalidValue, isMapping } from './setting-types.ts';
 import {
@@ -77,10 +78,9 @@ function readSettingsFile(file: string): RawSettings {
   try {
     documents = parseYaml(readBounded(file, MAX_BYTES));
   } catch (cause) {
-    const { message } = WrapperError.from(cause, 'InvalidSettings');
     throw new WrapperError(
       'InvalidSettings',
-      `cannot read the settings file ${file}: ${message.split('\n', 1)[0]}`,
+      `cannot read the settings file ${file}: ${messageOf(cause).split('\n', 1)[0]}`,
       { cause },
     );
   }

@@ -21,6 +21,11 @@ interface Review {
 
 beforeEach(async () => {
   server = createServer(async (request, response) => {
+    // The check of the connection.
+    if (request.method !== 'POST') {
+      response.end('ok');
+      return;
+    }
     const { resourceAttributes } = ((await json(request)) as Review).spec;
     const { verb, resource } = resourceAttributes;
     const status = { allowed: !denied.includes(`${verb} ${resource}`) };

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { trimHeapOnceReady } from '../../src/commands/run/trim-heap.ts';
 import { captureLogger } from '../support/http/logger.ts';
 
-function start(isReady: () => boolean, pollMs?: number) {
+function start(isReady: () => boolean) {
   const { logger, lines } = captureLogger();
   const controller = new AbortController();
   const seen = { looks: 0, collections: 0 };
@@ -13,7 +13,6 @@ function start(isReady: () => boolean, pollMs?: number) {
     },
     logger,
     signal: controller.signal,
-    ...(pollMs === undefined ? {} : { pollMs }),
     collect: () => seen.collections++,
   });
   return { seen, lines, done, end: () => controller.abort() };
@@ -65,11 +64,4 @@ test('a failed collection is a warning', async () => {
   };
   await trimHeapOnceReady({ isReady: () => true, logger, signal, collect });
   expect(lines).toEqual([expect.stringMatching(/"level":40,.*"err":"no gc"/)]);
-});
-
-test('a node that becomes ready late collects too', async () => {
-  let looks = 0;
-  const { seen, done } = start(() => ++looks > 500, 1);
-  await done;
-  expect(seen).toEqual({ looks: 501, collections: 1 });
 });

@@ -34,7 +34,7 @@ describe('settings of policies', () => {
         edge: [{ key: 'node-role.kubernetes.io/edge', operator: 'exists', values: [] }],
       },
     });
-    expect(options({}).policies).not.toHaveProperty('serviceFilter');
+    expect(options({}).policies.serviceFilter).toBeUndefined();
   });
 
   test('the default is an array of keys or a preset', () => {

@@ -1,4 +1,5 @@
 import { WrapperError } from '../../errors.ts';
+import { messageOf } from '../../util/message-of.ts';
 import { createHttpClient, type HttpClientOptions, type HttpResponse } from './http-client.ts';
 
 /** How long a command waits for the wrapper, in milliseconds. */
@@ -52,8 +53,7 @@ export function createAdminClient(url: string, options: AdminClientOptions = {})
     } catch (cause) {
       // The connection may say more than that it failed.
       if (cause instanceof WrapperError) throw cause;
-      const { message } = WrapperError.from(cause, 'Unreachable');
-      const what = `no wrapper answers at ${url} (${message}); ${advice}`;
+      const what = `no wrapper answers at ${url} (${messageOf(cause)}); ${advice}`;
       throw new WrapperError('Unreachable', what, { cause });
     }
   };

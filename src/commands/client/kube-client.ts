@@ -14,6 +14,8 @@ export interface KubeClient {
    * message of a 403 says which right is needed.
    */
   get<T>(path: string, right: string): Promise<T>;
+  /** The same for a POST request with a body. */
+  create<T>(path: string, right: string, body: object): Promise<T>;
 }
 
 const ANSWER_MS = 60_000;
@@ -31,7 +33,8 @@ export async function withKubeClient<T>(
     return await use({
       credentials,
       upstream,
-      get: (path, right) => get(upstream, path, right),
+      get: (path, right) => send(upstream, path, right),
+      create: (path, right, body) => send(upstream, path, right, body),
     });
   } finally {
     await upstream.close();
@@ -39,17 +42,23 @@ export async function withKubeClient<T>(
   }
 }
 
-async function get<T>(upstream: Upstream, path: string, right: string): Promise<T> {
+async function send<T>(
+  upstream: Upstream,
+  path: string,
+  right: string,
+  object?: object,
+): Promise<T> {
   const response = await upstream.request({
-    method: 'GET',
+    method: object === undefined ? 'GET' : 'POST',
     path,
-    headers: { accept: 'application/json' },
+    headers: { accept: 'application/json', 'content-type': 'application/json' },
+    body: object && JSON.stringify(object),
     signal: AbortSignal.timeout(ANSWER_MS),
   });
   const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
   const text = body.toString('utf8');
-  if (response.statusCode === 200) return JSON.parse(text) as T;
   const { statusCode } = response;
+  if (statusCode === 200 || statusCode === 201) return JSON.parse(text) as T;
   const need = statusCode === 403 ? `you need the right to ${right}: ` : '';
   throw new WrapperError(
     'Refused',

@@ -1,5 +1,5 @@
-import { WrapperError } from '../../errors.ts';
 import { printLine } from '../../untrusted-text.ts';
+import { messageOf } from '../../util/message-of.ts';
 import { type Call, type Command, EXIT } from './command.ts';
 import { parseCommandLine } from './command-line.ts';
 import { UsageError } from './usage-error.ts';
@@ -24,8 +24,7 @@ export async function runProgram(
     process.stdout.write(line.text);
     return isEmpty ? EXIT.usage : EXIT.ok;
   } catch (error) {
-    const { message } = WrapperError.from(error, 'InvalidSettings');
-    process.stderr.write(printLine(`${name}: ${message}`));
+    process.stderr.write(printLine(`${name}: ${messageOf(error)}`));
     return error instanceof UsageError ? EXIT.usage : EXIT.failed;
   }
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from 'commander';
-import { WrapperError } from '../../errors.ts';
 import { parseLabelSelector } from '../../topology/policy/label-selector.ts';
+import { messageOf } from '../../util/message-of.ts';
 
 /* Flags that several commands have. They are those of kubectl where it has them. */
 
@@ -29,7 +29,7 @@ export const SELECTOR = new Option(
     parseLabelSelector(text);
     return text;
   } catch (error) {
-    throw new InvalidArgumentError(WrapperError.from(error, 'InvalidSettings').message);
+    throw new InvalidArgumentError(messageOf(error));
   }
 });
 

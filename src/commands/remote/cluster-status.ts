@@ -133,7 +133,7 @@ function connectionLine(
 ): StatusLine {
   const since = pointed.get(node);
   if (line.state !== 'notConnected' || since === undefined) return line;
-  return pointedLine(Math.max(Date.parse(since), Date.parse(created)));
+  return pointedLine(Math.max(since, created));
 }
 
 const AS_EXPECTED = ok('expected', 'this node sees what simulate computes');

@@ -1,3 +1,4 @@
+import type { V1Pod } from '@kubernetes/client-node';
 import type { KubeClient } from '../client/kube-client.ts';
 
 export interface PodSearch {
@@ -7,8 +8,9 @@ export interface PodSearch {
   readonly node?: string;
 }
 
-interface PodList<Pod> {
-  readonly items: readonly Pod[];
+/** A list in JSON. V1PodList has another name for `continue`. */
+interface PodList {
+  readonly items: readonly V1Pod[];
   readonly metadata?: { readonly continue?: string };
 }
 
@@ -16,16 +18,16 @@ interface PodList<Pod> {
 const PAGE = '500';
 
 /** Lists Pods, page by page. Throws `Refused` without the right to. */
-export async function listPods<Pod>(
+export async function listPods(
   client: KubeClient,
   { namespace, selector, node }: PodSearch,
-): Promise<Pod[]> {
+): Promise<V1Pod[]> {
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
   const query = new URLSearchParams({ labelSelector: selector, limit: PAGE });
   if (node !== undefined) query.set('fieldSelector', `spec.nodeName=${node}`);
-  const pods: Pod[] = [];
+  const pods: V1Pod[] = [];
   for (;;) {
-    const list = await client.get<PodList<Pod>>(
+    const list = await client.get<PodList>(
       `${path}?${query}`,
       `list pods in namespace ${namespace}`,
     );

@@ -1,33 +1,5 @@
-/** The part of a container's status that is read here. */
-export interface ContainerStatus {
-  readonly name: string;
-  readonly state?: {
-    readonly waiting?: { readonly reason?: string; readonly message?: string };
-    /** When it started (ISO 8601). */
-    readonly running?: { readonly startedAt?: string };
-    readonly terminated?: End;
-  };
-  readonly lastState?: { readonly terminated?: End };
-}
-
-/** How a container ended. */
-interface End {
-  readonly exitCode?: number;
-  readonly reason?: string;
-  readonly message?: string;
-}
-
-/** The part of a Pod's status that is read here. */
-export interface PodState {
-  readonly containerStatuses?: readonly ContainerStatus[];
-  readonly initContainerStatuses?: readonly ContainerStatus[];
-  readonly conditions?: readonly {
-    readonly type: string;
-    readonly status: string;
-    readonly reason?: string;
-    readonly message?: string;
-  }[];
-}
+import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
+import { timeOf } from './time-of.ts';
 
 /** Why a Pod does not run. */
 export interface PodTrouble {
@@ -48,8 +20,10 @@ const MAX_MESSAGE = 300;
 /** A container that has not crashed for so long runs, in milliseconds. */
 const START_MS = 60_000;
 
-export function troubleOf(pod: string, status: PodState = {}): PodTrouble | undefined {
+/** Why a Pod does not run; undefined: it runs, or only starts. */
+export function troubleOf({ metadata, status = {} }: V1Pod): PodTrouble | undefined {
   const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = status;
+  const pod = metadata?.name ?? '';
   const scheduled = conditions.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status === 'False') {
     const { reason = 'Pending', message = '' } = scheduled;
@@ -79,10 +53,11 @@ export function troubleOf(pod: string, status: PodState = {}): PodTrouble | unde
  * A container that crashes again and again is in these states too, for moments: it has ended, or it starts again. Then it
  * may be ready: the Pod before it has the same port, and answers its probes.
  */
-function isCrashing({ state, lastState }: ContainerStatus): boolean {
+function isCrashing({ state, lastState }: V1ContainerStatus): boolean {
   if (state?.terminated !== undefined) return state.terminated.exitCode !== 0;
-  const startedAt = Date.parse(state?.running?.startedAt ?? '');
-  return lastState?.terminated !== undefined && Date.now() - startedAt < START_MS;
+  const { running } = state ?? {};
+  if (lastState?.terminated === undefined || running === undefined) return false;
+  return Date.now() - timeOf(running.startedAt) < START_MS;
 }
 
 /** The last line of a log: an error of the start, or a line of pino. */

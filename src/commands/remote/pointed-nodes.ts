@@ -1,7 +1,9 @@
+import type { V1Pod } from '@kubernetes/client-node';
 import { problem, type StatusLine, unknown } from '../../admin/status/status-line.ts';
 import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { listPods } from './list-pods.ts';
+import { timeOf } from './time-of.ts';
 
 /** Where kubeadm and manifests/second-kube-proxy run kube-proxy, and the labels of its Pods. */
 const NAMESPACE = 'kube-system';
@@ -9,21 +11,8 @@ const SELECTOR = 'k8s-app in (kube-proxy,kube-proxy-via-wrapper)';
 /** ConfigMaps with a kubeconfig that leads to the wrapper: that of plain http, and `…-https`. */
 const CONFIG_MAP = 'kube-proxy-via-wrapper';
 
-/** The part of a Pod that is read here. */
-interface KubeProxyPod {
-  readonly metadata: { readonly creationTimestamp?: string };
-  readonly spec?: {
-    readonly nodeName?: string;
-    readonly volumes?: readonly {
-      readonly projected?: {
-        readonly sources?: readonly { readonly configMap?: { readonly name?: string } }[];
-      };
-    }[];
-  };
-}
-
-/** When the Pod of a kube-proxy that is pointed at the wrapper was made (ISO 8601), by node. */
-export type PointedNodes = ReadonlyMap<string, string>;
+/** When the Pod of a kube-proxy that is pointed at the wrapper was made, in milliseconds since the epoch, by node. */
+export type PointedNodes = ReadonlyMap<string, number>;
 
 /**
  * The nodes whose kube-proxy is pointed at the wrapper as docs/deployment.md says: without a wrapper they get no rules.
@@ -36,18 +25,21 @@ export async function nodesPointedAtWrapper(
   node: string | undefined,
 ): Promise<PointedNodes> {
   const search = { namespace: NAMESPACE, selector: SELECTOR, node };
-  const pods = await listPods<KubeProxyPod>(client, search).catch(unlessRefused);
+  const pods = await listPods(client, search).catch(unlessRefused);
   const pointed = pods.filter(({ spec }) =>
     spec?.volumes?.some(({ projected }) =>
       projected?.sources?.some(({ configMap }) => configMap?.name?.startsWith(CONFIG_MAP)),
     ),
   );
   return new Map(
-    pointed.map(({ metadata, spec }) => [spec?.nodeName ?? '', metadata.creationTimestamp ?? '']),
+    pointed.map(({ metadata, spec }) => [
+      spec?.nodeName ?? '',
+      timeOf(metadata?.creationTimestamp),
+    ]),
   );
 }
 
-function unlessRefused(error: unknown): KubeProxyPod[] {
+function unlessRefused(error: unknown): V1Pod[] {
   if (error instanceof WrapperError && error.code === 'Refused') return [];
   throw error;
 }

@@ -7,7 +7,8 @@ const STUCK_MS = 10 * 60_000;
 
 /** What the newest Pod of a DaemonSet runs, and when it was made. */
 interface NewestRun {
-  readonly created: string;
+  /** In milliseconds since the epoch. */
+  readonly created: number;
   readonly runs: string;
 }
 
@@ -19,7 +20,7 @@ export function newestRuns(nodes: readonly AskedNode[]): ReadonlyMap<string, New
     const runs = runsOf(node);
     // With troubles, the newest Pod is not the one that answers.
     if (runs === undefined || troubles.length > 0) continue;
-    if (created > (newest.get(daemonSet)?.created ?? '')) newest.set(daemonSet, { created, runs });
+    if (created > (newest.get(daemonSet)?.created ?? 0)) newest.set(daemonSet, { created, runs });
   }
   return newest;
 }
@@ -35,8 +36,8 @@ export function rollOutLines(
   const own = runsOf(node);
   const latest = newest.get(node.daemonSet);
   if (own === undefined || latest === undefined || own === latest.runs) return [];
-  const ageMs = Date.now() - Date.parse(latest.created);
-  if (!(ageMs > STUCK_MS)) return [];
+  const ageMs = Date.now() - latest.created;
+  if (ageMs <= STUCK_MS) return [];
   const text = `still runs ${own}; the newest Pod runs ${latest.runs}`;
   const next =
     'see kubectl rollout status; settings are read when a Pod starts: kubectl rollout restart';

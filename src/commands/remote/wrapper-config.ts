@@ -1,26 +1,10 @@
+import type { V1Container, V1Pod } from '@kubernetes/client-node';
 import { isMapping } from '../../config/setting-types.ts';
 import type { RawSettings } from '../../config/settings.ts';
 import { WrapperError } from '../../errors.ts';
 import { parseYaml } from '../../read-yaml.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { WrapperPod } from './wrapper-pods.ts';
-
-/** The part of a Pod that is read here. */
-interface PodSpec {
-  readonly spec?: {
-    readonly containers?: readonly Container[];
-    readonly volumes?: readonly {
-      readonly name: string;
-      readonly configMap?: { readonly name?: string };
-    }[];
-  };
-}
-
-interface Container {
-  readonly command?: readonly string[];
-  readonly args?: readonly string[];
-  readonly volumeMounts?: readonly { readonly name: string; readonly mountPath: string }[];
-}
 
 /**
  * The settings of the wrapper in a Pod, from the ConfigMap that is mounted where its flag --config points. Empty: the
@@ -29,7 +13,7 @@ interface Container {
 export async function readWrapperConfig(client: KubeClient, pod: WrapperPod): Promise<RawSettings> {
   const { namespace, name } = pod;
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}`;
-  const { spec } = await client.get<PodSpec>(
+  const { spec } = await client.get<V1Pod>(
     `${path}/pods/${encodeURIComponent(name)}`,
     `get pods in namespace ${namespace}`,
   );
@@ -55,7 +39,7 @@ export async function readWrapperConfig(client: KubeClient, pod: WrapperPod): Pr
 }
 
 /** The value of `--config FILE` or `--config=FILE`. */
-function configFlag({ command = [], args = [] }: Container): string | undefined {
+function configFlag({ command = [], args = [] }: V1Container): string | undefined {
   const all = [...command, ...args];
   const index = all.findIndex((arg) => arg === '--config' || arg.startsWith('--config='));
   const arg = all[index];

@@ -1,8 +1,10 @@
+import type { V1Pod } from '@kubernetes/client-node';
 import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
 import { listPods } from './list-pods.ts';
-import { type PodState, type PodTrouble, troubleOf } from './pod-trouble.ts';
+import { type PodTrouble, troubleOf } from './pod-trouble.ts';
+import { timeOf } from './time-of.ts';
 
 /** The Pod of a wrapper. */
 export interface WrapperPod extends PodName {
@@ -16,35 +18,9 @@ export interface WrapperNode {
   readonly pod?: WrapperPod;
   /** Pods that do not run, or not for long. */
   readonly troubles: readonly PodTrouble[];
-  /** DaemonSet of the newest Pod, and when that Pod was made (ISO 8601). */
+  /** DaemonSet of the newest Pod, and when that Pod was made, in milliseconds since the epoch. */
   readonly daemonSet: string;
-  readonly created: string;
-}
-
-/** The part of a Pod that is read here. */
-interface Pod {
-  readonly metadata: {
-    readonly namespace: string;
-    readonly name: string;
-    readonly creationTimestamp?: string;
-    readonly deletionTimestamp?: string;
-    readonly labels?: Readonly<Record<string, string>>;
-    readonly ownerReferences?: readonly { readonly kind: string; readonly name: string }[];
-  };
-  readonly spec?: {
-    /** Absent: it is not scheduled yet. */
-    readonly nodeName?: string;
-    readonly affinity?: {
-      readonly nodeAffinity?: {
-        readonly requiredDuringSchedulingIgnoredDuringExecution?: {
-          readonly nodeSelectorTerms: readonly {
-            readonly matchFields?: readonly { readonly values: readonly string[] }[];
-          }[];
-        };
-      };
-    };
-  };
-  readonly status?: PodState & { readonly phase?: string };
+  readonly created: number;
 }
 
 /** Flags by which the Pods of wrappers are found. */
@@ -80,7 +56,7 @@ export async function findWrapperNodes(
   flags: PodFlags,
   node: string | undefined,
 ): Promise<WrapperNode[]> {
-  const pods = await listPods<Pod>(client, {
+  const pods = await listPods(client, {
     namespace: flags.podNamespace,
     selector: flags.podSelector,
     node,
@@ -93,12 +69,12 @@ export async function findWrapperNodes(
   );
 }
 
-function nodeOf(node: string, all: readonly Pod[]): WrapperNode {
-  const troubles = all.flatMap(({ metadata, status }) => troubleOf(metadata.name, status) ?? []);
-  const isTroubled = ({ metadata }: Pod) => troubles.some((each) => each.pod === metadata.name);
+function nodeOf(node: string, all: readonly V1Pod[]): WrapperNode {
+  const troubles = all.flatMap((each) => troubleOf(each) ?? []);
+  const isTroubled = (each: V1Pod) => troubles.some(({ pod }) => pod === nameOf(each).name);
   const running = all.filter(isRunning).toSorted(byPreference);
   const pod = running.find((each) => !isTroubled(each)) ?? running[0];
-  const newest = all.toSorted((a, b) => (createdOf(a) < createdOf(b) ? 1 : -1))[0] as Pod;
+  const newest = all.toSorted((a, b) => createdOf(b) - createdOf(a))[0] as V1Pod;
   return {
     node,
     pod: pod && { ...nameOf(pod), node },
@@ -122,11 +98,11 @@ export function noPod(
 }
 
 /** A canary is a second DaemonSet of the same installation. */
-function assertOneInstallation(pods: readonly Pod[], { podNamespace }: PodFlags): void {
+function assertOneInstallation(pods: readonly V1Pod[], { podNamespace }: PodFlags): void {
   const daemonSets = new Set<string>();
   for (const { metadata } of pods) {
     const owner = daemonSetOf({ metadata });
-    if (owner === undefined || metadata.labels?.[TRACK] === 'canary') continue;
+    if (owner === undefined || metadata?.labels?.[TRACK] === 'canary') continue;
     daemonSets.add(owner);
   }
   if (daemonSets.size < 2) return;
@@ -138,40 +114,38 @@ function assertOneInstallation(pods: readonly Pod[], { podNamespace }: PodFlags)
 }
 
 /** The node of a Pod. The controller of DaemonSets names it in a field selector, before the Pod is scheduled. */
-function nodeNameOf({ spec }: Pod): string {
+function nodeNameOf({ spec }: V1Pod): string {
   const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return spec?.nodeName ?? required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values[0] ?? '';
+  return spec?.nodeName ?? required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values?.[0] ?? '';
 }
 
-function isMeantToRun({ metadata, status }: Pod): boolean {
+function isMeantToRun({ metadata, status }: V1Pod): boolean {
   const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed';
-  return !isOver && metadata.deletionTimestamp === undefined;
+  return !isOver && metadata?.deletionTimestamp === undefined;
 }
 
-function isRunning({ status }: Pod): boolean {
+function isRunning({ status }: V1Pod): boolean {
   return status?.phase === 'Running';
 }
 
-function daemonSetOf({ metadata }: Pick<Pod, 'metadata'>): string | undefined {
-  return metadata.ownerReferences?.find(({ kind }) => kind === 'DaemonSet')?.name;
+function daemonSetOf({ metadata }: V1Pod): string | undefined {
+  return metadata?.ownerReferences?.find(({ kind }) => kind === 'DaemonSet')?.name;
 }
 
-function createdOf({ metadata }: Pod): string {
-  return metadata.creationTimestamp ?? '';
+function createdOf({ metadata }: V1Pod): number {
+  return timeOf(metadata?.creationTimestamp);
 }
 
-function byPreference(a: Pod, b: Pod): number {
-  const ready = Number(isReady(b)) - Number(isReady(a));
-  if (ready !== 0) return ready;
-  return createdOf(a) < createdOf(b) ? 1 : -1;
+function byPreference(a: V1Pod, b: V1Pod): number {
+  return Number(isReady(b)) - Number(isReady(a)) || createdOf(b) - createdOf(a);
 }
 
-function isReady({ status }: Pod): boolean {
+function isReady({ status }: V1Pod): boolean {
   return (
     status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true
   );
 }
 
-function nameOf({ metadata: { namespace, name } }: Pod): PodName {
-  return { namespace, name };
+function nameOf({ metadata }: V1Pod): PodName {
+  return { namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
 }

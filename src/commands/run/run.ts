@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type Logger, pino } from 'pino';
 import { type Admin, startAdmin } from '../../admin/admin.ts';
-import { readiness } from '../../admin/readiness.ts';
+import { isReady } from '../../admin/readiness.ts';
 import { takeListenFds } from '../../config/listen-fds.ts';
 import { listenersOptions } from '../../config/listener-options.ts';
 import { nodeProxyOptions } from '../../config/node-proxy-options.ts';
@@ -97,11 +97,11 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     const apiServer = proxy.upstream.address;
     logger.info({ listen: url, https: httpsUrl, admin: admin.url, apiServer }, 'listening');
     // Before a client watches, the views that it will read may not exist.
-    const isReady = () =>
-      proxy.listeners.watches > 0 && readiness(proxy).every(({ problem }) => problem === undefined);
-    void trimHeapOnceReady({ isReady, logger, signal: ended.signal });
-    void logWhenReady({ proxy, logger, signal: ended.signal });
-    void warnOfSharedPort({ addresses: proxy.listeners.addresses, logger, signal: ended.signal });
+    const isRead = () => proxy.listeners.watches > 0 && isReady(proxy);
+    const { signal } = ended;
+    void trimHeapOnceReady({ isReady: isRead, logger, signal });
+    logWhenReady({ proxy, logger, signal }).catch(() => {});
+    void warnOfSharedPort({ addresses: proxy.listeners.addresses, logger, signal });
     await untilStopped(signals, settings.handoverSeconds * 1000, proxy.listeners.addresses, logger);
     logger.info('stopping');
     // While the admin port is open: the next process requests the same until then, and reads what is on disk after.

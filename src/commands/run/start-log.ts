@@ -1,12 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { readiness } from '../../admin/readiness.ts';
+import { isReady } from '../../admin/readiness.ts';
 import { queryPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { VERSION } from '../../version.ts';
-
-/** Time between two checks whether everything is ready, in milliseconds. */
-const POLL_MS = 500;
+import { pollUntil } from './poll-until.ts';
 
 /** The first line of the log. @param settings those that differ from the defaults */
 export function logStart(logger: Logger, settings: Readonly<Record<string, unknown>>): void {
@@ -16,28 +13,18 @@ export function logStart(logger: Logger, settings: Readonly<Record<string, unkno
 
 /**
  * Logs once when /readyz is green for the first time, and once when the endpoints have arrived too, with what is watched
- * then. Returns after both, or when the signal aborts. Never rejects.
+ * then. Rejects when the signal aborts.
  */
 export async function logWhenReady(options: {
   readonly proxy: NodeProxy;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  /** Time between two checks, in milliseconds; default 500. */
-  readonly pollMs?: number;
 }): Promise<void> {
-  const { proxy, logger, signal, pollMs = POLL_MS } = options;
-  const until = async (condition: () => boolean): Promise<boolean> => {
-    while (!condition()) {
-      const isOver = await delay(pollMs, false, { signal, ref: false }).catch(() => true);
-      if (isOver) return false;
-    }
-    return true;
-  };
-  const isReady = () => readiness(proxy).every(({ problem }) => problem === undefined);
-  if (!(await until(isReady))) return;
+  const { proxy, logger, signal } = options;
+  await pollUntil(() => isReady(proxy), signal);
   logger.info({ apiServer: proxy.upstream.address }, 'ready');
   const hasEndpoints = () => proxy.views.sources.some(({ projection }) => projection !== undefined);
-  if (!(await until(() => hasEndpoints() && isReady()))) return;
+  await pollUntil(() => hasEndpoints() && isReady(proxy), signal);
   const { views, topology, clusterWatchers } = proxy;
   const watched = [...views.sources, ...clusterWatchers.sources];
   logger.info(

@@ -2,9 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { Logger } from 'pino';
+import { pollUntil } from './poll-until.ts';
 
-/** Time between two calls of isReady(), in milliseconds. */
-const POLL_MS = 500;
 /** Time for clients to read the first lists after everything is ready, in milliseconds. */
 const SETTLE_MS = 2_000;
 
@@ -20,18 +19,13 @@ export async function trimHeapOnceReady(options: {
   readonly isReady: () => boolean;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  /** Time between two calls of isReady(), in milliseconds; default 500. */
-  readonly pollMs?: number;
   /** Default: collects all garbage and returns all free pages to the system. */
   readonly collect?: () => void;
 }): Promise<void> {
-  const { isReady, logger, signal, pollMs = POLL_MS, collect = collectAll } = options;
-  const wait = async (ms: number): Promise<void> => {
-    await delay(ms, undefined, { signal, ref: false });
-  };
+  const { isReady, logger, signal, collect = collectAll } = options;
   try {
-    while (!isReady()) await wait(pollMs);
-    await wait(SETTLE_MS);
+    await pollUntil(isReady, signal);
+    await delay(SETTLE_MS, undefined, { signal, ref: false });
     const before = { at: performance.now(), bytes: process.memoryUsage.rss() };
     collect();
     const ms = Math.round(performance.now() - before.at);

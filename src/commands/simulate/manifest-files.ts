@@ -2,6 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { WrapperError } from '../../errors.ts';
 import { parseYaml, readBounded } from '../../read-yaml.ts';
+import { messageOf } from '../../util/message-of.ts';
 
 /** A manifest file, or standard input. */
 export interface ManifestText {
@@ -55,9 +56,12 @@ export function reading<T>(file: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    const { message } = WrapperError.from(cause, 'InvalidSettings');
-    throw new WrapperError('InvalidSettings', `cannot read ${file}: ${message.split('\n', 1)[0]}`, {
-      cause,
-    });
+    throw new WrapperError(
+      'InvalidSettings',
+      `cannot read ${file}: ${messageOf(cause).split('\n', 1)[0]}`,
+      {
+        cause,
+      },
+    );
   }
 }

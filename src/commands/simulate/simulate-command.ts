@@ -1,4 +1,5 @@
 import { WrapperError } from '../../errors.ts';
+import { messageOf } from '../../util/message-of.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import type { ServiceFlags } from '../command-line/service-argument.ts';
 import { UsageError } from '../command-line/usage-error.ts';
@@ -94,9 +95,8 @@ function trialSettings({ config, keys, preset }: SimulateFlags): SimulationSetti
     return settingsOf(config, { defaultTopologyKeys });
   } catch (error) {
     // The settings without the keys are valid, so the error is about the keys.
-    const { message } = WrapperError.from(error, 'InvalidSettings');
     const flag = keys === undefined ? '--preset' : '--keys';
-    throw new UsageError(message.replace(/^.*defaultTopologyKeys/, flag));
+    throw new UsageError(messageOf(error).replace(/^.*defaultTopologyKeys/, flag));
   }
 }
 

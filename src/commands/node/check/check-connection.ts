@@ -1,6 +1,7 @@
 import { KubeConfig } from '@kubernetes/client-node';
 import { ok, problem, type StatusLine, unknown } from '../../../admin/status/status-line.ts';
 import { WrapperError } from '../../../errors.ts';
+import { messageOf } from '../../../util/message-of.ts';
 import { findKubeProxies } from './kube-proxy-process.ts';
 import {
   leadsToListener,
@@ -33,8 +34,7 @@ function readServer(file: string): string | undefined {
     const cluster = config.getCurrentCluster() ?? config.getClusters()[0];
     return cluster?.server;
   } catch (cause) {
-    const { message } = WrapperError.from(cause, 'Credentials');
-    throw new WrapperError('Credentials', `cannot read ${file}: ${message}`, { cause });
+    throw new WrapperError('Credentials', `cannot read ${file}: ${messageOf(cause)}`, { cause });
   }
 }
 

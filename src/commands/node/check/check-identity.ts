@@ -1,7 +1,6 @@
 import { ok, problem, type StatusLine, unknown } from '../../../admin/status/status-line.ts';
-import { WrapperError } from '../../../errors.ts';
-import { readBody, type Upstream } from '../../../proxy/upstream/upstream.ts';
-import { withKubeClient } from '../../client/kube-client.ts';
+import { messageOf } from '../../../util/message-of.ts';
+import { type KubeClient, withKubeClient } from '../../client/kube-client.ts';
 
 /** Rights that the wrapper needs for kube-proxy and for itself; see manifests/base/cluster-role.yaml. */
 const NEEDS: readonly (readonly [group: string, resource: string, verbs: readonly string[]])[] = [
@@ -17,15 +16,15 @@ const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 /** Checks that the user of a kubeconfig has the rights of NEEDS. */
 export async function checkIdentity(kubeconfig: string, context?: string): Promise<StatusLine> {
   const identity = { kubeconfig: [kubeconfig], context };
-  return await withKubeClient(identity, ({ upstream }) => checkRights(kubeconfig, upstream));
+  return await withKubeClient(identity, (client) => checkRights(kubeconfig, client));
 }
 
-async function checkRights(kubeconfig: string, upstream: Upstream): Promise<StatusLine> {
+async function checkRights(kubeconfig: string, client: KubeClient): Promise<StatusLine> {
   try {
     const queries = NEEDS.flatMap(([group, resource, verbs]) =>
       verbs.map((verb) => ({ group, resource, verb })),
     );
-    const allowed = await Promise.all(queries.map((each) => isAllowed(upstream, each)));
+    const allowed = await Promise.all(queries.map((each) => isAllowed(client, each)));
     const denied = queries.filter((_, index) => !allowed[index]);
     if (denied.length === 0)
       return ok('identity', `${kubeconfig} has all rights that kube-proxy needs`);
@@ -42,38 +41,26 @@ async function checkRights(kubeconfig: string, upstream: Upstream): Promise<Stat
     }
     return problem('identity', text, next);
   } catch (error) {
-    const { message } = WrapperError.from(error, 'Unreachable');
     return problem(
       'identity',
-      message,
+      messageOf(error),
       `check that the server in ${kubeconfig} is right and reachable`,
     );
   }
 }
 
 async function isAllowed(
-  upstream: Upstream,
+  client: KubeClient,
   resourceAttributes: { readonly group: string; readonly resource: string; readonly verb: string },
 ): Promise<boolean> {
-  const response = await upstream.request({
-    method: 'POST',
-    path: REVIEWS,
-    headers: { accept: 'application/json', 'content-type': 'application/json' },
-    body: JSON.stringify({
+  const { status } = await client.create<{ status?: { allowed?: boolean } }>(
+    REVIEWS,
+    'create selfsubjectaccessreviews',
+    {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',
       spec: { resourceAttributes },
-    }),
-    signal: AbortSignal.timeout(10_000),
-  });
-  const body = await readBody(response.body, 1024 * 1024, response.headers);
-  if (response.statusCode !== 201) {
-    const what = response.statusCode === 401 ? 'these credentials' : 'a SelfSubjectAccessReview';
-    throw new WrapperError(
-      'Refused',
-      `the API server answered ${response.statusCode}: it does not accept ${what}`,
-    );
-  }
-  const { status } = JSON.parse(body.toString('utf8')) as { status?: { allowed?: boolean } };
+    },
+  );
   return status?.allowed === true;
 }

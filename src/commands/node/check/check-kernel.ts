@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ok, problem, type StatusLine, unknown } from '../../../admin/status/status-line.ts';
-import { WrapperError } from '../../../errors.ts';
+import { messageOf } from '../../../util/message-of.ts';
 import type { AdminClient } from '../../client/admin-client.ts';
 import { readTable } from './check-wrapper.ts';
 import { compareTables, type TableDifference } from './compare-tables.ts';
@@ -19,7 +19,7 @@ const PAUSE_MS = 500;
 
 /** Checks that the tables of the kernel match the view. */
 export async function checkKernel(admin: AdminClient, flags: KernelFlags): Promise<StatusLine> {
-  const mode = flags.mode ?? (await detectMode(`http://${flags.kubeProxyMetrics}`));
+  const mode = flags.mode ?? (await detectMode(flags.kubeProxyMetrics));
   if (mode === undefined) {
     return {
       ...unknown('kernel', 'no tables of kube-proxy can be read (nftables, iptables, ipvs)'),
@@ -40,9 +40,8 @@ export async function checkKernel(admin: AdminClient, flags: KernelFlags): Promi
       await delay(PAUSE_MS);
     }
   } catch (error) {
-    const { message } = WrapperError.from(error, 'Unreachable');
     return {
-      ...unknown('kernel', `${mode}: ${message}`),
+      ...unknown('kernel', `${mode}: ${messageOf(error)}`),
       next: 'run check as root in the network namespace of kube-proxy',
     };
   }

@@ -1,6 +1,6 @@
 import type { Table } from '../../../admin/explain/table.ts';
 import { problem, type StatusLine } from '../../../admin/status/status-line.ts';
-import { WrapperError } from '../../../errors.ts';
+import { messageOf } from '../../../util/message-of.ts';
 import type { AdminClient } from '../../client/admin-client.ts';
 import { readPages } from '../paged.ts';
 import { readStatus } from '../status/read-status.ts';
@@ -18,8 +18,7 @@ export async function checkStatus(admin: AdminClient): Promise<StatusLine[]> {
       line.state === 'notConnected' ? { ...line, state: 'problem' } : line,
     );
   } catch (error) {
-    const { message } = WrapperError.from(error, 'Unreachable');
     const next = 'start the wrapper on this node, or set --admin to its admin port';
-    return [problem('wrapper', message, next)];
+    return [problem('wrapper', messageOf(error), next)];
   }
 }

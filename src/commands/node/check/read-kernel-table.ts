@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { WrapperError } from '../../../errors.ts';
-import { createHttpClient } from '../../client/http-client.ts';
+import { boundedRequest } from '../../../proxy/util/bounded-request.ts';
+import { messageOf } from '../../../util/message-of.ts';
 import type { KernelTable } from './kernel-table.ts';
 import { parseIptables } from './parse-iptables.ts';
 import { parseIpvs, parseProcIpvs } from './parse-ipvs.ts';
@@ -15,8 +16,8 @@ export type Mode = (typeof MODES)[number];
 const run = promisify(execFile);
 /** 10,000 Services with 10 endpoints are about 50 MB of iptables rules, and more of JSON. */
 const MAX_BYTES = 1024 * 1024 * 1024;
-/** Limits of kube-proxy's response about its mode. */
-const MODE_LIMITS = { timeoutMs: 2_000, maxBytes: 1024 } as const;
+/** Time for kube-proxy's response about its mode, in milliseconds. */
+const MODE_MS = 2_000;
 
 /** Reads the tables that kube-proxy wrote. Throws if the tool is missing or has no permission. */
 export async function readKernelTable(mode: Mode): Promise<KernelTable> {
@@ -37,7 +38,7 @@ async function readNftables(family: string): Promise<KernelTable> {
     return parseNftables(await read('nft', ['-j', 'list', 'table', family, 'kube-proxy']));
   } catch (error) {
     // nft works, but the table does not exist: kube-proxy has written nothing, or only the other family.
-    const { message } = WrapperError.from(error, 'Unreachable');
+    const message = messageOf(error);
     if (message.includes('No such file or directory') && !message.includes('ENOENT')) {
       return new Map();
     }
@@ -56,10 +57,10 @@ async function readIpvs(): Promise<KernelTable> {
 /**
  * The mode that kube-proxy reports itself, else the first mode with a table; undefined: there is neither.
  *
- * @param metricsUrl URL of kube-proxy's metrics port
+ * @param metrics `IP:PORT` of kube-proxy's metrics port
  */
-export async function detectMode(metricsUrl: string): Promise<Mode | undefined> {
-  const reported = await requestMode(metricsUrl);
+export async function detectMode(metrics: string): Promise<Mode | undefined> {
+  const reported = await requestMode(metrics);
   if (reported !== undefined) return reported;
   for (const mode of MODES) {
     const table = await readKernelTable(mode).catch(() => undefined);
@@ -68,16 +69,16 @@ export async function detectMode(metricsUrl: string): Promise<Mode | undefined> 
   return undefined;
 }
 
-async function requestMode(metricsUrl: string): Promise<Mode | undefined> {
-  const client = createHttpClient(metricsUrl, MODE_LIMITS);
-  try {
-    const { text } = await client.get('/proxyMode');
-    return MODES.find((mode) => mode === text.trim());
-  } catch {
-    return undefined;
-  } finally {
-    await client.close();
-  }
+async function requestMode(metrics: string): Promise<Mode | undefined> {
+  const { hostname, port } = new URL(`http://${metrics}`);
+  const signal = AbortSignal.timeout(MODE_MS);
+  const { body } = await boundedRequest({
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: Number(port || 80),
+    path: '/proxyMode',
+    signal,
+  });
+  return MODES.find((mode) => mode === body.toString().trim());
 }
 
 async function read(command: string, args: readonly string[]): Promise<string> {
@@ -85,8 +86,9 @@ async function read(command: string, args: readonly string[]): Promise<string> {
     const { stdout } = await run(command, args, { maxBuffer: MAX_BYTES });
     return stdout;
   } catch (cause) {
-    const { message } = WrapperError.from(cause, 'Unreachable');
-    const lines = message.split('\n').filter((line) => line.trim() !== '');
+    const lines = messageOf(cause)
+      .split('\n')
+      .filter((line) => line.trim() !== '');
     const reason = lines.find((line) => line.startsWith('Error')) ?? lines.at(-1) ?? 'failed';
     throw new WrapperError('Unreachable', `${command}: ${reason}`, { cause });
   }
