@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import { createJsonCodec } from '../filter/codec/json/codec.ts';
-import { createProtobufCodec } from '../filter/codec/protobuf/codec.ts';
+import { CODECS } from '../filter/codec/codecs.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
 import { VersionAllocator } from '../filter/view/version-allocator.ts';
 import { PolicyResolver } from '../topology/policy/policy-resolver.ts';
@@ -141,7 +140,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const { failover, certificate } = await check(options);
   const upstream = connect(options, failover);
   const localRuntime = await openLocalRuntime(options, upstream);
-  const codecs = { json: createJsonCodec(), protobuf: createProtobufCodec() };
   const topology = new Topology({
     nodeName,
     topologyMatch: options.topologyMatch,
@@ -172,7 +170,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   };
   const nodeSets = new NodeSetWatcher({
     ...reflecting,
-    codec: codecs.protobuf,
+    codec: CODECS.protobuf,
     time: nodeSetTime,
   });
   const timing: NodeProxy['timing'] = { onHandled: () => {} };
@@ -180,7 +178,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const hides = policies.dryRun !== true;
   const views = new ViewRegistry({
     ...reflecting,
-    codecs,
+    codecs: CODECS,
     policyResolver,
     decisionLog,
     localRuntime,
@@ -196,7 +194,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   });
   const clusterWatchers = new ClusterWatchers({
     ...reflecting,
-    codecs,
+    codecs: CODECS,
     policyResolver,
     namespaces,
     fabedgeCluster,
@@ -205,7 +203,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     {
       ...options,
       credentials: failover,
-      codecs,
       upstream,
       acquire: (query, caller) => views.acquire(query, caller),
       times: { bookmarkMs: options.bookmarkMs, minWatchMs: options.minWatchMs },
@@ -283,7 +280,7 @@ async function openLocalRuntime(
 ): Promise<LocalRuntime | undefined> {
   if (localRuntime === undefined) return undefined;
   const { createCriClient } = await import('./local-runtime/cri-client.ts');
-  const runtime = createCriClient({ path: localRuntime.socket });
+  const runtime = createCriClient(localRuntime.socket);
   return new LocalRuntime({
     ...localRuntime,
     runtime,

@@ -85,7 +85,7 @@ describe.each(MODES)('an offline reboot (%s)', (mode) => {
 
   /** The address that the Pod has now, from the container runtime; undefined: it does not run. */
   async function address(): Promise<string | undefined> {
-    const runtime = createCriClient({ path: node.hostPath(node.criSocket) });
+    const runtime = createCriClient(node.hostPath(node.criSocket));
     try {
       const all = await runtime.sandboxes();
       const ready = all.find((each) => each.name === pod && each.ready);

@@ -101,7 +101,7 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     const { signal } = ended;
     void trimHeapOnceReady({ isReady: isRead, logger, signal });
     logWhenReady({ proxy, logger, signal }).catch(() => {});
-    void warnOfSharedPort({ addresses: proxy.listeners.addresses, logger, signal });
+    void warnOfSharedPort(proxy.listeners.addresses, logger, signal);
     await untilStopped(signals, settings.handoverSeconds * 1000, proxy.listeners.addresses, logger);
     logger.info('stopping');
     // While the admin port is open: the next process requests the same until then, and reads what is on disk after.

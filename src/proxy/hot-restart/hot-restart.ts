@@ -111,15 +111,15 @@ export async function waitForNextProcess(
  * Warns once if another process keeps listening on these addresses, for example because two DaemonSets each start a
  * wrapper. The kernel then distributes connections over both, and a watch of one cannot resume in the other. Returns
  * when the signal aborts. Never rejects.
+ *
+ * @param pollMs time between two checks, in milliseconds
  */
-export async function warnOfSharedPort(options: {
-  readonly addresses: readonly ListenAddress[];
-  readonly signal: AbortSignal;
-  readonly logger: Logger;
-  /** Time between two checks, in milliseconds; default 60,000. */
-  readonly pollMs?: number;
-}): Promise<void> {
-  const { addresses, signal, logger, pollMs = SHARED_PORT_POLL_MS } = options;
+export async function warnOfSharedPort(
+  addresses: readonly ListenAddress[],
+  logger: Logger,
+  signal: AbortSignal,
+  pollMs = SHARED_PORT_POLL_MS,
+): Promise<void> {
   const shareable = addresses.filter(isShareable);
   try {
     for (let shared = 0; shared < SHARED_PORT_CHECKS; ) {

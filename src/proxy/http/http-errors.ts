@@ -6,6 +6,9 @@ import {
 } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WrapperError } from '../../errors.ts';
+import type { Encoding } from '../../filter/codec/codec.ts';
+import { CODECS } from '../../filter/codec/codecs.ts';
+import { MEDIA_TYPES, statusEncoding } from '../api/media-type.ts';
 import { statusOf } from '../api/status.ts';
 import type { ListenerLimits } from './listener-limits.ts';
 
@@ -69,14 +72,31 @@ export function respondAndDestroy(socket: Duplex, error: unknown, current?: Serv
     socket.destroy();
     return;
   }
-  const { code, reason, message, retryAfterSeconds } = statusOf(error);
-  const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' };
-  const body = JSON.stringify({ ...status, message, reason, code });
-  const headers = {
-    'content-type': 'application/json',
-    ...(retryAfterSeconds === undefined ? {} : { 'retry-after': String(retryAfterSeconds) }),
+  endWith(socket, statusResponse(error, 'json'), true);
+}
+
+/** Answers with an error: a Kubernetes Status in the encoding of the client. */
+export function sendError(
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: unknown,
+): void {
+  if (response.headersSent) response.destroy();
+  else
+    refuseRequest(request, response, statusResponse(error, statusEncoding(request.headers.accept)));
+}
+
+function statusResponse(error: unknown, encoding: Encoding): ErrorResponse {
+  const status = statusOf(error);
+  const { retryAfterSeconds } = status;
+  const body = CODECS[encoding].encodeStatus(status);
+  const headers: OutgoingHttpHeaders = {
+    'content-type': MEDIA_TYPES[encoding],
+    'content-length': body.length,
+    'cache-control': 'no-cache, private',
   };
-  endWith(socket, { code, headers, body }, true);
+  if (retryAfterSeconds !== undefined) headers['retry-after'] = String(retryAfterSeconds);
+  return { code: status.code, headers, body };
 }
 
 /** A response to a request that is refused. */

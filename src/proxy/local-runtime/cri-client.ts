@@ -30,15 +30,13 @@ const CONTAINER_STATES: readonly Container['state'][] = ['other', 'running', 'ex
 const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
 const STATIC_SOURCES: readonly (string | undefined)[] = ['file', 'http'];
 
-export interface CriClientOptions {
-  /** Path of the socket. */
-  readonly path: string;
-  /** Time for one call, in milliseconds; default 4,000. */
-  readonly callMs?: number;
-}
-
-/** Creates the client. It connects at the first call. */
-export function createCriClient({ path, callMs = CALL_MS }: CriClientOptions): ContainerRuntime {
+/**
+ * Creates the client. It connects at the first call.
+ *
+ * @param path of the socket
+ * @param callMs time for one call, in milliseconds
+ */
+export function createCriClient(path: string, callMs = CALL_MS): ContainerRuntime {
   const sessionManager = new Http2SessionManager(
     AUTHORITY,
     { idleConnectionTimeoutMs: IDLE_MS },

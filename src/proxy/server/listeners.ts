@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { ListenAddress } from '../../util/address.ts';
@@ -8,10 +7,10 @@ import { CallerAccess } from '../auth/caller-access.ts';
 import { assertLoopback, LoopbackAccess } from '../auth/loopback-access.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { CallerLimits } from '../http/caller-limits.ts';
+import { sendError } from '../http/http-errors.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-limits.ts';
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
 import { RequestCounter } from '../http/request-counter.ts';
-import { sendError } from '../http/respond.ts';
 import type { CertificateFiles, ServerCertificate } from '../http/server-certificate.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -64,7 +63,7 @@ export interface Listeners {
 }
 
 export type CreateListenersOptions = ListenersOptions &
-  Pick<RequestHandlerOptions, 'acquire' | 'codecs' | 'nodeName' | 'readyWaitMs' | 'times'> & {
+  Pick<RequestHandlerOptions, 'acquire' | 'nodeName' | 'readyWaitMs' | 'times'> & {
     readonly upstream: Upstream;
     readonly credentials: Credentials;
     readonly logger: Logger;
@@ -199,7 +198,6 @@ function createRequestHandler(
 async function createForwarding(context: ListenersContext): Promise<Passthrough> {
   const { Passthrough } = await import('../passthrough/passthrough.ts');
   const { credentials, logger, refusals } = context;
-  const respond = respondWith(context);
   return new Passthrough({
     credentials,
     logger,
@@ -211,15 +209,9 @@ async function createForwarding(context: ListenersContext): Promise<Passthrough>
         verb: request.method,
         resource: request.url,
       });
-      respond(request, response, error);
+      sendError(request, response, error);
     },
   });
-}
-
-/** Answers a request with an error. */
-function respondWith({ codecs }: ListenersContext) {
-  return (request: IncomingMessage, response: ServerResponse, error: unknown): void =>
-    sendError(request, response, codecs, error);
 }
 
 /**

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { Codecs } from '../../filter/codec/codec.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ListenAddress } from '../../util/address.ts';
 import { discoveryOf } from '../api/discovery.ts';
@@ -12,12 +11,12 @@ import type { Query } from '../api/query.ts';
 import { parseRequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import type { AccessPolicy } from '../auth/access-policy.ts';
-import { respondAndDestroy } from '../http/http-errors.ts';
+import { respondAndDestroy, sendError } from '../http/http-errors.ts';
 import { HttpListener } from '../http/http-listener.ts';
 import type { ListenerLimits } from '../http/listener-limits.ts';
 import { type RefusalLog, reasonOf } from '../http/refusal-log.ts';
 import type { RequestCounter } from '../http/request-counter.ts';
-import { sendBody, sendDocument, sendError } from '../http/respond.ts';
+import { sendBody, sendDocument } from '../http/respond.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
 import { ANYONE, type CallerId } from '../views/view-budget.ts';
@@ -38,7 +37,6 @@ export interface RequestHandlerOptions {
   readonly accessPolicy: AccessPolicy;
   readonly listenerLimits: ListenerLimits;
   readonly nodeName: string;
-  readonly codecs: Codecs;
   readonly acquire: (query: Query, caller: CallerId) => ViewLease;
   /** How long a request waits until its view is complete, in milliseconds. */
   readonly readyWaitMs: number;
@@ -130,7 +128,7 @@ export class RequestHandler {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { codecs, accessPolicy, nodeName } = this.#options;
+    const { accessPolicy, nodeName } = this.#options;
     try {
       const caller = accessPolicy.authenticate(request);
       const { path, query } = readUrl(request);
@@ -152,7 +150,7 @@ export class RequestHandler {
       if (!response.closed) await this.#answer(response, read, user ?? ANYONE);
     } catch (error) {
       this.#recordRefusal(request, error);
-      sendError(request, response, codecs, error);
+      sendError(request, response, error);
     }
   }
 

@@ -16,7 +16,7 @@ describe('warnOfSharedPort()', () => {
     await listen('127.0.0.1', port);
     const { logger, lines } = recordingLogger();
     const addresses = [{ host: '127.0.0.1', port, reusePort: true }];
-    const watching = warnOfSharedPort({ addresses, logger, signal: ended.signal, pollMs: 100 });
+    const watching = warnOfSharedPort(addresses, logger, ended.signal, 100);
     // A restart shares the port only for a moment, so it causes no warning, however often it happens.
     for (let updates = 0; updates < 3; updates++) {
       await listen('127.0.0.1', port);
@@ -33,7 +33,7 @@ describe('warnOfSharedPort()', () => {
   test('logs nothing when the process ends', async () => {
     const { logger, lines } = recordingLogger();
     const own = new AbortController();
-    const watching = warnOfSharedPort({ addresses: [], logger, signal: own.signal });
+    const watching = warnOfSharedPort([], logger, own.signal);
     own.abort();
     await watching;
     expect(lines).toEqual([]);

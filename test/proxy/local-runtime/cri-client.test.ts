@@ -9,7 +9,7 @@ let runtime: ContainerRuntime;
 
 beforeEach(async () => {
   server = await new CriServer().listen();
-  runtime = createCriClient({ path: server.path });
+  runtime = createCriClient(server.path);
 });
 
 afterEach(async () => {
@@ -64,7 +64,7 @@ describe('the client of the container runtime', () => {
 
   test('rejects within the time limit if the runtime hangs', async () => {
     server.hangs = true;
-    const impatient = createCriClient({ path: server.path, callMs: 50 });
+    const impatient = createCriClient(server.path, 50);
     await expect(impatient.sandboxes()).rejects.toThrow('deadline_exceeded');
     impatient.close();
   });

@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
+import { WrapperError } from '../../../src/errors.ts';
 import type { AccessPolicy } from '../../../src/proxy/auth/access-policy.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
@@ -185,24 +186,15 @@ describe('invalid requests', () => {
   );
 
   test('an error that cannot be written ends its connection, and nothing else', async () => {
-    const { encodeStatus } = CODECS.json;
+    const message = 1n as unknown as string;
+    const status = { code: 400, reason: 'BadRequest', message };
     const listener = new RequestHandler({
       ...{ name: 'listen', address: { host: '127.0.0.1', port: 0 }, nodeName: 'edge-1' },
       accessPolicy: {
         authenticate: () => {
-          throw new Error('no caller');
+          throw new WrapperError('BadRequest', 'not even JSON', { status });
         },
       } as unknown as AccessPolicy,
-      codecs: {
-        ...CODECS,
-        json: {
-          ...CODECS.json,
-          encodeStatus: (status) => {
-            if (status.code === 500) throw new Error('no Status');
-            return encodeStatus(status);
-          },
-        },
-      },
       acquire: () => {
         throw new Error('no views');
       },
