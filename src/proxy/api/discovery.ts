@@ -9,6 +9,8 @@ export interface DiscoveryDocument {
 const JSON_TYPE = 'application/json';
 const AGGREGATED_TYPE = `${JSON_TYPE};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`;
 const VERBS = ['get', 'list', 'watch'];
+/** The collections by API group. */
+const GROUPS = Map.groupBy(RESOURCES, ({ group }) => group);
 /** Short names and categories of kubectl, by plural (pkg/registry/core/…/storage.go). */
 const NAMES: Readonly<Record<string, object>> = {
   services: { shortNames: ['svc'], categories: ['all'] },
@@ -51,20 +53,19 @@ function plainOf(path: string): object | undefined {
   if (path === '/api') {
     return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
   }
-  const groups = [...new Set(RESOURCES.map(({ group }) => group))].filter((group) => group !== '');
+  const named = [...GROUPS.keys()].filter((group) => group !== '');
   if (path === '/apis') {
-    return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups.map(groupOf) };
+    return { kind: 'APIGroupList', apiVersion: 'v1', groups: named.map(groupOf) };
   }
-  const group = groups.find((each) => path === `/apis/${each}`);
+  const group = named.find((each) => path === `/apis/${each}`);
   if (group !== undefined) return { kind: 'APIGroup', apiVersion: 'v1', ...groupOf(group) };
   const resources = RESOURCES.filter((each) => path === rootOf(each));
   const [first] = resources;
   if (first === undefined) return undefined;
-  const groupVersion = apiVersion(first);
   return {
     kind: 'APIResourceList',
     apiVersion: 'v1',
-    groupVersion,
+    groupVersion: apiVersion(first),
     resources: resources.map(plainResource),
   };
 }
@@ -74,16 +75,16 @@ function rootOf(resource: Resource): string {
 }
 
 function groupOf(name: string): object {
-  const versions = versionsOf(name).map((version) => ({
+  const versions = [...versionsOf(name).keys()].map((version) => ({
     groupVersion: `${name}/${version}`,
     version,
   }));
   return { name, versions, preferredVersion: versions[0] };
 }
 
-function versionsOf(group: string): string[] {
-  const all = RESOURCES.filter((each) => each.group === group).map(({ version }) => version);
-  return [...new Set(all)];
+/** The collections of a group by version. */
+function versionsOf(group: string): Map<string, Resource[]> {
+  return Map.groupBy(GROUPS.get(group) ?? [], ({ version }) => version);
 }
 
 function plainResource({ plural, kind, namespaced }: Resource): object {
@@ -99,19 +100,15 @@ function plainResource({ plural, kind, namespaced }: Resource): object {
 
 /** @param core the core group, which has a path of its own; else all others */
 function aggregated(core: boolean): object {
-  const names = [...new Set(RESOURCES.map(({ group }) => group))];
-  const items = names
-    .filter((name) => (name === '') === core)
-    .map((name) => ({
-      metadata: { name },
-      versions: versionsOf(name).map((version) => ({
-        version,
-        freshness: 'Current',
-        resources: RESOURCES.filter((each) => each.group === name && each.version === version).map(
-          aggregatedResource,
-        ),
-      })),
-    }));
+  const names = [...GROUPS.keys()].filter((name) => (name === '') === core);
+  const items = names.map((name) => ({
+    metadata: { name },
+    versions: Array.from(versionsOf(name), ([version, resources]) => ({
+      version,
+      freshness: 'Current',
+      resources: resources.map(aggregatedResource),
+    })),
+  }));
   return {
     kind: 'APIGroupDiscoveryList',
     apiVersion: 'apidiscovery.k8s.io/v2',

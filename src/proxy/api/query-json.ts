@@ -1,13 +1,22 @@
+import * as v from 'valibot';
 import { NODES, RESOURCES } from '../../filter/codec/resource.ts';
 import type { Query } from './query.ts';
 import { sliceSelectionOf } from './slice-selection.ts';
 
 /** Half of the default of maxViews. Further views are opened when a client reads them. */
 const MAX_QUERIES = 32;
-/** The name of a Namespace, which is a DNS label; empty: all Namespaces. */
-const NAMESPACE = /^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$/;
 /** The characters of a selector. The API server checks its syntax. */
-const SELECTOR = /^[\x20-\x7e]{0,1000}$/;
+const selector = v.pipe(v.string(), v.regex(/^[\x20-\x7e]{0,1000}$/));
+
+const querySchema = v.object({
+  group: v.string(),
+  plural: v.string(),
+  /** A DNS label; empty: all Namespaces. */
+  namespace: v.pipe(v.string(), v.regex(/^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$/)),
+  labelSelector: selector,
+  fieldSelector: selector,
+  encoding: v.picklist(['json', 'protobuf']),
+});
 
 /** Serializes the queries of the open views, for the next process; see hot-restart.ts. */
 export function serializeQueries(queries: readonly Query[]): string {
@@ -33,30 +42,18 @@ export function parseQueries(text: string, nodeName: string): Query[] {
 }
 
 function readQuery(entry: unknown, nodeName: string): Query[] {
-  if (typeof entry !== 'object' || entry === null) return [];
-  const { group, plural, namespace, labelSelector, fieldSelector, encoding } = entry as Record<
-    string,
-    unknown
-  >;
+  const { success, output } = v.safeParse(querySchema, entry);
+  if (!success) return [];
+  const { group, plural, ...rest } = output;
   const resource = RESOURCES.find((each) => each.group === group && each.plural === plural);
-  if (resource === undefined || (encoding !== 'json' && encoding !== 'protobuf')) return [];
-  if (!matches(namespace, NAMESPACE) || (namespace !== '' && !resource.namespaced)) return [];
-  if (!matches(labelSelector, SELECTOR) || !matches(fieldSelector, SELECTOR)) return [];
-  if (resource === NODES && fieldSelector !== `metadata.name=${nodeName}`) return [];
-  return checked({ resource, namespace, labelSelector, fieldSelector, encoding });
-}
-
-/** Without a query for slices whose selectors cannot be evaluated. */
-function checked(query: Query): Query[] {
+  if (resource === undefined || (rest.namespace !== '' && !resource.namespaced)) return [];
+  if (resource === NODES && rest.fieldSelector !== `metadata.name=${nodeName}`) return [];
+  const query = { ...rest, resource };
   try {
     sliceSelectionOf(query);
     return [query];
   } catch {
-    // Another version of the wrapper accepted it. Its client is refused when it sends the query again.
+    // Another version of the wrapper evaluated its selectors. Its client is refused when it sends the query again.
     return [];
   }
-}
-
-function matches(value: unknown, pattern: RegExp): value is string {
-  return typeof value === 'string' && pattern.test(value);
 }
