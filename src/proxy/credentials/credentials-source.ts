@@ -139,9 +139,9 @@ function tlsOf(options: RequestOptions): TlsOptions {
   const { ca, cert, key, servername } = options;
   return {
     rejectUnauthorized: options.rejectUnauthorized !== false,
-    ...(isPem(ca) ? { ca } : {}),
-    ...(isPem(cert) ? { cert } : {}),
-    ...(isPem(key) ? { key } : {}),
+    ca: isPem(ca) ? ca : undefined,
+    cert: isPem(cert) ? cert : undefined,
+    key: isPem(key) ? key : undefined,
     servername,
   };
 }

@@ -201,8 +201,7 @@ function tokenFileOf(
 }
 
 function dataFirst(cluster: Cluster): Cluster {
-  const { caFile, ...rest } = cluster;
-  return cluster.caData || !caFile ? rest : { ...rest, caFile };
+  return { ...cluster, caFile: cluster.caData ? undefined : cluster.caFile };
 }
 
 /** The user without its token file, because that is read more often than KubeConfig would, and trimmed. */
@@ -213,15 +212,16 @@ function plainUser(
   describeCluster: () => object,
 ): User {
   if (user === undefined) return { name: 'anonymous' };
-  const { certFile, keyFile, token, authProvider, exec, ...rest } = user;
+  const { certData, certFile, keyData, keyFile, token, authProvider, exec } = user;
+  // clientcmd prefers the file where both are given.
+  const hasTokenFile = tokenFile !== undefined;
   return {
-    ...rest,
-    ...(user.certData || !certFile ? {} : { certFile }),
-    ...(user.keyData || !keyFile ? {} : { keyFile }),
-    // clientcmd prefers the file where both are given.
-    ...(tokenFile === undefined && token ? { token } : {}),
-    ...(tokenFile === undefined && authProvider ? { authProvider } : {}),
-    ...(exec ? { exec: pluginOf(exec, folder, describeCluster) } : {}),
+    ...user,
+    certFile: certData ? undefined : certFile,
+    keyFile: keyData ? undefined : keyFile,
+    token: hasTokenFile ? undefined : token,
+    authProvider: hasTokenFile ? undefined : authProvider,
+    exec: exec && pluginOf(exec, folder, describeCluster),
   };
 }
 
@@ -232,12 +232,12 @@ function plainUser(
  */
 function pluginOf(exec: Plugin, folder: string, describeCluster: () => object): Plugin {
   const { command, apiVersion, env } = exec;
-  const cluster = exec.provideClusterInfo === true ? { cluster: describeCluster() } : {};
-  const spec = { ...cluster, interactive: false };
+  const cluster = exec.provideClusterInfo === true ? describeCluster() : undefined;
+  const spec = { cluster, interactive: false };
   const info = { kind: 'ExecCredential', apiVersion, spec };
   return {
     ...exec,
-    ...(command?.includes('/') ? { command: resolve(folder, command) } : {}),
+    command: command?.includes('/') ? resolve(folder, command) : command,
     env: [...(env ?? []), { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) }],
   };
 }
