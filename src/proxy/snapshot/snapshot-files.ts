@@ -1,7 +1,7 @@
 import { type FileHandle, lstat, open, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { WrapperError } from '../../errors.ts';
-import { replaceFile } from '../util/replace-file.ts';
+import { replaceFile } from './replace-file.ts';
 import { decodeHeader, SNAPSHOT_HEAD_BYTES, type SnapshotHeader } from './snapshot-format.ts';
 import { ifExists, prepareStateFolder, READ_ONLY } from './state-folder.ts';
 
@@ -71,29 +71,21 @@ export class SnapshotFiles {
   }
 
   /** Reads a file; undefined when it does not exist. Rejects with the error of the disk, or when it is too large. */
-  async read(name: string, maxBytes: number): Promise<Buffer | undefined> {
-    const handle = await ifExists(open(this.path(name), READ_ONLY));
-    if (handle === undefined) return undefined;
-    try {
-      const found = await handle.stat();
+  read(name: string, maxBytes: number): Promise<Buffer | undefined> {
+    return this.#withFile(name, async (file) => {
+      const found = await file.stat();
       if (!found.isFile()) throw new Error('it is not a regular file');
       const { size } = found;
       if (size > maxBytes) throw new Error(`it has ${size} bytes, more than ${maxBytes}`);
-      return await readBytes(handle, size);
-    } finally {
-      await handle.close();
-    }
+      return await readBytes(file, size);
+    });
   }
 
   /** The header of a file; undefined if there is none that can be trusted. */
-  async header(name: string): Promise<SnapshotHeader | undefined> {
-    const handle = await ifExists(open(this.path(name), READ_ONLY));
-    if (handle === undefined) return undefined;
-    try {
-      return decodeHeader(await readBytes(handle, SNAPSHOT_HEAD_BYTES));
-    } finally {
-      await handle.close();
-    }
+  header(name: string): Promise<SnapshotHeader | undefined> {
+    return this.#withFile(name, async (file) =>
+      decodeHeader(await readBytes(file, SNAPSHOT_HEAD_BYTES)),
+    );
   }
 
   /** Removes files that need not be kept, the oldest first, until one more has room. Throws `TooLarge`. */
@@ -119,13 +111,7 @@ export class SnapshotFiles {
 
   /** Writes a file in chunks and replaces the one before. Rejects, and keeps that one, when the disk fails. */
   async write(name: string, buffers: Iterable<Buffer>): Promise<void> {
-    let bytes = 0;
-    await replaceFile(this.path(name), 0o600, async (file) => {
-      for (const buffer of buffers) {
-        await writeAll(file, buffer);
-        bytes += buffer.length;
-      }
-    });
+    const bytes = await replaceFile(this.path(name), 0o600, buffers);
     await this.#syncFolder();
     this.#found.set(name, { bytes, modified: Date.now() });
   }
@@ -139,6 +125,17 @@ export class SnapshotFiles {
     await rename(this.path(name), path);
     this.#found.delete(name);
     return path;
+  }
+
+  /** Undefined when the file does not exist. */
+  async #withFile<T>(name: string, use: (file: FileHandle) => Promise<T>): Promise<T | undefined> {
+    const file = await ifExists(open(this.path(name), READ_ONLY));
+    if (file === undefined) return undefined;
+    try {
+      return await use(file);
+    } finally {
+      await file.close();
+    }
   }
 
   /** Without this, a power cut may bring the old name back. */
@@ -162,13 +159,4 @@ async function readBytes(handle: FileHandle, size: number): Promise<Buffer> {
     offset += bytesRead;
   }
   return bytes.subarray(0, offset);
-}
-
-/** One write may take only a part of the bytes, on a disk that is nearly full. */
-async function writeAll(handle: FileHandle, buffer: Buffer): Promise<void> {
-  let offset = 0;
-  while (offset < buffer.length) {
-    const { bytesWritten } = await handle.write(buffer, offset);
-    offset += bytesWritten;
-  }
 }
