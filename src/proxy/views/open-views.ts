@@ -2,7 +2,7 @@ import type { WrapperError } from '../../errors.ts';
 import type { Codecs } from '../../filter/codec/codec.ts';
 import { kubeProxyQueryTest } from '../api/kube-proxy-queries.ts';
 import { type Query, queryKey, queryPath } from '../api/query.ts';
-import { type OpenView, refusedSource } from './open-view.ts';
+import { type OpenView, type PinnedBy, refusedSource } from './open-view.ts';
 import {
   ANYONE,
   type BudgetLimits,
@@ -11,7 +11,12 @@ import {
   type Reservation,
   ViewBudget,
 } from './view-budget.ts';
-import { openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
+import {
+  openViewSource,
+  type SourceContext,
+  type SourceRole,
+  type ViewSource,
+} from './view-source.ts';
 
 export interface OpenViewsOptions extends SourceContext, BudgetLimits {
   readonly codecs: Codecs;
@@ -45,7 +50,7 @@ const REFUSED_IDLE_MS = 1_000;
  *                 │  └──────── new user ─────────┘                                                 │
  *                 └── no room ──▶ refused (only query and error remain) ── 30 s later ─────────────┘
  *
- * A pinned view is never idle. A kept view is not either, unless the API server refuses its query.
+ * A pinned view is not idle. But the API server may refuse a query that the topology does not need: then it is.
  */
 export class OpenViews {
   readonly #options: OpenViewsOptions;
@@ -83,31 +88,27 @@ export class OpenViews {
     return this.find(query) ?? this.#openView(query, caller);
   }
 
-  /** Adds a view that the topology needs. */
-  pin(source: ViewSource): OpenView {
-    const entry = this.#add(source);
-    entry.pinned = true;
-    return entry;
-  }
-
-  /** Closes a view that the topology does not need any more, unless a client reads it. */
-  unpin(entry: OpenView): void {
-    entry.pinned = false;
-    if (entry.users === 0) this.#close(entry);
+  /** Opens a view that the topology needs. */
+  openForTopology(query: Query, role: SourceRole): OpenView {
+    const source = openViewSource(this.#options, query, this.#options.codecs.protobuf, role);
+    return this.#add(source, undefined, 'topology');
   }
 
   /** From now on the view remains open without users. */
-  keep(entry: OpenView): void {
-    entry.kept = true;
-    if (entry.source.view.refusal === undefined) clearTimeout(entry.idleTimer);
+  pin(entry: OpenView, by: PinnedBy): void {
+    entry.pinnedBy.add(by);
+    if (!mayBeIdle(entry)) clearTimeout(entry.idleTimer);
   }
 
-  /** The view need not remain open without users any more. If it has none, it is closed at once, or after a while. */
-  release(entry: OpenView, when: 'at once' | 'later'): void {
-    entry.kept = false;
-    const isUnused = entry.users === 0 && !entry.pinned;
-    if (when === 'at once' && isUnused) this.#close(entry);
+  /** Ends that. If nothing else keeps the view open, it is closed now, or after a while. */
+  unpin(entry: OpenView, by: PinnedBy, when: 'now' | 'later'): void {
+    entry.pinnedBy.delete(by);
+    if (when === 'now' && this.isOpen(entry) && mayBeIdle(entry)) this.#close(entry);
     else this.#closeLaterIfIdle(entry);
+  }
+
+  isOpen(entry: OpenView): boolean {
+    return this.find(entry.source.query) === entry;
   }
 
   /** A request begins to read a view. Throws `LimitExceeded` if the caller reads too many. */
@@ -138,9 +139,7 @@ export class OpenViews {
 
   /** Closes a view after a while if it has no users. */
   #closeLaterIfIdle(entry: OpenView): void {
-    if (entry.users > 0 || entry.pinned || entry.source.view.closed !== undefined) return;
-    if (entry.kept && entry.source.view.refusal === undefined) return;
-    if (this.find(entry.source.query) !== entry) return;
+    if (!mayBeIdle(entry) || !this.isOpen(entry)) return;
     const { idleMs } = this.#options;
     const refused = entry.source.view.refusal !== undefined;
     clearTimeout(entry.idleTimer);
@@ -191,7 +190,6 @@ export class OpenViews {
 
   #close(entry: OpenView): void {
     const { source, idleTimer, reservation } = entry;
-    entry.kept = false;
     clearTimeout(idleTimer);
     this.#open.delete(queryKey(source.query));
     if (reservation !== undefined) this.budget.close(reservation);
@@ -212,13 +210,12 @@ export class OpenViews {
     entry.idleTimer = setTimeout(() => this.#close(entry), NO_ROOM_MS);
   }
 
-  #add(source: ViewSource, reservation?: Reservation): OpenView {
+  #add(source: ViewSource, reservation?: Reservation, ...pinnedBy: PinnedBy[]): OpenView {
     const entry: OpenView = {
       source,
       reservation,
+      pinnedBy: new Set(pinnedBy),
       users: 0,
-      pinned: false,
-      kept: false,
       idleTimer: undefined,
       idleSince: performance.now(),
     };
@@ -227,4 +224,10 @@ export class OpenViews {
     source.view.whenSettled(() => this.#closeLaterIfIdle(entry));
     return entry;
   }
+}
+
+/** Whether a view is closed after a while, unless somebody reads it. A closed view has a timer of its own. */
+function mayBeIdle({ users, pinnedBy, source: { view } }: OpenView): boolean {
+  if (users > 0 || pinnedBy.has('topology') || view.closed !== undefined) return false;
+  return pinnedBy.size === 0 || view.refusal !== undefined;
 }

@@ -14,25 +14,16 @@ import { ServicesHandler } from '../cluster/services-handler.ts';
 import type { OpenView } from './open-view.ts';
 import { OpenViews, type OpenViewsOptions } from './open-views.ts';
 import { ANYONE, type CallerId, type ViewBudget } from './view-budget.ts';
-import { openViewSource, type ViewSource } from './view-source.ts';
+import type { ViewSource } from './view-source.ts';
 
 export interface ViewRegistryOptions extends OpenViewsOptions {
   readonly policyResolver: PolicyResolver;
 }
 
-/** The Services that the topology reads. */
+/** The Services that the topology reads. No client has requested them if `default` pins their view too. */
 interface TopologyServices {
-  readonly query: Query;
   readonly entry: OpenView;
   readonly handler: ServicesHandler;
-  /** No client has requested it: the next kube-proxy may need another query. */
-  isGuess: boolean;
-}
-
-interface KeptView {
-  readonly entry: OpenView;
-  /** As above. */
-  readonly isGuess: boolean;
 }
 
 /** A view in use; release it exactly once. */
@@ -59,8 +50,8 @@ export class ViewRegistry {
   readonly #ownNode: OwnNodeHandler;
   /** The Services that the topology reads; undefined: none yet. */
   #services: TopologyServices | undefined;
-  /** The view of endpoints that remains open without a client. */
-  #kept: KeptView | undefined;
+  /** The view of endpoints that remains open without a client, unless the API server refuses its query. */
+  #pinned: OpenView | undefined;
   #usualTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ViewRegistryOptions) {
@@ -82,7 +73,7 @@ export class ViewRegistry {
 
   /** Whether a kube-proxy has read endpoints in the life of this process. */
   get hasServedKubeProxy(): boolean {
-    return this.#kept?.isGuess === false;
+    return this.#pinned?.pinnedBy.has('kube-proxy') === true;
   }
 
   /** The open views. */
@@ -117,7 +108,7 @@ export class ViewRegistry {
    * that the topology needs, because its failure is more than a client's error.
    */
   refusalOf({ query, view }: ViewSource): WrapperError | undefined {
-    return this.#views.find(query)?.pinned ? undefined : view.refusal;
+    return this.#views.find(query)?.pinnedBy.has('topology') ? undefined : view.refusal;
   }
 
   /**
@@ -128,7 +119,7 @@ export class ViewRegistry {
     const services = this.#servicesBeside(query);
     if (services !== undefined) this.#needServices(services);
     const entry = this.#views.open(query, caller);
-    this.#keepIfKubeProxys(query, entry);
+    this.#pinIfKubeProxys(query, entry);
     this.#views.enter(entry, caller);
     return { view: entry.source.view, release: () => this.#views.leave(entry, caller) };
   }
@@ -138,15 +129,19 @@ export class ViewRegistry {
    * shares them, or gets its own if it is older.
    */
   openUsual(): void {
-    if (this.#kept?.entry.kept) return;
+    if (this.#pinned !== undefined && this.#views.isOpen(this.#pinned)) return;
     const query =
-      this.#services === undefined ? CURRENT_SLICES : slicesBeside(this.#services.query);
+      this.#services === undefined
+        ? CURRENT_SLICES
+        : slicesBeside(this.#services.entry.source.query);
     const services = this.#servicesBeside(query);
-    const isGuess = this.#services === undefined;
-    if (services !== undefined && isGuess) this.#services = this.#openServices(services, true);
-    const entry = this.#views.open(query, ANYONE);
-    this.#views.keep(entry);
-    this.#kept = { entry, isGuess };
+    const isDefault = this.#services === undefined;
+    if (services !== undefined && isDefault) {
+      this.#services = this.#openServices(services);
+      this.#views.pin(this.#services.entry, 'default');
+    }
+    this.#pinned = this.#views.open(query, ANYONE);
+    this.#views.pin(this.#pinned, isDefault ? 'default' : 'kube-proxy');
   }
 
   /** The same, after `ms` milliseconds. */
@@ -162,8 +157,7 @@ export class ViewRegistry {
 
   #openOwnNode(): void {
     const query = ownNodeQuery(this.#options.topology.nodeName);
-    const codec = this.#options.codecs.protobuf;
-    this.#views.pin(openViewSource(this.#options, query, codec, { ownNode: this.#ownNode }));
+    this.#views.openForTopology(query, { ownNode: this.#ownNode });
   }
 
   #servicesBeside(query: Query): Query | undefined {
@@ -176,48 +170,44 @@ export class ViewRegistry {
     return serviceFilter !== undefined || cloudPassthrough;
   }
 
-  /** Keeps the view that a kube-proxy reads instead of the last one. In JSON it counts against the budget, and is not kept. */
-  #keepIfKubeProxys(query: Query, entry: OpenView): void {
+  /** Pins the view that a kube-proxy reads instead of the last one. In JSON it counts against the budget, and is not pinned. */
+  #pinIfKubeProxys(query: Query, entry: OpenView): void {
     if (!isForEndpoints(query) || !this.#views.isKubeProxys({ ...query, encoding: 'protobuf' }))
       return;
-    const before = this.#kept;
-    this.#kept = query.encoding === 'protobuf' ? { entry, isGuess: false } : undefined;
-    if (this.#kept !== undefined) this.#views.keep(entry);
-    if (before === undefined || before.entry === entry || !before.entry.kept) return;
-    // A wrong guess is closed once. After that, clients could cause a list with each request.
-    this.#views.release(before.entry, before.isGuess ? 'at once' : 'later');
+    const before = this.#pinned;
+    const isDefault = before?.pinnedBy.delete('default') === true;
+    this.#pinned = query.encoding === 'protobuf' ? entry : undefined;
+    if (this.#pinned !== undefined) this.#views.pin(this.#pinned, 'kube-proxy');
+    if (before === undefined || before === entry) return;
+    // A default view of the wrong query is closed now. Later, clients could cause a list with each request.
+    this.#views.unpin(before, 'kube-proxy', isDefault ? 'now' : 'later');
   }
 
   /**
-   * The first request decides on the query for the topology's Services, for the life of the process. A guess that was
+   * The first request decides on the query for the topology's Services, for the life of the process. A default that was
    * wrong is replaced, unless Services can be hidden: then a second watch is simpler than to hand over what is hidden.
    */
   #needServices(query: Query): void {
     const current = this.#services;
     if (current === undefined) {
-      this.#services = this.#openServices(query, false);
-    } else if (current.isGuess) {
-      const isRight = queryKey(current.query) === queryKey(query) || this.#hidesServices;
-      if (isRight) current.isGuess = false;
-      else this.#services = this.#openServices(query, false, current);
+      this.#services = this.#openServices(query);
+    } else if (current.entry.pinnedBy.delete('default')) {
+      const isRight = queryKey(current.entry.source.query) === queryKey(query);
+      if (!isRight && !this.#hidesServices) this.#services = this.#openServices(query, current);
     }
   }
 
-  #openServices(query: Query, isGuess: boolean, replaces?: TopologyServices): TopologyServices {
+  #openServices(query: Query, replaces?: TopologyServices): TopologyServices {
     const replaced = replaces && {
       handler: replaces.handler,
-      onReplaced: () => this.#views.unpin(replaces.entry),
+      onReplaced: () => this.#views.unpin(replaces.entry, 'topology', 'now'),
     };
     const handler = new ServicesHandler(this.#options, replaced);
-    const codec = this.#options.codecs.protobuf;
-    const entry = this.#views.pin(
-      openViewSource(this.#options, query, codec, { services: handler }),
-    );
+    const entry = this.#views.openForTopology(query, { services: handler });
     if (this.#options.cloudPassthrough) {
       // Hidden Services follow from the view of slices that kube-proxy itself requests.
-      const slices = slicesBeside(query);
-      this.#views.pin(openViewSource(this.#options, slices, codec, { reportsCloudOnly: true }));
+      this.#views.openForTopology(slicesBeside(query), { reportsCloudOnly: true });
     }
-    return { query, entry, handler, isGuess };
+    return { entry, handler };
   }
 }
