@@ -64,7 +64,7 @@ function rowsOfService(
   topology: Topology,
   shown: ReadonlyMap<string, ReadonlySet<string>>,
 ): Row[] {
-  const policy = topology.policyInForce(service);
+  const policy = topology.activePolicy(service);
   const groups = slices.flatMap(({ group }) => group ?? []);
   const reasons =
     policy?.managed === true

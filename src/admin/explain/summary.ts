@@ -165,7 +165,7 @@ function failingServices(view: ExplainedView): Set<string> {
 }
 
 function policyOf({ topology }: NodeProxy, service: string): Policy {
-  return topology.policyInForce(service) ?? topology.policies.wanted(service);
+  return topology.activePolicy(service) ?? topology.policies.latest(service);
 }
 
 /** Whether a Service contains all words of a search. */

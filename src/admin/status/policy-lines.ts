@@ -38,7 +38,7 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
       EXPLAIN,
       outcomes
         .map(({ service }) => service)
-        .filter((service) => (topology.policies.wanted(service).ignored?.length ?? 0) > 0),
+        .filter((service) => (topology.policies.latest(service).ignored?.length ?? 0) > 0),
     ),
     ...about('a topology key is probably misspelt: no node has the label', EXPLAIN, misspelt).map(
       (line) => ({ ...line, keys: misspelt }),

@@ -61,11 +61,11 @@ export class SimulatedService {
 
   /** Decides for the node with this index. */
   decideOn(node: number, topology: Topology): void {
-    const policy = topology.policyInForce(this.service);
+    const policy = topology.activePolicy(this.service);
     const decision = policy?.managed === true ? topology.decide(this.#groups, policy) : undefined;
     const cloudOnly =
       policy?.managed === true && decision !== undefined && topology.isCloudOnly(policy, decision);
-    const input = { policy, wanted: this.policy, cloudOnly };
+    const input = { policy, latest: this.policy, cloudOnly };
     const winners = policy?.managed === true ? winnersOf(policy.keys, decision) : [];
     const keep = decision && Buffer.from(decision.keep.buffer).toString('latin1');
     const id = `${kindOf(input).kind} ${winners.join()} ${keep}`;

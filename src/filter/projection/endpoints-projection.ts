@@ -304,7 +304,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     const found = new Set<string>();
     for (const [node, keys] of nodes) {
       for (const service of this.#index.servicesOn(node)) {
-        const policy = this.#options.topology.policyInForce(service);
+        const policy = this.#options.topology.activePolicy(service);
         if (policy?.managed !== true) continue;
         if (policy.keys.some((key) => keys.has(key))) found.add(service);
       }

@@ -117,7 +117,7 @@ export class ServiceDecider {
     before: DecidedOutcome | undefined,
   ): NewDecision {
     const { topology } = this.#options;
-    const policy = topology.policyInForce(service);
+    const policy = topology.activePolicy(service);
     if (policy?.managed !== true) {
       const outcome = this.#unfiltered(service, objects);
       const projected = isHidden(outcome) ? 'hidden' : showAll(objects);
@@ -131,7 +131,7 @@ export class ServiceDecider {
     }
     const none = outcomeOf(
       service,
-      { policy: undefined, wanted: policy, cloudOnly: false },
+      { policy: undefined, latest: policy, cloudOnly: false },
       groups,
     );
     const outcome = { ...(before?.outcome ?? none), kind: none.kind, total: none.total };
@@ -141,11 +141,11 @@ export class ServiceDecider {
   /** The outcome without a policy that selects endpoints. */
   #unfiltered(service: string, objects: readonly EndpointsObject[]): ServiceOutcome {
     const { topology } = this.#options;
-    const policy = topology.policyInForce(service);
-    const wanted = topology.policies.wanted(service);
+    const policy = topology.activePolicy(service);
+    const latest = topology.policies.latest(service);
     const ofOtherProxy = objects.length > 0 && objects.every((object) => object.ofOtherProxy);
     const groups = objects.flatMap((object) => object.groups);
-    return outcomeOf(service, { policy, wanted, ofOtherProxy, cloudOnly: false }, groups);
+    return outcomeOf(service, { policy, latest, ofOtherProxy, cloudOnly: false }, groups);
   }
 
   #managed(
@@ -156,7 +156,7 @@ export class ServiceDecider {
   ): NewDecision {
     const decided = this.#decision(service, policy, groups);
     const cloudOnly = this.#options.topology.isCloudOnly(policy, decided);
-    const outcome = outcomeOf(service, { policy, wanted: policy, cloudOnly }, groups, decided);
+    const outcome = outcomeOf(service, { policy, latest: policy, cloudOnly }, groups, decided);
     const decision = cloudOnly
       ? { id: 'withheld', mask: 0 }
       : { id: idOf(policy, decided), mask: hashOf(decided.keep) };

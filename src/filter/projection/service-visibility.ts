@@ -54,7 +54,7 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
    */
   #isGone(key: string, hidden: ObjectBytes): boolean {
     const { topology, codec } = this.#options;
-    const policy = topology.policyInForce(key);
+    const policy = topology.activePolicy(key);
     if (policy?.managed !== false || policy.reason !== 'unknown-service') return false;
     return !codec.service(hidden).labels.has(PROXY_NAME_LABEL);
   }

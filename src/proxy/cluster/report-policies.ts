@@ -9,7 +9,7 @@ export function reportPolicies(
   logger: Logger,
 ): void {
   for (const [service, policy] of policies) {
-    if (policy !== undefined) report(service, known.wanted(service), policy, logger);
+    if (policy !== undefined) report(service, known.latest(service), policy, logger);
   }
 }
 

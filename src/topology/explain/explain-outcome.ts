@@ -27,7 +27,7 @@ const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
 /**
  * Explains the policy of a Service, and what it overrides.
  *
- * @param policy in force; the annotations may be newer and wait for node sets
+ * @param policy the active one; the annotations may be newer and wait for node sets
  * @param origins the current sources of keys; the first one applies
  */
 export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]): PolicyExplanation {
@@ -72,7 +72,7 @@ function textOf(
   waitsFor: readonly string[],
 ): string {
   if (kind === 'undecided') {
-    const isFirst = topology.policyInForce(service) === undefined;
+    const isFirst = topology.activePolicy(service) === undefined;
     const until = isFirst ? '' : '; until then what is shown does not change';
     return `waits for the API server to list the nodes that match ${waitsFor.join('; ')}${until}`;
   }

@@ -47,10 +47,10 @@ export interface ExplainLimits {
 export function explainService(input: ExplainInput): ServiceExplanation {
   const { topology, outcome, objects, origins, since, limits } = input;
   const { service, total } = outcome;
-  const inForce = topology.policyInForce(service);
-  const policy = inForce ?? topology.policies.wanted(service);
+  const active = topology.activePolicy(service);
+  const policy = active ?? topology.policies.latest(service);
   const groups = groupsOf(objects);
-  const decided = decideFor(input, inForce, groups);
+  const decided = decideFor(input, active, groups);
   const policyText = explainPolicy(policy, origins);
   const outcomeText = explainOutcome(topology, outcome, decided);
   const ports = decided === undefined ? [] : explainPorts(decided, limits.ports);
@@ -73,7 +73,7 @@ export function explainService(input: ExplainInput): ServiceExplanation {
   const withoutNode = countWithoutNode(groups);
   const hinted = objects.some((object) => object.hinted);
   const added = decided?.decision.added ?? 0;
-  const warnings = warningsOf({ topology, explanation, inForce, withoutNode, hinted, added });
+  const warnings = warningsOf({ topology, explanation, active, withoutNode, hinted, added });
   return { ...explanation, warnings };
 }
 

@@ -10,7 +10,7 @@ export interface WarningsInput {
   readonly topology: Topology;
   readonly explanation: Omit<ServiceExplanation, 'warnings'>;
   /** The active policy; undefined: the first one is pending. */
-  readonly inForce: Policy | undefined;
+  readonly active: Policy | undefined;
   /** Number of endpoints without a node. */
   readonly withoutNode: number;
   /** Number of endpoints on this node that are kept only because `externalTrafficPolicy` is Local. */
@@ -101,12 +101,12 @@ function isUnmatched({ keys }: PortExplanation): boolean {
 
 /** The latest annotations, because a policy that is pending may correct them. */
 function warnOfAnnotations({ topology, explanation }: WarningsInput): Warning[] {
-  const { ignored = [] } = topology.policies.wanted(explanation.service);
+  const { ignored = [] } = topology.policies.latest(explanation.service);
   return ignored.map((message) => warning('annotation-ignored', message));
 }
 
-function warnOfMinReady({ topology, explanation, inForce }: WarningsInput): Warning[] {
-  const policy = inForce ?? topology.policies.wanted(explanation.service);
+function warnOfMinReady({ topology, explanation, active }: WarningsInput): Warning[] {
+  const policy = active ?? topology.policies.latest(explanation.service);
   if (!policy.managed || policy.unusedMinReady === undefined) return [];
   const unused = policy.unusedMinReady.map(quote).join(', ');
   const text = `its min-ready names ${unused}, which are not among its topology keys, so this has no effect`;
@@ -165,7 +165,7 @@ function nameOf(family: string, port: string): string {
   return `${family} ${port === '' ? 'without port' : port}`;
 }
 
-function notes({ explanation, inForce, hinted, topology }: WarningsInput): Warning[] {
+function notes({ explanation, active, hinted, topology }: WarningsInput): Warning[] {
   const { service, policy, outcome } = explanation;
   const notes: Warning[] = [];
   if (outcome.dryRun) {
@@ -182,10 +182,10 @@ function notes({ explanation, inForce, hinted, topology }: WarningsInput): Warni
       ),
     );
   }
-  if (inForce === undefined || outcome.waitsFor.length === 0) return notes;
+  if (active === undefined || outcome.waitsFor.length === 0) return notes;
   const { policies } = topology;
-  const isNew = policies.pending.has(service) && !samePolicy(inForce, policies.wanted(service));
-  if (isNew || topology.isMoving) {
+  const isNew = policies.withNext.has(service) && !samePolicy(active, policies.latest(service));
+  if (isNew || topology.hasNext) {
     const what = isNew ? 'a new policy comes' : 'a change of this node comes';
     const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the previous decision remains in force`;
     notes.push({ code: 'change-pending', severity: 'warning', message: text });

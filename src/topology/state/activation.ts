@@ -7,7 +7,7 @@ import type { TopologyChange } from './topology-change.ts';
 import type { NodeContext } from './topology-match.ts';
 import type { ServicesWithoutZone } from './without-zone.ts';
 
-/** The state that an activation reads, and puts in force. */
+/** The state that an activation reads, and makes active. */
 export interface ActivationParts {
   readonly ownNode: OwnNodeState;
   readonly policies: PolicyStates;
@@ -17,8 +17,8 @@ export interface ActivationParts {
 }
 
 /**
- * Puts a pending node context and pending policies in force, once the node sets that they require are known. Until
- * then the previous ones remain in force, and the node sets of both are needed.
+ * Makes the next node context and the next policies active, once the node sets that they require are known. Until
+ * then the previous ones remain active, and the node sets of both are needed.
  */
 export class Activation {
   readonly #parts: ActivationParts;
@@ -28,43 +28,43 @@ export class Activation {
   }
 
   /**
-   * Puts in force all that is ready, and adds to the change what that affects.
+   * Makes all active that is ready, and adds to the change what that affects.
    *
-   * @param services the only Services whose policies changed; undefined: something else changed too. A pending
+   * @param services the only Services whose policies changed; undefined: something else changed too. A next
    *   policy depends only on itself, the node context and the states of node sets. If only some policies changed,
-   *   all others that are pending remain so.
+   *   all others that wait go on waiting.
    */
   run(change: TopologyChange, services?: Iterable<string>): void {
-    const { pending } = this.#parts.policies;
-    let candidates = services ?? pending;
+    const { withNext } = this.#parts.policies;
+    let candidates = services ?? withNext;
     // Each may make the other ready: a policy that is replaced may have held up the node context.
     for (;;) {
-      if (this.#adoptNodeContext(change)) candidates = pending;
+      if (this.#adoptNodeContext(change)) candidates = withNext;
       else if (!this.#activatePolicies(change, candidates)) break;
     }
   }
 
-  /** Selectors of the node sets that policies need now: from the context in force, and from the next one. */
+  /** Selectors of the node sets that policies need now: from the active context, and from the next one. */
   neededSelectors(): ReadonlySet<string> {
     const { current, next } = this.#parts.ownNode;
     return new Set([current, next].flatMap((context) => [...this.#selectorsIn(context)]));
   }
 
-  /** Selectors of the node sets that must become known before the latest state of a Service is in force. */
+  /** Selectors of the node sets that must become known before the latest state of a Service is active. */
   waitsFor(service: string): readonly string[] {
     const { ownNode } = this.#parts;
     const context = ownNode.next ?? ownNode.current;
     return context === undefined ? [] : this.#unknownSelectors(service, context);
   }
 
-  /** Puts the policies of these Services in force that are ready. Returns whether there were any. */
+  /** Makes the policies of these Services active that are ready. Returns whether there were any. */
   #activatePolicies(change: TopologyChange, services: Iterable<string>): boolean {
     const { policies, ownNode } = this.#parts;
     const context = ownNode.current;
     if (context === undefined) return false;
     let activated = false;
     for (const service of services) {
-      if (!policies.pending.has(service)) continue;
+      if (!policies.withNext.has(service)) continue;
       if (this.#unknownSelectors(service, context).length > 0) continue;
       policies.activate(service);
       change.services.add(service);
@@ -73,7 +73,7 @@ export class Activation {
     return activated;
   }
 
-  /** Puts the next node context in force if it is ready. Returns whether it did. */
+  /** Makes the next node context active if it is ready. Returns whether it did. */
   #adoptNodeContext(change: TopologyChange): boolean {
     const { policies, ownNode, nodeSets, matcher } = this.#parts;
     const { current, next } = ownNode;
@@ -93,7 +93,7 @@ export class Activation {
   /** Adds what the next node context changes about one key. Returns whether the key matches other nodes. */
   #addKeyChange(change: TopologyChange, key: string, next: NodeContext): boolean {
     const { policies, matcher } = this.#parts;
-    const before = matcher.inForce(key);
+    const before = matcher.active(key);
     const after = matcher.of(key, next);
     const sameSelf = before?.self === after.self;
     const sameSelectors = before?.selectors.join('\n') === after.selectors.join('\n');
@@ -111,7 +111,7 @@ export class Activation {
   /** Selectors that the latest policy of a Service requires, and whose nodes are not known. */
   #unknownSelectors(service: string, context: NodeContext): readonly string[] {
     const { policies, nodeSets } = this.#parts;
-    const policy = policies.wanted(service);
+    const policy = policies.latest(service);
     if (!policy.managed) return [];
     const required = policy.keys.flatMap((key) => this.#requiredBy(key, context, service));
     return required.filter((selector) => !nodeSets.areKnown([selector]));

@@ -41,8 +41,8 @@ export class KeyMatcher {
     this.#nodeSets = nodeSets;
   }
 
-  /** What a key matches by the node context in force; undefined while there is none. */
-  inForce(key: string): TopologyMatch | undefined {
+  /** What a key matches by the active node context; undefined while there is none. */
+  active(key: string): TopologyMatch | undefined {
     const context = this.#ownNode.current;
     return context === undefined ? undefined : this.of(key, context);
   }
@@ -62,12 +62,12 @@ export class KeyMatcher {
     return match;
   }
 
-  /** Whether a key matches an endpoint, by the node context in force. */
+  /** Whether a key matches an endpoint, by the active node context. */
   matches(key: string, { node, zone }: Endpoint): boolean {
     if (key === ANY_KEY) return true;
     if (node === '') return false;
     if (key === ZONE_KEY && zone !== '') return this.#ownNode.current?.labels.get(key) === zone;
-    const match = this.inForce(key);
+    const match = this.active(key);
     if (match === undefined) return false;
     // Own Node decides, not a node set: two watches may disagree for a moment.
     if (node === this.#nodeName) return match.self;
@@ -106,7 +106,7 @@ export class KeyMatcher {
     return all;
   }
 
-  /** Must be called when the node context in force or the members of a node set changed. */
+  /** Must be called when the active node context or the members of a node set changed. */
   invalidate(): void {
     this.#keyMasks.clear();
   }

@@ -15,28 +15,28 @@ export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
  *
  * ```text
  *            Node and communities known          node sets of `next` known
- *   unknown ───────────────────────────▶ starting ─────────────────────────▶ inForce
+ *   unknown ───────────────────────────▶ starting ─────────────────────────▶ active
  *                                         │   ▲                               │   ▲
  *                                         └───┘ own labels,                   │   │ node sets of
  *                                               communities change            ▼   │ `next` known
- *                                                                 ┌───────▶ moving
+ *                                                                 ┌──────▶ changing
  *                                                                 └───────────┘ change again
  * ```
  *
- * Policies have states of their own, see PolicyStates. A policy comes into force when the node sets that its keys
+ * Policies have states of their own, see PolicyStates. A policy becomes active when the node sets that its keys
  * require in `current` are known.
  */
 type NodeState =
   | { readonly kind: 'unknown'; readonly current?: undefined; readonly next?: undefined }
   | { readonly kind: 'starting'; readonly current?: undefined; readonly next: NodeContext }
-  | { readonly kind: 'inForce'; readonly current: NodeContext; readonly next?: undefined }
-  | { readonly kind: 'moving'; readonly current: NodeContext; readonly next: NodeContext };
+  | { readonly kind: 'active'; readonly current: NodeContext; readonly next?: undefined }
+  | { readonly kind: 'changing'; readonly current: NodeContext; readonly next: NodeContext };
 
-/** The node context in force, and the one that comes next. */
+/** The active node context, and the next one. */
 export class OwnNodeState {
   readonly #nodeName: string;
   #ownNode: OwnNode | undefined;
-  /** Undefined: not known yet. Nothing comes into force before it is known. */
+  /** Undefined: not known yet. Nothing becomes active before it is known. */
   #communities: Communities | undefined;
   #state: NodeState = { kind: 'unknown' };
 
@@ -50,12 +50,12 @@ export class OwnNodeState {
     return this.#state.kind;
   }
 
-  /** The node context in force; undefined in `unknown` and `starting`. */
+  /** The active node context; undefined in `unknown` and `starting`. */
   get current(): NodeContext | undefined {
     return this.#state.current;
   }
 
-  /** The node context that comes into force next; undefined in `unknown` and `inForce`. */
+  /** The next node context; undefined in `unknown` and `active`. */
   get next(): NodeContext | undefined {
     return this.#state.next;
   }
@@ -72,10 +72,10 @@ export class OwnNodeState {
     return this.#updateNext();
   }
 
-  /** Puts `next` in force: starting or moving → inForce. */
+  /** Makes `next` active: starting or changing → active. */
   adopt(): void {
     const { next } = this.#state;
-    if (next !== undefined) this.#state = { kind: 'inForce', current: next };
+    if (next !== undefined) this.#state = { kind: 'active', current: next };
   }
 
   #updateNext(): boolean {
@@ -89,7 +89,7 @@ export class OwnNodeState {
     const { current } = this.#state;
     if (sameNodeContext(this.#state.next ?? current, next)) return false;
     this.#state =
-      current === undefined ? { kind: 'starting', next } : { kind: 'moving', current, next };
+      current === undefined ? { kind: 'starting', next } : { kind: 'changing', current, next };
     return true;
   }
 }

@@ -1,31 +1,31 @@
 import { type Policy, samePolicy, UNKNOWN_SERVICE } from '../policy/policy.ts';
 
 interface Entry {
-  /** In force; undefined while the first policy of the Service is pending. */
+  /** Undefined while the first policy of the Service is not active yet. */
   active: Policy | undefined;
-  /** Comes into force once its node sets are known. */
-  pending: Policy | undefined;
+  /** Becomes active once its node sets are known. */
+  next: Policy | undefined;
 }
 
 /**
- * The Services' policies: those in force, and those that wait for node sets. Indexes the Services by topology key, so
+ * The Services' policies: the active ones, and the next ones, which wait for node sets. Indexes the Services by topology key, so
  * that a change of one key does not visit all Services.
  *
  * ```text
- *            set               activate             set                 activate
- *   absent ───────▶ pending ─────────────▶ active ───────▶ active and ────────────▶ active
- *                   (hidden)                                 pending
+ *            set             activate             set              activate
+ *   absent ───────▶ next ─────────────▶ active ───────▶ active and ─────────▶ active
+ *                 (hidden)                                 next
  *   any of them: set(undefined) ──▶ absent
  * ```
  */
 export class PolicyStates {
   readonly #entries = new Map<string, Entry>();
   readonly #users = new Map<string, Set<string>>();
-  readonly #pending = new Set<string>();
+  readonly #withNext = new Set<string>();
 
-  /** Services with a pending policy. */
-  get pending(): ReadonlySet<string> {
-    return this.#pending;
+  /** Services with a next policy. */
+  get withNext(): ReadonlySet<string> {
+    return this.#withNext;
   }
 
   /** All Services that have a policy. */
@@ -33,54 +33,54 @@ export class PolicyStates {
     return this.#entries.keys();
   }
 
-  /** Keys that any policy uses, in force or pending. */
+  /** Keys that any policy uses, active or next. */
   keysInUse(): IterableIterator<string> {
     return this.#users.keys();
   }
 
-  /** Services whose policy, in force or pending, uses a key. */
+  /** Services whose policy, active or next, uses a key. */
   usersOf(key: string): ReadonlySet<string> {
     return this.#users.get(key) ?? EMPTY;
   }
 
-  /** The policy in force for a Service; undefined while its first one is pending. */
-  inForce(service: string): Policy | undefined {
+  /** The active policy of a Service; undefined while its first one is not active yet. */
+  active(service: string): Policy | undefined {
     const entry = this.#entries.get(service);
     return entry === undefined ? UNKNOWN_SERVICE : entry.active;
   }
 
-  /** Whether the first policy of a Service is pending. */
+  /** Whether the first policy of a Service is not active yet. */
   awaitsFirst(service: string): boolean {
-    return this.inForce(service) === undefined;
+    return this.active(service) === undefined;
   }
 
-  /** The latest policy of a Service, in force or pending. */
-  wanted(service: string): Policy {
+  /** The next policy of a Service, else the active one. */
+  latest(service: string): Policy {
     const entry = this.#entries.get(service);
-    return entry?.pending ?? entry?.active ?? UNKNOWN_SERVICE;
+    return entry?.next ?? entry?.active ?? UNKNOWN_SERVICE;
   }
 
-  /** Sets a policy as pending; undefined: the Service was deleted. Returns whether anything changed. */
+  /** Sets the next policy; undefined: the Service was deleted. Returns whether anything changed. */
   set(service: string, policy: Policy | undefined): boolean {
     if (policy === undefined) return this.#remove(service);
-    if (this.#entries.has(service) && samePolicy(this.wanted(service), policy)) return false;
-    const entry = this.#entries.get(service) ?? { active: undefined, pending: undefined };
+    if (this.#entries.has(service) && samePolicy(this.latest(service), policy)) return false;
+    const entry = this.#entries.get(service) ?? { active: undefined, next: undefined };
     const before = [...keysOf(entry)];
-    entry.pending = policy;
+    entry.next = policy;
     this.#entries.set(service, entry);
-    this.#pending.add(service);
+    this.#withNext.add(service);
     this.#reindex(service, before, entry);
     return true;
   }
 
-  /** Puts the pending policy of a Service in force, if there is one. */
+  /** Makes the next policy of a Service active, if there is one. */
   activate(service: string): void {
     const entry = this.#entries.get(service);
-    if (entry?.pending === undefined) return;
+    if (entry?.next === undefined) return;
     const before = [...keysOf(entry)];
-    entry.active = entry.pending;
-    entry.pending = undefined;
-    this.#pending.delete(service);
+    entry.active = entry.next;
+    entry.next = undefined;
+    this.#withNext.delete(service);
     this.#reindex(service, before, entry);
   }
 
@@ -88,7 +88,7 @@ export class PolicyStates {
   countByKind(): Map<string, number> {
     const counts = new Map<string, number>();
     for (const service of this.#entries.keys()) {
-      const policy = this.wanted(service);
+      const policy = this.latest(service);
       const kind = policy.managed ? policy.source : policy.reason;
       counts.set(kind, (counts.get(kind) ?? 0) + 1);
     }
@@ -100,7 +100,7 @@ export class PolicyStates {
     if (entry === undefined) return false;
     const before = [...keysOf(entry)];
     this.#entries.delete(service);
-    this.#pending.delete(service);
+    this.#withNext.delete(service);
     this.#reindex(service, before, undefined);
     return true;
   }
@@ -123,6 +123,6 @@ export class PolicyStates {
 
 const EMPTY: ReadonlySet<string> = new Set();
 
-function* keysOf({ active, pending }: Entry): Generator<string> {
-  for (const policy of [active, pending]) if (policy?.managed === true) yield* policy.keys;
+function* keysOf({ active, next }: Entry): Generator<string> {
+  for (const policy of [active, next]) if (policy?.managed === true) yield* policy.keys;
 }

@@ -45,10 +45,10 @@ export interface ServiceOutcome {
 
 /** What decides about the kind of an outcome. */
 export interface KindInput {
-  /** In force; undefined: the first policy of the Service is pending. */
+  /** The active one; undefined: the first policy of the Service is not active yet. */
   readonly policy: Policy | undefined;
-  /** The latest one, in force or pending. */
-  readonly wanted: Policy;
+  /** The next one, else the active one. */
+  readonly latest: Policy;
   /** The settings leave the Service to another proxy, by labels that the topology does not read. */
   readonly ofOtherProxy?: boolean;
   /** All traffic of the Service goes to the cloud, to which its address is routed. */
@@ -57,11 +57,11 @@ export interface KindInput {
 
 /** What a node makes of a Service, whatever its endpoints are. Pure. */
 export function kindOf(input: KindInput): Pick<ServiceOutcome, 'kind' | 'dryRun'> {
-  const { policy, wanted, ofOtherProxy = false, cloudOnly } = input;
+  const { policy, latest, ofOtherProxy = false, cloudOnly } = input;
   const reason = policy?.managed === false ? policy.reason : undefined;
   // The topology may be newer than the view. A Service appears only once the view has its new labels too.
   if (ofOtherProxy && reason !== 'node-off') return { kind: 'hidden', dryRun: false };
-  const dryRun = (policy ?? wanted).dryRun === true;
+  const dryRun = (policy ?? latest).dryRun === true;
   if (policy === undefined) return { kind: 'undecided', dryRun };
   if (policy.managed) return { kind: cloudOnly ? 'withheld' : 'filtered', dryRun };
   return { kind: reason === 'other-proxy' ? 'hidden' : 'unfiltered', dryRun };
@@ -72,7 +72,7 @@ export function isHidden({ kind, dryRun }: Pick<ServiceOutcome, 'kind' | 'dryRun
   return !dryRun && kind !== 'filtered' && kind !== 'unfiltered';
 }
 
-/** @param decision of the policy in force; undefined: it selects nothing, or the first one is pending */
+/** @param decision of the active policy; undefined: it selects nothing, or the first one is pending */
 export function outcomeOf(
   service: string,
   input: KindInput,

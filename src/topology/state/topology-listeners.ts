@@ -1,7 +1,7 @@
 import type { TopologyChange } from './topology-change.ts';
 
 /**
- * Is called synchronously, after a change is in force.
+ * Is called synchronously, after a change is active.
  *
  * A change has three phases, and each phase calls all listeners before the next one begins: hide Services, change
  * endpoints, show Services. kube-proxy may read between any two events. A visible Service without endpoints would

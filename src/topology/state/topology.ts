@@ -3,7 +3,7 @@
  *
  * - topology.ts: the state as a whole, its changes and its listeners (topology-listeners.ts, topology-change.ts)
  * - own-node-state.ts, policy-states.ts, node-set-registry.ts: the states of this node, of policies and of node sets
- * - activation.ts: puts in force what has all its node sets
+ * - activation.ts: makes active what has all its node sets
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
  * - service-outcome.ts: what this node makes of a Service, and whether it hides it
  * - without-zone.ts: which Services need the nodes of the zone
@@ -37,7 +37,7 @@ export type { Communities, OwnNode } from './own-node-state.ts';
 export interface TopologyOptions {
   readonly nodeName: string;
   readonly topologyMatch: TopologyMatchSettings;
-  /** Custom resources declare communities too: nothing comes into force before these are known. */
+  /** Custom resources declare communities too: nothing becomes active before these are known. */
   readonly declaredCommunities: boolean;
   /** Namespaces have policies too: the Services are complete only when the Namespaces are known. */
   readonly namespaces: boolean;
@@ -56,8 +56,8 @@ type Source = 'services' | 'namespaces';
  * listeners of the Services to decide again.
  *
  * Invariant: a decision never mixes two states of the topology. A new node context (own labels, declared communities)
- * and a new policy come into force only when the node sets that they require are known. Until then the previous ones
- * remain in force, and the node sets of both are watched. A Service that had no policy before is hidden meanwhile.
+ * and a new policy become active only when the node sets that they require are known. Until then the previous ones
+ * remain active, and the node sets of both are watched. A Service that had no policy before is hidden meanwhile.
  * Endpoints that lose their zones may require a node set too: until it is known, they cannot be decided (canDecide).
  */
 export class Topology {
@@ -97,11 +97,11 @@ export class Topology {
   }
 
   /** Whether a change of this node waits for node sets. */
-  get isMoving(): boolean {
+  get hasNext(): boolean {
     return this.#ownNode.next !== undefined;
   }
 
-  /** The node context in force; undefined until there is one. */
+  /** The active node context; undefined until there is one. */
   get nodeContext(): NodeContext | undefined {
     return this.#ownNode.current;
   }
@@ -116,16 +116,16 @@ export class Topology {
     return this.#cloudOnly;
   }
 
-  /** Whether the state is complete and all of it is in force, so that a view can be built. */
+  /** Whether the state is complete and all of it is active, so that a view can be built. */
   get settled(): boolean {
-    if (this.#ownNode.kind !== 'inForce' || this.#incomplete.size > 0) return false;
+    if (this.#ownNode.kind !== 'active' || this.#incomplete.size > 0) return false;
     return (
-      this.policies.pending.size === 0 &&
+      this.policies.withNext.size === 0 &&
       this.#nodeSets.areKnown(this.#activation.neededSelectors())
     );
   }
 
-  /** Own Node added or changed. A deleted Node is not reported: its last state remains in force. */
+  /** Own Node added or changed. A deleted Node is not reported: its last state remains active. */
   setOwnNode(node: OwnNode): void {
     if (this.#ownNode.setOwnNode(node)) this.#settle(new TopologyChange());
   }
@@ -205,12 +205,12 @@ export class Topology {
     this.#listeners.visibility([...services.keys()]);
   }
 
-  /** The policy in force for a Service on this node; undefined while its first policy is pending. */
-  policyInForce(service: string): Policy | undefined {
+  /** The active policy of a Service on this node; undefined while its first policy is not active yet. */
+  activePolicy(service: string): Policy | undefined {
     const context = this.nodeContext;
     // First: with filtering off, nothing waits for node sets.
     if (context?.off === true) return NODE_OFF;
-    const policy = this.policies.inForce(service);
+    const policy = this.policies.active(service);
     if (policy === undefined || context === undefined) return policy;
     if (policy.managed && policy.edgeOnly === true && !this.#isEdge(context)) return CLOUD_NODE;
     return policy;
@@ -225,8 +225,8 @@ export class Topology {
     return isHidden(
       kindOf({
         ofOtherProxy,
-        policy: this.policyInForce(service),
-        wanted: this.policies.wanted(service),
+        policy: this.activePolicy(service),
+        latest: this.policies.latest(service),
         cloudOnly: this.#cloudOnly?.has(service) === true,
       }),
     );
@@ -270,12 +270,12 @@ export class Topology {
     return this.#isEdge(context);
   }
 
-  /** What a key matches, by what is in force; undefined until there is a node context. */
+  /** What a key matches now; undefined until there is a node context. */
   matchOf(key: string): TopologyMatch | undefined {
-    return this.#matcher.inForce(key);
+    return this.#matcher.active(key);
   }
 
-  /** The communities that this node is in, by what is in force. */
+  /** The communities that this node is in now. */
   communities(): readonly string[] {
     const context = this.nodeContext;
     if (context === undefined) return [];

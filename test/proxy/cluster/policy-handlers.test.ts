@@ -129,6 +129,6 @@ describe('an annotation without effect', () => {
   test('does not change the policy', () => {
     const { service, topology } = start();
     service('web', { ...MISSPELT, topologyKeys: '["rack"]' });
-    expect(topology.policies.wanted('shop/web')).toMatchObject({ managed: true, keys: ['rack'] });
+    expect(topology.policies.latest('shop/web')).toMatchObject({ managed: true, keys: ['rack'] });
   });
 });

@@ -155,7 +155,7 @@ export class History {
   /** Whether the first policy of a Service waits for node sets, so that it must not be shown. */
   #waitsForFirst(service: string): boolean {
     const { policies } = this.#harness.topology;
-    return policies.awaitsFirst(service) && policies.wanted(service).dryRun !== true;
+    return policies.awaitsFirst(service) && policies.latest(service).dryRun !== true;
   }
 
   /** The view of Services in protobuf supplies the policies: it never shows an old state under a new policy. */

@@ -8,14 +8,14 @@ export function outcomeNow(
   service: string,
   groups: readonly EndpointGroup[],
 ): ServiceOutcome {
-  const inForce = topology.policyInForce(service);
-  const wanted = topology.policies.wanted(service);
+  const inForce = topology.activePolicy(service);
+  const latest = topology.policies.latest(service);
   if (inForce?.managed !== true) {
-    return outcomeOf(service, { policy: inForce, wanted, cloudOnly: false }, groups);
+    return outcomeOf(service, { policy: inForce, latest, cloudOnly: false }, groups);
   }
   const canDecide = topology.canDecide(inForce, groups);
   const decision = canDecide ? topology.decide(groups, inForce) : undefined;
   const cloudOnly = decision !== undefined && topology.isCloudOnly(inForce, decision);
   const policy = canDecide ? inForce : undefined;
-  return outcomeOf(service, { policy, wanted, cloudOnly }, groups, decision);
+  return outcomeOf(service, { policy, latest, cloudOnly }, groups, decision);
 }

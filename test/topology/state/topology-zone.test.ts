@@ -15,7 +15,7 @@ function waits() {
 }
 
 function inForce() {
-  const policy = harness.topology.policyInForce('default/web');
+  const policy = harness.topology.activePolicy('default/web');
   return policy?.managed === true ? policy.keys : [];
 }
 

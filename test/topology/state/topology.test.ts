@@ -46,9 +46,9 @@ describe('Topology', () => {
     }
     harness.topology.setPolicies(new Map([['default/web', managed('site')]]));
     harness.setOwnLabels({ site: 'a' });
-    expect([harness.topology.isMoving, harness.topology.settled]).toEqual([true, false]);
+    expect([harness.topology.hasNext, harness.topology.settled]).toEqual([true, false]);
     harness.topology.setNodeSetState('site=a');
-    expect([harness.topology.isMoving, harness.topology.settled]).toEqual([false, true]);
+    expect([harness.topology.hasNext, harness.topology.settled]).toEqual([false, true]);
   });
 
   test('an empty label value is a value', () => {
@@ -98,18 +98,18 @@ describe('Topology', () => {
     harness.topology.setOwnNode({ labels: new Map([['site', 'b']]), annotations: off });
     expect(harness.topology.settled).toBe(true);
     expect(harness.wanted).toEqual([]);
-    expect(harness.topology.policyInForce('default/web')).toEqual({
+    expect(harness.topology.activePolicy('default/web')).toEqual({
       managed: false,
       reason: 'node-off',
     });
 
     harness.setOwnLabels({ site: 'b' });
     expect(harness.wanted).toEqual(['site=b']);
-    expect(harness.topology.policyInForce('default/web')).toEqual({
+    expect(harness.topology.activePolicy('default/web')).toEqual({
       managed: false,
       reason: 'node-off',
     });
     harness.topology.setNodeSetState('site=b');
-    expect(harness.topology.policyInForce('default/web')).toMatchObject({ managed: true });
+    expect(harness.topology.activePolicy('default/web')).toMatchObject({ managed: true });
   });
 });
