@@ -111,14 +111,11 @@ function collectionLabel(nodeName: string): (query: Query) => string {
 }
 
 function combineSamples(all: Iterable<Sample>, combine: Combine): Sample[] {
-  const series = new Map<string, { labels: string[]; values: number[] }>();
-  for (const [value, ...labels] of all) {
-    const key = labels.join('\n');
-    const found = series.get(key);
-    if (found === undefined) series.set(key, { labels, values: [value] });
-    else found.values.push(value);
-  }
-  return Array.from(series.values(), ({ labels, values }): Sample => [combine(values), ...labels]);
+  const series = Map.groupBy(all, ([, ...labels]) => labels.join('\n'));
+  return Array.from(series.values(), (same): Sample => {
+    const [[, ...labels]] = same as [Sample];
+    return [combine(same.map(([value]) => value)), ...labels];
+  });
 }
 
 /** Number of Services by winning key. */
@@ -177,51 +174,52 @@ export function nodeSetStates({ topology }: NodeProxy): Sample[] {
   ];
 }
 
-/** Endpoints of the view that kube-proxy reads, by whether a policy selects them. */
-export function endpointNumbers(read: (numbers: EndpointNumbers) => number): Reader {
+/** Reads what kube-proxy sees. There is no sample before the view is complete: 0 would be wrong. */
+function ofTally(labels: readonly string[], read: (tally: ServiceTally) => Sample[]): Reader {
   return {
-    labels: ['filtered'],
-    read: ({ tally }) => {
-      const { filtered, unfiltered } = tally() ?? {};
-      if (filtered === undefined || unfiltered === undefined) return [];
-      return [
-        [read(filtered), 'true'],
-        [read(unfiltered), 'false'],
-      ];
+    labels,
+    read({ tally }) {
+      const found = tally();
+      return found === undefined ? [] : read(found);
     },
   };
 }
 
-/** Services whose traffic fails, by the reason. There is no sample before the view is complete: 0 would be wrong. */
-export const withoutReadyEndpoints: Reader = {
-  labels: ['reason'],
-  *read({ tally }) {
-    const found = tally();
-    if (found === undefined) return;
-    yield [found.withoutEndpoints.length, 'excluded'];
-    yield [found.withoutReady.length, 'not_ready_here'];
-    yield [found.noneReady.length, 'not_ready_anywhere'];
-  },
-};
+/** Endpoints of the view that kube-proxy reads, by whether a policy selects them. */
+export function endpointNumbers(read: (numbers: EndpointNumbers) => number): Reader {
+  return ofTally(['filtered'], ({ filtered, unfiltered }) => [
+    [read(filtered), 'true'],
+    [read(unfiltered), 'false'],
+  ]);
+}
+
+/** Services whose traffic fails, by the reason. */
+export const withoutReadyEndpoints = ofTally(['reason'], (tally) => [
+  [tally.withoutEndpoints.length, 'excluded'],
+  [tally.withoutReady.length, 'not_ready_here'],
+  [tally.noneReady.length, 'not_ready_anywhere'],
+]);
 
 /** Requests by listener and status code. */
 export const requests: Reader = {
   labels: ['listener', 'code'],
-  *read({ proxy }) {
-    for (const { count, listener, code } of proxy.listeners.requests.counts()) {
-      yield [count, listener, code];
-    }
-  },
+  read: ({ proxy }) =>
+    Array.from(proxy.listeners.requests.counts(), ({ count, listener, code }) => [
+      count,
+      listener,
+      code,
+    ]),
 };
 
 /** Refused requests by listener and reason. */
 export const refusals: Reader = {
   labels: ['listener', 'reason'],
-  *read({ proxy }) {
-    for (const { count, listener, reason } of proxy.listeners.refusals.counts()) {
-      yield [count, listener, reason];
-    }
-  },
+  read: ({ proxy }) =>
+    Array.from(proxy.listeners.refusals.counts(), ({ count, listener, reason }) => [
+      count,
+      listener,
+      reason,
+    ]),
 };
 
 export function* servicesByPolicy({ topology }: NodeProxy): Iterable<Sample> {
@@ -230,14 +228,8 @@ export function* servicesByPolicy({ topology }: NodeProxy): Iterable<Sample> {
   for (const [policy, count] of topology.policies.countByKind()) yield [count, policy];
 }
 
-/** Services with a policy that is a dry run. There is no sample before the view is complete. */
-export const dryRuns: Reader = {
-  labels: [],
-  *read({ tally }) {
-    const found = tally();
-    if (found !== undefined) yield [found.dryRuns];
-  },
-};
+/** Services with a policy that is a dry run. */
+export const dryRuns = ofTally([], (tally) => [[tally.dryRuns]]);
 
 export function serversInUse({ failover }: NodeProxy): Sample[] {
   // Servers can differ only in their path. User and password are never part of a label.

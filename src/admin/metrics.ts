@@ -32,29 +32,22 @@ function tallyOf(proxy: NodeProxy): ServiceTally | undefined {
   return view?.view.started ? tallyServices(view) : undefined;
 }
 
+/** What a counter and a gauge have in common. */
+interface Written {
+  reset(): void;
+  inc(labels: Record<string, string>, value: number): void;
+}
+
 function register(registry: Registry, metric: Metric, sources: MetricSources): void {
-  const { type, name, help, labels } = metric;
-  const common = { name: PREFIX + name, help, labelNames: labels, registers: [registry] };
-  const collect = (set: (labels: Record<string, string>, value: number) => void): void => {
-    for (const [value, ...values] of metric.read(sources) ?? []) {
-      set(Object.fromEntries(labels.map((label, index) => [label, values[index] ?? ''])), value);
+  const { type, name, help, labels, read } = metric;
+  const options = { name: PREFIX + name, help, labelNames: labels, registers: [registry] };
+  const collect = (): void => {
+    registered.reset();
+    for (const [value, ...values] of read(sources) ?? []) {
+      const entries = labels.map((label, index) => [label, values[index] ?? '']);
+      registered.inc(Object.fromEntries(entries), value);
     }
   };
-  if (type === 'counter') {
-    new Counter({
-      ...common,
-      collect() {
-        this.reset();
-        collect((values, value) => this.inc(values, value));
-      },
-    });
-  } else {
-    new Gauge({
-      ...common,
-      collect() {
-        this.reset();
-        collect((values, value) => this.set(values, value));
-      },
-    });
-  }
+  const registered: Written =
+    type === 'counter' ? new Counter({ ...options, collect }) : new Gauge({ ...options, collect });
 }

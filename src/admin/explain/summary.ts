@@ -86,53 +86,38 @@ export async function summarize(
   return {
     ...viewHead(proxy, view),
     labelSelector: options.labelSelector,
-    ...(await (options.warnings ? warned : firstOf)(names, options, explain)),
+    ...(await firstOf(names, options, explain)),
   };
 }
 
-type Found = Pick<Summary, 'services' | 'next' | 'count' | 'kinds'>;
-
-/** The first Services. The others are not explained, even if they are counted. */
+/**
+ * The first Services, or the first ones with warnings. The others are not explained, unless their warnings are counted.
+ */
 async function firstOf(
   names: readonly string[],
-  { limit, count }: SummaryOptions,
+  { limit, count = false, warnings, warning }: SummaryOptions,
   explain: (name: string) => Promise<ServiceSummary>,
-): Promise<Found> {
-  const first = names.slice(0, limit);
-  const services: ServiceSummary[] = [];
-  for (const name of first) services.push(await explain(name));
-  const last = names.length > limit ? first.at(-1) : undefined;
-  return {
-    services,
-    count: count ? names.length : undefined,
-    next: last,
-  };
-}
-
-/** The first Services with warnings. To count them, all Services are explained. */
-async function warned(
-  names: readonly string[],
-  { limit, count = false, warning }: SummaryOptions,
-  explain: (name: string) => Promise<ServiceSummary>,
-): Promise<Found> {
+): Promise<Pick<Summary, 'services' | 'next' | 'count' | 'kinds'>> {
   const services: ServiceSummary[] = [];
   const kinds: Record<string, number> = {};
   let total = 0;
   for (const name of names) {
+    const isFull = services.length === limit;
+    if (isFull && !warnings) break;
     const summary = await explain(name);
     for (const code of summary.warnings) kinds[code] = (kinds[code] ?? 0) + 1;
     const isWanted = summary.warnings.some((code) => warning === undefined || code === warning);
-    if (!isWanted) continue;
+    if (warnings && !isWanted) continue;
     total++;
-    if (total <= limit) services.push(summary);
+    if (!isFull) services.push(summary);
     else if (!count) break;
   }
-  const last = total > limit ? services.at(-1) : undefined;
+  if (!warnings) total = names.length;
   return {
     services,
     count: count ? total : undefined,
-    kinds: count ? kinds : undefined,
-    next: last?.service,
+    kinds: count && warnings ? kinds : undefined,
+    next: total > services.length ? services.at(-1)?.service : undefined,
   };
 }
 

@@ -1,25 +1,21 @@
 import { WrapperError } from '../../errors.ts';
 import { messageOf } from '../../util/message-of.ts';
-import { createHttpClient, type HttpClientOptions, type HttpResponse } from './http-client.ts';
+import { createHttpClient, type HttpClientOptions } from './http-client.ts';
 
 /** How long a command waits for the wrapper, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
 /** A connection to the admin port of one wrapper. */
 export interface AdminClient {
-  /** URL of the admin port on its node, for messages. */
-  readonly url: string;
   /**
    * Sends a GET request and parses the response. Throws `Unreachable` if there is no wrapper, and otherwise the error
    * of its response.
    */
   request<T>(path: string): Promise<T>;
-  /** Sends a GET request. Throws `Unreachable`. */
-  get(path: string): Promise<HttpResponse>;
   close(): Promise<void>;
 }
 
-export interface AdminClientOptions extends Partial<HttpClientOptions> {
+export interface AdminClientOptions extends Pick<HttpClientOptions, 'connect'> {
   /** What to check if no wrapper answers. */
   readonly advice?: string;
 }
@@ -45,27 +41,21 @@ export async function withAdmin<T>(
 
 /** Creates a client. It connects when a request is sent. */
 export function createAdminClient(url: string, options: AdminClientOptions = {}): AdminClient {
-  const { advice = 'check that it runs on this node and that --admin is right' } = options;
-  const client = createHttpClient(url, { timeoutMs: TIMEOUT_MS, ...options });
-  const get = async (path: string): Promise<HttpResponse> => {
-    try {
-      return await client.get(path);
-    } catch (cause) {
-      // The connection may say more than that it failed.
-      if (cause instanceof WrapperError) throw cause;
-      const what = `no wrapper answers at ${url} (${messageOf(cause)}); ${advice}`;
-      throw new WrapperError('Unreachable', what, { cause });
-    }
+  const { connect, advice = 'check that it runs on this node and that --admin is right' } = options;
+  const client = createHttpClient(url, { connect, timeoutMs: TIMEOUT_MS });
+  const unreachable = (cause: unknown): never => {
+    // The connection may say more than that it failed.
+    if (cause instanceof WrapperError) throw cause;
+    const what = `no wrapper answers at ${url} (${messageOf(cause)}); ${advice}`;
+    throw new WrapperError('Unreachable', what, { cause });
   };
   return {
-    url,
-    get,
     async request<T>(path: string) {
-      const response = await get(path);
-      const body = parse(response.text) as { code?: string; error?: string };
-      if (response.statusCode === 200) return body as T;
-      const code = response.statusCode === 404 ? 'NotFound' : 'NotReady';
-      throw new WrapperError(code, body.error ?? response.text.slice(0, 200));
+      const { statusCode, text } = await client.get(path).catch(unreachable);
+      const body = parse(text) as { error?: string };
+      if (statusCode === 200) return body as T;
+      const code = statusCode === 404 ? 'NotFound' : 'NotReady';
+      throw new WrapperError(code, body.error ?? text.slice(0, 200));
     },
     close: () => client.close(),
   };

@@ -47,7 +47,7 @@ interface NodeAnswer {
   readonly answer: Report | WrapperError;
 }
 
-function isError(answer: Report | WrapperError | undefined): answer is WrapperError {
+function isError(answer: Report | WrapperError): answer is WrapperError {
   return answer instanceof WrapperError;
 }
 
@@ -59,38 +59,55 @@ function reportOfNodes(answers: readonly NodeAnswer[], isOneService: boolean): R
   );
   return {
     data: { nodes },
-    text: (style) =>
-      isOneService && !style.wide
-        ? formatGroups(answers, style)
-        : groupLists(answers, isOneService)
-            .map((group) => sectionOf(group, style))
-            .join('\n'),
+    text(style) {
+      if (isOneService && !style.wide) return formatOutcomes(answers, style);
+      const groups = groupsOf(answers, ({ data }, node) =>
+        isOneService ? node : listOf(data, node),
+      );
+      return groups.map((group) => formatSection(group, style)).join('\n');
+    },
   };
 }
 
-/** Nodes that see the same of the Service share one line. Nodes without an answer come first. */
-function formatGroups(answers: readonly NodeAnswer[], style: TextStyle): string {
-  const groups = Map.groupBy(answers, outcomeText);
-  const lines = [...groups]
-    .sort(([, a], [, b]) => Number(isFailed(b)) - Number(isFailed(a)) || b.length - a.length)
-    .map(([text, all]) => [
-      isFailed(all) ? '!' : '',
+/** Nodes with the same answer. */
+interface Group {
+  readonly text: string;
+  readonly answer: Report | WrapperError;
+  readonly nodes: readonly string[];
+}
+
+/** Groups nodes by a text of their answer. Those without an answer come first, then the largest groups. */
+function groupsOf(
+  answers: readonly NodeAnswer[],
+  textOf: (report: Report, node: string) => string,
+): Group[] {
+  const groups = Map.groupBy(answers, ({ node, answer }) =>
+    isError(answer) ? `no answer: ${answer.message}` : textOf(answer, node),
+  );
+  const all = Array.from(groups, ([text, same]) => ({
+    text,
+    answer: (same[0] as NodeAnswer).answer,
+    nodes: same.map(({ node }) => node),
+  }));
+  const rank = ({ answer, nodes }: Group) => (isError(answer) ? Infinity : nodes.length);
+  return all.sort((a, b) => rank(b) - rank(a) || b.nodes.length - a.nodes.length);
+}
+
+/** Nodes that see the same of the Service share one line. */
+function formatOutcomes(answers: readonly NodeAnswer[], style: TextStyle): string {
+  const lines = groupsOf(answers, ({ data }) => outcomeText(data as Explained)).map(
+    ({ text, answer, nodes }) => [
+      isError(answer) ? '!' : '',
       text,
-      plural(all.length, 'node'),
-      some(all.map(({ node }) => node)),
-    ]);
+      plural(nodes.length, 'node'),
+      some(nodes),
+    ],
+  );
   return formatTable([['', 'SEES', 'NODES', ''], ...lines], style);
 }
 
-function isFailed(answers: readonly NodeAnswer[]): boolean {
-  return isError(answers[0]?.answer);
-}
-
 /** `filtered 1/3 hostname: 10.0.0.1` */
-function outcomeText({ answer }: NodeAnswer): string {
-  if (isError(answer)) return `no answer: ${answer.message}`;
-  const explained = answer.data as Explained;
-  const { outcome, counts, winners, endpoints } = explained;
+function outcomeText({ outcome, counts, winners, endpoints }: Explained): string {
   const kept = endpoints.filter((each) => each.kept).map(({ address }) => address);
   const mode = outcome.dryRun ? ' (dry run)' : '';
   const keys = winners.map(shortKey).join('+');
@@ -98,16 +115,10 @@ function outcomeText({ answer }: NodeAnswer): string {
   return kept.length === 0 ? what.join(' ') : `${what.join(' ')}: ${some(kept.sort())}`;
 }
 
-/** Nodes whose lists of Services are equal, the nodes without an answer first. What is old, or one Service, is not grouped. */
-function groupLists(answers: readonly NodeAnswer[], isOneService: boolean): NodeAnswer[][] {
-  const keyOf = ({ node, answer }: NodeAnswer): string => {
-    if (isError(answer)) return `! ${answer.message}`;
-    const summary = answer.data as Summary;
-    if (isOneService || summary.data?.warning !== undefined) return node;
-    return JSON.stringify(withoutTimes(summary));
-  };
-  const groups = [...Map.groupBy(answers, keyOf).values()];
-  return groups.sort((a, b) => Number(isFailed(b)) - Number(isFailed(a)) || b.length - a.length);
+/** What is equal on nodes whose lists of Services are equal. Old data is not grouped. */
+function listOf(data: unknown, node: string): string {
+  const summary = data as Summary;
+  return summary.data?.warning === undefined ? JSON.stringify(withoutTimes(summary)) : node;
 }
 
 /** Since when the keys have won differs from node to node. */
@@ -115,14 +126,12 @@ function withoutTimes({ services }: Summary): Summary['services'] {
   return services.map(({ since: _since, ...each }) => each);
 }
 
-function sectionOf(group: readonly NodeAnswer[], style: TextStyle): string {
-  const names = group.map(({ node }) => node);
-  const what = names.length === 1 ? `node ${names[0]}` : `${names.length} nodes: ${some(names)}`;
+function formatSection({ answer, nodes }: Group, style: TextStyle): string {
+  const isOne = nodes.length === 1;
+  const what = isOne ? `node ${nodes[0]}` : `${nodes.length} nodes: ${some(nodes)}`;
   const title = printLine(`--- ${what}`);
-  const answer = group[0]?.answer;
-  if (answer === undefined) return title;
   if (isError(answer)) return `${title}${printLine(`! ${answer.message}`)}`;
-  if (names.length === 1) return `${title}${answer.text(style)}`;
+  if (isOne) return `${title}${answer.text(style)}`;
   const services = withoutTimes(answer.data as Summary);
   return `${title}${formatTable(summaryTable(services, style.wide), style)}`;
 }
