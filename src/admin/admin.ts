@@ -5,7 +5,7 @@ import type { ListenerLimits } from '../proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import type { ListenAddress } from '../util/address.ts';
 import { ADMIN_LISTENER, createAdminHandler, PROBES } from './admin-handler.ts';
-import type { LogLosses } from './metric-readers.ts';
+import type { LogLosses } from './metrics/metric-readers.ts';
 
 /*
  * The admin room: what an operator can see of a running wrapper. It reads the state of the NodeProxy. It changes nothing,

@@ -12,7 +12,7 @@ import { type SummaryOptions, summarize } from './explain/summary.ts';
 import { tableOf } from './explain/table.ts';
 import { KubeProxyProbe } from './status/kube-proxy-probe.ts';
 import { nodeStatus } from './status/node-status.ts';
-import { TimeSlice } from './time-slice.ts';
+import { TimeSlice } from './explain/time-slice.ts';
 
 /** HTTP status by error code. Other codes are errors of the wrapper itself. */
 const CODES: Partial<Record<ErrorCode, number>> = {

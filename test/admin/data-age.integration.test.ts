@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { type Admin, startAdmin } from '../../src/admin/admin.ts';
 import type { NodeState } from '../../src/admin/page/node-state.ts';
-import type { ResponseHead } from '../../src/admin/version-info.ts';
+import type { ResponseHead } from '../../src/admin/health/version-info.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';

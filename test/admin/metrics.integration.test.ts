@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
-import { createMetrics } from '../../src/admin/metrics.ts';
+import { createMetrics } from '../../src/admin/metrics/metrics.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { writeServingFiles } from '../support/http/certificates.ts';

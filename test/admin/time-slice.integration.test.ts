@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { summarize } from '../../src/admin/explain/summary.ts';
 import { tableOf } from '../../src/admin/explain/table.ts';
-import { TimeSlice } from '../../src/admin/time-slice.ts';
+import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
-import type { ResponseHead } from '../../src/admin/version-info.ts';
+import type { ResponseHead } from '../../src/admin/health/version-info.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { openTab, startBrowser, type Tab } from './browser.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createMetrics } from '../../src/admin/metrics.ts';
+import { createMetrics } from '../../src/admin/metrics/metrics.ts';
 import { makeAuthority } from '../support/http/certificates.ts';
 import {
   type HttpsWrapper,

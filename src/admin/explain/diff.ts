@@ -2,7 +2,7 @@ import { ENDPOINTS } from '../../filter/codec/resource.ts';
 import type { EndpointsObject } from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { TimeSlice } from '../time-slice.ts';
+import type { TimeSlice } from './time-slice.ts';
 import { explainableView } from './explained-service.ts';
 import { findService, type ViewHead, viewHead } from './explained-view.ts';
 

@@ -4,7 +4,7 @@ import type { EndpointsProjection } from '../../filter/projection/endpoints-proj
 import { queryPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
-import { type ResponseHead, responseHead } from '../version-info.ts';
+import { type ResponseHead, responseHead } from '../health/version-info.ts';
 
 /** The view of endpoints that is explained. */
 export interface ExplainedView extends ViewSource {

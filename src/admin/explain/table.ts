@@ -2,8 +2,8 @@ import type { ServiceAddresses } from '../../filter/codec/codec.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import type { Endpoint } from '../../topology/decide/endpoint.ts';
-import type { TimeSlice } from '../time-slice.ts';
-import { type ResponseHead, responseHead } from '../version-info.ts';
+import type { TimeSlice } from './time-slice.ts';
+import { type ResponseHead, responseHead } from '../health/version-info.ts';
 import {
   type ExplainedView,
   findServices,

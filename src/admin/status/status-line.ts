@@ -1,4 +1,4 @@
-import type { ResponseHead } from '../version-info.ts';
+import type { ResponseHead } from '../health/version-info.ts';
 
 /**
  * - `ok`

@@ -1,4 +1,4 @@
-import type { ResponseHead } from '../../admin/version-info.ts';
+import type { ResponseHead } from '../../admin/health/version-info.ts';
 import { printLine } from '../../untrusted-text.ts';
 
 /** A line for a terminal if the data of a response is old, else nothing. Wrappers before 1.1 do not report its age. */

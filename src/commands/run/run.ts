@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type Logger, pino } from 'pino';
 import { type Admin, startAdmin } from '../../admin/admin.ts';
-import { isReady } from '../../admin/readiness.ts';
+import { isReady } from '../../admin/health/readiness.ts';
 import { takeListenFds } from '../../config/listen-fds.ts';
 import { listenersOptions } from '../../config/listener-options.ts';
 import { nodeProxyOptions } from '../../config/node-proxy-options.ts';

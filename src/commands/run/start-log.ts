@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { isReady } from '../../admin/readiness.ts';
+import { isReady } from '../../admin/health/readiness.ts';
 import { queryPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { VERSION } from '../../version.ts';

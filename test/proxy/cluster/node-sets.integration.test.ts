@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
-import { readiness } from '../../../src/admin/readiness.ts';
+import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readiness } from '../../../src/admin/readiness.ts';
+import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
 import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';

@@ -1,6 +1,6 @@
-import { queryPath } from '../proxy/api/query.ts';
-import type { NodeProxy } from '../proxy/node-proxy.ts';
-import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
+import { queryPath } from '../../proxy/api/query.ts';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ReflectorStatus } from '../../proxy/reflector/reflector.ts';
 
 /**
  * - `connected`: all watches are open, and the API server has sent a byte lately

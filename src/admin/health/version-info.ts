@@ -1,5 +1,5 @@
-import type { NodeProxy } from '../proxy/node-proxy.ts';
-import { VERSION } from '../version.ts';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { VERSION } from '../../version.ts';
 import { type DataAge, dataAge } from './data-age.ts';
 
 /** The response of /version: which wrapper runs, and for which node. */

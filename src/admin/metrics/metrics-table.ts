@@ -1,4 +1,4 @@
-import { dataAge } from './data-age.ts';
+import { dataAge } from '../health/data-age.ts';
 import {
   buildInfo,
   by,

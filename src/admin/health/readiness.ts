@@ -1,8 +1,8 @@
-import { queryPath } from '../proxy/api/query.ts';
-import type { NodeProxy } from '../proxy/node-proxy.ts';
-import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
-import type { ViewSource } from '../proxy/views/view-source.ts';
-import { consequenceOfRefusal } from '../topology/state/node-set.ts';
+import { queryPath } from '../../proxy/api/query.ts';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ReflectorStatus } from '../../proxy/reflector/reflector.ts';
+import type { ViewSource } from '../../proxy/views/view-source.ts';
+import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
 import { GRACE_MS } from './data-age.ts';
 
 /** One line of /readyz. */

@@ -1,9 +1,9 @@
-import { knownQueryTest } from '../proxy/api/kube-proxy-queries.ts';
-import { collectionPath, type Query, queryPath } from '../proxy/api/query.ts';
-import type { NodeProxy } from '../proxy/node-proxy.ts';
-import { winnerText } from '../topology/state/service-outcome.ts';
-import { VERSION } from '../version.ts';
-import type { EndpointNumbers, ServiceTally } from './explain/service-tally.ts';
+import { knownQueryTest } from '../../proxy/api/kube-proxy-queries.ts';
+import { collectionPath, type Query, queryPath } from '../../proxy/api/query.ts';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { winnerText } from '../../topology/state/service-outcome.ts';
+import { VERSION } from '../../version.ts';
+import type { EndpointNumbers, ServiceTally } from '../explain/service-tally.ts';
 
 /** Number of log lines that are lost since the start. */
 export interface LogLosses {

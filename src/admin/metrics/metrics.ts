@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
-import type { NodeProxy } from '../proxy/node-proxy.ts';
-import { findView } from './explain/explained-view.ts';
-import { type ServiceTally, tallyServices } from './explain/service-tally.ts';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { findView } from '../explain/explained-view.ts';
+import { type ServiceTally, tallyServices } from '../explain/service-tally.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
 import { METRICS } from './metrics-table.ts';
 import { registerProcessMetrics } from './process-metrics.ts';
