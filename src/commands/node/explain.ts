@@ -14,7 +14,7 @@ import { UsageError } from '../command-line/usage-error.ts';
 import type { Report } from '../output/report.ts';
 import { formatDiff } from './diff-text.ts';
 import { formatExplained, formatSummary } from './explain-text.ts';
-import { readPages } from './paged.ts';
+import { readPages } from '../client/read-pages.ts';
 
 /** Which Services are explained, and how. */
 export interface ExplainFlags extends ServiceFlags {

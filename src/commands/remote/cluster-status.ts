@@ -4,7 +4,7 @@ import { ok, problem, type StatusLine, unknown } from '../../admin/status/status
 import { WrapperError } from '../../errors.ts';
 import { escapeUntrusted } from '../../untrusted-text.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
-import { readStatus } from '../node/status/read-status.ts';
+import { readStatus } from '../client/read-status.ts';
 import type { AskedNode } from './asked-node.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { compareNode, type Expectation, readExpectation } from './expectation.ts';

@@ -3,7 +3,7 @@ import { WrapperError } from '../../errors.ts';
 import { outcomeLine, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { AdminClient } from '../client/admin-client.ts';
 import type { KubeClient } from '../client/kube-client.ts';
-import { readPages } from '../node/paged.ts';
+import { readPages } from '../client/read-pages.ts';
 import { type Finding, findingsOf } from '../simulate/findings.ts';
 import { answerOn } from '../simulate/matrix.ts';
 import { readCluster } from '../simulate/read-cluster.ts';

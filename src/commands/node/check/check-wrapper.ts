@@ -2,8 +2,8 @@ import type { Table } from '../../../admin/explain/table.ts';
 import { problem, type StatusLine } from '../../../admin/status/status-line.ts';
 import { messageOf } from '../../../util/message-of.ts';
 import type { AdminClient } from '../../client/admin-client.ts';
-import { readPages } from '../paged.ts';
-import { readStatus } from '../status/read-status.ts';
+import { readPages } from '../../client/read-pages.ts';
+import { readStatus } from '../../client/read-status.ts';
 
 /** Reads the whole table, page by page. Throws `NotReady` while a view is not complete. */
 export async function readTable(admin: AdminClient): Promise<Table> {

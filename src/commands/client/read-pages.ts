@@ -1,4 +1,4 @@
-import type { AdminClient } from '../client/admin-client.ts';
+import type { AdminClient } from './admin-client.ts';
 
 /** Number of entries of one response. The length of a response is limited. */
 const PAGE = '500';

@@ -1,6 +1,6 @@
-import type { NodeStatus } from '../../../admin/status/status-line.ts';
-import { WrapperError } from '../../../errors.ts';
-import type { AdminClient } from '../../client/admin-client.ts';
+import type { NodeStatus } from '../../admin/status/status-line.ts';
+import { WrapperError } from '../../errors.ts';
+import type { AdminClient } from './admin-client.ts';
 
 /** Reads whether it is well on the node of a wrapper. Throws `Unreachable`. */
 export async function readStatus(admin: AdminClient): Promise<NodeStatus> {
