@@ -9,6 +9,12 @@ const API = [...UTIL, 'proxy/api'];
 const UPSTREAM = [...API, 'proxy/upstream'];
 const REFLECTOR = [...UPSTREAM, 'proxy/snapshot', 'proxy/reflector'];
 
+const BELOW = ['util', ...TOPOLOGY, ...FILTER];
+const ADMIN = ['admin/health', 'admin/explain', 'admin/status', 'admin/page', 'admin/metrics'];
+const COMMANDS = ['output', 'command-line', 'client', 'node', 'simulate', 'remote', 'run'].map(
+  (room) => `commands/${room}`,
+);
+
 const ROOMS = [
   ['util'],
   ...inOrder(TOPOLOGY, ['util']),
@@ -26,7 +32,9 @@ const ROOMS = [
   ['proxy/passthrough', ...UPSTREAM, 'proxy/credentials', 'proxy/http'],
   ['proxy/auth', ...UPSTREAM, 'proxy/http', 'proxy/passthrough'],
   ['proxy/hot-restart', ...API, 'proxy/views'],
-  ...inOrder(['proxy', 'config', 'admin', 'commands'], ['util', ...TOPOLOGY, ...FILTER]),
+  ...inOrder(['proxy', 'config', 'admin', 'commands'], BELOW),
+  ...inOrder(ADMIN, [...BELOW, 'proxy', 'config']),
+  ...inOrder(COMMANDS, [...BELOW, 'proxy', 'config', 'admin']),
 ];
 
 /** Each room may import those before it. */

@@ -8,14 +8,14 @@ import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { escapeJson, printLine } from '../untrusted-text.ts';
+import { EXPLANATIONS, ExplainRoutes } from './explain-routes.ts';
 import { healthOf } from './health/causes.ts';
 import type { DataAge } from './health/data-age.ts';
-import { EXPLANATIONS, ExplainRoutes } from './explain-routes.ts';
+import { versionInfo } from './health/version-info.ts';
 import type { LogLosses } from './metrics/metric-readers.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { nodeState } from './page/node-state.ts';
 import { pageAnswers } from './page/page-server.ts';
-import { versionInfo } from './health/version-info.ts';
 
 /** Answers the requests of the admin listener, without the listener itself. */
 export interface AdminHandler {

@@ -11,14 +11,13 @@ import type { LogLosses } from './metrics/metric-readers.ts';
  * The admin room: what an operator can see of a running wrapper. It reads the state of the NodeProxy. It changes nothing,
  * with two exceptions: the first explanation opens the views of kube-proxy if no client has opened any, and /flush
  * writes the snapshots, which the next process requests.
- *   admin-handler.ts   routes of the admin listener
- *   readiness.ts       the checks of /readyz
- *   causes.ts          why checks fail, for /readyz, /status and the page
- *   metrics*.ts        /metrics
- *   explain-routes.ts  the routes of the rooms explain and status, with their limits
- *   explain/           /explain, /diff, /decisions, /table
+ *   admin-handler.ts   what answers each path of the admin listener
+ *   explain-routes.ts  what answers the paths of the rooms explain and status, with their limits
+ *   health/            the checks of /readyz, why they fail, and how old the data is; imports no other room
+ *   explain/           /explain, /diff, /decisions, /table, /summary
  *   status/            /status
  *   page/              the page, and /node
+ *   metrics/           /metrics
  */
 
 export interface AdminOptions {

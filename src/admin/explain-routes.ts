@@ -10,9 +10,9 @@ import { nodeSummary } from './explain/node-summary.ts';
 import { openViewToExplain } from './explain/open-view.ts';
 import { type SummaryOptions, summarize } from './explain/summary.ts';
 import { tableOf } from './explain/table.ts';
+import { TimeSlice } from './explain/time-slice.ts';
 import { KubeProxyProbe } from './status/kube-proxy-probe.ts';
 import { nodeStatus } from './status/node-status.ts';
-import { TimeSlice } from './explain/time-slice.ts';
 
 /** HTTP status by error code. Other codes are errors of the wrapper itself. */
 const CODES: Partial<Record<ErrorCode, number>> = {

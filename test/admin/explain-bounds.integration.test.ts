@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ExplainRoutes } from '../../src/admin/explain-routes.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
+import { ExplainRoutes } from '../../src/admin/explain-routes.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 

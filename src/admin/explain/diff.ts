@@ -2,9 +2,9 @@ import { ENDPOINTS } from '../../filter/codec/resource.ts';
 import type { EndpointsObject } from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { TimeSlice } from './time-slice.ts';
 import { explainableView } from './explained-service.ts';
 import { findService, type ViewHead, viewHead } from './explained-view.ts';
+import type { TimeSlice } from './time-slice.ts';
 
 /** What the wrapper changes in one object. */
 export interface ObjectDiff {

@@ -4,7 +4,6 @@ import type { ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import type { OutcomeKind } from '../../topology/state/service-outcome.ts';
-import type { TimeSlice } from './time-slice.ts';
 import { explainIn, IN_SHORT } from './explained-service.ts';
 import {
   completeView,
@@ -14,6 +13,7 @@ import {
   viewHead,
 } from './explained-view.ts';
 import { tallyServices } from './service-tally.ts';
+import type { TimeSlice } from './time-slice.ts';
 
 /** One line of /explain. */
 export interface ServiceSummary {

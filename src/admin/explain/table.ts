@@ -2,7 +2,6 @@ import type { ServiceAddresses } from '../../filter/codec/codec.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import type { Endpoint } from '../../topology/decide/endpoint.ts';
-import type { TimeSlice } from './time-slice.ts';
 import { type ResponseHead, responseHead } from '../health/version-info.ts';
 import {
   type ExplainedView,
@@ -12,6 +11,7 @@ import {
   notStarted,
   type ViewName,
 } from './explained-view.ts';
+import type { TimeSlice } from './time-slice.ts';
 
 /** The backends that the kernel should have for one port of one Service address. */
 export interface TableRow {

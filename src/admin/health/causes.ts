@@ -2,6 +2,14 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { type DataAge, dataAge } from './data-age.ts';
 import { type Check, readiness } from './readiness.ts';
 
+/*
+ * The room `health`: whether this node is ready, and why not. It only reads the state of the proxy.
+ *   readiness.ts     the checks of /readyz
+ *   data-age.ts      how old the data is, and why
+ *   causes.ts        both, and what the failed checks have in common, for /readyz, /status and the page
+ *   version-info.ts  which wrapper answers
+ */
+
 /** A cause of failed checks. */
 export interface Cause {
   /** Whether the wrapper only has not finished its start. */

@@ -6,6 +6,13 @@ import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
 import { METRICS } from './metrics-table.ts';
 import { registerProcessMetrics } from './process-metrics.ts';
 
+/*
+ * The room `metrics`: /metrics. Each scrape reads the state of the proxy; nothing is counted here but times.
+ *   metrics-table.ts    all metrics, with their help texts
+ *   metric-readers.ts   how they are read
+ *   process-metrics.ts  those of the process
+ */
+
 const PREFIX = 'kube_proxy_wrapper_';
 
 /** Registers the metrics of metrics-table.ts and of the process. Each scrape reads the state of the proxy. */

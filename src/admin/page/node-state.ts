@@ -5,8 +5,8 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { HOMEPAGE, VERSION } from '../../version.ts';
-import { type Cause, healthOf } from '../health/causes.ts';
 import { findView, NO_VIEW, notStarted } from '../explain/explained-view.ts';
+import { type Cause, healthOf } from '../health/causes.ts';
 import type { Check } from '../health/readiness.ts';
 import type { ResponseHead } from '../health/version-info.ts';
 

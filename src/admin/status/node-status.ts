@@ -1,12 +1,12 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
-import { type Health, healthOf } from '../health/causes.ts';
-import type { DataAge } from '../health/data-age.ts';
 import { findServices, findView } from '../explain/explained-view.ts';
 import { kubernetesRows } from '../explain/table.ts';
-import type { Check } from '../health/readiness.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
+import { type Health, healthOf } from '../health/causes.ts';
+import type { DataAge } from '../health/data-age.ts';
+import type { Check } from '../health/readiness.ts';
 import type { KubeProxyProbe, ProbeResult } from './kube-proxy-probe.ts';
 import { outcomesHash } from './outcomes-hash.ts';
 import { policyLines } from './policy-lines.ts';

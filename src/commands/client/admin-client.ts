@@ -2,6 +2,13 @@ import { WrapperError } from '../../errors.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { createHttpClient, type HttpClientOptions } from './http-client.ts';
 
+/*
+ * The room `client`: how commands reach a wrapper and an API server. It prints nothing.
+ *   admin-client.ts, http-client.ts  the admin port of a wrapper; read-pages.ts, read-status.ts: some of its answers
+ *   kube-client.ts                   the API server
+ *   port-forward.ts                  a port of a Pod, through the API server
+ */
+
 /** How long a command waits for the wrapper, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 

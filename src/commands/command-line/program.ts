@@ -4,6 +4,15 @@ import { type Call, type Command, EXIT } from './command.ts';
 import { parseCommandLine } from './command-line.ts';
 import { UsageError } from './usage-error.ts';
 
+/*
+ * The room `command-line`: from arguments to an exit code. It knows no single command.
+ *   program.ts           runs one command line
+ *   command-line.ts      parses it with commander
+ *   command.ts           what a command is
+ *   service-argument.ts  a Service as an argument
+ *   user-kubeconfig.ts   the kubeconfig of the caller
+ */
+
 /** A program of this package: kube-proxy-wrapper or kubectl-kpw. */
 export interface Program {
   /** How the user calls it. */

@@ -3,6 +3,7 @@ import type { Explained } from '../../admin/explain/explained-service.ts';
 import type { Summary } from '../../admin/explain/summary.ts';
 import { WrapperError } from '../../errors.ts';
 import { type AdminClient, type AdminFlags, withAdmin } from '../client/admin-client.ts';
+import { readPages } from '../client/read-pages.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import {
   type ServiceFlags,
@@ -14,7 +15,6 @@ import { UsageError } from '../command-line/usage-error.ts';
 import type { Report } from '../output/report.ts';
 import { formatDiff } from './diff-text.ts';
 import { formatExplained, formatSummary } from './explain-text.ts';
-import { readPages } from '../client/read-pages.ts';
 
 /** Which Services are explained, and how. */
 export interface ExplainFlags extends ServiceFlags {

@@ -1,9 +1,9 @@
 import type { NodeStatus } from '../../admin/status/status-line.ts';
 import { printLine } from '../../untrusted-text.ts';
 import { type AdminFlags, withAdmin } from '../client/admin-client.ts';
+import { readStatus } from '../client/read-status.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { formatStatusLines } from '../output/status-text.ts';
-import { readStatus } from '../client/read-status.ts';
 
 /** Executes `status`. */
 export async function executeStatus({ flags }: Call<AdminFlags>): Promise<Result> {

@@ -7,6 +7,15 @@ import { openPortForward } from '../client/port-forward.ts';
 import { type KubeconfigFlags, userKubeconfig } from '../command-line/user-kubeconfig.ts';
 import type { PodFlags, WrapperPod } from './wrapper-pods.ts';
 
+/*
+ * The room `remote`: kubectl kpw, which reaches the wrappers of all nodes through the API server.
+ *   wrappers.ts, wrapper-pods.ts, list-pods.ts            which wrappers there are, and how they are reached
+ *   cluster-status.ts, cluster-report.ts                  status: one line for all nodes with the same outcome
+ *   pod-trouble.ts, roll-out.ts, pointed-nodes.ts         what only the cluster knows about a node
+ *   expectation.ts, wrapper-config.ts                     what simulate computes for each node
+ *   remote-explain.ts                                     explain, of one node or all
+ */
+
 /** Flags that choose wrappers, and how they are reached. */
 export interface WrapperFlags extends PodFlags, KubeconfigFlags {
   /** Only the wrapper on this node. */
