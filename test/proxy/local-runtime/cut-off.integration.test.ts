@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer, ApiServerOptions } from '../../../embedded/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
+import { readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { nodeState } from '../../../src/admin/page/node-state.ts';
-import { readiness } from '../../../src/admin/health/readiness.ts';
 import { formatExplained } from '../../../src/commands/node/explain-text.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';

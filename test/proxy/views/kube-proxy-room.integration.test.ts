@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ApiServer } from '../../../embedded/api-server.ts';
-import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
+import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
 import { kubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
