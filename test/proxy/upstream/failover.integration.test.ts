@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
-import { Failover } from '../../../src/proxy/upstream/failover.ts';
+import { Failover, type Outcome } from '../../../src/proxy/upstream/failover.ts';
 import type { Judgement } from '../../../src/proxy/upstream/judge-response.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
@@ -24,101 +24,59 @@ function failoverOf(servers: URL[] = [B, C], returnMs = 10, logger = silent): Fa
   return failover;
 }
 
-/** Reports outcomes of requests to one server. */
-const reports = (of: Failover, server: URL) => ({
-  answered: () => of.report(server, 'answered'),
-  serverError: (times: number) => {
-    for (let n = 0; n < times; n++) of.report(server, 'serverError');
-  },
-});
-
 const hosts = (of: Failover) => of.servers.map(({ hostname }) => hostname).join('');
 
-describe('the API server in use', () => {
-  test('is the one of the kubeconfig at first', () => {
-    expect(hosts(failoverOf())).toBe('abc');
-  });
+/** Reports outcomes in order, as `<server> <outcome>` or `<server> 5xx <times>`. */
+function report(of: Failover, ...outcomes: readonly string[]): void {
+  for (const each of outcomes) {
+    const [host, outcome, times = '1'] = each.split(' ');
+    const server = of.servers.find(({ hostname }) => hostname === host) as URL;
+    const name = outcome === '5xx' ? 'serverError' : (outcome as Outcome);
+    for (let n = 0; n < Number(times); n++) of.report(server, name);
+  }
+}
 
-  test('changes immediately to the next when it cannot be reached, and to the first after the last', () => {
+describe('the API server in use', () => {
+  test.each<[rule: string, hosts: string, switches: number, outcomes: string[]]>([
+    ['is the one of the kubeconfig at first', 'abc', 0, []],
+    ['changes to the next when it cannot be reached', 'bca', 1, ['a unreachable']],
+    ['changes to the one after that', 'cab', 2, ['a unreachable', 'b unreachable']],
+    [
+      'changes to the first after the last',
+      'abc',
+      3,
+      ['a unreachable', 'b unreachable', 'c unreachable'],
+    ],
+    ['changes once when many requests fail together', 'bca', 1, ['a unreachable 5']],
+    ['changes after one request without a response in time', 'bca', 1, ['a silent']],
+    ['does so too if it had answered', 'cab', 2, ['a silent', 'b answered', 'b silent']],
+    ['stays after two 5xx', 'abc', 0, ['a answered', 'a 5xx 2', 'a answered', 'a 5xx 2']],
+    ['changes after three 5xx in a row', 'bca', 1, ['a answered', 'a 5xx 3']],
+    // Before it has its own Node kube-proxy sends no other request: the node never came up.
+    ['changes after three 5xx when it has answered nothing yet', 'bca', 1, ['a 5xx 3']],
+    ['does not count the 5xx of the server before', 'bca', 1, ['a 5xx 3', 'b 5xx 2']],
+    [
+      'goes on until one answers',
+      'abc',
+      3,
+      ['a 5xx 3', 'b 5xx 3', 'c 5xx 3', 'a answered', 'a 5xx 2'],
+    ],
+  ])('%s', (_rule, expected, switches, outcomes) => {
     const of = failoverOf();
     let notified = 0;
     of.onTlsChange(() => notified++);
-    of.report(A, 'unreachable');
-    expect(hosts(of)).toBe('bca');
-    of.report(B, 'unreachable');
-    expect(hosts(of)).toBe('cab');
-    of.report(C, 'unreachable');
-    expect(hosts(of)).toBe('abc');
-    expect([notified, of.switches]).toEqual([3, 3]);
-  });
-
-  test('changes once when many requests fail together', () => {
-    const of = failoverOf();
-    for (let n = 0; n < 5; n++) of.report(A, 'unreachable');
-    expect(hosts(of)).toBe('bca');
-  });
-
-  test('changes after three 5xx in a row, not after fewer', () => {
-    const of = failoverOf();
-    const { answered, serverError } = reports(of, A);
-    answered();
-    serverError(2);
-    answered();
-    serverError(2);
-    expect(hosts(of)).toBe('abc');
-    serverError(1);
-    expect(hosts(of)).toBe('bca');
-  });
-
-  // A resource whose conversion webhook was away fails at all servers: as long as others are answered in between,
-  // one that fails does not change the server.
-  test('does not change while other requests are answered between those with 5xx', () => {
-    const of = failoverOf();
-    const { answered, serverError } = reports(of, A);
-    for (let n = 0; n < 10; n++) {
-      serverError(2);
-      answered();
-    }
-    expect([hosts(of), of.switches]).toEqual(['abc', 0]);
-  });
-
-  // Before it has its own Node kube-proxy sends no other request: the node never came up.
-  test('changes after three 5xx when it has answered nothing yet, and so on until one answers', () => {
-    const of = failoverOf();
-    reports(of, A).serverError(2);
-    expect(hosts(of)).toBe('abc');
-    reports(of, A).serverError(1);
-    expect(hosts(of)).toBe('bca');
-    // The 5xx of the server before do not count.
-    reports(of, B).serverError(2);
-    expect(hosts(of)).toBe('bca');
-    reports(of, B).serverError(1);
-    reports(of, C).serverError(3);
-    expect([hosts(of), of.switches]).toEqual(['abc', 3]);
-    reports(of, A).answered();
-    reports(of, A).serverError(2);
-    expect([hosts(of), of.switches]).toEqual(['abc', 3]);
+    report(of, ...outcomes);
+    expect([hosts(of), of.switches, notified]).toEqual([expected, switches, switches]);
   });
 
   // It answered health checks, and lists with 5xx; watches end one at a time.
   test('changes after three 5xx when it is the preferred one again, and answers nothing', async () => {
     const of = failoverOf();
     of.probe = async () => 'usable';
-    reports(of, A).answered();
-    of.report(A, 'unreachable');
-    reports(of, B).answered();
+    report(of, 'a answered', 'a unreachable', 'b answered');
     await eventually(() => hosts(of), 'abc');
-    reports(of, A).serverError(3);
+    report(of, 'a 5xx 3');
     expect(hosts(of)).toBe('bca');
-  });
-
-  test('changes after one request without a response in time, because that takes long enough', () => {
-    const of = failoverOf();
-    of.report(A, 'silent');
-    expect(hosts(of)).toBe('bca');
-    of.report(B, 'answered');
-    of.report(B, 'silent');
-    expect([hosts(of), of.switches]).toEqual(['cab', 2]);
   });
 
   test('is any server of the list that was found to answer', () => {
@@ -132,7 +90,7 @@ describe('the API server in use', () => {
 
   test('does not change when there is no other', () => {
     const of = failoverOf([]);
-    of.report(A, 'unreachable');
+    report(of, 'a unreachable');
     expect([hosts(of), of.switches]).toEqual(['a', 0]);
   });
 
@@ -174,15 +132,6 @@ describe('the API server in use', () => {
     answer('usable');
     await jest.advanceTimersByTimeAsync(100);
     expect([hosts(of), asked, jest.getTimerCount()]).toEqual(['cab', 2, 0]);
-  });
-
-  test('is not checked again after close', () => {
-    jest.useFakeTimers();
-    const of = failoverOf();
-    of.report(A, 'unreachable');
-    expect(jest.getTimerCount()).toBe(1);
-    of.close();
-    expect(jest.getTimerCount()).toBe(0);
   });
 
   // It was tried in place of itself, and no other server ever.

@@ -15,7 +15,7 @@ beforeEach(() => {
   lines = recorded.lines;
   state = new ServerState({ logger: recorded.logger, clock, random: () => 0.5 });
   changes = [];
-  state.onChange(() => changes.push(state.condition.name));
+  state.onChange(() => changes.push(`${state.condition.name}${state.isCutOff ? ', cut off' : ''}`));
 });
 
 const gone = new WrapperError('Unreachable', 'gone');
@@ -46,7 +46,7 @@ describe('the API server', () => {
     expect([state.condition.name, state.unreachableSince]).toEqual(['misbehaving', since]);
     state.noteAnswer(200);
     expect([state.condition.name, state.unreachableSince]).toEqual(['reachable', undefined]);
-    expect(changes).toEqual(['unreachable', 'misbehaving', 'reachable']);
+    expect(changes).toEqual(['unreachable, cut off', 'misbehaving, cut off', 'reachable']);
     expect(lines.map(({ msg }) => msg.split(':')[0])).toEqual([
       'the API server cannot be reached',
       'the API server answers with errors',
@@ -69,6 +69,24 @@ describe('the API server', () => {
     state.noteAnswer(200);
     expect(state.noteFailure('unreachable', gone, sentAt)).toBe(false);
     expect(fail()).toBe(true);
+  });
+
+  test('that rejects our credentials answers', () => {
+    fail('refusing');
+    expect(changes).toEqual(['refusing']);
+  });
+
+  test('is cut off at the start when the first requests hang, which is notified once', () => {
+    state.giveUp();
+    state.giveUp();
+    state.noteAnswer(200);
+    expect(changes).toEqual(['unknown, cut off', 'reachable']);
+  });
+
+  test('is not cut off when one query gives up while others are answered', () => {
+    state.noteAnswer(200);
+    state.giveUp();
+    expect(state.isCutOff).toBe(false);
   });
 
   test('notifies no listener that has ended its subscription', () => {

@@ -11,30 +11,76 @@ import { upstreamPerTest } from '../../support/http/upstream.ts';
 
 const setUp = upstreamPerTest();
 
+/** Brings a request into a state, and calls `reached` then. */
+interface Arrangement {
+  readonly listener?: (reached: () => void) => RequestListener;
+  readonly prepare?: (credentials: FakeCredentials, reached: () => void) => void;
+}
+
+const never = () => new Promise<never>(() => {});
+const answer401: RequestListener = (_, response) =>
+  response.writeHead(401, { connection: 'close' }).end();
+
+const STATES: Readonly<Record<string, Arrangement>> = {
+  'waits for headers': { listener: (reached) => reached },
+  'has a body that is being read': {
+    listener: (reached) => (_, response) => response.write('first', () => setTimeout(reached, 20)),
+  },
+  // A plugin may take a minute, and ignored every limit of the request.
+  'waits for its credentials': {
+    prepare: (credentials, reached) => {
+      credentials.headers = () => {
+        setImmediate(reached);
+        return never();
+      };
+    },
+  },
+  'was answered 401 and waits for new credentials': {
+    listener: () => answer401,
+    prepare: (credentials, reached) => {
+      credentials.refresh = () => {
+        setImmediate(reached);
+        return never();
+      };
+    },
+  },
+};
+
+describe.each(Object.entries(STATES))('a request that %s', (_, { listener, prepare }) => {
+  /** Starts the request; `ended` is how it ends. */
+  async function start() {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const harness = await setUp(listener?.(resolve) ?? (() => {}));
+    prepare?.(harness.credentials, resolve);
+    const controller = new AbortController();
+    const { signal } = controller;
+    const request = harness.upstream.request({ method: 'GET', path: '/', signal });
+    const ended = request.then(({ body }) => text(body)).catch((error: unknown) => error);
+    await promise;
+    return { ...harness, controller, ended };
+  }
+
+  test('is ended by its signal', async () => {
+    const { controller, ended, server } = await start();
+    controller.abort(new Error('enough'));
+    expect(await ended).toEqual(new Error('enough'));
+    await server.idle();
+  });
+
+  test('is ended by close, which refuses new requests', async () => {
+    const { upstream, ended, server, credentials } = await start();
+    await upstream.close();
+    expect(await ended).toMatchObject({ code: 'Unreachable' });
+    await server.idle();
+    expect(credentials.listeners).toBe(0);
+    const { accepted } = server;
+    const late = upstream.request({ method: 'GET', path: '/' });
+    await expect(late).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(server.accepted).toBe(accepted);
+  });
+});
+
 describe('an aborted signal', () => {
-  test('immediately ends a request that waits for headers', async () => {
-    const controller = new AbortController();
-    const { upstream, server } = await setUp(() => controller.abort(new Error('enough')));
-    const { signal } = controller;
-    await expect(upstream.request({ method: 'GET', path: '/', signal })).rejects.toThrow('enough');
-    await server.idle();
-  });
-
-  test('immediately ends a request whose body is being read', async () => {
-    const { upstream, server } = await setUp((_request, response) => void response.write('first'));
-    const controller = new AbortController();
-    const { signal } = controller;
-    const { body } = await upstream.request({ method: 'GET', path: '/', signal });
-    const reading = (async () => {
-      for await (const chunk of body) {
-        expect(String(chunk)).toBe('first');
-        controller.abort(new Error('enough'));
-      }
-    })();
-    await expect(reading).rejects.toThrow('enough');
-    await server.idle();
-  });
-
   test('immediately ends a request that waits for a connection', async () => {
     // undici, which was used once, checked the signal of such a request up to 10 s later.
     const silent = createServer().listen(0, '127.0.0.1');
@@ -44,45 +90,17 @@ describe('an aborted signal', () => {
     const upstream = createUpstream({ credentials, logger: captureLogger().logger });
     const controller = new AbortController();
     silent.once('connection', () => controller.abort(new Error('enough')));
-    const started = performance.now();
     const { signal } = controller;
     await expect(upstream.request({ method: 'GET', path: '/', signal })).rejects.toThrow('enough');
-    expect(performance.now() - started).toBeLessThan(2_000);
     await upstream.close();
     await new Promise((resolve) => silent.close(resolve));
   });
 
-  // A plugin may take a minute, and ignored every limit of the request.
-  test('immediately ends a request that waits for its credentials', async () => {
-    const { upstream, credentials, server } = await setUp(() => {});
-    const { promise, reject } = Promise.withResolvers<never>();
-    credentials.headers = () => promise;
-    const controller = new AbortController();
-    const { signal } = controller;
-    const request = upstream.request({ method: 'GET', path: '/', signal });
-    controller.abort(new Error('enough'));
-    await expect(request).rejects.toThrow('enough');
-    reject(new Error('the plugin failed'));
-    expect(server.accepted).toBe(0);
-  });
-
-  test('immediately ends a request that was answered 401 and waits for new credentials', async () => {
-    const { upstream, credentials } = await setUp((_, response) => response.writeHead(401).end());
-    const controller = new AbortController();
-    credentials.refresh = () => {
-      controller.abort(new Error('enough'));
-      return new Promise(() => {});
-    };
-    const { signal } = controller;
-    await expect(upstream.request({ method: 'GET', path: '/', signal })).rejects.toThrow('enough');
-  });
-
   test('that is aborted from the start prevents the request', async () => {
-    let requests = 0;
-    const { upstream } = await setUp(() => requests++);
+    const { upstream, server } = await setUp(() => {});
     const signal = AbortSignal.abort(new Error('enough'));
     await expect(upstream.request({ method: 'GET', path: '/', signal })).rejects.toThrow('enough');
-    expect(requests).toBe(0);
+    expect(server.accepted).toBe(0);
   });
 });
 
@@ -164,47 +182,10 @@ describe('a body', () => {
   });
 });
 
-describe('close', () => {
-  test('ends requests in every state, waits for their connections, and refuses new requests', async () => {
-    const { upstream, server, credentials } = await setUp((request, response) => {
-      if (request.url === '/body') response.write('x');
-    });
-    const { body } = await upstream.request({ method: 'GET', path: '/body' });
-    const reading = expect(text(body)).rejects.toMatchObject({ code: 'Unreachable' });
-    const waiting = expect(
-      upstream.request({ method: 'GET', path: '/headers' }),
-    ).rejects.toMatchObject({ code: 'Unreachable' });
-    await until(() => server.accepted === 3, 'both requests and the question');
-    await upstream.close();
-    await Promise.all([reading, waiting, server.idle()]);
-    expect(credentials.listeners).toBe(0);
-    const late = upstream.request({ method: 'GET', path: '/' });
-    await expect(late).rejects.toMatchObject({ code: 'Unreachable' });
-    expect(server.accepted).toBe(3);
-  });
-
-  test('ends a request that waits for its credentials', async () => {
-    const { upstream, server, credentials } = await setUp(() => {});
-    credentials.headers = () => new Promise(() => {});
-    const request = upstream.request({ method: 'GET', path: '/' });
-    const ended = expect(request).rejects.toMatchObject({ code: 'Unreachable' });
-    const probe = upstream.probe(server.url);
-    await upstream.close();
-    await ended;
-    expect([await probe, server.accepted]).toEqual([undefined, 0]);
-  });
-
-  test('ends a request that was answered 401 and waits for new credentials', async () => {
-    const { upstream, credentials } = await setUp((_, response) => response.writeHead(401).end());
-    const { promise: asked, resolve } = Promise.withResolvers<void>();
-    credentials.refresh = () => {
-      resolve();
-      return new Promise(() => {});
-    };
-    const request = upstream.request({ method: 'GET', path: '/' });
-    const ended = expect(request).rejects.toMatchObject({ code: 'Unreachable' });
-    await asked;
-    await upstream.close();
-    await ended;
-  });
+test('close ends a health check that waits for its credentials', async () => {
+  const { upstream, server, credentials } = await setUp(() => {});
+  credentials.headers = never;
+  const probe = upstream.probe(server.url);
+  await upstream.close();
+  expect([await probe, server.accepted]).toEqual([undefined, 0]);
 });
