@@ -122,13 +122,6 @@ describe('a node that is cut off', () => {
     await eventually(() => addresses(proxy), ['10.1.0.2']);
     await eventually(() => problemsOf(proxy), []);
   });
-
-  test('without the setting shows the address that the Pod had', async () => {
-    await cutPower();
-    const proxy = await start({ localRuntime: undefined });
-    expect(await addresses(proxy)).toEqual(['10.1.0.2']);
-    expect(proxy.localRuntime).toBeUndefined();
-  });
 });
 
 describe.each(Object.entries(FOREIGN_ANSWERS))('a start from disk behind %s', (_, answer) => {

@@ -1,8 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
 import { CorrectedNode, GRACE_MS, RETURN_MS } from '../../support/local-runtime/corrected-node.ts';
-import { FakeRuntime, type FakeSandbox } from '../../support/local-runtime/fake-runtime.ts';
+import type { FakeSandbox } from '../../support/local-runtime/fake-runtime.ts';
 
 let node: CorrectedNode;
 
@@ -47,6 +46,10 @@ describe('while the node is cut off', () => {
     await node.cutOff();
     expect(node.shown()).toEqual({ web: ['web 10.1.0.3', 'far 10.2.0.9'] });
     expect(node.passed.changes).toEqual(['ADDED default/web', 'MODIFIED default/web']);
+    // A correction keeps its time.
+    node.epoch = 9_000;
+    await node.pass(1_500);
+    expect(node.passed.changes).toHaveLength(2);
     expect(node.corrector.corrections('default/web')).toEqual([
       {
         ...{ object: 'web', pod: 'default/web', since: 1_000 },
@@ -55,48 +58,6 @@ describe('while the node is cut off', () => {
       },
     ]);
     expect(node.corrector.corrections('default/other')).toEqual([]);
-  });
-
-  test('an object without endpoints of this node is the same bytes', async () => {
-    const object = node.send('far', [FAR]);
-    await node.cutOff();
-    expect(node.passed.objects.get('default/far')).toBe(object);
-    expect(node.passed.changes).toEqual(['ADDED default/far']);
-  });
-
-  test('only objects that change are passed on, and a correction keeps its time', async () => {
-    node.runtime.sandboxList = [...RESTARTED, { id: 's', pod: 'db', addresses: ['10.1.0.7'] }];
-    node.send('web', [WEB]);
-    node.send('db', [{ pod: 'db', ip: '10.1.0.7' }]);
-    await node.cutOff();
-    node.epoch = 9_000;
-    for (let i = 0; i < 5; i++) await node.pass(1_500);
-    expect(node.runtime.lists).toBeGreaterThan(4);
-    expect(node.passed.changes.slice(2)).toEqual(['MODIFIED default/web']);
-    expect(node.corrector.corrections()).toMatchObject([{ pod: 'default/web', since: 1_000 }]);
-  });
-
-  test('a Pod that stops and starts is followed', async () => {
-    node.runtime.sandboxList = RESTARTED;
-    node.send('web', [WEB]);
-    await node.cutOff();
-    node.runtime.sandboxList = [{ id: 'new', pod: 'web', attempt: 1, ready: false }];
-    await node.pass(1_500);
-    expect(node.shown()).toEqual({ web: ['web 10.1.0.2 -'] });
-    node.runtime.sandboxList = [{ id: 'third', pod: 'web', attempt: 2, addresses: ['10.1.0.4'] }];
-    await node.pass(1_500);
-    expect(node.shown()).toEqual({ web: ['web 10.1.0.4'] });
-  });
-
-  test('an object that arrives from the disk is corrected too', async () => {
-    node.runtime.sandboxList = RESTARTED;
-    await node.cutOff();
-    node.send('web', [WEB]);
-    await node.pass(1_000);
-    expect(node.shown()).toEqual({ web: ['web 10.1.0.3'] });
-    node.delete('web');
-    expect(node.corrector.corrections()).toEqual([]);
-    expect(node.shown()).toEqual({});
   });
 
   test('an object that arrives later never shows an address that is known to be wrong', async () => {
@@ -120,19 +81,7 @@ describe('while the node is cut off', () => {
     expect(node.shown()).toEqual({ web: ['web 10.1.0.2'] });
   });
 
-  test('the status of a sandbox that was removed is forgotten', async () => {
-    node.runtime.sandboxList = RESTARTED;
-    node.send('web', [WEB]);
-    await node.cutOff();
-    expect(node.runtime.statuses).toBe(1);
-    node.runtime.sandboxList = [];
-    await node.pass(1_500);
-    node.runtime.sandboxList = RESTARTED;
-    await node.pass(1_500);
-    expect(node.runtime.statuses).toBe(2);
-  });
-
-  test('the status of a sandbox and of an exited container is asked for once', async () => {
+  test('the status of a sandbox and of an exited container is asked for once, until it has gone', async () => {
     const exit = { code: 0, finishedAt: 1n };
     node.runtime.sandboxList = [
       {
@@ -149,6 +98,12 @@ describe('while the node is cut off', () => {
     for (let i = 0; i < 3; i++) await node.pass(1_500);
     expect(node.shown()).toEqual({ web: ['web 10.1.0.3'] });
     expect(node.runtime.statuses).toBe(2);
+    const { sandboxList } = node.runtime;
+    for (const list of [[], sandboxList]) {
+      node.runtime.sandboxList = list;
+      await node.pass(1_500);
+    }
+    expect(node.runtime.statuses).toBe(4);
   });
 });
 
@@ -219,18 +174,6 @@ describe('a runtime that does not answer', () => {
     // The next attempt.
     expect(node.clock.waiting).toBe(1);
   });
-
-  test('is reported before it is needed, and tried again', async () => {
-    const runtime = new FakeRuntime();
-    runtime.error = new Error('permission denied');
-    const other = new CorrectedNode(createProtobufCodec(), ENDPOINT_SLICES, runtime);
-    await other.pass(0);
-    expect(other.local.problem).toBe('permission denied');
-    runtime.error = undefined;
-    await other.pass(60_000);
-    expect(other.local.problem).toBeUndefined();
-    expect(other.clock.waiting).toBe(1);
-  });
 });
 
 describe('when the API server answers again', () => {
@@ -254,6 +197,9 @@ describe('when the API server answers again', () => {
     expect(node.passed.changes.slice(before)).toEqual(['MODIFIED default/db']);
     expect(node.corrector.corrections()).toEqual([]);
     expect(node.local.state).toBe('connected');
+    const { lists } = node.runtime;
+    await node.pass(60_000);
+    expect(node.runtime.lists).toBe(lists);
   });
 
   test('a view that the API server has not listed yet keeps its corrections', async () => {
@@ -265,14 +211,6 @@ describe('when the API server answers again', () => {
     await node.pass(RETURN_MS);
     expect(node.shown()).toEqual({ web: ['web 10.1.0.2'], db: ['db 10.1.0.7'] });
     expect(node.local.state).toBe('connected');
-  });
-
-  test('the runtime is not read any more', async () => {
-    const { lists } = node.runtime;
-    await node.pass(60_000);
-    expect(node.runtime.lists).toBe(lists);
-    // Only the check of its version.
-    expect(node.clock.waiting).toBe(1);
   });
 
   test('a link that fails again keeps the corrections and follows the runtime immediately', async () => {
