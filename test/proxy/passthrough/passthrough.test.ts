@@ -100,7 +100,7 @@ describe('headers', () => {
     'proxy-authorization': 'Basic x',
     'keep-alive': 'timeout=5',
     te: 'trailers',
-    connection: 'close, X-Private',
+    connection: 'close, X-Private, Authorization',
     'x-private': 'secret',
     'x-other': 'secret',
     'audit-id': 'of-the-caller',
@@ -144,14 +144,6 @@ describe('headers', () => {
     expect(seen).toHaveLength(1);
   });
 
-  test('that authenticate the caller cannot be removed by listing them in Connection', async () => {
-    const { front } = await setUp(echo);
-    await ask(front.url, {
-      headers: { connection: 'close, Authorization', authorization: 'Bearer caller' },
-    });
-    expect(seen[0]?.request.headers.authorization).toBe('Bearer caller');
-  });
-
   test.each(['DELETE', 'GET', 'POST'])(
     'that frame the body of a %s cannot be cut by naming them in Connection',
     async (method) => {
@@ -176,15 +168,18 @@ describe('headers', () => {
 });
 
 describe('an API server that cannot be reached', () => {
-  test('is reported by address and code, for the listener to answer', async () => {
-    const { front, back, errors } = await setUp(echo);
-    await back.close();
-    const { response, body } = await ask(front.url);
-    expect([response.statusCode, body]).toEqual([503, 'Unreachable']);
-    expect(errors.map(({ message }) => message)).toEqual([
-      expect.stringContaining(`${back.url.host} cannot be reached: ECONNREFUSED`),
-    ]);
-  });
+  test.each(['GET', 'POST'])(
+    'is reported by address and code, for the listener to answer a %s with Retry-After',
+    async (method) => {
+      const { front, back, errors } = await setUp(echo);
+      await back.close();
+      expect((await ask(front.url, { method })).body).toBe('Unreachable');
+      const problem = `${back.url.host} cannot be reached: ECONNREFUSED`;
+      expect(errors.map(statusOf)).toMatchObject([
+        { code: 503, retryAfterSeconds: 1, message: expect.stringContaining(problem) },
+      ]);
+    },
+  );
 
   test('because it closes the connection is reported once, even if the caller still sends its body', async () => {
     const { front, errors } = await setUp((request) => void request.socket.destroy());
@@ -222,13 +217,6 @@ describe('an API server that cannot be reached', () => {
     },
   );
 
-  test('before a write reached it is answered with Retry-After', async () => {
-    const { front, back, errors } = await setUp(echo);
-    await back.close();
-    expect((await ask(front.url, { method: 'POST', body: 'hi' })).body).toBe('Unreachable');
-    expect(errors.map(statusOf)).toMatchObject([{ code: 503, retryAfterSeconds: 1 }]);
-  });
-
   test('is reported once, even if the side of the caller fails too', async () => {
     const onAnswered = (request: IncomingMessage): void => {
       request.emit('error', new Error('reset'));
@@ -241,12 +229,6 @@ describe('an API server that cannot be reached', () => {
     await ask(front.url, { agent });
     expect(front.accepted).toBe(1);
     agent.destroy();
-  });
-
-  test('because it never answers is reported after a while', async () => {
-    const { front, back } = await setUp(() => {}, { headersMs: 20 });
-    expect((await ask(front.url)).body).toBe('Unreachable');
-    await back.idle();
   });
 
   test('but a stream that is quiet for longer continues', async () => {
