@@ -13,32 +13,17 @@ function refusalOf(limits: CallerLimits, caller: string) {
 }
 
 describe('concurrent requests', () => {
-  test('are limited per caller: further ones get 429 with Retry-After, those of others do not', () => {
-    const limits = new CallerLimits({ what: 'requests', maxRequests: 4, maxPerCaller: 2 });
-    const leave = limits.enter('a');
-    limits.enter('a');
+  test.each([
+    ['caller', 'of this caller', 2, { listener: 0, caller: 1 }],
+    ['listener', 'of all callers', 5, { listener: 1, caller: 0 }],
+  ])('beyond the limit per %s get 429 with Retry-After', (_limit, whose, perCaller, refused) => {
+    const limits = new CallerLimits({ what: 'requests', maxRequests: 4, maxPerCaller: perCaller });
+    for (let n = 0; n < Math.min(perCaller, 4); n++) limits.enter('a');
     expect(refusalOf(limits, 'a')).toMatchObject({
       ...{ code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
-      message: expect.stringContaining('of this caller'),
+      message: expect.stringContaining(whose),
     });
-    limits.enter('b');
-    leave();
-    expect(refusalOf(limits, 'a')).toBeUndefined();
-    expect(limits.refused).toEqual({ listener: 0, caller: 1 });
-  });
-
-  test('are limited in total', () => {
-    const limits = new CallerLimits({ what: 'requests', maxRequests: 2, maxPerCaller: 2 });
-    limits.enter('a');
-    const leave = limits.enter('b');
-    expect(refusalOf(limits, 'c')?.message).toContain('of all callers');
-    leave();
-    // A response and its socket may both be closed.
-    leave();
-    expect(limits.active).toBe(1);
-    limits.enter('c');
-    expect(refusalOf(limits, 'c')).toMatchObject({ code: 429 });
-    expect(limits.refused).toEqual({ listener: 2, caller: 0 });
+    expect(limits.refused).toEqual(refused);
   });
 
   test('are counted correctly, whatever the order of starts and ends', () => {
@@ -52,6 +37,8 @@ describe('concurrent requests', () => {
           const room = active.length < 5 && own.length < 3;
           if (!enters) {
             const [first] = own;
+            first?.leave();
+            // A response and its socket may both be closed.
             first?.leave();
             if (first !== undefined) active.splice(active.indexOf(first), 1);
           } else if (room) active.push({ caller, leave: limits.enter(caller) });

@@ -22,20 +22,21 @@ const files = await writeServingFiles(folder);
 const ca = readFileSync(files.caFile);
 const certificate = await ServerCertificate.load(files, logger);
 const sockets: Socket[] = [];
+const listeners: HttpListener[] = [];
 
 afterAll(() => {
   certificate.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
-afterEach(() => {
-  // Including those of a test that failed.
+afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
+  await Promise.all(listeners.splice(0).map((listener) => listener.close(0, () => {})));
   jest.restoreAllMocks();
 });
 
 function makeListener(options: Partial<HttpListenerOptions> = {}): HttpListener {
-  return new HttpListener({
+  const listener = new HttpListener({
     name: 'listen',
     address: { host: '127.0.0.1', port: 0 },
     listenerLimits: DEFAULT_LISTENER_LIMITS,
@@ -43,6 +44,8 @@ function makeListener(options: Partial<HttpListenerOptions> = {}): HttpListener 
     logger,
     ...options,
   });
+  listeners.push(listener);
+  return listener;
 }
 
 /** Opens a connection, over https with a handshake; `ended` resolves with all it received, or the error. */
@@ -171,7 +174,6 @@ describe('the handshake of https', () => {
     await client.ended;
     expect(performance.now() - start).toBeLessThan(20_000);
     await until(() => listener.connections === 0, 'the end');
-    await listener.close(0, () => {});
   });
 
   test('that never arrives occupies a connection only for a limited time', async () => {
@@ -187,7 +189,6 @@ describe('the handshake of https', () => {
     const client = open(url);
     client.write(GET);
     await until(() => client.received().endsWith('served'), 'an answer');
-    await listener.close(0, () => {});
   });
 });
 
@@ -214,7 +215,6 @@ describe('requests of one connection', () => {
     client.write(GET);
     await until(() => client.received().length > 64 * 1024 * 1024, 'the second answer');
     expect(counts).toMatchObject({ most: 1, all: 2 });
-    await listener.close(0, () => {});
   });
 
   test('one that arrives during the first waits for its response, however late that ends', async () => {
@@ -235,7 +235,6 @@ describe('requests of one connection', () => {
     expect(responses).toHaveLength(1);
     responses[0]?.end();
     await until(() => client.received().endsWith('second'), 'the second answer');
-    await listener.close(0, () => {});
   });
 
   test('many pipelined requests are refused, and cost nothing', async () => {
@@ -245,7 +244,6 @@ describe('requests of one connection', () => {
     await client.ended;
     await until(() => counts.now === 0, 'the end of all');
     expect(counts).toMatchObject({ most: 1, all: 1 });
-    await listener.close(0, () => {});
   });
 
   test('a request to switch protocols is refused while another is active', async () => {
@@ -263,7 +261,6 @@ describe('requests of one connection', () => {
     client.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: a\r\n\r\n');
     await client.ended;
     expect(upgraded).toEqual([]);
-    await listener.close(0, () => {});
   });
 });
 
@@ -297,7 +294,6 @@ describe('clients that do not read their responses', () => {
     client.write(GET);
     await until(() => client.received().endsWith('served'), 'the answer');
     expect(answers.slice(0, 2).map(({ destroyed }) => destroyed)).toEqual([true, false]);
-    await listener.close(0, () => {});
   });
 
   test('are disconnected after a time', async () => {
@@ -310,7 +306,6 @@ describe('clients that do not read their responses', () => {
     await stall(await listener.listen(), answers);
     await until(() => listener.connections === 0, 'the end');
     expect(lines).toMatchObject([{ reason: 'WriteTimeout' }]);
-    await listener.close(0, () => {});
   });
 });
 
@@ -334,5 +329,4 @@ test('requests of one kind have their own limit, and refusals are logged once', 
   await until(() => client.received().endsWith('served'), 'the answer');
   expect(listener.refused).toBe(10);
   expect(lines).toMatchObject([{ level: 40, listener: 'listen', reason: 'TooManyRequests' }]);
-  await listener.close(0, () => {});
 });
