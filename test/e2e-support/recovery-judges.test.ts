@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { BOUNDS, type Problem } from '../e2e/faults/recovery/bounds.ts';
-import type { FaultKind } from '../e2e/faults/recovery/fault-kind.ts';
+import { BOUNDS, type Problem } from '../e2e/faults/bounds.ts';
+import type { FaultKind } from '../e2e/faults/fault-kind.ts';
 import { planHistories } from '../e2e/faults/recovery/fault-plan.ts';
 import type { SeenObject } from '../e2e/faults/recovery/kept-client.ts';
 import { judgeReadiness } from '../e2e/faults/recovery/readiness-watch.ts';
 import { percentiles, RecoveryReport } from '../e2e/faults/recovery/recovery-report.ts';
-import { toSeenRequest } from '../e2e/faults/recovery/seen-request.ts';
+import { toSeenRequest } from '../e2e/faults/seen-request.ts';
 import { Timeline, type TimelineSlice } from '../e2e/faults/recovery/timeline.ts';
 import {
   judgeConnections,

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { type ControlPlane, startControlPlane } from './support/control-plane.ts';
-import { eventually } from './support/eventually.ts';
 import { createHistory, type History } from './support/history.ts';
-import { type Informers, type InformerVariant, startInformers } from './support/informer.ts';
-import { asRows, viewOf } from './support/model.ts';
+import { historyRows } from './support/history-rows.ts';
+import type { InformerVariant } from './support/informer.ts';
+import { type InformerFleet, startInformerFleet } from './support/informer-fleet.ts';
 import { chooseSeed, createRandom } from './support/random.ts';
 import { createTimings } from './support/timings.ts';
 import { startWrappedNode, type WrappedNode } from './support/wrapped-node.ts';
@@ -21,7 +21,7 @@ const timings = createTimings();
 let plane: ControlPlane;
 let node: WrappedNode;
 let history: History;
-let informers: Informers;
+let informers: InformerFleet;
 
 /** Every way in which client-go reads. The namespaced ones only see namespace `one`. */
 const variants: readonly InformerVariant[] = (['endpointslices', 'endpoints'] as const).flatMap(
@@ -59,7 +59,12 @@ beforeAll(async () => {
     all: true,
   });
   await node.netns.relay(RELAY, new URL(node.wrapper().url).host);
-  informers = startInformers({ binaries: plane.binaries, netns: node.netns, variants });
+  informers = await startInformerFleet({
+    binaries: plane.binaries,
+    netns: node.netns,
+    processes: [variants],
+    wanted: (variant) => historyRows(history, SELF, variant),
+  });
 });
 
 afterAll(async () => {
@@ -69,39 +74,8 @@ afterAll(async () => {
   timings.print('all informers are as the model says, in ms');
 });
 
-/** What an informer should hold by now: its rows as the model computes them. */
-function wanted({ resource, namespace }: InformerVariant): Record<string, readonly string[]> {
-  const objects = resource === 'endpoints' ? history.endpoints : history.slices;
-  const rows = [...asRows(viewOf(history, SELF, objects))].sort();
-  // The API server's own Service; nobody manages it.
-  rows.push(['default/kubernetes', ['10.99.0.1']]);
-  return Object.fromEntries(
-    rows.filter(([key]) => namespace === undefined || key.startsWith(`${namespace}/`)),
-  );
-}
-
-/** Informers whose store, or whose handler's books, are not what the model computes. */
-async function differences(): Promise<object[]> {
-  const reports = await informers.dump();
-  return variants.flatMap((variant) => {
-    const model = wanted(variant);
-    const report = reports.get(variant.name);
-    return (['store', 'handled'] as const).flatMap((place) => {
-      const found = new Map(report?.[place].map(({ key, endpoints }) => [key, endpoints]));
-      return [...new Set([...Object.keys(model), ...found.keys()])].flatMap((key) => {
-        const [seen, expected] = [found.get(key)?.join(), model[key]?.join()];
-        return seen === expected ? [] : [{ name: variant.name, place, key, seen, expected }];
-      });
-    });
-  });
-}
-
 async function expectModel(what: string): Promise<void> {
-  const { elapsedMs } = await eventually(differences, (list) => list.length === 0, {
-    timeoutMs: 60_000,
-    what: `all informers as the model says (KPW_SEED=${seed}), ${what}`,
-  });
-  timings.add(what, 'informers', elapsedMs);
+  timings.add(what, 'informers', await informers.settle(60_000));
 }
 
 async function play(steps: number, disturb: () => Promise<void>): Promise<void> {
@@ -113,7 +87,6 @@ async function play(steps: number, disturb: () => Promise<void>): Promise<void> 
 }
 
 test('informers start with the state of the model', async () => {
-  await informers.allSynced();
   await expectModel('at the start');
 });
 
@@ -149,9 +122,8 @@ test.each(['SIGKILL', 'SIGTERM'] as const)(
 test('informers follow a continuing history', async () => {
   await play(30, async () => {});
   await expectModel('30 changes');
-  const calls = [...(await informers.dump()).values()].map((report) => report.calls);
-  for (const { add, update } of calls) {
-    expect(add).toBeGreaterThan(0);
-    expect(update).toBeGreaterThan(0);
+  for (const { calls } of await informers.reports()) {
+    expect(calls.add).toBeGreaterThan(0);
+    expect(calls.update).toBeGreaterThan(0);
   }
 });

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { chooseSeed, createRandom } from '../support/random.ts';
-import type { FaultKind } from './fault.ts';
+import { createTextTable } from '../support/text-table.ts';
+import type { ActiveFault, FaultKind, NodeTarget } from './fault-kind.ts';
 import { faultKinds } from './fault-kinds.ts';
-import { createFaultReport } from './fault-report.ts';
-import { type FaultScene, startFaultScene } from './fault-scene.ts';
+import { makeOtherCertificates } from './kinds/tls-faults.ts';
+import { type FaultScene, startFaultScene } from './node/fault-scene.ts';
+import { waitForHit } from './wait-for-hit.ts';
 
 /** Faults of a run. */
 const WANTED = Number(process.env.KPW_FAULTS ?? 200);
@@ -21,24 +23,42 @@ jest.setTimeout(600_000 + WANTED * 20_000);
 
 const seed = chooseSeed();
 const random = createRandom(seed);
-const report = createFaultReport();
+/** Faults that did harm and were survived, by kind. */
+const table = createTextTable();
+let survived = 0;
+let longestMs = 0;
 let scene: FaultScene;
+let kinds: ReturnType<typeof chooseKinds>;
+/** Kinds that tell while they last whether they have hit something. */
+const common = new Set<FaultKind<NodeTarget>>();
 /** When the first fault came, as of performance.now(). */
 let began = 0;
 
 beforeAll(async () => {
   process.stderr.write(`${WANTED} faults of KPW_SEED=${seed}\n`);
   scene = await startFaultScene(random);
+  const { authority, address } = scene;
+  const all = faultKinds(await makeOtherCertificates(authority, address));
+  for (const kind of all.common) {
+    // The API server speaks HTTP/2, and is a real one.
+    if (kind.needs !== 'http1' && kind.needs !== 'memory') common.add(kind);
+  }
+  kinds = chooseKinds(all.node, [...common]);
 });
 
 afterAll(async () => {
-  report.print({
+  table.print('faults, and the longest time until all informers were right again');
+  const summary = {
+    'faults survived': survived,
+    'longest, ms': longestMs,
     'objects lost': scene?.informers.lost.length,
     'informers restarted because they backed off': scene?.informers.renewed,
-    'processes of the wrapper': scene?.node.generations.length,
+    'processes of the wrapper': scene?.wrapper.runs.length,
     'seconds of faults': Math.round((performance.now() - began) / 1000),
     seed,
-  });
+  };
+  const lines = Object.entries(summary).map(([name, value]) => `${name}: ${value}`);
+  process.stderr.write(`${lines.join('\n')}\n\n`);
   for (const line of scene?.informers.lost ?? []) process.stderr.write(`${JSON.stringify(line)}\n`);
   await scene?.stop();
 });
@@ -51,15 +71,36 @@ function expectSurvived(): void {
 /** As many as wanted, or as there was time for. */
 function enough(): boolean {
   const isLate = (performance.now() - began) / 1000 > SECONDS;
-  return report.survived >= (isLate ? LEAST : WANTED);
+  return survived >= (isLate ? LEAST : WANTED);
 }
 
-/** Each kind once, then by their weights. */
-function* chooseKinds(): Generator<FaultKind, never, undefined> {
-  const once = [...faultKinds];
+/** Each kind of a node once, then all by their weights. */
+function* chooseKinds(
+  ofNodes: readonly FaultKind<NodeTarget>[],
+  others: readonly FaultKind<NodeTarget>[],
+): Generator<FaultKind<NodeTarget>, never, undefined> {
+  const once = [...ofNodes];
   while (once.length > 0) yield* once.splice(random.below(once.length), 1);
-  const deck = faultKinds.flatMap((kind) => Array<FaultKind>(kind.weight).fill(kind));
+  const deck = [...ofNodes, ...others].flatMap((kind) =>
+    Array<FaultKind<NodeTarget>>(kind.weight ?? 1).fill(kind),
+  );
   for (;;) yield random.pick(deck);
+}
+
+function note(kind: FaultKind<NodeTarget>, hits: number, rightAgainMs: number): void {
+  const name = `${kind.room}: ${kind.name}`;
+  const raise = (column: string, by: number) =>
+    table.set(name, column, String(Number(table.get(name, column) ?? 0) + by));
+  if (hits === 0) {
+    raise('hit nothing', 1);
+    return;
+  }
+  survived += 1;
+  longestMs = Math.max(longestMs, rightAgainMs);
+  raise('survived', 1);
+  raise('harmed', hits);
+  const slowest = Math.max(rightAgainMs, Number(table.get(name, 'longest, ms') ?? 0));
+  table.set(name, 'longest, ms', String(slowest));
 }
 
 /** What changes while something fails. */
@@ -70,24 +111,27 @@ async function change(): Promise<void> {
   if (flips) await scene.atom.flip();
 }
 
-async function survive(kind: FaultKind): Promise<void> {
+async function survive(kind: FaultKind<NodeTarget>): Promise<void> {
   const dwell = random.below(700);
-  const heal = await kind.strike(scene, random);
+  // At both addresses of the API server, or at the one that is in use.
+  const front = random.chance(0.5) ? scene.front : await scene.node.frontInUse();
+  const active: ActiveFault = await kind.strike({ ...scene, front });
   // The API server may be away, and take them only when it is back.
   const changes = change();
   changes.catch(() => {});
   await Promise.race([changes, sleep(1_500)]);
   await sleep(dwell);
-  const harmed = await heal();
+  if (common.has(kind)) await waitForHit(active);
+  await active.end();
   await changes;
   const rightAgainMs = await scene.informers.settle(RIGHT_AGAIN_MS);
-  report.add(kind.name, harmed, rightAgainMs);
+  note(kind, active.hits(), rightAgainMs);
 }
 
 test('all clients are right before anything fails', async () => {
   await scene.informers.settle(RIGHT_AGAIN_MS);
   for (let state = 0; state < 2; state++) {
-    await scene.atom.learn(scene.node.wrapper().url);
+    await scene.atom.learn(scene.wrapper.url);
     await scene.atom.flip();
     await scene.informers.settle(RIGHT_AGAIN_MS);
   }
@@ -96,17 +140,16 @@ test('all clients are right before anything fails', async () => {
 });
 
 test('informers equal the model after each of many faults', async () => {
-  const kinds = chooseKinds();
   began = performance.now();
   while (!enough()) {
     const kind = kinds.next().value;
     try {
       await survive(kind);
     } catch (cause) {
-      const what = `fault ${report.survived + 1}, ${kind.name}, of KPW_SEED=${seed}`;
+      const what = `fault ${survived + 1}, ${kind.room}: ${kind.name}, of KPW_SEED=${seed}`;
       const fresh = JSON.stringify(await scene.informers.readAnew().catch(String));
       const wrong = `clients that start now get wrong: ${fresh.slice(0, 2_000)}`;
-      const log = scene.node.wrapper().log().slice(-6_000);
+      const log = scene.wrapper.log();
       const message = (cause as Error).message.slice(0, 3_000);
       throw new Error(`${what}: ${message}\n${wrong}\nthe wrapper's log ends: ${log}`, { cause });
     }
@@ -127,10 +170,13 @@ test('the kernels equal the model at the end', async () => {
 
 test('what the clients received keeps the six guarantees of a watch', async () => {
   expectSurvived();
-  const { recorders, node, atom } = scene;
+  const { recorders, wrapper, atom } = scene;
   await recorders.settle(60_000);
   await recorders.stop();
-  const { violations, counts } = recorders.check(node.generations, atom.atom());
+  const { violations, counts } = recorders.check(
+    wrapper.runs.map(({ start, end }, index) => ({ log: `process ${index + 1}`, start, end })),
+    atom.atom(),
+  );
   process.stderr.write(`records checked: ${JSON.stringify(counts)}\n`);
   expect(violations.slice(0, 20)).toEqual([]);
   expect(counts.unreadable).toBeUndefined();

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { PROTOCOLS } from '../../support/http/http-server.ts';
 import { chooseSeed } from '../support/random.ts';
-import { BOUNDS, CHECKS } from './recovery/bounds.ts';
+import { BOUNDS, CHECKS } from './bounds.ts';
 import type { RecoverySummary } from './recovery/recovery-report.ts';
 import { runRecovery } from './recovery/recovery-run.ts';
 

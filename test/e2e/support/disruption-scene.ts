@@ -3,15 +3,12 @@ import { createNode, createService, createSlice, labelNode } from './cluster-obj
 import type { ControlPlane } from './control-plane.ts';
 import { type DialCounts, dial } from './dial.ts';
 import { createHistory, type History } from './history.ts';
-import { backendsOf } from './history-backends.ts';
 import { type InformerReport, startInformers } from './informer.ts';
-import type { KubeProxyMode } from './kube-proxy.ts';
-import type { ManagedProcess } from './managed-process.ts';
+import { createKubeProxies } from './kube-proxies.ts';
 import { asRows, viewOf } from './model.ts';
-import { createNodeNetns, type NodeNetns } from './node-netns.ts';
 import { persist } from './persist.ts';
 import type { Random } from './random.ts';
-import { startWrappedNode, type WrappedNode, waitForBackends } from './wrapped-node.ts';
+import { startWrappedNode, type WrappedNode } from './wrapped-node.ts';
 
 /**
  * A wrapper with two kube-proxies behind it, each with a kernel of its own: 1.36.3 (nftables, streaming list)
@@ -50,13 +47,6 @@ export interface DisruptionScene {
 const PROBE_IP = '10.96.201.1';
 const PROBE_BACKENDS = { x: '10.244.50.1:8080', y: '10.244.50.2:8080' } as const;
 
-interface Kernel {
-  readonly name: string;
-  readonly netns: NodeNetns;
-  readonly mode: KubeProxyMode;
-  start(): Promise<ManagedProcess>;
-}
-
 export async function startDisruptionScene(
   plane: ControlPlane,
   random: Random,
@@ -64,50 +54,41 @@ export async function startDisruptionScene(
 ): Promise<DisruptionScene> {
   const self = 'here';
   const node = await startWrappedNode({ plane, nodeName: self, labels: { probe: 'x' }, settings });
-  const other = await createNodeNetns();
-  const kernels = describeKernels(node, other);
-  const socket = `${other.folder}/wrapper.sock`;
-  await node.netns.relay(socket, new URL(node.wrapper().url).host);
-  await other.relay(new URL(node.wrapper().url).host, socket);
-  await node.netns.addEndpoints(Object.values(PROBE_BACKENDS));
+  const { netns } = node;
+  const wrapper = { nodeName: self, netns, url: node.wrapper().url };
+  const kubeProxies = await createKubeProxies(plane, wrapper);
+  await netns.addEndpoints(Object.values(PROBE_BACKENDS));
   await createProbe(plane);
   const options = { api: plane.admin, random, self, others: ['n1', 'n2', 'n3'], all: false };
   const history = await createHistory({ ...options, namespaces: ['one', 'two'] });
 
-  let running: ManagedProcess[] = [];
   let probeLabel: keyof typeof PROBE_BACKENDS = 'x';
-  const wanted = () => ({
-    ...backendsOf(history, self),
-    [`${PROBE_IP}:80`]: [PROBE_BACKENDS[probeLabel]],
-  });
-  const inEachKernel = async (timeoutMs: number) => {
-    const times = kernels.map(async ({ name, netns, mode }) => [
-      name,
-      await waitForBackends(netns, mode, wanted(), timeoutMs),
+  const settle = async (timeoutMs: number) => {
+    const more = { [`${PROBE_IP}:80`]: [PROBE_BACKENDS[probeLabel]] };
+    const times = kubeProxies.map(async (kubeProxy) => [
+      kubeProxy.name,
+      await kubeProxy.settle(history, more, timeoutMs),
     ]);
     return Object.fromEntries(await Promise.all(times)) as Record<string, number>;
-  };
-  const stopKubeProxies = async () => {
-    await Promise.all(running.splice(0).map(async (process) => await process.stop()));
   };
   return {
     node,
     history,
     restartKubeProxies: async () => {
-      await stopKubeProxies();
-      running = await Promise.all(kernels.map(async (kernel) => await kernel.start()));
+      await Promise.all(kubeProxies.map(async (kubeProxy) => await kubeProxy.stop()));
+      await Promise.all(kubeProxies.map(async (kubeProxy) => await kubeProxy.start(true)));
     },
-    // Each appends to the file of the one before.
-    kubeProxyLogs: () => running.map((process) => process.log()).join('\n'),
+    // Each process appends to the file of the one before.
+    kubeProxyLogs: () => kubeProxies.map((kubeProxy) => kubeProxy.log()).join('\n'),
     play: async (steps) => {
       for (let step = 0; step < steps; step++) await history.step();
     },
     startLoad: () => startLoad(history),
-    settle: async (timeoutMs = 60_000) => await inEachKernel(timeoutMs),
+    settle: async (timeoutMs = 60_000) => await settle(timeoutMs),
     probe: async () => {
       probeLabel = probeLabel === 'x' ? 'y' : 'x';
       await persist(async () => void (await labelNode(plane.admin, self, { probe: probeLabel })));
-      return await inEachKernel(20_000);
+      return await settle(20_000);
     },
     dialProbe: async () => ({
       counts: await dial(node.netns, `${PROBE_IP}:80`, 20),
@@ -119,30 +100,10 @@ export async function startDisruptionScene(
       return Object.fromEntries(Array.from(rows, ([key, value]) => [key, value.join()]).sort());
     },
     stop: async () => {
-      await stopKubeProxies();
+      for (const kubeProxy of kubeProxies) await kubeProxy.close();
       await node.stop();
-      await other.stop();
     },
   };
-}
-
-function describeKernels(node: WrappedNode, other: NodeNetns): Kernel[] {
-  const beside = { version: '1.36.3', mode: 'nftables' } as const;
-  const apart = { version: '1.33.13', mode: 'iptables' } as const;
-  return [
-    {
-      name: '1.36.3 nftables',
-      netns: node.netns,
-      mode: beside.mode,
-      start: async () => await node.startKubeProxy(beside),
-    },
-    {
-      name: '1.33.13 iptables',
-      netns: other,
-      mode: apart.mode,
-      start: async () => await node.startKubeProxy({ ...apart, netns: other }),
-    },
-  ];
 }
 
 /** A Service whose backend follows the own node's label `probe`. */

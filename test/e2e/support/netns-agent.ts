@@ -7,8 +7,13 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect, createServer, type Server } from 'node:net';
 import { createInterface } from 'node:readline';
-import { createRelay, type Relay, type RelayAddress, type RelayOptions } from './relay.ts';
-import type { RelayFault } from './relay-fault.ts';
+import {
+  type ActiveTcpFault,
+  type SocketAddress,
+  startTcpFront,
+  type TcpFault,
+  type TcpFront,
+} from './tcp-front.ts';
 
 /** One request. `endpoint` and `target` are `ip:port`, with an IPv6 address in brackets. */
 export type AgentRequest =
@@ -23,21 +28,22 @@ export type AgentRequest =
       readonly from?: string;
     }
   | { readonly op: 'http'; readonly url: string; readonly timeoutMs: number }
-  /** Passes connections on; see relay.ts. */
+  /** Passes connections on; see tcp-front.ts. Each address is `ip:port`, or the path of a Unix socket. */
   | {
       readonly op: 'relay';
       readonly endpoint: string;
       readonly target: string;
-      readonly options?: RelayOptions;
+      readonly hold: boolean;
     }
-  /** Harms what passes the relay at this endpoint, or heals it. */
-  | { readonly op: 'fault'; readonly endpoint: string; readonly fault: RelayFault | null }
+  /** Harms what passes the relay at this endpoint, in place of what did so before; null heals. */
+  | { readonly op: 'fault'; readonly endpoint: string; readonly fault: TcpFault | null }
   /** Answers how many connections the last fault has harmed. */
   | { readonly op: 'harmed'; readonly endpoint: string }
   /** Cuts the connections of the relay at this endpoint; answers how many there were. */
   | { readonly op: 'cut'; readonly endpoint: string };
 
 type DialRequest = Extract<AgentRequest, { op: 'dial' }>;
+type RelayRequest = Extract<AgentRequest, { op: 'relay' }>;
 
 /** The response to the request of this id. */
 export interface AgentAnswer {
@@ -84,22 +90,31 @@ async function answer(
     case 'http':
       return await fetchText(request.url, request.timeoutMs);
     case 'relay':
-      relays.set(
-        request.endpoint,
-        await createRelay(
-          toRelayAddress(request.endpoint),
-          toRelayAddress(request.target),
-          request.options,
-        ),
-      );
+      relays.set(request.endpoint, { front: await startRelay(request), fault: undefined });
       return true;
     case 'fault':
-      return await relays.get(request.endpoint)?.inject(request.fault);
+      return await harm(relays.get(request.endpoint), request.fault);
     case 'harmed':
-      return relays.get(request.endpoint)?.harmed;
+      return relays.get(request.endpoint)?.fault?.hits();
     case 'cut':
-      return relays.get(request.endpoint)?.cut();
+      return relays.get(request.endpoint)?.front.cut();
   }
+}
+
+/** A front of connections, and its last fault, which may have ended. */
+interface Relay {
+  readonly front: TcpFront;
+  fault: ActiveTcpFault | undefined;
+}
+
+async function startRelay({ endpoint, target, hold }: RelayRequest): Promise<TcpFront> {
+  return await startTcpFront({ listen: toAddress(endpoint), target: toAddress(target), hold });
+}
+
+async function harm(relay: Relay | undefined, fault: TcpFault | null): Promise<void> {
+  if (relay === undefined) throw new Error('there is no such relay');
+  await relay.fault?.end();
+  if (fault !== null) relay.fault = await relay.front.begin(fault);
 }
 
 async function listen(endpoint: string, servers: Map<string, Server>): Promise<void> {
@@ -118,7 +133,7 @@ function toTarget(endpoint: string): { host: string; port: number } {
   return { host, port: Number(endpoint.slice(colon + 1)) };
 }
 
-function toRelayAddress(endpoint: string): RelayAddress {
+function toAddress(endpoint: string): SocketAddress {
   return endpoint.startsWith('/') ? { path: endpoint } : toTarget(endpoint);
 }
 

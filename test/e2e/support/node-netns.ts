@@ -11,7 +11,6 @@ import {
 } from './managed-process.ts';
 import { gatewayAddress, nodeAddress, nodeNumbers } from './node-addresses.ts';
 import { ensureOsPackages } from './os-packages.ts';
-import type { RelayOptions } from './relay.ts';
 import { runCommand } from './run-command.ts';
 
 /** A network namespace that plays a node, with a veth to the host. */
@@ -38,9 +37,9 @@ export interface NodeNetns {
   httpGet(url: string): Promise<{ status: number; body: string } | undefined>;
   /**
    * Passes connections from one `ip:port`, or Unix socket, on to another, so that they can be cut, or come from
-   * another namespace; see relay.ts.
+   * another namespace; see tcp-front.ts. Default `hold`: true.
    */
-  relay(endpoint: string, target: string, options?: RelayOptions): Promise<void>;
+  relay(endpoint: string, target: string, hold?: boolean): Promise<void>;
   /** Resets the connections of the relay at `endpoint`; resolves with how many there were. */
   cutRelay(endpoint: string): Promise<number>;
   /** Takes the veth down: what is sent vanishes, and connections stay half open. */
@@ -195,8 +194,8 @@ function describeNetns(parts: NetnsParts): NodeNetns {
       for (const endpoint of endpoints) await ask({ op: 'unlisten', endpoint });
     },
     httpGet: async (url) => await httpGet(ask, url),
-    relay: async (endpoint, target, options = {}) =>
-      void (await ask({ op: 'relay', endpoint, target, options })),
+    relay: async (endpoint, target, hold = true) =>
+      void (await ask({ op: 'relay', endpoint, target, hold })),
     cutRelay: async (endpoint) => (await ask({ op: 'cut', endpoint })) as number,
     cut: async () => void (await runCommand('ip', ['link', 'set', vethName(number), 'down'])),
     reconnect: async () => void (await runCommand('ip', ['link', 'set', vethName(number), 'up'])),

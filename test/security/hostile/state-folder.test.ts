@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { type StateDisk, startStateDisk } from '../../e2e/faults/state-disk.ts';
+import { type StateDisk, startStateDisk } from '../../e2e/faults/node/state-disk.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
 import { inLanes } from './support/http.ts';
 import { startLikeKubeProxy } from './support/kube-proxy-queries.ts';

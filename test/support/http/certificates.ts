@@ -22,8 +22,12 @@ export async function makeAuthority(name = 'test authority'): Promise<KeyPair> {
   );
 }
 
-/** A certificate for a server or a client, valid for localhost, 127.0.0.1 and `name`. */
-export async function issue(authority: KeyPair, name: string): Promise<KeyPair> {
+/** A certificate for a server or a client, valid for localhost, `name` and an address. */
+export async function issue(
+  authority: KeyPair,
+  name: string,
+  address = '127.0.0.1',
+): Promise<KeyPair> {
   return toKeyPair(
     await generate([{ name: 'commonName', value: name }], {
       keyType: 'ec',
@@ -37,7 +41,7 @@ export async function issue(authority: KeyPair, name: string): Promise<KeyPair> 
           altNames: [
             { type: 2, value: 'localhost' },
             { type: 2, value: name },
-            { type: 7, ip: '127.0.0.1' },
+            { type: 7, ip: address },
           ],
         },
       ],

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../../embedded/kube-object.ts';
 import type { ModelEndpoint, ModelObject } from '../../support/model.ts';
 import type { Random } from '../../support/random.ts';
-import { type ClusterBackend, SELF } from './cluster-backend.ts';
+import { type ClusterBackend, SELF } from '../cluster-backend.ts';
 import type { Timeline, TimelineSlice } from './timeline.ts';
 
 /** Annotation with the number of the write. */

@@ -1,5 +1,5 @@
 import type { Random } from '../../support/random.ts';
-import type { ClusterBackend } from './cluster-backend.ts';
+import type { ClusterBackend } from '../cluster-backend.ts';
 import { historyWriter } from './cluster-writes.ts';
 import { Timeline } from './timeline.ts';
 

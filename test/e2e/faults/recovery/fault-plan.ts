@@ -1,6 +1,8 @@
 import type { Protocol } from '../../../support/http/http-server.ts';
 import type { Random } from '../../support/random.ts';
-import type { FaultKind } from './fault-kind.ts';
+import type { FaultKind as AnyFaultKind, HistoryTarget } from '../fault-kind.ts';
+
+type FaultKind = AnyFaultKind<HistoryTarget>;
 
 /** One fault of a plan. */
 export interface PlannedFault {

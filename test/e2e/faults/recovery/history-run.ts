@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom, type Random } from '../../support/random.ts';
-import { BOUNDS, type Problem } from './bounds.ts';
-import type { ActiveFault } from './fault-kind.ts';
+import { BOUNDS, type Problem } from '../bounds.ts';
+import type { ActiveFault } from '../fault-kind.ts';
+import { waitForHit } from '../wait-for-hit.ts';
 import type { PlannedFault } from './fault-plan.ts';
 import type { HistoryScene } from './history-scene.ts';
 import { judgeReadiness, watchReadiness } from './readiness-watch.ts';
@@ -19,8 +20,6 @@ export interface FaultOutcome {
 
 /** A view that is still wrong after this stays wrong; the wrapper is then started anew, so that the run can go on. */
 const GIVE_UP_MS = 150_000;
-/** How much longer than planned a fault lasts at most that has not harmed anything yet. */
-const HIT_MS = 10_000;
 /** At most so many changes in one fault, so that the allowed combinations can be tried. */
 const MOST_CHANGES = 8;
 
@@ -38,14 +37,15 @@ export async function surviveFault(
   const before = wrapper.usage();
   const struckAt = performance.now();
   const active: ActiveFault[] = [];
-  for (const kind of fault.kinds) active.push(await kind.strike({ ...scene, random }));
+  for (const kind of fault.kinds)
+    active.push(await kind.strike({ ...scene, backend: cluster.backend, random }));
   const readiness = watchReadiness(wrapper);
   await changeFor(scene, random, fault.seconds * 1000);
   // The API server may be away, and take it only when it is back.
   const lastChanges = cluster.changeAll(random);
   lastChanges.catch(() => {});
   await Promise.race([lastChanges, sleep(1_000)]);
-  await waitForHit(active);
+  for (const each of active) await waitForHit(each);
   for (const each of active.reverse()) {
     await each.end();
     problems.push(...(each.problems?.() ?? []));
@@ -76,12 +76,6 @@ export async function surviveFault(
     rightAgainMs,
     problems,
   };
-}
-
-/** A fault that waits for a request goes on until one came; one that is still harmless then does not count. */
-async function waitForHit(active: readonly ActiveFault[]): Promise<void> {
-  const deadline = performance.now() + HIT_MS;
-  while (active.some((each) => each.hits() === 0) && performance.now() < deadline) await sleep(20);
 }
 
 async function changeFor(scene: HistoryScene, random: Random, ms: number): Promise<void> {

@@ -5,14 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { issue, type KeyPair } from '../../../support/http/certificates.ts';
 import { freePorts } from '../../support/free-port.ts';
 import { createRandom } from '../../support/random.ts';
-import type { Problem } from './bounds.ts';
+import type { Problem } from '../bounds.ts';
+import type { ClusterBackend } from '../cluster-backend.ts';
+import { type FaultFront, startFaultFront } from '../fault-front.ts';
+import { createWrapperUnderTest, type WrapperUnderTest } from '../wrapper-under-test.ts';
 import { type Cluster, createCluster } from './cluster.ts';
-import type { ClusterBackend } from './cluster-backend.ts';
-import { type FaultFront, startFaultFront } from './fault-front.ts';
 import { KeptClient } from './kept-client.ts';
 import { differences } from './view-difference.ts';
 import { ViewJudge } from './view-judge.ts';
-import { createWrapperUnderTest, type WrapperUnderTest } from './wrapper-under-test.ts';
 
 /** One history: a cluster, the only way to it, a wrapper and the clients that are kept over all faults. */
 export interface HistoryScene {

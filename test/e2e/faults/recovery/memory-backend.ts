@@ -1,7 +1,7 @@
 import { type ApiServer, createApiServer } from '../../../../embedded/api-server.ts';
 import type { KubeObject } from '../../../../embedded/kube-object.ts';
 import { StatusError } from '../../../../embedded/kube-status.ts';
-import { type ClusterBackend, SELF, type WrittenCollection } from './cluster-backend.ts';
+import { type ClusterBackend, SELF, type WrittenCollection } from '../cluster-backend.ts';
 
 /** A copy of all objects, as a backup of etcd. */
 export interface Backup {

@@ -1,6 +1,6 @@
-import { BOUNDS, type Problem } from './bounds.ts';
+import { BOUNDS, type Problem } from '../bounds.ts';
+import type { WrapperUnderTest } from '../wrapper-under-test.ts';
 import type { PlannedFault } from './fault-plan.ts';
-import type { WrapperUnderTest } from './wrapper-under-test.ts';
 
 const PROBE_MS = 500;
 

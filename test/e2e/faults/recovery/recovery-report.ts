@@ -1,6 +1,6 @@
 import { createTextTable } from '../../support/text-table.ts';
-import { BOUNDS, type Problem } from './bounds.ts';
-import type { FaultKind, Room } from './fault-kind.ts';
+import { BOUNDS, type Problem } from '../bounds.ts';
+import type { FaultKind, Room } from '../fault-kind.ts';
 import type { FaultOutcome } from './history-run.ts';
 
 /** A bound that was broken, with the fault in which it was. */

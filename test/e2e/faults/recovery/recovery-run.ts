@@ -1,14 +1,14 @@
 import { makeAuthority } from '../../../support/http/certificates.ts';
 import type { Protocol } from '../../../support/http/http-server.ts';
 import { createRandom } from '../../support/random.ts';
-import type { ClusterBackend } from './cluster-backend.ts';
-import { allFaultKinds } from './fault-kinds.ts';
+import type { ClusterBackend } from '../cluster-backend.ts';
+import { faultKinds } from '../fault-kinds.ts';
+import { makeOtherCertificates } from '../kinds/tls-faults.ts';
+import { startRealBackend } from '../real-backend.ts';
 import { type HistoryPlan, planHistories } from './fault-plan.ts';
 import { type FaultOutcome, surviveFault } from './history-run.ts';
 import { startHistoryScene } from './history-scene.ts';
-import { makeOtherCertificates } from './kinds/tls-faults.ts';
 import { startMemoryBackend } from './memory-backend.ts';
-import { startRealBackend } from './real-backend.ts';
 import { nameOf, RecoveryReport } from './recovery-report.ts';
 
 export interface RecoveryOptions {
@@ -33,9 +33,8 @@ export interface RecoveryOptions {
 export async function runRecovery(options: RecoveryOptions): Promise<RecoveryReport> {
   const { seed, faults, only, hasReal, protocol, scale } = options;
   const authority = await makeAuthority();
-  const kinds = allFaultKinds(await makeOtherCertificates(authority)).filter((kind) =>
-    nameOf(kind).includes(only),
-  );
+  const { common, history } = faultKinds(await makeOtherCertificates(authority, '127.0.0.1'));
+  const kinds = [...common, ...history].filter((kind) => nameOf(kind).includes(only));
   const random = createRandom(seed);
   const memoryHistories = options.histories - (hasReal ? 1 : 0);
   const plans = planHistories({

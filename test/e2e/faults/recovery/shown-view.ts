@@ -1,5 +1,5 @@
 import { viewOf } from '../../support/model.ts';
-import { SELF } from './cluster-backend.ts';
+import { SELF } from '../cluster-backend.ts';
 import { SEQ } from './cluster-writes.ts';
 import type { SeenObject } from './kept-client.ts';
 import type { Timeline, TimelineSlice } from './timeline.ts';

@@ -1,10 +1,10 @@
 import { PROGRAM } from '../../support/program.ts';
-import { BOUNDS, type Check, type Problem, REQUEST_WINDOW_MS } from './bounds.ts';
-import type { FaultKind } from './fault-kind.ts';
+import { BOUNDS, type Check, type Problem, REQUEST_WINDOW_MS } from '../bounds.ts';
+import type { FaultKind } from '../fault-kind.ts';
+import type { SeenRequest } from '../seen-request.ts';
+import type { Usage } from '../wrapper-under-test.ts';
 import type { PlannedFault } from './fault-plan.ts';
 import type { HistoryScene } from './history-scene.ts';
-import type { SeenRequest } from './seen-request.ts';
-import type { Usage } from './wrapper-under-test.ts';
 
 export interface JudgedFault {
   readonly fault: PlannedFault;
@@ -19,7 +19,7 @@ export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[
   const { front, wrapper } = scene;
   const { fault, struckAt, before } = judged;
   const now = performance.now();
-  const starts = wrapper.starts.filter((at) => at >= struckAt);
+  const starts = wrapper.runs.filter(({ startedAt }) => startedAt >= struckAt);
   const seconds = (now - struckAt) / 1000;
   const isRecent = (at: number) => at >= struckAt;
   const recent = front.requests.filter(({ at }) => isRecent(at));

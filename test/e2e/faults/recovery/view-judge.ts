@@ -1,5 +1,5 @@
 import { type ModelLabels, type ModelService, viewOf } from '../../support/model.ts';
-import { SELF } from './cluster-backend.ts';
+import { SELF } from '../cluster-backend.ts';
 import type { SeenObject } from './kept-client.ts';
 import { addressesOf, seenText, seqOf, shownBy, slicesOf } from './shown-view.ts';
 import type { Timeline, TimelineSlice } from './timeline.ts';

@@ -1,0 +1,96 @@
+import type { Atom } from '../../../support/guarantees/watch-guarantees.ts';
+import { toWritten } from '../../../support/recorder/written-object.ts';
+import {
+  createNode,
+  createService,
+  createSlice,
+  labelNode,
+} from '../../support/cluster-objects.ts';
+import type { ControlPlane } from '../../support/control-plane.ts';
+import type { NodeNetns } from '../../support/node-netns.ts';
+import { persist } from '../../support/persist.ts';
+
+/**
+ * A Service with several slices, whose endpoints all change when the own node's label does: clients may see
+ * all of before or all of after.
+ */
+export interface AtomScene {
+  /** Relabels the own node. */
+  flip(): Promise<void>;
+  /** What an informer of slices holds of it. */
+  rows(): ReadonlyMap<string, readonly string[]>;
+  /** What the kernel holds of it. */
+  backends(): Readonly<Record<string, readonly string[]>>;
+  /** Reads how its slices are now, as one of the states in which they may be seen. To be done when all is quiet. */
+  learn(url: string): Promise<void>;
+  /** All that was learnt. */
+  atom(): Atom;
+}
+
+export const ATOM_LABEL = 'atom';
+const SERVICE = 'atom';
+const CLUSTER_IP = '10.96.202.7';
+const SLICES = ['a', 'b', 'c'] as const;
+const NODES = { x: 1, y: 2 } as const;
+
+/** The node `self` has the label `atom=x` already. */
+export async function createAtom(
+  plane: ControlPlane,
+  netns: NodeNetns,
+  self: string,
+): Promise<AtomScene> {
+  await createObjects(plane);
+  let now: keyof typeof NODES = 'x';
+  const keys = SLICES.map((letter) => `default/${SERVICE}-${letter}`);
+  const states: string[][] = [];
+  const addresses = () => SLICES.map((_, index) => addressOf(index, NODES[now]));
+  return {
+    flip: async () => {
+      now = now === 'x' ? 'y' : 'x';
+      await persist(async () => void (await labelNode(plane.admin, self, { [ATOM_LABEL]: now })));
+    },
+    rows: () => new Map(keys.map((key, index) => [key, [addresses()[index] ?? '']])),
+    backends: () => ({
+      [`${CLUSTER_IP}:80`]: addresses()
+        .map((address) => `${address}:8080`)
+        .sort(),
+    }),
+    learn: async (url) => {
+      const answer = await netns.httpGet(`${url}/apis/discovery.k8s.io/v1/endpointslices`);
+      const { items } = JSON.parse(answer?.body ?? '') as {
+        items: Parameters<typeof toWritten>[0][];
+      };
+      const digests = new Map(items.map(toWritten).map(({ key, digest }) => [key, digest]));
+      states.push(keys.map((key) => digests.get(key) ?? ''));
+    },
+    atom: () => ({ keys, states }),
+  };
+}
+
+async function createObjects({ admin }: ControlPlane): Promise<void> {
+  await createService(admin, {
+    name: SERVICE,
+    ports: [{ port: 80, targetPort: 8080 }],
+    annotations: { topologyKeys: JSON.stringify([ATOM_LABEL]) },
+    spec: { clusterIP: CLUSTER_IP },
+  });
+  for (const name of Object.keys(NODES)) {
+    await createNode(admin, `atom-${name}`, { [ATOM_LABEL]: name });
+  }
+  for (const [index, letter] of SLICES.entries()) {
+    await createSlice(admin, {
+      name: `${SERVICE}-${letter}`,
+      service: SERVICE,
+      endpoints: Object.entries(NODES).map(([name, number]) => ({
+        addresses: [addressOf(index, number)],
+        nodeName: `atom-${name}`,
+        conditions: { ready: true },
+      })),
+      ports: [{ name: '', port: 8080, protocol: 'TCP' }],
+    });
+  }
+}
+
+function addressOf(slice: number, node: number): string {
+  return `10.244.${50 + slice}.${node}`;
+}

@@ -1,0 +1,177 @@
+import { issue, type KeyPair } from '../../../support/http/certificates.ts';
+import { createNode } from '../../support/cluster-objects.ts';
+import type { ControlPlane } from '../../support/control-plane.ts';
+import { freePorts } from '../../support/free-port.ts';
+import type { NodeNetns } from '../../support/node-netns.ts';
+import { makeServingCert } from '../../support/serving-cert.ts';
+import type { TcpFault } from '../../support/tcp-front.ts';
+import { type ClusterBackend, SELF } from '../cluster-backend.ts';
+import { type FaultFront, startFaultFront } from '../fault-front.ts';
+import type { ActiveFault } from '../fault-kind.ts';
+import { createWrapperUnderTest, type WrapperUnderTest } from '../wrapper-under-test.ts';
+import { joinFronts } from './join-fronts.ts';
+import { type StateDisk, startStateDisk } from './state-disk.ts';
+
+/** Where clients connect to, by http and by https. */
+const CLIENTS = ['127.0.0.1:10370', '127.0.0.1:10371'] as const;
+/** Ports of the wrapper's http, https and admin listeners. */
+const LISTEN = 10_360;
+const HTTPS = 10_362;
+const ADMIN = 10_361;
+
+/** A node on which all connections of the wrapper can fail, in both directions. */
+export interface FaultNode {
+  readonly netns: NodeNetns;
+  readonly wrapper: WrapperUnderTest;
+  /** Both addresses of the API server. */
+  readonly front: FaultFront;
+  /** The address of the API server that the wrapper uses. */
+  frontInUse(): Promise<FaultFront>;
+  /** URL of the wrapper for clients. */
+  readonly url: string;
+  /** The same by https. */
+  readonly https: { readonly url: string; readonly caFile: string };
+  /** Where the last known state is kept. */
+  readonly disk: StateDisk;
+  harmClients(fault: TcpFault): Promise<ActiveFault>;
+  /** Resets the connections of clients; resolves with how many. */
+  cutClients(): Promise<number>;
+  /** Packets of clients vanish. */
+  dropPackets(): Promise<ActiveFault>;
+  stop(): Promise<void>;
+}
+
+export interface FaultNodeOptions {
+  readonly plane: ControlPlane;
+  readonly netns: NodeNetns;
+  /** What the fronts pass requests on to. */
+  readonly backend: ClusterBackend;
+  /** Issues the certificate of the fronts. */
+  readonly authority: KeyPair;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly settings: Readonly<Record<string, unknown>>;
+}
+
+export async function startFaultNode(options: FaultNodeOptions): Promise<FaultNode> {
+  const { plane, netns, authority } = options;
+  const disk = await startStateDisk(netns.folder);
+  const fronts: FaultFront[] = [];
+  let wrapper: WrapperUnderTest | undefined;
+  const stop = async () => {
+    await wrapper?.stop('SIGKILL');
+    for (const front of fronts) await front.stop();
+    await disk.stop();
+  };
+  try {
+    for (let server = 0; server < 2; server++) fronts.push(await startFront(options));
+    await createNode(plane.admin, SELF, options.labels, netns.address);
+    const { certFile, keyFile } = await makeServingCert(netns.folder, 'wrapper', ['127.0.0.1']);
+    const [first, second] = fronts;
+    wrapper = createWrapperUnderTest({
+      folder: netns.folder,
+      listenPort: LISTEN,
+      adminPort: ADMIN,
+      server: first?.url ?? '',
+      ca: authority.cert,
+      token: plane.tokens.wrapper,
+      settings: {
+        servers: [second?.url],
+        https: { listen: `127.0.0.1:${HTTPS}`, certFile, keyFile },
+        ...options.settings,
+      },
+      place: {
+        start: netns.spawn,
+        status: async (url) => (await netns.httpGet(url))?.status,
+        state: { inside: `${disk.folder}/state`, outside: `${disk.seenFrom}/state` },
+        runBy: disk.runBy,
+      },
+    });
+    wrapper.start();
+    await netns.relay(CLIENTS[0], `127.0.0.1:${LISTEN}`);
+    await netns.relay(CLIENTS[1], `127.0.0.1:${HTTPS}`);
+    return {
+      netns,
+      disk,
+      wrapper,
+      front: joinFronts(fronts),
+      frontInUse: async () => await findFrontInUse(netns, fronts),
+      url: `http://${CLIENTS[0]}`,
+      https: { url: `https://${CLIENTS[1]}`, caFile: certFile },
+      harmClients: async (fault) => await harmClients(netns, fault),
+      cutClients: async () => await askClients(netns, 'cut'),
+      dropPackets: async () => await dropPackets(netns),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function startFront({ netns, authority, backend }: FaultNodeOptions): Promise<FaultFront> {
+  const [port = 0, innerPort = 0] = await freePorts(2);
+  const host = netns.hostAddress;
+  return await startFaultFront({
+    host,
+    port,
+    innerPort,
+    certificate: await issue(authority, 'api-server', host),
+    backend,
+    protocols: ['h2', 'http/1.1'],
+  });
+}
+
+/** By the wrapper's metrics; the first one, if it does not say. */
+async function findFrontInUse(
+  netns: NodeNetns,
+  fronts: readonly FaultFront[],
+): Promise<FaultFront> {
+  const metrics = await netns.httpGet(`http://127.0.0.1:${ADMIN}/metrics`);
+  const used = /upstream_server_in_use\{server="([^"]+)"\} 1$/m.exec(metrics?.body ?? '')?.[1];
+  const front = fronts.find(({ url }) => url.endsWith(`//${used}`)) ?? fronts[0];
+  if (front === undefined) throw new Error('there is no front');
+  return front;
+}
+
+async function askClients(netns: NodeNetns, op: 'cut' | 'harmed'): Promise<number> {
+  const counts = CLIENTS.map(async (endpoint) => Number(await netns.ask({ op, endpoint })));
+  return (await Promise.all(counts)).reduce((sum, each) => sum + each, 0);
+}
+
+async function harmClients(netns: NodeNetns, fault: TcpFault): Promise<ActiveFault> {
+  for (const endpoint of CLIENTS) await netns.ask({ op: 'fault', endpoint, fault });
+  let harmed = 0;
+  return {
+    hits: () => harmed,
+    end: async () => {
+      for (const endpoint of CLIENTS) await netns.ask({ op: 'fault', endpoint, fault: null });
+      harmed = await askClients(netns, 'harmed');
+    },
+  };
+}
+
+const TABLE = 'kpw_faults';
+
+/** Not by tc: the loopback of a namespace has no queue to drop from. */
+async function dropPackets(netns: NodeNetns): Promise<ActiveFault> {
+  const ports = CLIENTS.map((endpoint) => endpoint.split(':')[1]).join(', ');
+  const rules = `table inet ${TABLE} {
+  chain input {
+    type filter hook input priority -300;
+    tcp dport { ${ports} } counter drop
+    tcp sport { ${ports} } counter drop
+  }
+}
+`;
+  await netns.exec('nft', ['-f', '-'], rules);
+  let dropped = 0;
+  return {
+    hits: () => dropped,
+    end: async () => {
+      const list = await netns.exec('nft', ['list', 'table', 'inet', TABLE]);
+      await netns.exec('nft', ['delete', 'table', 'inet', TABLE]);
+      const counts = Array.from(list.matchAll(/counter packets (\d+)/g), ([, count]) => count);
+      dropped = counts.reduce((sum, count) => sum + Number(count), 0);
+    },
+  };
+}

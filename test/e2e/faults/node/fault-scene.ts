@@ -1,0 +1,125 @@
+import { type KeyPair, makeAuthority } from '../../../support/http/certificates.ts';
+import { startControlPlane } from '../../support/control-plane.ts';
+import { createHistory, type History } from '../../support/history.ts';
+import { historyRows } from '../../support/history-rows.ts';
+import type { InformerVariant } from '../../support/informer.ts';
+import { type InformerFleet, startInformerFleet } from '../../support/informer-fleet.ts';
+import { createKubeProxies } from '../../support/kube-proxies.ts';
+import { createNodeNetns } from '../../support/node-netns.ts';
+import type { Random } from '../../support/random.ts';
+import { SELF } from '../cluster-backend.ts';
+import type { NodeTarget } from '../fault-kind.ts';
+import { describeRealBackend } from '../real-backend.ts';
+import { ATOM_LABEL, type AtomScene, createAtom } from './atom.ts';
+import { startFaultNode } from './fault-node.ts';
+import { type RecorderFleet, startRecorders } from './recorder-fleet.ts';
+
+/** A control plane, a node all of whose connections can fail, and all kinds of clients of its wrapper. */
+export interface FaultScene extends NodeTarget {
+  readonly history: History;
+  readonly atom: AtomScene;
+  readonly informers: InformerFleet;
+  readonly recorders: RecorderFleet;
+  /** Issued the certificate that the wrapper expects, and its address. */
+  readonly authority: KeyPair;
+  readonly address: string;
+  stop(): Promise<void>;
+}
+
+/** A window that some clients fall out of, and bookmarks often. */
+const SETTINGS = { windowEntries: 60, windowBytes: 20_000, bookmarkSeconds: 2 };
+
+export async function startFaultScene(random: Random): Promise<FaultScene> {
+  const cleanups: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  };
+  try {
+    // No controllers: what is in the API is what the history wrote.
+    const plane = await startControlPlane({ controllers: false });
+    cleanups.push(async () => await plane.stop());
+    const netns = await createNodeNetns();
+    cleanups.push(async () => await netns.stop());
+    const authority = await makeAuthority();
+    const backend = describeRealBackend(plane);
+    const node = await startFaultNode({
+      plane,
+      netns,
+      backend,
+      authority,
+      labels: { [ATOM_LABEL]: 'x' },
+      settings: SETTINGS,
+    });
+    cleanups.push(async () => await node.stop());
+    const { wrapper, front } = node;
+    const atom = await createAtom(plane, netns, SELF);
+    const history = await createHistory({
+      api: plane.admin,
+      random,
+      self: SELF,
+      others: ['n1', 'n2', 'n3'],
+      namespaces: ['one', 'two'],
+      all: true,
+    });
+    const kubeconfig = plane.kubeconfig('kubeProxy', {
+      server: node.https.url,
+      caFile: node.https.caFile,
+    });
+    const informers = await startInformerFleet({
+      binaries: plane.binaries,
+      netns,
+      processes: [
+        informerVariants({ server: node.url }, 'protobuf', true),
+        informerVariants({ server: node.url }, 'protobuf', false),
+        informerVariants({ server: node.url }, 'json', true),
+        informerVariants({ server: node.url }, 'json', false),
+        informerVariants({ kubeconfig }, 'protobuf', true),
+      ],
+      wanted: (variant) => {
+        const rows = historyRows(history, SELF, variant);
+        if (variant.resource === 'endpointslices' && variant.namespace === undefined) {
+          for (const [key, row] of atom.rows()) rows.set(key, row);
+        }
+        return rows;
+      },
+      renewAfterMs: 3_000,
+    });
+    cleanups.push(async () => await informers.stop());
+    const recorders = startRecorders(netns, { near: wrapper.url, relayed: node.url });
+    cleanups.push(async () => await recorders.stop());
+    const kubeProxies = await createKubeProxies(plane, { nodeName: SELF, netns, url: node.url });
+    await Promise.all(kubeProxies.map(async (kubeProxy) => await kubeProxy.start(false)));
+    cleanups.push(async () => {
+      for (const kubeProxy of kubeProxies) await kubeProxy.close();
+    });
+    const address = netns.hostAddress;
+    const target: NodeTarget = { node, kubeProxies, backend, wrapper, front, random };
+    return { ...target, history, atom, informers, recorders, authority, address, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+const RESOURCES = ['endpointslices', 'endpoints'] as const;
+
+/** Informers of all kinds: in protobuf and JSON, by streaming list and LIST, of one namespace and of all. */
+function informerVariants(
+  where: Pick<InformerVariant, 'server' | 'kubeconfig'>,
+  contentType: 'protobuf' | 'json',
+  streaming: boolean,
+): InformerVariant[] {
+  const by = where.kubeconfig === undefined ? 'http' : 'https';
+  const how = [contentType, streaming ? 'streaming' : 'list', by].join(' ');
+  return RESOURCES.flatMap((resource) => [
+    { ...where, name: `${resource} ${how}`, resource, contentType, streaming },
+    {
+      ...where,
+      name: `${resource} ${how} one`,
+      namespace: 'one',
+      resource,
+      contentType,
+      streaming,
+    },
+  ]);
+}

@@ -1,0 +1,299 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { dump } from 'js-yaml';
+import { getStatus } from '../support/http-status.ts';
+import {
+  type ManagedProcess,
+  type ProcessOptions,
+  startProcess,
+} from '../support/managed-process.ts';
+import { PROGRAM } from '../support/program.ts';
+import { runCommand } from '../support/run-command.ts';
+import { MAX_LIST_BYTES } from './bounds.ts';
+import { SELF } from './cluster-backend.ts';
+
+export interface WrapperUnderTestOptions {
+  /** For its files; made by the caller. */
+  readonly folder: string;
+  readonly listenPort: number;
+  readonly adminPort: number;
+  /** URL of the front. */
+  readonly server: string;
+  readonly ca: string;
+  readonly token: string;
+  /** More settings. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Where it runs. Default: on this machine. */
+  readonly place?: Place;
+}
+
+/** Where a wrapper runs. */
+export interface Place {
+  start(options: ProcessOptions): ManagedProcess;
+  /** Status of a GET there; undefined: nothing answers. */
+  status(url: string): Promise<number | undefined>;
+  /** The folder of the state, as the wrapper and as we see it. */
+  readonly state?: { readonly inside: string; readonly outside: string };
+  /** A command that the wrapper is run by. */
+  readonly runBy?: readonly string[];
+}
+
+/** One process. */
+export interface Run {
+  /** Of performance.now(). */
+  readonly startedAt: number;
+  /** Milliseconds since the epoch. */
+  readonly start: number;
+  /** Undefined: it runs. */
+  end: number | undefined;
+}
+
+/** What a process has used. */
+export interface Usage {
+  /** Of all processes so far. */
+  readonly cpuSeconds: number;
+  /** The largest of all processes. */
+  readonly peakMB: number;
+  readonly descriptors: number;
+  /** Lines that all processes have logged so far. */
+  readonly logLines: number;
+}
+
+/** The wrapper as its users run it, at fixed ports. */
+export interface WrapperUnderTest {
+  readonly url: string;
+  readonly stateDir: string;
+  readonly logFile: string;
+  /** The processes, in the order of their starts. */
+  readonly runs: readonly Run[];
+  start(): void;
+  stop(signal: NodeJS.Signals): Promise<void>;
+  /** A planned restart: the next process starts, the last one gets SIGTERM. Resolves when the last one has ended. */
+  replace(): Promise<void>;
+  signal(signal: NodeJS.Signals): void;
+  /** Leaves the process `spare` more descriptors than it has; undefined: as many as before. */
+  limitDescriptors(spare: number | undefined): Promise<void>;
+  /** Leaves the process no more memory than it has; what needs more ends it. */
+  limitMemory(): Promise<void>;
+  /** Whether the last process that was started runs. */
+  isRunning(): boolean;
+  /** The clock of dates jumps: from now on it is so far ahead of the machine's, in milliseconds. */
+  setClock(aheadMs: number): void;
+  usage(): Usage;
+  /** Status of /readyz; undefined: nothing answers. */
+  readyz(): Promise<number | undefined>;
+  /** The end of the log. */
+  log(): string;
+  /** The messages of the log after so many lines. */
+  messagesSince(lines: number): string;
+}
+
+/** Shifts the clock of the process. */
+const SHIFTED_CLOCK = new URL('shifted-clock.ts', import.meta.url).href;
+const HANDOVER_SECONDS = 60;
+/** The soft limit of descriptors where none is meant. Each machine allows that much. */
+const DESCRIPTORS = 4_096;
+const DECISION_LINE = '"msg":"the decision about a Service changed"';
+/** USER_HZ of Linux. */
+const TICKS_PER_SECOND = 100;
+
+export function createWrapperUnderTest(options: WrapperUnderTestOptions): WrapperUnderTest {
+  return new Wrapper(options);
+}
+
+class Wrapper implements WrapperUnderTest {
+  readonly url: string;
+  readonly stateDir: string;
+  readonly logFile: string;
+  readonly runs: Run[] = [];
+  readonly #options: WrapperUnderTestOptions;
+  readonly #place: Place;
+  readonly #command: readonly string[];
+  readonly #clockFile: string;
+  #process: ManagedProcess | undefined;
+  /** Of the processes that have ended. */
+  #past = { cpuSeconds: 0, peakMB: 0 };
+
+  constructor(options: WrapperUnderTestOptions) {
+    const { folder, listenPort, adminPort, settings } = options;
+    this.#options = options;
+    this.#place = options.place ?? { start: startProcess, status: getStatus };
+    this.url = `http://127.0.0.1:${listenPort}`;
+    const { state = { inside: join(folder, 'state'), outside: join(folder, 'state') } } =
+      this.#place;
+    this.stateDir = state.outside;
+    this.logFile = join(folder, 'wrapper.log');
+    const config = join(folder, 'settings.yaml');
+    writeFileSync(
+      config,
+      dump({
+        stateDir: state.inside,
+        handoverSeconds: HANDOVER_SECONDS,
+        maxListBytes: MAX_LIST_BYTES,
+        ...settings,
+      }),
+    );
+    this.#clockFile = join(folder, 'clock');
+    this.setClock(0);
+    this.#command = [
+      ...(this.#place.runBy ?? []),
+      process.execPath,
+      '--import',
+      SHIFTED_CLOCK,
+      PROGRAM,
+      'run',
+      '--kubeconfig',
+      this.#writeKubeconfig(),
+      '--node-name',
+      SELF,
+      '--listen',
+      `127.0.0.1:${listenPort}`,
+      '--admin-listen',
+      `127.0.0.1:${adminPort}`,
+      '--config',
+      config,
+    ];
+  }
+
+  start(): void {
+    const run: Run = { startedAt: performance.now(), start: Date.now(), end: undefined };
+    this.runs.push(run);
+    const [command = '', ...args] = this.#command;
+    this.#process = this.#place.start({
+      name: 'wrapper',
+      command,
+      args,
+      logFile: this.logFile,
+      env: { KPW_TEST_CLOCK_FILE: this.#clockFile },
+    });
+    void this.#process.exited.then(() => {
+      run.end = Date.now();
+    });
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    const last = this.#process;
+    if (last === undefined) return;
+    this.#remember(last);
+    // With handoverSeconds a second signal ends it without a next process.
+    if (signal === 'SIGTERM') last.child.kill(signal);
+    await last.stop(signal === 'SIGTERM' ? 'SIGINT' : signal);
+  }
+
+  async replace(): Promise<void> {
+    const last = this.#process;
+    this.start();
+    if (last === undefined) return;
+    const remembering = setInterval(() => this.#remember(last, true), 500);
+    await last.stop('SIGTERM', 2 * HANDOVER_SECONDS * 1000);
+    clearInterval(remembering);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.child.kill(signal);
+  }
+
+  async limitDescriptors(spare: number | undefined): Promise<void> {
+    const pid = this.#process?.pid;
+    if (pid === undefined) return;
+    const limit = spare === undefined ? DESCRIPTORS : descriptorsOf(pid) + spare;
+    // The hard limit remains: to raise it again may be forbidden.
+    await runCommand('prlimit', ['--pid', String(pid), `--nofile=${limit}:`]);
+  }
+
+  async limitMemory(): Promise<void> {
+    const pid = this.#process?.pid;
+    if (pid === undefined) return;
+    const kB = /VmData:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    await runCommand('prlimit', ['--pid', String(pid), `--data=${Number(kB) * 1024}:`]);
+  }
+
+  isRunning(): boolean {
+    return this.#process?.ending() === undefined;
+  }
+
+  setClock(aheadMs: number): void {
+    writeFileSync(this.#clockFile, String(aheadMs));
+  }
+
+  usage(): Usage {
+    const pid = this.#process?.pid ?? 0;
+    const now = measure(pid);
+    return {
+      cpuSeconds: this.#past.cpuSeconds + now.cpuSeconds,
+      peakMB: Math.max(this.#past.peakMB, now.peakMB),
+      descriptors: descriptorsOf(pid),
+      logLines: this.#logLines().length,
+    };
+  }
+
+  async readyz(): Promise<number | undefined> {
+    return await this.#place.status(`http://127.0.0.1:${this.#options.adminPort}/readyz`);
+  }
+
+  log(): string {
+    return readFileSync(this.logFile, 'utf8').slice(-4_000);
+  }
+
+  messagesSince(lines: number): string {
+    const messages = this.#logLines()
+      .slice(lines)
+      .map((line) => /"msg":"([^"]{0,70})/.exec(line)?.[1] ?? line.slice(0, 70));
+    return messages.join(' | ');
+  }
+
+  /**
+   * Without what V8 writes about a process that has no memory, and without changed decisions: the cluster causes those,
+   * and they have a bound of their own (decision-log.ts).
+   */
+  #logLines(): string[] {
+    return readFileSync(this.logFile, 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('{') && !line.includes(DECISION_LINE));
+  }
+
+  /** Before it ends, because afterwards nobody can tell. */
+  #remember(last: ManagedProcess, onlyPeak = false): void {
+    const { cpuSeconds, peakMB } = measure(last.pid);
+    this.#past = {
+      cpuSeconds: this.#past.cpuSeconds + (onlyPeak ? 0 : cpuSeconds),
+      peakMB: Math.max(this.#past.peakMB, peakMB),
+    };
+  }
+
+  #writeKubeconfig(): string {
+    const { folder, server, ca, token } = this.#options;
+    const path = join(folder, 'kubeconfig');
+    const data = Buffer.from(ca).toString('base64');
+    const config = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'test',
+      clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': data } }],
+      users: [{ name: 'test', user: { token } }],
+      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+    };
+    writeFileSync(path, JSON.stringify(config), { mode: 0o600 });
+    return path;
+  }
+}
+
+function measure(pid: number): { readonly cpuSeconds: number; readonly peakMB: number } {
+  try {
+    // The name of the command, in parentheses, may contain spaces.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+    const ticks = Number(stat[11]) + Number(stat[12]);
+    const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    return { cpuSeconds: ticks / TICKS_PER_SECOND, peakMB: Number(peak ?? 0) / 1024 };
+  } catch {
+    return { cpuSeconds: 0, peakMB: 0 };
+  }
+}
+
+function descriptorsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length;
+  } catch {
+    return 0;
+  }
+}

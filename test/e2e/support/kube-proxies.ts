@@ -1,0 +1,81 @@
+import type { ControlPlane } from './control-plane.ts';
+import type { History } from './history.ts';
+import { backendsOf } from './history-backends.ts';
+import { startKubeProxy } from './kube-proxy.ts';
+import type { ManagedProcess } from './managed-process.ts';
+import { createNodeNetns, type NodeNetns } from './node-netns.ts';
+import { waitForBackends } from './wrapped-node.ts';
+
+/** A stock kube-proxy with a kernel of its own. */
+export interface KernelKubeProxy {
+  readonly name: string;
+  /** @param wait until it has written its tables */
+  start(wait: boolean): Promise<void>;
+  stop(signal?: NodeJS.Signals): Promise<void>;
+  signal(signal: NodeJS.Signals): void;
+  /** What it has written since its first start. */
+  log(): string;
+  /** Waits until its kernel equals the model; resolves with the milliseconds. An error includes its log. */
+  settle(history: History, more: Backends, timeoutMs: number): Promise<number>;
+  /** Ends it, and its namespace if it has one of its own. */
+  close(): Promise<void>;
+}
+
+type Backends = Readonly<Record<string, readonly string[]>>;
+
+/** The wrapper of a node, for its kube-proxies. */
+export interface WrapperOfNode {
+  readonly nodeName: string;
+  readonly netns: NodeNetns;
+  readonly url: string;
+}
+
+/** 1.36.3 (nftables, streaming list) beside the wrapper, 1.33.13 (iptables, LIST) in a second namespace. */
+export async function createKubeProxies(
+  plane: ControlPlane,
+  { nodeName, netns, url }: WrapperOfNode,
+): Promise<KernelKubeProxy[]> {
+  const other = await createNodeNetns();
+  const socket = `${other.folder}/wrapper.sock`;
+  const { host } = new URL(url);
+  await netns.relay(socket, host);
+  await other.relay(host, socket);
+  const kubeconfig = plane.kubeconfig('kubeProxy', { server: url });
+  const common = { binaries: plane.binaries, nodeName, kubeconfig };
+  const beside = { netns, version: '1.36.3', mode: 'nftables' } as const;
+  const apart = { netns: other, version: '1.33.13', mode: 'iptables' } as const;
+  return [
+    describeKubeProxy({ ...common, ...beside }),
+    describeKubeProxy({ ...common, ...apart }, other),
+  ];
+}
+
+function describeKubeProxy(
+  options: Parameters<typeof startKubeProxy>[0],
+  own?: NodeNetns,
+): KernelKubeProxy {
+  const { netns, mode, version, nodeName } = options;
+  let running: ManagedProcess | undefined;
+  return {
+    name: `${version} ${mode}`,
+    start: async (wait) => {
+      running = await startKubeProxy({ ...options, wait });
+    },
+    stop: async (signal) => await running?.stop(signal),
+    signal: (signal) => running?.child.kill(signal),
+    log: () => running?.log() ?? '',
+    settle: async (history, more, timeoutMs) => {
+      const wanted = { ...backendsOf(history, nodeName), ...more };
+      try {
+        return await waitForBackends(netns, mode, wanted, timeoutMs);
+      } catch (cause) {
+        const log = running?.log().slice(-6_000);
+        throw new Error(`${(cause as Error).message}\nlog of ${version}: ${log}`, { cause });
+      }
+    },
+    close: async () => {
+      await running?.stop('SIGKILL');
+      await own?.stop();
+    },
+  };
+}
