@@ -84,84 +84,78 @@ test('without communities each node sees its own pods only, and an absent CRD is
   await fleet.each(expectReady);
 });
 
-describe.each(communitySources)(
-  'communities {edge1, edge2} and {edge2, edge3} by $source',
-  ({ make, byLabels }) => {
-    let communities: CommunitySource;
+/** Communities {edge1, edge2} and {edge2, edge3}, and what each node sees of them. */
+async function joinBoth(communities: CommunitySource): Promise<void> {
+  await communities.prepare();
+  for (const node of ['edge1', 'edge2']) await communities.join(node, 'north');
+  for (const node of ['edge2', 'edge3']) await communities.join(node, 'south');
+  await follow(web, { edge1: [E2], edge2: [E2], edge3: [E3], cloud1: [E2, E3] });
+}
 
-    beforeAll(async () => {
-      communities = make(plane.admin);
-      await communities.prepare();
-      for (const node of ['edge1', 'edge2'] as const) await communities.join(node, 'north');
-      for (const node of ['edge2', 'edge3'] as const) await communities.join(node, 'south');
-    });
+async function dissolveBoth(communities: CommunitySource): Promise<void> {
+  await communities.dissolve('north');
+  await communities.dissolve('south');
+  await follow(web, { edge1: [], edge2: [E2], edge3: [E3] });
+}
 
-    afterAll(async () => {
-      await communities?.dissolve('north');
-      await communities?.dissolve('south');
-      await follow(web, { edge1: [], edge2: [E2], edge3: [E3] });
-    });
+test.each(Object.keys(communitySources))('nodes join and leave communities by %s', async (name) => {
+  const communities = communitySources[name as keyof typeof communitySources](plane.admin);
+  await joinBoth(communities);
+  await communities.join('edge1', 'south');
+  await follow(web, { edge1: [E2, E3], edge2: [E2], edge3: [E3] });
+  await communities.leave('edge1', 'north');
+  await fleet.of('edge1').keeps({ [web]: [E2, E3] });
+  await communities.leave('edge1', 'south');
+  await follow(web, { edge1: [] });
+  await dissolveBoth(communities);
+});
 
-    test("edge1 sees edge2's pod only; edge2 and edge3 see their own; the cloud sees both", async () => {
-      await follow(web, { edge1: [E2], edge2: [E2], edge3: [E3], cloud1: [E2, E3] });
-      expect(await whoAnswers('edge1', web)).toEqual([E2]);
-      expect(await whoAnswers('edge2', web)).toEqual([E2]);
-      expect(await whoAnswers('edge3', web)).toEqual([E3]);
-      expect(await whoAnswers('cloud1', web)).toEqual([E2, E3]);
-    });
+describe('communities by a label on edge1 and the CRD for the others', () => {
+  let communities: CommunitySource;
 
-    test('when a pod goes unready its node turns to a community, and who saw only it to nobody', async () => {
-      await setPodReady(plane.admin, 'web-2', false);
-      await follow(web, { edge1: [], edge2: [E3], edge3: [E3] });
-      expect(await whoAnswers('edge1', web)).toEqual(['refused']);
-      await setPodReady(plane.admin, 'web-2', true);
-      await follow(web, { edge1: [E2], edge2: [E2] });
-      await setPodReady(plane.admin, 'web-3', false);
-      await follow(web, { edge1: [E2], edge2: [E2], edge3: [E2] });
-      await setPodReady(plane.admin, 'web-3', true);
-      await follow(web, { edge3: [E3] });
-    });
+  beforeAll(async () => {
+    communities = communitySources['a label on edge1 and the CRD for the others'](plane.admin);
+    await joinBoth(communities);
+  });
 
-    test('a member added sees the pods of its new community, and loses them when removed', async () => {
-      await communities.join('edge1', 'south');
-      await follow(web, { edge1: [E2, E3], edge2: [E2], edge3: [E3] });
-      await communities.leave('edge1', 'north');
-      await fleet.of('edge1').keeps({ [web]: [E2, E3] });
-      await communities.leave('edge1', 'south');
-      await follow(web, { edge1: [] });
-      await communities.join('edge1', 'north');
-      await follow(web, { edge1: [E2] });
-    });
+  afterAll(async () => await dissolveBoth(communities));
 
-    test('a deleted community relates no nodes any more', async () => {
-      await communities.dissolve('north');
-      await follow(web, { edge1: [], edge2: [E2] });
-      await communities.join('edge1', 'north');
-      await communities.join('edge2', 'north');
-      await follow(web, { edge1: [E2] });
-    });
+  test('connections go where the tables say', async () => {
+    expect(await whoAnswers('edge1', web)).toEqual([E2]);
+    expect(await whoAnswers('edge2', web)).toEqual([E2]);
+    expect(await whoAnswers('edge3', web)).toEqual([E3]);
+    expect(await whoAnswers('cloud1', web)).toEqual([E2, E3]);
+  });
 
-    test('a node that leaves the community, or the cluster, takes its pods along', async () => {
-      const { admin } = plane;
-      await putSlice(admin, { name: 'web-4', service: 'web' }, [{ at: E4, node: 'edge4' }]);
-      await follow(web, { edge1: [E2], cloud1: [E2, E3, E4] });
-      await communities.join('edge4', 'north');
-      await follow(web, { edge1: [E2, E4], edge2: [E2], edge3: [E3] });
-      await communities.leave('edge4', 'north');
-      await follow(web, { edge1: [E2] });
-      await communities.join('edge4', 'north');
-      await follow(web, { edge1: [E2, E4] });
-      await admin.delete('/api/v1/nodes/edge4');
-      // Who is a member by declaration stays one; its endpoints go as the node's pods do.
-      if (byLabels) await follow(web, { edge1: [E2] });
-      await deleteSlice(admin, 'web-4');
-      await follow(web, { edge1: [E2], cloud1: [E2, E3] });
-      await createNode(admin, 'edge4', EDGE);
-      if (byLabels) await communities.join('edge4', 'north');
-      await communities.leave('edge4', 'north');
-    });
-  },
-);
+  test('when a pod goes unready its node turns to a community, and who saw only it to nobody', async () => {
+    await setPodReady(plane.admin, 'web-2', false);
+    await follow(web, { edge1: [], edge2: [E3], edge3: [E3] });
+    expect(await whoAnswers('edge1', web)).toEqual(['refused']);
+    await setPodReady(plane.admin, 'web-2', true);
+    await follow(web, { edge1: [E2], edge2: [E2] });
+    await setPodReady(plane.admin, 'web-3', false);
+    await follow(web, { edge1: [E2], edge2: [E2], edge3: [E2] });
+    await setPodReady(plane.admin, 'web-3', true);
+    await follow(web, { edge3: [E3] });
+  });
+
+  test('a node that leaves the community takes its pods along; one that leaves the cluster is still declared', async () => {
+    const { admin } = plane;
+    await putSlice(admin, { name: 'web-4', service: 'web' }, [{ at: E4, node: 'edge4' }]);
+    await follow(web, { edge1: [E2], cloud1: [E2, E3, E4] });
+    await communities.join('edge4', 'north');
+    await follow(web, { edge1: [E2, E4], edge2: [E2], edge3: [E3] });
+    await communities.leave('edge4', 'north');
+    await follow(web, { edge1: [E2] });
+    await communities.join('edge4', 'north');
+    await admin.delete('/api/v1/nodes/edge4');
+    await follow(web, { edge1: [E2, E4] });
+    await deleteSlice(admin, 'web-4');
+    await follow(web, { edge1: [E2], cloud1: [E2, E3] });
+    await createNode(admin, 'edge4', EDGE);
+    await communities.leave('edge4', 'north');
+  });
+});
 
 test('a deleted CRD removes its communities, and is not an error', async () => {
   const crd = fabedgeSource(plane.admin);

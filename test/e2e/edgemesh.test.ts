@@ -1,12 +1,5 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import {
-  annotateService,
-  createPod,
-  createService,
-  deleteService,
-  setPodReady,
-  waitForSlices,
-} from './support/cluster-objects.ts';
+import { createPod, createService } from './support/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from './support/control-plane.ts';
 import { dial } from './support/dial.ts';
 import { eventually } from './support/eventually.ts';
@@ -42,10 +35,6 @@ beforeAll(async () => {
   fleet = await startFleet([
     node('takes-labelled', 'nftables', { mode: 'FilterIfLabelExists' }),
     node('takes-unlabelled', 'iptables', { mode: 'FilterIfLabelDoesNotExists' }),
-    node('other-label', 'nftables', {
-      mode: 'FilterIfLabelDoesNotExists',
-      label: 'example.com/mesh',
-    }),
   ]);
   await fleet.each(async ({ netns }) => await netns.addEndpoints([HERE, THERE]));
 });
@@ -78,7 +67,7 @@ async function setLabels(name: string, labels: Record<string, string | null>): P
 
 const ALL = [HERE, THERE];
 
-/** Expects who sees a Service: those that leave labelled ones to kube-proxy, the unlabelled, or the other label. */
+/** Expects who sees a Service: the node that takes labelled ones, or the one that takes the others. */
 async function follow(
   target: string,
   nodes: Readonly<Record<string, readonly string[] | undefined>>,
@@ -90,9 +79,8 @@ async function follow(
 
 describe('a Service that EdgeMesh serves', () => {
   test('is in no table of kube-proxy, from the start and in both modes', async () => {
-    const everywhere = { 'other-label': ALL };
-    await follow(labelled, { ...everywhere, 'takes-labelled': ALL });
-    await follow(plain, { ...everywhere, 'takes-unlabelled': ALL });
+    await follow(labelled, { 'takes-labelled': ALL });
+    await follow(plain, { 'takes-unlabelled': ALL });
     await fleet.of('takes-labelled').keeps({ [plain]: undefined });
     await fleet.of('takes-unlabelled').keeps({ [labelled]: undefined });
   });
@@ -111,86 +99,26 @@ describe('a Service that EdgeMesh serves', () => {
     expect(Object.keys(await dial(fleet.of('takes-labelled').netns, labelled)).sort()).toEqual(ALL);
   });
 
-  test('is recognised by another label if the settings name it', async () => {
-    await setLabels('plain', { 'example.com/mesh': 'yes' });
-    await follow(plain, { 'other-label': undefined, 'takes-unlabelled': ALL });
-    await setLabels('plain', { 'example.com/mesh': null });
-    await follow(plain, { 'other-label': ALL });
-  });
-
-  test('returns with the current endpoints and policy', async () => {
-    await setPodReady(plane.admin, 'here', false);
-    await waitForSlices(plane.admin, 'plain', ['10.244.1.2']);
-    await setLabels('plain', { [LABEL]: '' });
-    await follow(plain, { 'takes-labelled': [THERE] });
-    await setLabels('plain', { [LABEL]: null });
-    await follow(plain, { 'takes-labelled': undefined });
-    await setPodReady(plane.admin, 'here', true);
-    const topologyKeys = '["kubernetes.io/hostname"]';
-    await annotateService(plane.admin, 'plain', { topologyKeys });
-    await follow(plain, { 'takes-unlabelled': [THERE] });
-    await setLabels('plain', { [LABEL]: '' });
-    await follow(plain, { 'takes-labelled': [HERE], 'takes-unlabelled': undefined });
-    await annotateService(plane.admin, 'plain', { topologyKeys: null });
-    await setLabels('plain', { [LABEL]: null });
-    await follow(plain, { 'takes-labelled': undefined, 'takes-unlabelled': ALL });
-  });
-
-  test('stays hidden when it is deleted and created again, and is seen on a node switched off', async () => {
-    await deleteService(plane.admin, 'plain');
-    await follow(plain, { 'takes-unlabelled': undefined });
-    plain = await createWeb('plain', {});
-    await follow(plain, { 'takes-unlabelled': ALL });
-    const node = fleet.of('takes-labelled');
-    // A later change shows that the new one has come to this node, too.
-    await setLabels('labelled', { [LABEL]: null });
-    await follow(labelled, { 'takes-labelled': undefined });
-    await node.keeps({ [plain]: undefined });
-    await setLabels('labelled', { [LABEL]: 'edgemesh' });
-    await follow(labelled, { 'takes-labelled': ALL, 'takes-unlabelled': undefined });
-    const switchTo = async (value: string | null) =>
-      await plane.admin.patch(`/api/v1/nodes/${node.nodeName}`, {
-        metadata: { annotations: { 'kube-proxy-wrapper.io/filter': value } },
-      });
-    await switchTo('off');
-    await follow(plain, { 'takes-labelled': ALL });
-    await switchTo(null);
-    await follow(plain, { 'takes-labelled': undefined });
-  });
-
   test('is never default/kubernetes', async () => {
     const { port } = new URL(plane.server);
     const wanted = { [KUBERNETES]: [`10.99.0.1:${port}`] };
     for (const node of fleet.all) await node.keeps(wanted, 100);
-    const labels = { [LABEL]: 'edgemesh', 'example.com/mesh': 'yes' };
-    const none = { [LABEL]: null, 'example.com/mesh': null };
-    await setLabels('kubernetes', labels);
+    await setLabels('kubernetes', { [LABEL]: 'edgemesh' });
     // The same, a moment later, where every node sees it.
-    await setLabels('plain', labels);
-    await follow(plain, {
-      'takes-labelled': ALL,
-      'takes-unlabelled': undefined,
-      'other-label': undefined,
-    });
+    await setLabels('plain', { [LABEL]: 'edgemesh' });
+    await follow(plain, { 'takes-labelled': ALL, 'takes-unlabelled': undefined });
     for (const node of fleet.all) await node.keeps(wanted);
-    await setLabels('kubernetes', none);
-    await setLabels('plain', none);
-    await follow(plain, {
-      'takes-labelled': undefined,
-      'takes-unlabelled': ALL,
-      'other-label': ALL,
-    });
+    await setLabels('kubernetes', { [LABEL]: null });
+    await setLabels('plain', { [LABEL]: null });
+    await follow(plain, { 'takes-labelled': undefined, 'takes-unlabelled': ALL });
   });
 });
 
-describe.each([
-  { nodeName: 'takes-labelled', shows: 'labelled', hides: 'plain' },
-  { nodeName: 'takes-unlabelled', shows: 'plain', hides: 'labelled' },
-])('informers behind the wrapper that shows what is $shows', ({ nodeName, shows, hides }) => {
+describe('informers behind the wrapper that takes labelled Services', () => {
   let informers: Informers;
 
   beforeAll(async () => {
-    const node = fleet.of(nodeName);
+    const node = fleet.of('takes-labelled');
     const { binaries } = plane;
     informers = startInformers({ binaries, netns: node.netns, variants: variantsOf(node) });
     await informers.allSynced();
@@ -223,18 +151,18 @@ describe.each([
   }
 
   test('agree on Services, slices and Endpoints, in LIST and WATCH, and follow the label', async () => {
-    await allHold(['kubernetes', shows]);
-    await setLabels(hides, { [LABEL]: hides === 'plain' ? '' : null });
-    await allHold(['kubernetes', shows, hides]);
-    await setLabels(shows, { [LABEL]: shows === 'plain' ? '' : null });
-    await allHold(['kubernetes', hides]);
-    await setLabels(shows, { [LABEL]: shows === 'plain' ? null : '' });
-    await setLabels(hides, { [LABEL]: hides === 'plain' ? null : '' });
-    await allHold(['kubernetes', shows]);
+    await allHold(['kubernetes', 'labelled']);
+    await setLabels('plain', { [LABEL]: '' });
+    await allHold(['kubernetes', 'labelled', 'plain']);
+    await setLabels('labelled', { [LABEL]: null });
+    await allHold(['kubernetes', 'plain']);
+    await setLabels('labelled', { [LABEL]: '' });
+    await setLabels('plain', { [LABEL]: null });
+    await allHold(['kubernetes', 'labelled']);
     const late = startInformers({
       binaries: plane.binaries,
-      netns: fleet.of(nodeName).netns,
-      variants: variantsOf(fleet.of(nodeName)),
+      netns: fleet.of('takes-labelled').netns,
+      variants: variantsOf(fleet.of('takes-labelled')),
     });
     try {
       await late.allSynced();

@@ -146,19 +146,11 @@ const nodeLabel: Label = (community) => [
 ];
 
 /** Each source alone, then two together. The CRD is made only when its source is prepared. */
-export const communitySources: readonly {
-  readonly source: string;
-  /** All members are named by labels, so a member whose Node is deleted is no longer one. */
-  readonly byLabels: boolean;
-  readonly make: (admin: ApiClient) => CommunitySource;
-}[] = [
-  { source: 'a label prefix', byLabels: true, make: (admin) => labelSource(admin, prefix) },
-  { source: 'node labels', byLabels: true, make: (admin) => labelSource(admin, nodeLabel) },
-  { source: 'label keys by value', byLabels: true, make: (admin) => labelSource(admin, nodeUnit) },
-  { source: "FabEdge's CRD", byLabels: false, make: fabedgeSource },
-  {
-    source: 'a label on edge1 and the CRD for the others',
-    byLabels: false,
-    make: (admin) => mixedSource(labelSource(admin, prefix), fabedgeSource(admin)),
-  },
-];
+export const communitySources = {
+  'a label prefix': (admin: ApiClient) => labelSource(admin, prefix),
+  'node labels': (admin: ApiClient) => labelSource(admin, nodeLabel),
+  'label keys by value': (admin: ApiClient) => labelSource(admin, nodeUnit),
+  "FabEdge's CRD": fabedgeSource,
+  'a label on edge1 and the CRD for the others': (admin: ApiClient) =>
+    mixedSource(labelSource(admin, prefix), fabedgeSource(admin)),
+} as const satisfies Readonly<Record<string, (admin: ApiClient) => CommunitySource>>;

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { Binaries } from './binaries.ts';
-import { type ManagedProcess, startProcess } from './managed-process.ts';
+import type { ManagedProcess } from './managed-process.ts';
 import type { NodeNetns } from './node-netns.ts';
 
 /** One stock client-go informer. */
@@ -83,18 +83,6 @@ export function startInformers(options: InformersOptions): Informers {
     logFile: `${netns.folder}/informer.log`,
     piped: true,
   });
-  return readInformers(managed, variants.length);
-}
-
-/** As {@link startInformers}, on the host. */
-export function startHostInformers(
-  binaries: Binaries,
-  variants: readonly InformerVariant[],
-  logFile: string,
-): Informers {
-  const args = ['--config', JSON.stringify(variants)];
-  const command = binaries.informer;
-  const managed = startProcess({ name: 'informer', command, args, logFile, piped: true });
   return readInformers(managed, variants.length);
 }
 

@@ -70,19 +70,6 @@ export function send(url: string, options: SendOptions = {}): Promise<Answered> 
   });
 }
 
-/** Runs `work` again and again on `lanes` lanes for a time; resolves when all have ended. */
-export async function flood(
-  forMs: number,
-  lanes: number,
-  work: (lane: number) => Promise<void>,
-): Promise<void> {
-  const end = performance.now() + forMs;
-  const run = async (lane: number): Promise<void> => {
-    while (performance.now() < end) await work(lane);
-  };
-  await Promise.all(Array.from({ length: lanes }, (_, lane) => run(lane)));
-}
-
 /** Runs `work` for each item, `lanes` at a time. */
 export async function inLanes<T>(
   items: readonly T[],
