@@ -5,7 +5,6 @@ import { planHistories } from '../e2e/faults/recovery/fault-plan.ts';
 import type { SeenObject } from '../e2e/faults/recovery/kept-client.ts';
 import { judgeReadiness } from '../e2e/faults/recovery/readiness-watch.ts';
 import { percentiles, RecoveryReport } from '../e2e/faults/recovery/recovery-report.ts';
-import { toSeenRequest } from '../e2e/faults/seen-request.ts';
 import { Timeline, type TimelineSlice } from '../e2e/faults/recovery/timeline.ts';
 import {
   judgeConnections,
@@ -14,6 +13,7 @@ import {
   judgeUsage,
 } from '../e2e/faults/recovery/traffic-judge.ts';
 import { ViewJudge } from '../e2e/faults/recovery/view-judge.ts';
+import { toSeenRequest } from '../e2e/faults/seen-request.ts';
 import { createRandom } from '../e2e/support/random.ts';
 
 // Each check of the recovery suite, with a right history that it accepts and a planted bug that it finds.

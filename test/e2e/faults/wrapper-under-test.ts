@@ -2,11 +2,13 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { getStatus } from '../support/http-status.ts';
+import { writeKubeconfig } from '../support/kubeconfig.ts';
 import {
   type ManagedProcess,
   type ProcessOptions,
   startProcess,
 } from '../support/managed-process.ts';
+import { cpuSeconds, peakMegabytes } from '../support/process-figures.ts';
 import { PROGRAM } from '../support/program.ts';
 import { runCommand } from '../support/run-command.ts';
 import { MAX_LIST_BYTES } from './bounds.ts';
@@ -94,8 +96,6 @@ const HANDOVER_SECONDS = 60;
 /** The soft limit of descriptors where none is meant. Each machine allows that much. */
 const DESCRIPTORS = 4_096;
 const DECISION_LINE = '"msg":"the decision about a Service changed"';
-/** USER_HZ of Linux. */
-const TICKS_PER_SECOND = 100;
 
 export function createWrapperUnderTest(options: WrapperUnderTestOptions): WrapperUnderTest {
   return new Wrapper(options);
@@ -263,28 +263,17 @@ class Wrapper implements WrapperUnderTest {
 
   #writeKubeconfig(): string {
     const { folder, server, ca, token } = this.#options;
-    const path = join(folder, 'kubeconfig');
-    const data = Buffer.from(ca).toString('base64');
-    const config = {
-      apiVersion: 'v1',
-      kind: 'Config',
-      'current-context': 'test',
-      clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': data } }],
-      users: [{ name: 'test', user: { token } }],
-      contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
-    };
-    writeFileSync(path, JSON.stringify(config), { mode: 0o600 });
+    const [path, caFile] = [join(folder, 'kubeconfig'), join(folder, 'api-server-ca.crt')];
+    writeFileSync(caFile, ca);
+    writeKubeconfig(path, { server, caFile, token });
     return path;
   }
 }
 
+/** Of a process that has ended: nothing. */
 function measure(pid: number): { readonly cpuSeconds: number; readonly peakMB: number } {
   try {
-    // The name of the command, in parentheses, may contain spaces.
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-    const ticks = Number(stat[11]) + Number(stat[12]);
-    const peak = /VmHWM:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-    return { cpuSeconds: ticks / TICKS_PER_SECOND, peakMB: Number(peak ?? 0) / 1024 };
+    return { cpuSeconds: cpuSeconds(pid), peakMB: peakMegabytes(pid) };
   } catch {
     return { cpuSeconds: 0, peakMB: 0 };
   }

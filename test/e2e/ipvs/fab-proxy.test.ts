@@ -86,20 +86,6 @@ test('when the Pod of edge2 is not ready, edge2 uses edge3, and edge1 has no end
   await scene.expectBackends(web, { edge1: [POD2], edge2: [POD2], edge3: [POD3] });
 });
 
-test('a node that joins another community takes up the Pods there', async () => {
-  await label('edge1', { [NORTH]: null, [SOUTH]: 'true' });
-  await scene.expectBackends(web, { edge1: [POD2, POD3], edge2: [POD2], edge3: [POD3] });
-  await label('edge1', { [NORTH]: 'true', [SOUTH]: null });
-  await scene.expectBackends(web, { edge1: [POD2], edge2: [POD2], edge3: [POD3] });
-});
-
-test('a node that leaves its communities is not a neighbour any more', async () => {
-  await label('edge2', { [NORTH]: null, [SOUTH]: null });
-  await scene.expectBackends(web, { edge1: [], edge2: [POD2], edge3: [POD3] });
-  await label('edge2', { [NORTH]: 'true', [SOUTH]: 'true' });
-  await scene.expectBackends(web, { edge1: [POD2], edge2: [POD2], edge3: [POD3] });
-});
-
 test('with only cloud endpoints there is no virtual server and no address', async () => {
   await addPod('cloud1', '10.244.9.1');
   await scene.expectBackends(web, { edge1: [POD2], edge2: [POD2], edge3: [POD3] });

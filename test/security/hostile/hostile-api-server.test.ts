@@ -5,13 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { getStatus } from '../../e2e/support/http-status.ts';
 import { waitUntilReady } from '../../e2e/support/managed-process.ts';
+import { cpuSeconds, peakMegabytes } from '../../e2e/support/process-figures.ts';
 import { type EndlessKind, startEndlessApiServer } from './support/endless-api-server.ts';
 import { plainKubeconfig } from './support/fake-scene.ts';
 import { startHostWrapper } from './support/host-wrapper.ts';
 import { send } from './support/http.ts';
 import { startLikeKubeProxy } from './support/kube-proxy-queries.ts';
 import { inWords, startProber } from './support/prober.ts';
-import { cpuSeconds, peakMegabytes } from './support/process-figures.ts';
 import { report } from './support/report.ts';
 
 jest.setTimeout(60_000);

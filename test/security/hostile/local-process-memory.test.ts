@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { KubeObject } from '../../../embedded/kube-object.ts';
+import { peakMegabytes } from '../../e2e/support/process-figures.ts';
 import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
 import { plainKubeconfig } from './support/fake-scene.ts';
 import { type HostWrapper, startHostWrapper } from './support/host-wrapper.ts';
 import { inLanes, send, Tally } from './support/http.ts';
 import { startLikeKubeProxy } from './support/kube-proxy-queries.ts';
-import { peakMegabytes } from './support/process-figures.ts';
 import { report } from './support/report.ts';
 
 jest.setTimeout(180_000);

@@ -13,10 +13,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { type StateDisk, startStateDisk } from '../../e2e/faults/node/state-disk.ts';
+import { cpuSeconds } from '../../e2e/support/process-figures.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
 import { inLanes } from './support/http.ts';
 import { startLikeKubeProxy } from './support/kube-proxy-queries.ts';
-import { cpuSeconds } from './support/process-figures.ts';
 import { HERE, type RealScene, startRealScene } from './support/real-scene.ts';
 import { report } from './support/report.ts';
 
