@@ -1,18 +1,20 @@
 import { afterAll, beforeAll } from '@jest/globals';
-import { describeAccepted, type Judges, type Rendered, startJudges } from '../support/accepted.ts';
+import type { ControlPlane } from '../../e2e/support/control-plane.ts';
+import { describeAccepted, type Rendered } from '../support/accepted.ts';
+import { startBarePlane } from '../support/plane.ts';
 import { helmTemplate } from '../support/render.ts';
 import { everySetting } from '../support/settings.ts';
 import { type ChartTools, ensureChartTools } from '../support/tools.ts';
 
 let tools: ChartTools;
-let judges: Judges;
+let plane: ControlPlane;
 
 beforeAll(async () => {
   tools = await ensureChartTools();
-  judges = await startJudges(tools);
+  plane = await startBarePlane();
 }, 600_000);
 
-afterAll(async () => await judges?.stop());
+afterAll(async () => await plane?.stop());
 
 const host = 'apiServer.host=192.0.2.1';
 const { nodeName: _name, kubeconfig: _path, ...allSettings } = everySetting;
@@ -58,4 +60,4 @@ const rendered: readonly Rendered[] = [
   ],
 ];
 
-describeAccepted(rendered, () => judges);
+describeAccepted(rendered, () => ({ tools, plane }));
