@@ -1,15 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { buildPage } from '../../scripts/build-page.ts';
-import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import {
-  DEFAULT_LISTENER_LIMITS,
-  type ListenerLimits,
-} from '../../src/proxy/http/listener-limits.ts';
+import type { Admin } from '../../src/admin/admin.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
 import { stateFolder } from '../support/wrapper/state-fixture.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
@@ -25,14 +22,8 @@ beforeEach(async () => {
   server = createSmallCluster();
   url = await server.listen();
   proxy = await startWrapper(url);
-  admin = await start(DEFAULT_LISTENER_LIMITS);
+  admin = await startTestAdmin(proxy);
 });
-
-function start(listenerLimits: ListenerLimits): Promise<Admin> {
-  const logger = pino({ level: 'silent' });
-  const address = { host: '127.0.0.1', port: 0 };
-  return startAdmin({ address, listenerLimits, proxy, logger });
-}
 
 afterEach(async () => {
   await admin.close();
@@ -78,7 +69,7 @@ test('POST /flush writes what is not on disk, ahead of its time', async () => {
   const { folder, state, remove } = await stateFolder();
   const never = { quietMs: 1e8, unrestMs: 1e8 };
   proxy = await startWrapper(url, { state: { ...state, ...never } });
-  admin = await start(DEFAULT_LISTENER_LIMITS);
+  admin = await startTestAdmin(proxy);
   await eventually(() => proxy.views.ownNodeExists, true);
   const written = async () => (await readdir(folder)).filter((name) => name.endsWith('.snapshot'));
   expect(await written()).toEqual([]);
@@ -90,7 +81,7 @@ test('POST /flush writes what is not on disk, ahead of its time', async () => {
 test('requests that take long leave connections for the probes', async () => {
   await admin.close();
   const disk = Promise.withResolvers<void>();
-  admin = await start({ ...DEFAULT_LISTENER_LIMITS, maxConnections: 5 });
+  admin = await startTestAdmin(proxy, { ...DEFAULT_LISTENER_LIMITS, maxConnections: 5 });
   // A disk that hangs; nothing else takes long enough.
   Object.defineProperty(proxy, 'snapshots', { value: { flush: () => disk.promise } });
   const statuses: number[] = [];

@@ -2,43 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { ExplainRoutes } from '../../src/admin/explain-routes.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-
-describe('TimeSlice', () => {
-  /** Runs steps of a millisecond each, with a fake clock; records after how many of them other work ran. */
-  async function pausesOf(steps: number, signal = new AbortController().signal): Promise<number[]> {
-    let [time, taken] = [0, 0];
-    const pauses: number[] = [];
-    let next = setImmediate(function look() {
-      pauses.push(taken);
-      next = setImmediate(look);
-    });
-    try {
-      const slice = new TimeSlice(signal, () => time);
-      for (; taken < steps; taken++) {
-        time++;
-        await slice.pause();
-      }
-    } finally {
-      clearImmediate(next);
-    }
-    return pauses;
-  }
-
-  test('yields after each 5 ms of work', async () => {
-    const pauses = await pausesOf(50);
-    const atOnce = pauses.map((taken, index) => taken - (pauses[index - 1] ?? 0));
-    expect(Math.max(...atOnce)).toBeLessThanOrEqual(5);
-    expect(pauses.length).toBeGreaterThanOrEqual(9);
-  });
-
-  test('rejects when its signal aborts', async () => {
-    await expect(pausesOf(50, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
-  });
-});
 
 describe('explanations', () => {
   let server: Server;

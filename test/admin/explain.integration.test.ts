@@ -2,15 +2,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
-import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { Admin } from '../../src/admin/admin.ts';
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
 import type { Table } from '../../src/admin/explain/table.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import {
@@ -19,6 +17,7 @@ import {
   type WatchRecorder,
 } from '../support/guarantees/watch-recorder.ts';
 import { writeServingFiles } from '../support/http/certificates.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import {
   createSmallCluster,
   putHeadless,
@@ -56,9 +55,7 @@ afterEach(async () => {
 /** Starts the wrapper and, by default, a client that watches slices. */
 async function start(raw: RawSettings = {}, watched = true): Promise<void> {
   proxy = await startWrapper(await server.listen(), {}, raw);
-  const logger = pino({ level: 'silent' });
-  const address = { host: '127.0.0.1', port: 0 };
-  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startTestAdmin(proxy);
   if (!watched) return;
   watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
   await watch.until(1);

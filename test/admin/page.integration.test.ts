@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
-import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeState } from '../../src/admin/page/node-state.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
@@ -21,9 +20,7 @@ beforeEach(async () => {
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
   release = server.hold(({ path }) => path.endsWith('/endpointslices'));
   proxy = await startWrapper(await server.listen(), { readyWaitMs: 60_000 });
-  const logger = pino({ level: 'silent' });
-  const address = { host: '127.0.0.1', port: 0 };
-  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startTestAdmin(proxy);
 });
 
 afterEach(async () => {

@@ -1,12 +1,11 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
-import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeSummary } from '../../src/admin/explain/node-summary.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import {
   createSmallCluster,
   putService,
@@ -37,9 +36,7 @@ afterEach(async () => {
 
 async function start(raw: RawSettings = {}): Promise<void> {
   proxy = await startWrapper(await server.listen(), {}, raw);
-  const address = { host: '127.0.0.1', port: 0 };
-  const logger = pino({ level: 'silent' });
-  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startTestAdmin(proxy);
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
 }
 
@@ -128,9 +125,7 @@ test('metrics count the same Services and endpoints, and follow changes', async 
 
 test('metrics have no such sample before there is a view', async () => {
   proxy = await startWrapper(await server.listen());
-  const address = { host: '127.0.0.1', port: 0 };
-  const logger = pino({ level: 'silent' });
-  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startTestAdmin(proxy);
   const lines = await metrics();
   expect(lines.filter((line) => /^(services_without|endpoints_)/.test(line))).toEqual([]);
 });

@@ -73,3 +73,9 @@ test.each<[what: string, work: () => Promise<unknown>]>([
   expect(turns).toHaveLength(SERVICES.length);
   expect(new Set(turns).size).toBe(SERVICES.length);
 });
+
+test('work ends when its request is aborted', async () => {
+  const slice = new TimeSlice(AbortSignal.abort(new Error('gone')));
+  clock.advance(20);
+  await expect(slice.pause()).rejects.toThrow('gone');
+});

@@ -1,14 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
-import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { Admin } from '../../src/admin/admin.ts';
 import { createAdminClient } from '../../src/commands/client/admin-client.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { explainReport } from '../../src/commands/node/explain.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { runInProcess } from '../support/remote/run-in-process.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
@@ -27,9 +26,7 @@ beforeEach(async () => {
   }
   server.patch('services', 'web', { metadata: { labels: { app: 'web' } } });
   proxy = await startWrapper(await server.listen());
-  const address = { host: '127.0.0.1', port: 0 };
-  const logger = pino({ level: 'silent' });
-  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startTestAdmin(proxy);
   for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
     await fetch(proxy.url + path);
   }

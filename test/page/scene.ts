@@ -1,10 +1,8 @@
-import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { KubeObject } from '../../embedded/kube-object.ts';
-import { startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
 import { startTcpRelay } from '../support/http/tcp-relay.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import {
   createSmallCluster,
   putNode,
@@ -126,14 +124,7 @@ export function nameWithMarkup(server: ApiServer): KubeObject {
 async function serve(server: ApiServer): Promise<Scene> {
   const relay = await startTcpRelay(await server.listen());
   const proxy = await startWrapper(relay.url, { readyWaitMs: 60_000 });
-  const logger = pino({ level: 'warn' });
-  const address = { host: '127.0.0.1', port: 0 };
-  const admin = await startAdmin({
-    address,
-    listenerLimits: DEFAULT_LISTENER_LIMITS,
-    proxy,
-    logger,
-  });
+  const admin = await startTestAdmin(proxy);
   const watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
   return {
     server,

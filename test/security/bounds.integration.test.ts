@@ -3,12 +3,12 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
-import { startAdmin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { exchange } from '../support/http/review-server.ts';
 import { until } from '../support/http/until.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
-import { recordingLogger, startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 const GET = 'GET /api/v1/services HTTP/1.1\r\nHost: 127.0.0.1\r\n';
 const BOUNDS = {
@@ -131,9 +131,7 @@ describe('limits', () => {
   });
 
   test('pipelined requests to the admin port: only one is active', async () => {
-    const { logger } = recordingLogger();
-    const address = { host: '127.0.0.1', port: 0 };
-    const admin = await startAdmin({ address, listenerLimits: BOUNDS, proxy, logger });
+    const admin = await startTestAdmin(proxy, BOUNDS);
     const metrics = 'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
     try {
       const answer = await exchange(Number(new URL(admin.url).port), metrics.repeat(3));

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { pino } from 'pino';
-import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { Admin } from '../../src/admin/admin.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import { exchange } from '../support/http/review-server.ts';
 import { until } from '../support/http/until.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 
 const HOST = 'Host: 127.0.0.1\r\n';
@@ -23,10 +23,7 @@ let sockets: Socket[];
 beforeEach(async () => {
   sockets = [];
   wrapper = await startHttpsWrapper({}, { listenerLimits: BOUNDS });
-  admin = await startAdmin({
-    ...{ address: { host: '127.0.0.1', port: 0 }, listenerLimits: BOUNDS, proxy: wrapper.proxy },
-    logger: pino({ level: 'silent' }),
-  });
+  admin = await startTestAdmin(wrapper.proxy, BOUNDS);
 });
 
 afterEach(async () => {

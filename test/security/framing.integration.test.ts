@@ -1,14 +1,13 @@
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
-import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
+import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { raw } from '../support/http/http-client.ts';
 import { exchange } from '../support/http/review-server.ts';
 import { until } from '../support/http/until.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
@@ -25,10 +24,7 @@ beforeAll(async () => {
   server = createSmallCluster();
   proxy = await startWrapper(await server.listen());
   secure = await startHttpsWrapper();
-  admin = await startAdmin({
-    ...{ address: { host: '127.0.0.1', port: 0 }, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy },
-    logger: pino({ level: 'silent' }),
-  });
+  admin = await startTestAdmin(proxy);
 });
 
 afterAll(async () => {

@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
-import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
+import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { EVENTS as KUBE_PROXY_EVENTS } from '../support/http/kube-proxy-events.ts';
 import { exchange } from '../support/http/review-server.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
@@ -19,12 +18,7 @@ let admin: Admin;
 beforeAll(async () => {
   server = createSmallCluster();
   proxy = await startWrapper(await server.listen());
-  admin = await startAdmin({
-    address: { host: '127.0.0.1', port: 0 },
-    listenerLimits: DEFAULT_LISTENER_LIMITS,
-    proxy,
-    logger: pino({ level: 'silent' }),
-  });
+  admin = await startTestAdmin(proxy);
 });
 
 afterAll(async () => {

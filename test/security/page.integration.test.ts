@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { buildPage } from '../../scripts/build-page.ts';
-import { type Admin, startAdmin } from '../../src/admin/admin.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
+import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
@@ -18,9 +17,7 @@ beforeAll(async () => {
   await buildPage();
   server = createSmallCluster();
   proxy = await startWrapper(await server.listen());
-  const logger = pino({ level: 'silent' });
-  const address = { host: '127.0.0.1', port: 0 };
-  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startTestAdmin(proxy);
 });
 
 afterAll(async () => {

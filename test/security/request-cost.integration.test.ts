@@ -1,12 +1,12 @@
 import { Agent, request } from 'node:http';
 import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Admin, startAdmin } from '../../src/admin/admin.ts';
+import type { Admin } from '../../src/admin/admin.ts';
 import { ENDPOINT_SLICES } from '../../src/filter/codec/resource.ts';
 import type { Query } from '../../src/proxy/api/query.ts';
 import { sliceSelectionOf } from '../../src/proxy/api/slice-selection.ts';
+import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
-import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 /*
  * Anyone who reaches a port makes the process parse a request. So no input that is read before the caller is
@@ -34,9 +34,7 @@ let tlsAgent: TlsAgent;
 beforeAll(async () => {
   wrapper = await startHttpsWrapper({}, { listenerLimits: LIMITS });
   tlsAgent = new TlsAgent({ keepAlive: true, maxSockets: 1, ca: wrapper.ca });
-  const { logger } = recordingLogger();
-  const address = { host: '127.0.0.1', port: 0 };
-  admin = await startAdmin({ address, listenerLimits: LIMITS, proxy: wrapper.proxy, logger });
+  admin = await startTestAdmin(wrapper.proxy, LIMITS);
 });
 
 afterAll(async () => {

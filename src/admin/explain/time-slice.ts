@@ -9,24 +9,18 @@ const SLICE_MS = 5;
  */
 export class TimeSlice {
   readonly #signal: AbortSignal;
-  readonly #now: () => number;
-  #startedAt: number;
+  #startedAt = performance.now();
 
-  /**
-   * @param signal aborts when the result is no longer needed
-   * @param now a monotonic clock in milliseconds
-   */
-  constructor(signal: AbortSignal, now = () => performance.now()) {
+  /** @param signal aborts when the result is no longer needed */
+  constructor(signal: AbortSignal) {
     this.#signal = signal;
-    this.#now = now;
-    this.#startedAt = now();
   }
 
   /** Lets other work run if the slice is over, and starts the next one. Rejects with the reason of the signal. */
   async pause(): Promise<void> {
-    if (this.#now() - this.#startedAt < SLICE_MS) return;
+    if (performance.now() - this.#startedAt < SLICE_MS) return;
     await nextTurn();
     this.#signal.throwIfAborted();
-    this.#startedAt = this.#now();
+    this.#startedAt = performance.now();
   }
 }

@@ -1,13 +1,11 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
-import { type Admin, startAdmin } from '../../../src/admin/admin.ts';
+import type { Admin } from '../../../src/admin/admin.ts';
 import type { NodeStatus, StatusLine } from '../../../src/admin/status/status-line.ts';
 import { COMMANDS } from '../../../src/commands/definitions/all.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { queryPath } from '../../../src/proxy/api/query.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../../src/version.ts';
 import { advancingClock } from '../../support/advancing-clock.ts';
@@ -15,6 +13,7 @@ import { eventually } from '../../support/eventually.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
 import { runInProcess } from '../../support/remote/run-in-process.ts';
+import { startTestAdmin } from '../../support/wrapper/admin-fixture.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -44,9 +43,7 @@ afterEach(async () => {
 
 async function start(raw: RawSettings = {}): Promise<void> {
   proxy = await startWrapper(relay.url, {}, raw);
-  const address = { host: '127.0.0.1', port: 0 };
-  const logger = pino({ level: 'silent' });
-  admin = await startAdmin({ address, listenerLimits: DEFAULT_LISTENER_LIMITS, proxy, logger });
+  admin = await startTestAdmin(proxy);
 }
 
 /** Watches as kube-proxy does. */

@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
-import { startAdmin } from '../../../src/admin/admin.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import {
@@ -9,9 +7,9 @@ import {
   kubeProxyQueries,
 } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
+import { startTestAdmin } from '../../support/wrapper/admin-fixture.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -88,14 +86,7 @@ describe('before any kube-proxy has come', () => {
   test('the first request for an explanation opens them, and waits for them', async () => {
     await start({});
     expect(open()).toEqual([]);
-    const address = { host: '127.0.0.1', port: 0 };
-    const listenerLimits = DEFAULT_LISTENER_LIMITS;
-    const admin = await startAdmin({
-      address,
-      listenerLimits,
-      proxy,
-      logger: pino({ level: 'silent' }),
-    });
+    const admin = await startTestAdmin(proxy);
     try {
       const response = await fetch(`${admin.url}/explain/default/web`);
       expect(response.status).toBe(200);

@@ -3,14 +3,13 @@ import { request as httpRequest, type IncomingMessage, type ServerResponse } fro
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
-import { type Admin, startAdmin } from '../../../src/admin/admin.ts';
+import type { Admin } from '../../../src/admin/admin.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { startServer, type TestServer } from '../http/http-server.ts';
+import { startTestAdmin } from '../wrapper/admin-fixture.ts';
 import { startWrapper } from '../wrapper/wrapper-fixture.ts';
 import { ServerWebSocket } from './server-web-socket.ts';
 
@@ -102,14 +101,7 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
     },
     async startWrapper(node, raw = {}) {
       const proxy = await startWrapper(upstream, {}, { ...raw, nodeName: node });
-      const logger = pino({ level: 'silent' });
-      const address = { host: '127.0.0.1', port: 0 };
-      const admin = await startAdmin({
-        address,
-        listenerLimits: DEFAULT_LISTENER_LIMITS,
-        proxy,
-        logger,
-      });
+      const admin = await startTestAdmin(proxy);
       for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
         await fetch(proxy.url + path);
       }
