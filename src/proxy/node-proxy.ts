@@ -66,7 +66,7 @@ export interface NodeProxyOptions extends ListenersOptions {
   /** The views of the process that this one replaces; default: what kube-proxy reads. */
   readonly queries?: readonly Query[];
   /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
-  readonly usualViewsMs?: number;
+  readonly defaultViewsMs?: number;
   /** For which Node the process works that listens at the admin address of this one; absent: there is none. */
   readonly runningNode?: RunningNode;
   /** Further API servers of the same cluster; see {@link Failover}. */
@@ -128,7 +128,7 @@ export interface NodeProxy {
 }
 
 /** A kube-proxy that is running already connects sooner: client-go's longest pause is 30 s. */
-const USUAL_VIEWS_MS = 30_000;
+const DEFAULT_VIEWS_MS = 30_000;
 
 /**
  * Starts the proxy. If another process listens on the same addresses, waits until this one can answer as well.
@@ -220,7 +220,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   };
   try {
     const { http, https } = await listen(options, listeners, views);
-    views.openUsualLater(options.usualViewsMs ?? USUAL_VIEWS_MS);
+    views.openDefaultLater(options.defaultViewsMs ?? DEFAULT_VIEWS_MS);
     return {
       url: http ?? https ?? '',
       httpsUrl: https,

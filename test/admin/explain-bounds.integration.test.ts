@@ -20,7 +20,7 @@ describe('explanations', () => {
     let looks = 0;
     const views = {
       users: () => 0,
-      openUsual() {
+      openDefault() {
         waiting++;
         looks = 2;
       },

@@ -35,7 +35,7 @@ async function node(): Promise<NodeState> {
 }
 
 test('/node does not wait for views, and says why there are no Services', async () => {
-  proxy.views.openUsual();
+  proxy.views.openDefault();
   await eventually(async () => (await node()).problem?.includes('not complete yet'), true);
   release();
   await eventually(async () => (await node()).problem, undefined);

@@ -13,7 +13,7 @@ const WAIT_MS = 5_000;
  */
 export async function openViewToExplain(proxy: NodeProxy, signal?: AbortSignal): Promise<void> {
   if (findView(proxy) !== undefined) return;
-  proxy.views.openUsual();
+  proxy.views.openDefault();
   const opened = [findView(proxy), findServices(proxy)];
   const settled = opened.map((source) => source && untilSettled(source.view));
   const stop = new AbortController();

@@ -1,34 +1,25 @@
-import type { Logger } from 'pino';
 import type { ChangeHandler } from '../../filter/codec/change.ts';
 import type { Codec, Codecs, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
 import { NAMESPACES } from '../../filter/codec/resource.ts';
-import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Query } from '../api/query.ts';
-import type { ReadLimits } from '../api/read-limits.ts';
-import { type RunningReflector, runReflector } from '../reflector/running-reflector.ts';
-import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
-import type { Upstream } from '../upstream/upstream.ts';
-import type { OwnReadMemory } from '../util/read-memory.ts';
+import {
+  type ReflectorContext,
+  type RunningReflector,
+  runReflector,
+} from '../reflector/running-reflector.ts';
 import { COMMUNITIES, CommunitiesHandler, communityFacts } from './communities-handler.ts';
 import { NamespacesHandler } from './namespaces-handler.ts';
 
-export interface ClusterWatchersOptions {
-  readonly upstream: Upstream;
+export interface ClusterWatchersOptions extends ReflectorContext {
   readonly codecs: Codecs;
-  readonly versions: VersionAllocator;
   readonly topology: Topology;
   readonly policyResolver: PolicyResolver;
-  readonly logger: Logger;
   /** Whether annotations of Namespaces are read. */
   readonly namespaces: boolean;
   /** Name of this cluster in FabEdge's communities; undefined: communities are not read. */
   readonly fabedgeCluster: string | undefined;
-  /** As in ReflectorOptions. */
-  readonly readLimits: ReadLimits;
-  readonly snapshots?: SnapshotFolder;
-  readonly ownMemory?: OwnReadMemory;
 }
 
 /** A collection that only the topology reads. */

@@ -1,18 +1,16 @@
-import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
 import type { Change } from '../../filter/codec/change.ts';
 import type { Codec, PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { NODES } from '../../filter/codec/resource.ts';
-import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import { consequenceOfRefusal, type NodeSet } from '../../topology/state/node-set.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
-import type { ReadLimits } from '../api/read-limits.ts';
 import type { ReflectorStatus } from '../reflector/reflector.ts';
-import { type RunningReflector, runReflector } from '../reflector/running-reflector.ts';
-import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
-import type { Upstream } from '../upstream/upstream.ts';
-import type { OwnReadMemory } from '../util/read-memory.ts';
+import {
+  type ReflectorContext,
+  type RunningReflector,
+  runReflector,
+} from '../reflector/running-reflector.ts';
 
 /**
  * How long a node set that no policy needs is still watched, in milliseconds. So an annotation or a label that is
@@ -20,18 +18,12 @@ import type { OwnReadMemory } from '../util/read-memory.ts';
  */
 export const NODE_SET_LINGER_MS = 60_000;
 
-export interface NodeSetWatcherOptions {
-  readonly upstream: Upstream;
+export interface NodeSetWatcherOptions extends ReflectorContext {
   /** Codec for the encoding in which nodes are requested. */
   readonly codec: Codec;
-  readonly versions: VersionAllocator;
   /** Clock for closing node sets that are not needed. */
   readonly time: Clock;
   readonly topology: Topology;
-  readonly logger: Logger;
-  readonly readLimits: ReadLimits;
-  readonly snapshots?: SnapshotFolder;
-  readonly ownMemory?: OwnReadMemory;
 }
 
 interface OpenSet {
@@ -62,7 +54,9 @@ export class NodeSetWatcher {
 
   constructor(options: NodeSetWatcherOptions) {
     this.#options = options;
-    this.#unsubscribe = options.topology.subscribe({ wanted: () => this.#onNodeSetsChange() });
+    this.#unsubscribe = options.topology.subscribe({
+      nodeSetsChanged: () => this.#onNodeSetsChange(),
+    });
   }
 
   /** Status of each node set's reflector, by selector. */

@@ -1,6 +1,17 @@
 import type { ObjectMeta } from '../../filter/codec/codec.ts';
+import type { OwnReadMemory } from '../util/read-memory.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
+
+/** What all reflectors of this process share. */
+export interface ReflectorContext
+  extends Pick<
+    ReflectorOptions<ObjectMeta>,
+    'upstream' | 'versions' | 'logger' | 'readLimits' | 'snapshots'
+  > {
+  /** The account of the lists of the wrapper itself and of kube-proxy. */
+  readonly ownMemory?: OwnReadMemory;
+}
 
 /** A reflector that runs. */
 export interface RunningReflector {

@@ -52,7 +52,7 @@ export class ViewRegistry {
   #services: TopologyServices | undefined;
   /** The view of endpoints that remains open without a client, unless the API server refuses its query. */
   #pinned: OpenView | undefined;
-  #usualTimer: NodeJS.Timeout | undefined;
+  #defaultTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ViewRegistryOptions) {
     this.#options = options;
@@ -128,7 +128,7 @@ export class ViewRegistry {
    * Opens the views of the newest kube-proxy, unless a view of endpoints is kept already. A kube-proxy that comes later
    * shares them, or gets its own if it is older.
    */
-  openUsual(): void {
+  openDefault(): void {
     if (this.#pinned !== undefined && this.#views.isOpen(this.#pinned)) return;
     const query =
       this.#services === undefined
@@ -145,13 +145,13 @@ export class ViewRegistry {
   }
 
   /** The same, after `ms` milliseconds. */
-  openUsualLater(ms: number): void {
-    this.#usualTimer = setTimeout(() => this.openUsual(), ms).unref();
+  openDefaultLater(ms: number): void {
+    this.#defaultTimer = setTimeout(() => this.openDefault(), ms).unref();
   }
 
   /** Ends all reflectors and waits for them. */
   async close(): Promise<void> {
-    clearTimeout(this.#usualTimer);
+    clearTimeout(this.#defaultTimer);
     await this.#views.close();
   }
 

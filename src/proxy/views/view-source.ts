@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import type { ChangeHandler } from '../../filter/codec/change.ts';
 import type {
   Codec,
@@ -19,7 +18,6 @@ import { EndpointsProjection } from '../../filter/projection/endpoints-projectio
 import { ObjectsProjection, type Visibility } from '../../filter/projection/objects-projection.ts';
 import { ServiceVisibility } from '../../filter/projection/service-visibility.ts';
 import type { LogBounds } from '../../filter/view/event-log.ts';
-import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import { View } from '../../filter/view/view.ts';
 import {
   HEADLESS_LABEL,
@@ -30,36 +28,23 @@ import {
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Query } from '../api/query.ts';
-import type { ReadLimits } from '../api/read-limits.ts';
 import { sliceSelectionOf } from '../api/slice-selection.ts';
 import type { Corrector } from '../local-runtime/corrector.ts';
 import type { LocalRuntime } from '../local-runtime/local-runtime.ts';
 import type { ReflectorStatus } from '../reflector/reflector.ts';
-import { runReflector } from '../reflector/running-reflector.ts';
-import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
-import type { Upstream } from '../upstream/upstream.ts';
-import type { OwnReadMemory } from '../util/read-memory.ts';
+import { type ReflectorContext, runReflector } from '../reflector/running-reflector.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { createViewMemory, type ReserveBytes } from './view-memory.ts';
 
 /** What every source of a view needs. */
-export interface SourceContext {
-  readonly upstream: Upstream;
-  readonly versions: VersionAllocator;
+export interface SourceContext extends ReflectorContext {
   readonly topology: Topology;
-  readonly logger: Logger;
   /** The minimum that an event log keeps. */
   readonly window: LogBounds;
   readonly time: Clock;
   readonly serviceFilter: ServiceFilter | undefined;
   /** Whether Services whose traffic all goes to the cloud are hidden. */
   readonly cloudPassthrough: boolean;
-  /** Limits of what is read from the API server; see Reflector. */
-  readonly readLimits: ReadLimits;
-  /** The account of the lists of the wrapper itself and of kube-proxy. */
-  readonly ownMemory?: OwnReadMemory;
-  /** Where the last state is kept over a restart; default: nowhere. */
-  readonly snapshots?: SnapshotFolder;
   /** Corrects endpoints of this node while the API server is unreachable; default: nothing does. */
   readonly localRuntime?: LocalRuntime;
   /** Logs changed decisions of kube-proxy's views; default: nothing does. */

@@ -14,8 +14,8 @@ export interface TopologyListener {
   changed?(change: TopologyChange): void;
   /** Third phase: show those of these Services that are visible now; undefined: of all. */
   showing?(services?: Iterable<string>): void;
-  /** Node sets were opened, released or closed; `selectors` are those that policies need. */
-  wanted?(selectors: ReadonlySet<string>): void;
+  /** Node sets were opened, released or closed. */
+  nodeSetsChanged?(): void;
 }
 
 /** Notifies the listeners of a topology, phase by phase. */
@@ -41,7 +41,7 @@ export class TopologyListeners {
     for (const listener of this.#listeners) listener.showing?.(services);
   }
 
-  wanted(selectors: ReadonlySet<string>): void {
-    for (const listener of this.#listeners) listener.wanted?.(selectors);
+  nodeSetsChanged(): void {
+    for (const listener of this.#listeners) listener.nodeSetsChanged?.();
   }
 }

@@ -180,7 +180,7 @@ export class Topology {
   dropNodeSet(selector: string): void {
     if (!this.#nodeSets.drop(selector)) return;
     this.#matcher.invalidate();
-    this.#listeners.wanted(this.#activation.neededSelectors());
+    this.#listeners.nodeSetsChanged();
   }
 
   /**
@@ -296,10 +296,9 @@ export class Topology {
   }
 
   #updateNodeSets(): void {
-    const needed = this.#activation.neededSelectors();
-    if (!this.#nodeSets.want(needed)) return;
+    if (!this.#nodeSets.want(this.#activation.neededSelectors())) return;
     this.#matcher.invalidate();
-    this.#listeners.wanted(needed);
+    this.#listeners.nodeSetsChanged();
   }
 
   #isEdge(context: NodeContext): boolean {

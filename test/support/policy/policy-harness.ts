@@ -102,7 +102,7 @@ export class PolicyHarness {
     this.views = this.#opened;
     this.ofKubeProxy = ofKubeProxy;
     topology.subscribe({
-      wanted: () => {
+      nodeSetsChanged: () => {
         for (const selector of this.#answered.keys()) {
           if (!topology.nodeSets.has(selector)) this.#answered.delete(selector);
         }

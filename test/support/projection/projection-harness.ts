@@ -54,7 +54,7 @@ export class ProjectionHarness {
       reportsCloudOnly: false,
     });
     this.topology.subscribe({
-      wanted: () => {
+      nodeSetsChanged: () => {
         for (const selector of this.#sets.keys()) {
           if (!this.topology.nodeSets.has(selector)) this.#sets.delete(selector);
         }

@@ -18,17 +18,15 @@ export function on(node: string, zone = ''): Endpoint {
 export class TopologyHarness {
   readonly topology: Topology;
   #changes: TopologyChange[] = [];
-  /** Selectors of the node sets that are needed, sorted. */
-  wanted: string[] = [];
-
   constructor(options: Partial<TopologyOptions> = {}) {
     this.topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'edge-1', ...options });
-    this.topology.subscribe({
-      changed: (change) => this.#changes.push(change),
-      wanted: (selectors) => {
-        this.wanted = [...selectors].sort();
-      },
-    });
+    this.topology.subscribe({ changed: (change) => this.#changes.push(change) });
+  }
+
+  /** Selectors of the node sets that are needed, sorted. */
+  get wanted(): string[] {
+    const needed = [...this.topology.nodeSets.values()].filter((set) => set.needed);
+    return needed.map(({ selector }) => selector).sort();
   }
 
   /** Changes since the last call of {@link touched}. */

@@ -50,7 +50,7 @@ afterEach(async () => {
 });
 
 async function start(
-  options: Partial<NodeProxyOptions> = { usualViewsMs: 0 },
+  options: Partial<NodeProxyOptions> = { defaultViewsMs: 0 },
   raw: RawSettings = {},
 ): Promise<void> {
   proxy = await startWrapper(await server.listen(), options, raw);
@@ -98,7 +98,7 @@ describe('before any kube-proxy has come', () => {
   });
 
   test('they stay, however short the idle time is, and nobody counts as their user', async () => {
-    await start({ usualViewsMs: 0, idleViewMs: 20 });
+    await start({ defaultViewsMs: 0, idleViewMs: 20 });
     await eventually(openPaths, paths(NEW.slices, NEW.services));
     // Another view, opened later, is closed after its idle time.
     const other: Query = { ...NEW.slices, labelSelector: 'a=b' };
@@ -109,10 +109,10 @@ describe('before any kube-proxy has come', () => {
   });
 
   test('a client that comes earlier decides what is open', async () => {
-    await start({ usualViewsMs: 100_000 });
+    await start({ defaultViewsMs: 100_000 });
     await use(OLD.slices);
     expect(openPaths()).toEqual(paths(OLD.slices, OLD.services));
-    proxy.views.openUsualLater(0);
+    proxy.views.openDefaultLater(0);
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(openPaths()).toEqual(paths(OLD.slices, OLD.services));
   });
@@ -156,7 +156,7 @@ describe('when a kube-proxy comes', () => {
   });
 
   test('its view stays open when it has gone, so that explain still works', async () => {
-    await start({ usualViewsMs: 0, idleViewMs: 20 });
+    await start({ defaultViewsMs: 0, idleViewMs: 20 });
     await eventually(() => open().length, 2);
     const release = await use(OLD.slices);
     await eventually(openPaths, paths(OLD.slices, OLD.services));
@@ -168,10 +168,10 @@ describe('when a kube-proxy comes', () => {
 
   // In JSON its view is not kept, and that of the last kube-proxy in protobuf became idle.
   test('a view that becomes the kept one while it is idle is not closed', async () => {
-    await start({ usualViewsMs: 100_000, idleViewMs: 200 });
+    await start({ defaultViewsMs: 100_000, idleViewMs: 200 });
     (await use(NEW.slices))();
     await use({ ...NEW.slices, encoding: 'json' });
-    proxy.views.openUsual();
+    proxy.views.openDefault();
     const isOpen = () => open().some(({ encoding }) => encoding === 'protobuf');
     // Opened later, so its idle time ends later.
     proxy.views.acquire({ ...NEW.slices, labelSelector: 'a=b' }).release();
@@ -181,14 +181,14 @@ describe('when a kube-proxy comes', () => {
   });
 
   test('with hidden Services, a second watch of Services stays open instead', async () => {
-    await start({ usualViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
+    await start({ defaultViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
     await eventually(() => open().length, 2);
     await use(OLD.services);
     expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD.services));
   });
 
   test('with hidden Services, the view of slices that decides which ones are hidden stays open', async () => {
-    await start({ usualViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
+    await start({ defaultViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
     await eventually(() => open().length, 2);
     await use(OLD.slices);
     expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD.slices));
