@@ -71,7 +71,8 @@ const LOOKS = 8;
  * - Over HTTP/1.1 nothing can be asked on the connection of a watch. One connection is there for questions only
  *   (`GET /version`), and gets them as an HTTP/2 one gets PINGs while requests are open. It is opened before the
  *   connections of requests, which wait for it: if something on the way forgets them, it has forgotten this one too.
- *   If it is dead, all that have received nothing since the question are.
+ *   If it is dead, all that have received nothing since the question are. The server must keep an idle connection for
+ *   longer than the quiet time, as kube-apiserver does (90 s).
  */
 export class Agent {
   readonly #options: AgentOptions;

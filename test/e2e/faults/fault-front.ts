@@ -91,6 +91,8 @@ export interface FaultFront {
 }
 
 const STREAMS = 250;
+/** As long as kube-apiserver keeps an idle connection of HTTP/1.1, in milliseconds; Node.js: 5 s. */
+const KEEP_ALIVE_MS = 90_000;
 
 export async function startFaultFront(options: FrontOptions): Promise<FaultFront> {
   const front = new Front(options);
@@ -126,6 +128,8 @@ class Front implements FaultFront {
       ALPNCallback: ({ protocols }) => this.#protocols.find((each) => protocols.includes(each)),
       settings: { maxConcurrentStreams: STREAMS },
     });
+    // Node's types have it for servers of HTTP/1.1 only.
+    Object.assign(this.#server, { keepAliveTimeout: KEEP_ALIVE_MS });
     this.#server.on('session', (session) => this.#onSession(session));
     this.#server.on('request', (request, response) => this.#onRequest(request, response));
     this.#server.on('tlsClientError', () => {});

@@ -290,13 +290,23 @@ async function pump(
       if (to.destroyed) return;
       if (bytes === undefined || link.dead.has(direction)) continue;
       if (!to.write(bytes)) {
-        await Promise.race([once(to, 'drain').catch(() => {}), once(to, 'close')]);
+        await untilDrained(to);
       }
     }
     if (!link.dead.has(direction)) to.end();
   } catch {
     if (link.dead.size === 0) reset(to);
   }
+}
+
+/** Resolves when more can be written, or never will be. Leaves no listeners behind. */
+async function untilDrained(to: Socket): Promise<void> {
+  const settled = new AbortController();
+  const { signal } = settled;
+  await Promise.race([once(to, 'drain', { signal }), once(to, 'close', { signal })]).catch(
+    () => {},
+  );
+  settled.abort();
 }
 
 /** What becomes of some bytes; undefined: they are passed on already, or lost. */
