@@ -23,7 +23,6 @@ import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
 import { SnapshotFolder, type SnapshotFolderOptions } from './snapshot/snapshot-folder.ts';
 import { assertStateFolder } from './snapshot/state-folder.ts';
-import { Failover } from './upstream/failover.ts';
 import { createUpstream, type Upstream } from './upstream/upstream.ts';
 import { OwnReadMemory } from './util/read-memory.ts';
 import { DecisionLog } from './views/decision-log.ts';
@@ -116,7 +115,6 @@ export interface NodeProxy {
   /** `onHandled` is called with the seconds that each batch of events took. The metrics replace it. */
   readonly timing: { onHandled: (seconds: number) => void };
   /** Which API server is in use. */
-  readonly failover: Failover;
   /** Undefined if nothing is kept on disk. */
   readonly snapshots: SnapshotFolder | undefined;
   /** Undefined if endpoints are not corrected from the container runtime. */
@@ -137,8 +135,7 @@ const DEFAULT_VIEWS_MS = 30_000;
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
   const { nodeName, policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
   const { readLimits = DEFAULT_READ_LIMITS, nodeSetTime = systemClock } = options;
-  const { failover, certificate } = await check(options);
-  const upstream = connect(options, failover);
+  const { upstream, certificate } = await check(options);
   const localRuntime = await openLocalRuntime(options, upstream);
   const topology = new Topology({
     nodeName,
@@ -155,7 +152,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     new SnapshotFolder({
       ...options.state,
       nodeName,
-      credentials: failover,
+      credentials: upstream.failover,
       flushLastProcess: options.flushLastProcess,
       logger,
     });
@@ -202,7 +199,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const listeners = await createListeners(
     {
       ...options,
-      credentials: failover,
+      credentials: upstream.failover,
       upstream,
       acquire: (query, caller) => views.acquire(query, caller),
       times: { bookmarkMs: options.bookmarkMs, minWatchMs: options.minWatchMs },
@@ -216,7 +213,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     await Promise.all([views.close(), nodeSets.close(), clusterWatchers.close()]);
     decisionLog.close();
     await Promise.all([upstream.close(), snapshots?.close()]);
-    failover.close();
   };
   try {
     const { http, https } = await listen(options, listeners, views);
@@ -228,7 +224,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
       topology,
       policyResolver,
       upstream,
-      failover,
       listeners,
       snapshots,
       localRuntime,
@@ -246,31 +241,23 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
 
 /** Checks everything that can be wrong with the options. */
 async function check(options: NodeProxyOptions) {
-  const { state, servers = [], logger } = options;
+  const { state, logger } = options;
   if (state !== undefined) await assertStateFolder(state.folder);
-  const failover = new Failover({ ...options, servers });
+  const upstream = createUpstream({
+    credentials: options.credentials,
+    servers: options.servers,
+    returnMs: options.returnMs,
+    nodeName: options.nodeName,
+    quietMs: options.quietMs,
+    logger,
+  });
   try {
-    const certificate = await checkListeners(options, failover.servers, logger);
-    return { failover, certificate };
+    const certificate = await checkListeners(options, upstream.failover.servers, logger);
+    return { upstream, certificate };
   } catch (error) {
-    failover.close();
+    await upstream.close();
     throw error;
   }
-}
-
-/** Creates the client of the API server. It reports its results to the fail-over, which probes through it. */
-function connect({ nodeName, logger, quietMs }: NodeProxyOptions, failover: Failover): Upstream {
-  const upstream = createUpstream({
-    credentials: failover,
-    nodeName,
-    logger,
-    quietMs,
-    onOutcome: (server, outcome) => failover.report(server, outcome),
-    onFound: (server) => failover.take(server),
-  });
-  failover.probe = (server, ms) => upstream.probe(server, ms);
-  failover.onReturn = () => upstream.serverState.noteReturned();
-  return upstream;
 }
 
 /** Opens the container runtime. Its client is a large library, which other nodes do not load. */

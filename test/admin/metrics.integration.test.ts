@@ -150,7 +150,7 @@ test('measures the time to handle events, and counts Services by winner', async 
 });
 
 test('the label of an API server has its host and path, but no credentials', async () => {
-  const upstream = proxy.failover.servers[0]?.href ?? '';
+  const upstream = proxy.upstream.failover.servers[0]?.href ?? '';
   const { host } = new URL(upstream);
   const servers = ['/one', '/two'].map((path) => new URL(`https://user:secret@${host}${path}`));
   const several = await startWrapper(upstream, { servers });
@@ -166,7 +166,7 @@ test('the label of an API server has its host and path, but no credentials', asy
 });
 
 test('a feature that is switched off has no metrics', async () => {
-  const plain = await startWrapper(proxy.failover.servers[0]?.href ?? '');
+  const plain = await startWrapper(proxy.upstream.failover.servers[0]?.href ?? '');
   try {
     const text = await createMetrics(plain).metrics();
     expect(text).toMatch(/client_connections\{/);

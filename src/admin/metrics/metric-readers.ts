@@ -231,7 +231,7 @@ export function* servicesByPolicy({ topology }: NodeProxy): Iterable<Sample> {
 /** Services with a policy that is a dry run. */
 export const dryRuns = ofTally([], (tally) => [[tally.dryRuns]]);
 
-export function serversInUse({ failover }: NodeProxy): Sample[] {
+export function serversInUse({ upstream: { failover } }: NodeProxy): Sample[] {
   // Servers can differ only in their path. User and password are never part of a label.
   return failover.servers.map(({ host, pathname }, index) => [
     +(index === 0),

@@ -167,7 +167,7 @@ export const METRICS: readonly Metric[] = [
   counter(
     'upstream_failovers_total',
     'Number of switches to another API server.',
-    single(({ failover }) => failover.switches),
+    single(({ upstream }) => upstream.failover.switches),
   ),
   gauge(
     'snapshot_bytes',

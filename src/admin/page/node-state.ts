@@ -92,7 +92,8 @@ const MAX_CORRECTED = 200;
 
 /** The current state of this node and its connections. */
 export function nodeState(proxy: NodeProxy): NodeState {
-  const { topology, policyResolver, failover, listeners, views } = proxy;
+  const { topology, policyResolver, listeners, views } = proxy;
+  const { failover } = proxy.upstream;
   const { nodeContext } = topology;
   const { checks, data, causes } = healthOf(proxy);
   return {

@@ -10,10 +10,14 @@ export type Outcome = 'unreachable' | 'silent' | 'serverError' | 'answered';
 
 export interface FailoverOptions {
   readonly credentials: Credentials;
-  /** Further API servers of the same cluster, with the same authority and credentials, in order of preference. */
-  readonly servers: readonly URL[];
+  /** Further API servers of the same cluster, with the same authority and credentials, in order; default: none. */
+  readonly servers?: readonly URL[];
   /** The longest time between two checks of the preferred server while another one is used, in ms; default 3,000. */
   readonly returnMs?: number;
+  /** Health-checks a server; see {@link RecoveryCheck}. */
+  readonly probe: (server: URL, ms: number) => Promise<Judgement | undefined>;
+  /** Called when the preferred server is used again: open watches then move to it. */
+  readonly onReturn: () => void;
   readonly logger: Logger;
 }
 
@@ -44,6 +48,7 @@ export class Failover implements Credentials {
   readonly #credentials: Credentials;
   readonly #further: readonly URL[];
   readonly #logger: Logger;
+  readonly #onReturn: () => void;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
   readonly #recovery: RecoveryCheck;
@@ -54,29 +59,27 @@ export class Failover implements Credentials {
   /** Servers tried since one answered: after all of them the log is quiet. */
   #tried = 0;
   #switches = 0;
-  /** Health-checks a server; see {@link RecoveryCheck}. Set later, because who can do it needs these credentials. */
-  probe: ((server: URL, ms: number) => Promise<Judgement | undefined>) | undefined;
-  /** Called when the preferred server is used again: open watches then move to it. */
-  onReturn: (() => void) | undefined;
 
   /** Throws `InvalidSettings` if the servers have different schemes. */
   constructor(options: FailoverOptions) {
-    this.#credentials = options.credentials;
-    this.#further = options.servers;
+    const { credentials, servers = [], returnMs = RETURN_MS } = options;
+    this.#credentials = credentials;
+    this.#further = servers;
     this.#logger = options.logger;
-    const { protocol, href } = preferred(options.credentials);
+    this.#onReturn = options.onReturn;
+    const { protocol, href } = preferred(credentials);
     this.#current = href;
-    const other = options.servers.find((server) => server.protocol !== protocol);
+    const other = servers.find((server) => server.protocol !== protocol);
     if (other !== undefined) {
       const problem = `servers: ${other.origin} must use ${protocol.slice(0, -1)}, as the server of the kubeconfig does`;
       throw new WrapperError('InvalidSettings', problem);
     }
     this.#recovery = new RecoveryCheck({
-      probe: async (server, ms) => this.probe?.(server, ms),
+      probe: options.probe,
       onRecovered: (server) => this.#return(server),
-      intervalMs: options.returnMs ?? RETURN_MS,
+      intervalMs: returnMs,
     });
-    this.#unsubscribe = options.credentials.onTlsChange(() => this.#onCredentialsChange());
+    this.#unsubscribe = credentials.onTlsChange(() => this.#onCredentialsChange());
   }
 
   /** The server in use first, then the others in the order in which they are tried. */
@@ -155,7 +158,7 @@ export class Failover implements Credentials {
   #return(server: URL): void {
     this.#logger.info({ server: addressOf(server) }, 'the preferred API server is used again');
     this.#use(server);
-    this.onReturn?.();
+    this.#onReturn();
   }
 
   #use(server: URL): void {

@@ -2,12 +2,11 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { abortable, type LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { OncePerCause } from '../../util/once-per-cause.ts';
-import type { Credentials } from '../credentials/credentials.ts';
 import { AbortGroup } from './abort-group.ts';
 import { DeadConnection } from './agent.ts';
 import { AgentPool } from './agent-pool.ts';
 import { createAgentRequest, NoResponse } from './exchange.ts';
-import type { Outcome } from './failover.ts';
+import { Failover, type FailoverOptions } from './failover.ts';
 import type { Judgement } from './judge-response.ts';
 import { ServerProbe } from './server-probe.ts';
 import { ServerState } from './server-state.ts';
@@ -72,21 +71,19 @@ export interface Upstream {
    * is used. Resolves with whether any server answered; with false if there is only one. Never rejects.
    */
   search(): Promise<boolean>;
+  /** The credentials; their first server is the one in use. */
+  readonly failover: Failover;
   /** Ends all requests and waits until no connection is left. */
   close(): Promise<void>;
 }
 
-export interface UpstreamOptions {
-  readonly credentials: Credentials;
+export interface UpstreamOptions
+  extends Pick<FailoverOptions, 'credentials' | 'servers' | 'returnMs'> {
   /** Health checks read this Node; default: a Node that does not exist. */
   readonly nodeName?: string;
   readonly logger: Logger;
   /** A request whose body nobody reads ends after this time, in milliseconds; default 30,000. */
   readonly unreadMs?: number;
-  /** Called with how each request ended; see Failover. */
-  readonly onOutcome?: (server: URL, outcome: Outcome) => void;
-  /** Called with a server that was found to answer while the one in use does not. */
-  readonly onFound?: (server: URL) => void;
   /** After this time without a byte the API server is asked for a sign of life, in milliseconds; see Agent. */
   readonly quietMs?: number;
   /** Time limit for the start of a response, in milliseconds; default 40,000. */
@@ -95,7 +92,7 @@ export interface UpstreamOptions {
 
 const UNREAD_MS = 30_000;
 
-/** Creates the client. It connects when the first request is sent. */
+/** Creates the client. It connects when the first request is sent. Throws `InvalidSettings`; see {@link Failover}. */
 export function createUpstream(options: UpstreamOptions): Upstream {
   return new AgentUpstream(options);
 }
@@ -118,26 +115,29 @@ export function createUpstream(options: UpstreamOptions): Upstream {
  */
 class AgentUpstream implements Upstream {
   readonly serverState: ServerState;
-  readonly #credentials: Credentials;
+  readonly failover: Failover;
   readonly #logger: Logger;
   readonly #unreadMs: number;
-  readonly #onOutcome: (server: URL, outcome: Outcome) => void;
-  readonly #unsubscribe: () => void;
   readonly #agents: AgentPool;
   readonly #aborts = new AbortGroup();
   readonly #probe: ServerProbe;
   readonly #unauthorized = new OncePerCause();
 
   constructor(options: UpstreamOptions) {
-    const { credentials, logger, unreadMs = UNREAD_MS, onOutcome = () => {} } = options;
-    this.#credentials = credentials;
+    const { logger, headersMs, quietMs, unreadMs = UNREAD_MS } = options;
     this.#logger = logger;
     this.serverState = new ServerState({ logger });
     this.#unreadMs = unreadMs;
-    this.#onOutcome = onOutcome;
-    const { headersMs, quietMs, onFound } = options;
+    this.failover = new Failover({
+      credentials: options.credentials,
+      servers: options.servers,
+      returnMs: options.returnMs,
+      logger,
+      probe: (server, ms) => this.probe(server, ms),
+      onReturn: () => this.serverState.noteReturned(),
+    });
     this.#agents = new AgentPool({
-      credentials,
+      credentials: this.failover,
       headersMs,
       quietMs,
       onConnect: () => this.serverState.noteContact(),
@@ -145,16 +145,17 @@ class AgentUpstream implements Upstream {
       onDead: (server, requests) => this.#onDead(server, requests),
     });
     this.#probe = new ServerProbe({
-      ...options,
+      nodeName: options.nodeName,
+      credentials: this.failover,
       serverState: this.serverState,
       agents: this.#agents,
       aborts: this.#aborts,
       onFound: (found, current) => {
-        onFound?.(found);
+        this.failover.take(found);
         this.#giveUp(current);
       },
     });
-    this.#unsubscribe = credentials.onTlsChange(() => this.#agents.retire());
+    this.failover.onTlsChange(() => this.#agents.retire());
   }
 
   get address(): string {
@@ -189,7 +190,7 @@ class AgentUpstream implements Upstream {
   }
 
   async close(): Promise<void> {
-    this.#unsubscribe();
+    this.failover.close();
     this.#aborts.close();
     await this.#agents.close();
   }
@@ -198,7 +199,7 @@ class AgentUpstream implements Upstream {
   async #refresh(signal: AbortSignal | undefined): Promise<void> {
     const abort = this.#aborts.begin(signal);
     try {
-      await abortable(this.#credentials.refresh(), abort.signal);
+      await abortable(this.failover.refresh(), abort.signal);
     } finally {
       this.#aborts.end(abort);
     }
@@ -253,7 +254,7 @@ class AgentUpstream implements Upstream {
     } catch (error) {
       // A dead connection says little about its server, which is searched for; see #onDead.
       if (!signal.aborted && !(error instanceof DeadConnection)) {
-        this.#onOutcome(server, error instanceof NoResponse ? 'silent' : 'unreachable');
+        this.failover.report(server, error instanceof NoResponse ? 'silent' : 'unreachable');
       }
       throw explain(error);
     }
@@ -262,9 +263,9 @@ class AgentUpstream implements Upstream {
   #judged(server: URL, statusCode: number, judgement: Judgement): void {
     if (judgement === 'usable') {
       this.serverState.noteAnswer(statusCode);
-      this.#onOutcome(server, 'answered');
+      this.failover.report(server, 'answered');
     } else if (judgement === 'failing' || judgement === 'foreign') {
-      this.#onOutcome(server, 'serverError');
+      this.failover.report(server, 'serverError');
     }
   }
 
@@ -284,11 +285,11 @@ class AgentUpstream implements Upstream {
   }
 
   async #identity({ authorization }: UpstreamRequest): Promise<Readonly<Record<string, string>>> {
-    return authorization === undefined ? await this.#credentials.headers() : { authorization };
+    return authorization === undefined ? await this.failover.headers() : { authorization };
   }
 
   #server(): URL {
-    const [server] = this.#credentials.servers;
+    const [server] = this.failover.servers;
     if (server !== undefined) return server;
     throw new WrapperError('Credentials', 'the credentials name no API server');
   }

@@ -91,7 +91,7 @@ describe.each(Object.entries(FOREIGN_ANSWERS))('a start behind %s', (_, answer) 
       await openPortal(answer);
       const proxy = await start({ servers: [other] });
       expect(await shown(proxy)).toEqual([3]);
-      expect(proxy.failover.servers[0]?.port).toBe(other.port);
+      expect(proxy.upstream.failover.servers[0]?.port).toBe(other.port);
     } finally {
       await Promise.all(running.splice(0).map((proxy) => proxy.close()));
       await second.close();

@@ -1,6 +1,10 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
-import { Failover, type Outcome } from '../../../src/proxy/upstream/failover.ts';
+import {
+  Failover,
+  type FailoverOptions,
+  type Outcome,
+} from '../../../src/proxy/upstream/failover.ts';
 import type { Judgement } from '../../../src/proxy/upstream/judge-response.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
@@ -19,8 +23,16 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-function failoverOf(servers: URL[] = [B, C], returnMs = 10, logger = silent): Failover {
-  failover = new Failover({ credentials: new FakeCredentials(A), servers, returnMs, logger });
+function failoverOf(servers: URL[] = [B, C], options: Partial<FailoverOptions> = {}): Failover {
+  failover = new Failover({
+    credentials: new FakeCredentials(A),
+    servers,
+    returnMs: 10,
+    probe: async () => undefined,
+    onReturn: () => {},
+    logger: silent,
+    ...options,
+  });
   return failover;
 }
 
@@ -71,8 +83,7 @@ describe('the API server in use', () => {
 
   // It answered health checks, and lists with 5xx; watches end one at a time.
   test('changes after three 5xx when it is the preferred one again, and answers nothing', async () => {
-    const of = failoverOf();
-    of.probe = async () => 'usable';
+    const of = failoverOf([B, C], { probe: async () => 'usable' });
     report(of, 'a answered', 'a unreachable', 'b answered');
     await eventually(() => hosts(of), 'abc');
     report(of, 'a 5xx 3');
@@ -95,15 +106,16 @@ describe('the API server in use', () => {
   });
 
   test('is the preferred one again after it has answered twice in a row', async () => {
-    const of = failoverOf();
     const answers = [undefined, 'usable', 'failing', 'usable', 'usable'] as const;
     const next = answers.values();
     const asked: string[] = [];
-    of.probe = async ({ hostname }) => {
-      asked.push(hostname);
-      expect(hosts(of)).toBe('bca');
-      return next.next().value;
-    };
+    const of = failoverOf([B, C], {
+      probe: async ({ hostname }) => {
+        asked.push(hostname);
+        expect(hosts(of)).toBe('bca');
+        return next.next().value;
+      },
+    });
     of.report(A, 'unreachable');
     await eventually(() => hosts(of), 'abc');
     expect(asked).toEqual(['a', 'a', 'a', 'a', 'a']);
@@ -111,15 +123,16 @@ describe('the API server in use', () => {
 
   test('is checked by one request at a time, and no more once it is in use or closed', async () => {
     jest.useFakeTimers();
-    const of = failoverOf();
     let asked = 0;
     let answer = (_judgement: Judgement): void => {};
-    of.probe = () => {
-      asked++;
-      return new Promise((resolve) => {
-        answer = resolve;
-      });
-    };
+    const of = failoverOf([B, C], {
+      probe: () => {
+        asked++;
+        return new Promise((resolve) => {
+          answer = resolve;
+        });
+      },
+    });
     for (const server of [A, B, C]) of.report(server, 'unreachable');
     expect([hosts(of), jest.getTimerCount()]).toEqual(['abc', 0]);
     for (const server of [A, B]) of.report(server, 'unreachable');
@@ -144,7 +157,7 @@ describe('the API server in use', () => {
 
   test('is logged as a warning, but not repeatedly while none can be reached', () => {
     const { logger, lines } = recordingLogger();
-    const of = failoverOf([B, C], 10, logger);
+    const of = failoverOf([B, C], { logger });
     const warnings = () => lines.filter(({ level }) => level >= 40).length;
     for (const server of [A, B, C, A, B]) of.report(server, 'unreachable');
     expect(warnings()).toBe(2);
@@ -155,8 +168,7 @@ describe('the API server in use', () => {
 
   test('is one that the kubeconfig names now, without the history of the old one', () => {
     const credentials = new FakeCredentials(A);
-    const of = new Failover({ credentials, servers: [B], logger: pino({ level: 'silent' }) });
-    failover = of;
+    const of = failoverOf([B], { credentials });
     let notified = 0;
     of.onTlsChange(() => notified++);
     of.report(A, 'answered');
@@ -169,10 +181,10 @@ describe('the API server in use', () => {
 
   test('does not change when the credentials change, but not the servers', () => {
     const credentials = new FakeCredentials(A);
-    failover = new Failover({ credentials, servers: [B], logger: pino({ level: 'silent' }) });
-    failover.report(A, 'unreachable');
+    const of = failoverOf([B], { credentials });
+    of.report(A, 'unreachable');
     credentials.setTls({});
-    expect(hosts(failover)).toBe('ba');
+    expect(hosts(of)).toBe('ba');
   });
 
   test('never has another scheme, because plain http would expose the credentials', () => {
@@ -183,9 +195,9 @@ describe('the API server in use', () => {
       }),
     );
     const credentials = new FakeCredentials(A);
-    failover = new Failover({ credentials, servers: [B], logger: pino({ level: 'silent' }) });
+    const of = failoverOf([B], { credentials });
     credentials.servers = [new URL('http://c:8080')];
     credentials.setTls({});
-    expect(hosts(failover)).toBe('c');
+    expect(hosts(of)).toBe('c');
   });
 });

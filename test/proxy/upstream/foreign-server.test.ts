@@ -1,6 +1,5 @@
 import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { Failover } from '../../../src/proxy/upstream/failover.ts';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { answerProbe } from '../../support/http/api-answers.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
@@ -15,7 +14,6 @@ let first: TestServer;
 let second: TestServer;
 /** How the first server answers. */
 let listener: RequestListener;
-let failover: Failover;
 let upstream: Upstream;
 
 beforeEach(async () => {
@@ -23,22 +21,15 @@ beforeEach(async () => {
   second = await startServer(apiServer);
   const { logger } = captureLogger();
   const credentials = new FakeCredentials(first.url);
-  failover = new Failover({ credentials, servers: [second.url], returnMs: 10, logger });
-  upstream = createUpstream({
-    ...{ credentials: failover, logger },
-    onOutcome: (server, outcome) => failover.report(server, outcome),
-    onFound: (server) => failover.take(server),
-  });
-  failover.probe = (server) => upstream.probe(server);
+  upstream = createUpstream({ credentials, servers: [second.url], returnMs: 10, logger });
 });
 
 afterEach(async () => {
-  failover.close();
   await upstream.close();
   await Promise.all([first.close(), second.close()]);
 });
 
-const inUse = () => failover.servers[0]?.port;
+const inUse = () => upstream.failover.servers[0]?.port;
 
 describe.each(Object.entries(FOREIGN_ANSWERS))('a server that answers with %s', (_, answer) => {
   beforeEach(() => {
@@ -58,7 +49,7 @@ describe.each(Object.entries(FOREIGN_ANSWERS))('a server that answers with %s', 
   });
 
   test('is not used again before an API server answers there', async () => {
-    failover.take(second.url);
+    upstream.failover.take(second.url);
     const before = first.accepted;
     await until(() => first.accepted >= before + 5, 'five health checks');
     expect(inUse()).toBe(second.url.port);

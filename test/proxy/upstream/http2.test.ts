@@ -18,6 +18,7 @@ import {
   startHttp2Server,
 } from '../../support/http/http2-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
+import { recordOutcomes } from '../../support/http/outcomes.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
 import { until } from '../../support/http/until.ts';
 
@@ -25,7 +26,7 @@ let server: Http2TestServer;
 let relay: TcpRelay | undefined;
 let agent: Agent | undefined;
 let upstream: Upstream;
-let outcomes: Outcome[];
+let outcomes: readonly Outcome[];
 let lines: readonly string[];
 
 afterEach(async () => {
@@ -61,14 +62,13 @@ async function setUpBehindRelay(
 
 function connectTo(url: URL, options: Partial<UpstreamOptions>): void {
   const captured = captureLogger();
-  outcomes = [];
   lines = captured.lines;
   upstream = createUpstream({
     credentials: new FakeCredentials(url, { ca: server.ca }),
     logger: captured.logger,
-    onOutcome: (_server, outcome) => outcomes.push(outcome),
     ...options,
   });
+  outcomes = recordOutcomes(upstream);
 }
 
 const get = (path: string, more: { method?: 'POST'; body?: string; signal?: AbortSignal } = {}) =>

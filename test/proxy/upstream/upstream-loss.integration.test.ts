@@ -79,7 +79,7 @@ function seen(): string[] {
   return last.object.toString('latin1').match(/10\.0\.0\.[0-9]+/g) ?? [];
 }
 
-const inUse = () => proxy?.failover.servers[0]?.port;
+const inUse = () => proxy?.upstream.failover.servers[0]?.port;
 const portOf = (relay: TcpRelay) => new URL(relay.url).port;
 
 describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
@@ -173,7 +173,7 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
     expect(probes()).toBe(0);
     if (protocol === 'HTTP/2') expect(first.open).toBe(1);
     expect(server.requests.filter(({ query }) => query.has('watch'))).toHaveLength(before);
-    expect(proxy?.failover.switches).toBe(0);
+    expect(proxy?.upstream.failover.switches).toBe(0);
   });
 });
 

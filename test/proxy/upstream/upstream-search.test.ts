@@ -49,7 +49,9 @@ function between([first, ...others]: readonly TestServer[]): Upstream {
   const credentials = new FakeCredentials(first.url);
   credentials.servers.push(...others.map(({ url }) => url));
   const { logger } = captureLogger();
-  return createUpstream({ credentials, logger, onFound: ({ port }) => found.push(port) });
+  const created = createUpstream({ credentials, logger });
+  created.failover.take = ({ port }) => void found.push(port);
+  return created;
 }
 
 const second = () => servers[1]?.url.port;

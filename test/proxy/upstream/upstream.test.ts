@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
-import type { Outcome } from '../../../src/proxy/upstream/failover.ts';
+import { recordOutcomes } from '../../support/http/outcomes.ts';
 import { until } from '../../support/http/until.ts';
 import { upstreamPerTest } from '../../support/http/upstream.ts';
 
@@ -52,15 +52,12 @@ describe('a request', () => {
 
   test('is sent again if the server has just closed its idle connection', async () => {
     const used = new Set<unknown>();
-    const outcomes: Outcome[] = [];
-    const { upstream } = await setUp(
-      ({ socket }, response) => {
-        if (used.has(socket)) socket.destroy();
-        else response.end('{}');
-        used.add(socket);
-      },
-      { onOutcome: (_server, outcome) => outcomes.push(outcome) },
-    );
+    const { upstream } = await setUp(({ socket }, response) => {
+      if (used.has(socket)) socket.destroy();
+      else response.end('{}');
+      used.add(socket);
+    });
+    const outcomes = recordOutcomes(upstream);
     for (let round = 0; round < 3; round++) {
       const { body } = await upstream.request({ method: 'GET', path: '/' });
       expect(await text(body)).toBe('{}');
@@ -177,10 +174,8 @@ describe('the outcome of a request is reported', () => {
     ['overloaded', []],
     ['absent', []],
   ] as const)('as its reader judges it: %s', async (judgement, expected) => {
-    const outcomes: string[] = [];
-    const { upstream } = await setUp((_, response) => response.end(), {
-      onOutcome: (_, each) => outcomes.push(each),
-    });
+    const { upstream } = await setUp((_, response) => response.end());
+    const outcomes = recordOutcomes(upstream);
     const response = await upstream.request({ method: 'GET', path: '/' });
     response.body.destroy();
     expect(outcomes).toEqual([]);
@@ -208,11 +203,8 @@ describe('the outcome of a request is reported', () => {
   });
 
   test('as silent when the server accepts the request and does not respond', async () => {
-    const outcomes: string[] = [];
-    const { upstream, server } = await setUp(() => {}, {
-      headersMs: 20,
-      onOutcome: (_, each) => outcomes.push(each),
-    });
+    const { upstream, server } = await setUp(() => {}, { headersMs: 20 });
+    const outcomes = recordOutcomes(upstream);
     const request = upstream.request({ method: 'GET', path: '/wait?x=1' });
     await expect(request).rejects.toMatchObject({
       code: 'Unreachable',
@@ -222,13 +214,10 @@ describe('the outcome of a request is reported', () => {
   });
 
   test('when the server closes the connection, but not when the caller aborts', async () => {
-    const outcomes: string[] = [];
-    const { upstream } = await setUp(
-      ({ url, socket }) => {
-        if (url === '/hang-up') socket.destroy();
-      },
-      { onOutcome: (_, each) => outcomes.push(each) },
-    );
+    const { upstream } = await setUp(({ url, socket }) => {
+      if (url === '/hang-up') socket.destroy();
+    });
+    const outcomes = recordOutcomes(upstream);
     const signal = AbortSignal.timeout(50);
     await upstream.request({ method: 'GET', path: '/wait', signal }).catch(() => undefined);
     expect(outcomes).toEqual([]);

@@ -1,10 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { afterEach } from '@jest/globals';
-import {
-  createUpstream,
-  type Upstream,
-  type UpstreamOptions,
-} from '../../../src/proxy/upstream/upstream.ts';
+import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { FakeCredentials } from './credentials.ts';
 import { startServer, type TestServer } from './http-server.ts';
 import { captureLogger } from './logger.ts';
@@ -42,7 +38,6 @@ export async function startUpstream(
     readonly prefix?: string;
     readonly unreadMs?: number;
     readonly headersMs?: number;
-    readonly onOutcome?: NonNullable<UpstreamOptions['onOutcome']>;
   } = {},
 ): Promise<UpstreamHarness> {
   const server = await startServer((request, response) => {

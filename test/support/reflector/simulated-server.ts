@@ -71,6 +71,10 @@ export class SimulatedServer implements Upstream {
     for (const body of [...this.#open]) body.fail(new WrapperError('Unreachable', 'reset'));
   }
 
+  get failover(): never {
+    throw new Error('a simulated server has no other one beside it');
+  }
+
   async request({ path, signal }: UpstreamRequest): Promise<UpstreamResponse> {
     const url = new URL(path, 'http://x');
     const { searchParams } = url;
