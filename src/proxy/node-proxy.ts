@@ -175,7 +175,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const hides = policies.dryRun !== true;
   const views = new ViewRegistry({
     ...reflecting,
-    codecs: CODECS,
     policyResolver,
     decisionLog,
     localRuntime,
@@ -191,7 +190,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   });
   const clusterWatchers = new ClusterWatchers({
     ...reflecting,
-    codecs: CODECS,
     policyResolver,
     namespaces,
     fabedgeCluster,

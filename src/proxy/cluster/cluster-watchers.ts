@@ -1,5 +1,6 @@
 import type { ChangeHandler } from '../../filter/codec/change.ts';
-import type { Codec, Codecs, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import { CODECS } from '../../filter/codec/codecs.ts';
 import { NAMESPACES } from '../../filter/codec/resource.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { Topology } from '../../topology/state/topology.ts';
@@ -13,7 +14,6 @@ import { COMMUNITIES, CommunitiesHandler, communityFacts } from './communities-h
 import { NamespacesHandler } from './namespaces-handler.ts';
 
 export interface ClusterWatchersOptions extends ReflectorContext {
-  readonly codecs: Codecs;
   readonly topology: Topology;
   readonly policyResolver: PolicyResolver;
   /** Whether annotations of Namespaces are read. */
@@ -42,10 +42,10 @@ export class ClusterWatchers {
 
   constructor(options: ClusterWatchersOptions) {
     this.#options = options;
-    const { codecs, topology, namespaces, fabedgeCluster } = options;
+    const { topology, namespaces, fabedgeCluster } = options;
     const sources: ClusterWatcher[] = [];
     if (namespaces) {
-      const codec = codecs.protobuf;
+      const codec = CODECS.protobuf;
       const handler = new NamespacesHandler(options);
       const decode = (object: ObjectBytes) => codec.partialMetadata(object);
       const query = { ...ALL, resource: NAMESPACES, encoding: codec.encoding };
@@ -53,7 +53,7 @@ export class ClusterWatchers {
     }
     if (fabedgeCluster !== undefined) {
       // Custom resources are served as JSON only.
-      const codec = codecs.json;
+      const codec = CODECS.json;
       const handler = new CommunitiesHandler(topology, fabedgeCluster);
       const decode = (object: ObjectBytes) => communityFacts(codec, object);
       const query = { ...ALL, resource: COMMUNITIES, encoding: codec.encoding };

@@ -1,5 +1,5 @@
 import type { WrapperError } from '../../errors.ts';
-import type { Codecs } from '../../filter/codec/codec.ts';
+import { CODECS } from '../../filter/codec/codecs.ts';
 import { kubeProxyQueryTest } from '../api/kube-proxy-queries.ts';
 import { type Query, queryKey, queryPath } from '../api/query.ts';
 import { type OpenView, type PinnedBy, refusedSource } from './open-view.ts';
@@ -19,7 +19,6 @@ import {
 } from './view-source.ts';
 
 export interface OpenViewsOptions extends SourceContext, BudgetLimits {
-  readonly codecs: Codecs;
   /** Whether https callers share the budget with the clients of plain http. */
   readonly hasCallers: boolean;
   /** A view without users is closed after this long, in milliseconds. */
@@ -90,7 +89,7 @@ export class OpenViews {
 
   /** Opens a view that the topology needs. */
   openForTopology(query: Query, role: SourceRole): OpenView {
-    const source = openViewSource(this.#options, query, this.#options.codecs.protobuf, role);
+    const source = openViewSource(this.#options, query, CODECS.protobuf, role);
     return this.#add(source, undefined, 'topology');
   }
 
@@ -151,7 +150,7 @@ export class OpenViews {
   }
 
   #openView(query: Query, caller: CallerId): OpenView {
-    const codec = this.#options.codecs[query.encoding];
+    const codec = CODECS[query.encoding];
     if (this.isKubeProxys(query)) {
       return this.#add(openViewSource(this.#options, query, codec));
     }
