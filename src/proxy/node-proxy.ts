@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { CODECS } from '../filter/codec/codecs.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
 import { VersionAllocator } from '../filter/view/version-allocator.ts';
 import { PolicyResolver } from '../topology/policy/policy-resolver.ts';
@@ -165,11 +164,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     snapshots,
     logger,
   };
-  const nodeSets = new NodeSetWatcher({
-    ...reflecting,
-    codec: CODECS.protobuf,
-    time: nodeSetTime,
-  });
+  const nodeSets = new NodeSetWatcher({ ...reflecting, time: nodeSetTime });
   const timing: NodeProxy['timing'] = { onHandled: () => {} };
   // A dry run hides no Services. The topology still knows which ones it would hide.
   const hides = policies.dryRun !== true;

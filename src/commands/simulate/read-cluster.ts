@@ -1,6 +1,5 @@
 import { WrapperError } from '../../errors.ts';
-import { createJsonCodec } from '../../filter/codec/json/codec.ts';
-import { createProtobufCodec } from '../../filter/codec/protobuf/codec.ts';
+import { CODECS } from '../../filter/codec/codecs.ts';
 import { NAMESPACES, NODES, type Resource } from '../../filter/codec/resource.ts';
 import { DEFAULT_READ_LIMITS } from '../../proxy/api/read-limits.ts';
 import { COMMUNITIES } from '../../proxy/cluster/communities-handler.ts';
@@ -33,18 +32,16 @@ async function readCollection(
   resource: Resource,
 ): Promise<void> {
   // A custom resource is not available in protobuf.
-  const codec = resource === COMMUNITIES ? createJsonCodec() : createProtobufCodec();
-  const { encoding } = codec;
+  const encoding = resource === COMMUNITIES ? 'json' : 'protobuf';
   const client = new CollectionClient({
     upstream,
-    codec,
     query: { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding },
     metadataOnly: resource === NODES || resource === NAMESPACES,
     readLimits: DEFAULT_READ_LIMITS,
   });
   try {
     const { items } = await client.list('0', AbortSignal.timeout(60_000));
-    for (const item of items) addObject(cluster, resource, codec, item);
+    for (const item of items) addObject(cluster, resource, CODECS[encoding], item);
   } catch (error) {
     const code = error instanceof WrapperError ? error.status?.code : undefined;
     // If there is no such custom resource, there are no objects.

@@ -1,5 +1,5 @@
 import type { ChangeHandler } from '../../filter/codec/change.ts';
-import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
 import { CODECS } from '../../filter/codec/codecs.ts';
 import { NAMESPACES } from '../../filter/codec/resource.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
@@ -45,19 +45,17 @@ export class ClusterWatchers {
     const { topology, namespaces, fabedgeCluster } = options;
     const sources: ClusterWatcher[] = [];
     if (namespaces) {
-      const codec = CODECS.protobuf;
       const handler = new NamespacesHandler(options);
-      const decode = (object: ObjectBytes) => codec.partialMetadata(object);
-      const query = { ...ALL, resource: NAMESPACES, encoding: codec.encoding };
-      sources.push(this.#open({ query, codec, metadataOnly: true, decode, handler }));
+      const decode = (object: ObjectBytes) => CODECS.protobuf.partialMetadata(object);
+      const query = { ...ALL, resource: NAMESPACES, encoding: 'protobuf' } as const;
+      sources.push(this.#open({ query, metadataOnly: true, decode, handler }));
     }
     if (fabedgeCluster !== undefined) {
       // Custom resources are served as JSON only.
-      const codec = CODECS.json;
       const handler = new CommunitiesHandler(topology, fabedgeCluster);
-      const decode = (object: ObjectBytes) => communityFacts(codec, object);
-      const query = { ...ALL, resource: COMMUNITIES, encoding: codec.encoding };
-      sources.push(this.#open({ query, codec, metadataOnly: false, decode, handler }));
+      const decode = (object: ObjectBytes) => communityFacts(CODECS.json, object);
+      const query = { ...ALL, resource: COMMUNITIES, encoding: 'json' } as const;
+      sources.push(this.#open({ query, metadataOnly: false, decode, handler }));
     }
     this.sources = sources;
   }
@@ -69,7 +67,6 @@ export class ClusterWatchers {
 
   #open<Facts extends ObjectMeta>(collection: {
     readonly query: Query;
-    readonly codec: Codec;
     readonly metadataOnly: boolean;
     readonly decode: (object: ObjectBytes) => Facts;
     readonly handler: ChangeHandler<Facts>;

@@ -1,6 +1,7 @@
 import type { WrapperError } from '../../errors.ts';
 import type { Change } from '../../filter/codec/change.ts';
-import type { Codec, PartialObjectMetadata } from '../../filter/codec/codec.ts';
+import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
+import { CODECS } from '../../filter/codec/codecs.ts';
 import { NODES } from '../../filter/codec/resource.ts';
 import { consequenceOfRefusal, type NodeSet } from '../../topology/state/node-set.ts';
 import type { Topology } from '../../topology/state/topology.ts';
@@ -19,8 +20,6 @@ import {
 export const NODE_SET_LINGER_MS = 60_000;
 
 export interface NodeSetWatcherOptions extends ReflectorContext {
-  /** Codec for the encoding in which nodes are requested. */
-  readonly codec: Codec;
   /** Clock for closing node sets that are not needed. */
   readonly time: Clock;
   readonly topology: Topology;
@@ -133,7 +132,7 @@ export class NodeSetWatcher {
   }
 
   #openSet(selector: string): RunningReflector {
-    const { topology, codec, ownMemory } = this.#options;
+    const { topology, ownMemory } = this.#options;
     // A set that is closed and opened again has another reflector; this one must not change it.
     const isOpen = (): boolean => this.#open.get(selector)?.reflector === reflector;
     const reflector = runReflector<PartialObjectMetadata>({
@@ -143,11 +142,11 @@ export class NodeSetWatcher {
         namespace: '',
         labelSelector: selector,
         fieldSelector: '',
-        encoding: codec.encoding,
+        encoding: 'protobuf',
       },
       metadataOnly: true,
       memory: ownMemory?.account(),
-      decode: (object) => codec.partialMetadata(object),
+      decode: (object) => CODECS.protobuf.partialMetadata(object),
       handlers: [
         {
           onChanges: (changes) => {

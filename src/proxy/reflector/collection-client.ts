@@ -1,5 +1,12 @@
 import { WrapperError } from '../../errors.ts';
-import type { ObjectBytes, ObjectMeta, RawEvent, RawList } from '../../filter/codec/codec.ts';
+import type {
+  Codec,
+  ObjectBytes,
+  ObjectMeta,
+  RawEvent,
+  RawList,
+} from '../../filter/codec/codec.ts';
+import { CODECS } from '../../filter/codec/codecs.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
@@ -59,7 +66,7 @@ interface PageOptions {
 
 export type CollectionClientOptions = Pick<
   ReflectorOptions<ObjectMeta>,
-  'codec' | 'query' | 'metadataOnly' | 'readLimits' | 'clock' | 'memory' | 'random'
+  'query' | 'metadataOnly' | 'readLimits' | 'clock' | 'memory' | 'random'
 > & { readonly upstream: Pick<Upstream, 'request'> };
 
 /**
@@ -68,11 +75,13 @@ export type CollectionClientOptions = Pick<
  */
 export class CollectionClient {
   readonly #options: CollectionClientOptions;
+  readonly #codec: Codec;
   readonly #limits: QueryLimits;
   readonly #clock: Clock;
 
   constructor(options: CollectionClientOptions) {
     this.#options = options;
+    this.#codec = CODECS[options.query.encoding];
     this.#clock = options.clock ?? systemClock;
     this.#limits = new QueryLimits(this.#clock);
   }
@@ -82,12 +91,12 @@ export class CollectionClient {
    * Throws `Refused` with the Status, `Unreachable`, `TooLarge`, or what `memory` throws. The caller calls `memory.reading(0)` when it has used the items.
    */
   async list(version: string, signal: AbortSignal): Promise<Listed> {
-    const { codec, memory, readLimits } = this.#options;
+    const { memory, readLimits } = this.#options;
     await this.#limits.list(signal);
     const items: ObjectBytes[] = [];
     let bytes = 0;
     // To be decoded, JSON is joined, so that it is held twice; see its decodeList.
-    const held = codec.encoding === 'json' ? 2 : 1;
+    const held = this.#codec.encoding === 'json' ? 2 : 1;
     const onBytes = (length: number): void => {
       bytes += held * length;
       memory?.reading(bytes);
@@ -124,7 +133,7 @@ export class CollectionClient {
     signal: AbortSignal,
     handlers: WatchHandlers,
   ): Promise<boolean> {
-    const { codec, query, random = Math.random, readLimits } = this.#options;
+    const { query, random = Math.random, readLimits } = this.#options;
     const started = this.#clock.now();
     // As in client-go, spread over 5 to 10 minutes, so that watches do not all end together.
     const timeout = Math.floor(300 + 300 * random());
@@ -134,7 +143,7 @@ export class CollectionClient {
       timeoutSeconds: String(timeout),
       watch: 'true',
     });
-    const decoder = codec.watchDecoder(readLimits.maxObjectBytes);
+    const decoder = this.#codec.watchDecoder(readLimits.maxObjectBytes);
     const deadline = new RequestTimeouts(signal);
     deadline.set('silence', SILENCE_MS, 'completed no event');
     try {
@@ -163,10 +172,10 @@ export class CollectionClient {
   }
 
   async #assertReached(known: KnownState, signal: AbortSignal): Promise<void> {
-    const { codec, query } = this.#options;
+    const { query } = this.#options;
     const parameters = new URLSearchParams({ resourceVersion: known.version });
     const list = (named: Query) => this.#listPage(parameters, signal, { query: named });
-    await assertReached(query, known, list, (object) => codec.meta(object));
+    await assertReached(query, known, list, (object) => this.#codec.meta(object));
   }
 
   async #listPage(
@@ -174,7 +183,7 @@ export class CollectionClient {
     caller: AbortSignal,
     { query = this.#options.query, onArrival = () => {}, onBytes = () => {} }: PageOptions = {},
   ): Promise<RawList> {
-    const { codec, readLimits } = this.#options;
+    const { readLimits } = this.#options;
     const { maxListBytes, maxObjects } = readLimits;
     const deadline = new RequestTimeouts(caller);
     deadline.set('whole', LIST_MS, 'did not end a list');
@@ -192,7 +201,7 @@ export class CollectionClient {
       };
       const limits = { maxBytes: maxListBytes, headers, onBytes };
       const found = await readBuffers(withSilenceLimit(), limits)
-        .then((buffers) => codec.decodeList(buffers, maxObjects))
+        .then((buffers) => this.#codec.decodeList(buffers, maxObjects))
         .catch(whyNoList);
       return this.#assertList(query, response, found);
     } catch (error) {
@@ -215,7 +224,7 @@ export class CollectionClient {
     signal: AbortSignal,
     onArrival: () => void = () => {},
   ): Promise<UpstreamResponse> {
-    const { codec, upstream } = this.#options;
+    const { upstream } = this.#options;
     const isWatch = parameters.has('watch');
     const path = queryPath(query, parameters);
     const headers: Record<string, string> = { accept: this.#accept(isWatch) };
@@ -227,7 +236,7 @@ export class CollectionClient {
       if (Object.values(MEDIA_TYPES).includes(type)) onArrival();
       if (type === expected.type) return response;
     }
-    const status = await readStatus(response, codec);
+    const status = await readStatus(response, this.#codec);
     const judgement = judgeResponse({ ...response, status }, expected);
     response.judged(judgement);
     if (judgement === 'foreign') throw foreignAnswer(queryPath(query), response);
@@ -255,17 +264,17 @@ export class CollectionClient {
   }
 
   #expected({ resource }: Query): ExpectedResponse {
-    const { codec, metadataOnly } = this.#options;
+    const { metadataOnly } = this.#options;
     return {
-      type: MEDIA_TYPES[codec.encoding],
+      type: MEDIA_TYPES[this.#codec.encoding],
       kind: metadataOnly ? 'PartialObjectMetadataList' : `${resource.kind}List`,
       group: resource.group,
     };
   }
 
   #accept(isWatch: boolean): string {
-    const { codec, metadataOnly } = this.#options;
-    const type = MEDIA_TYPES[codec.encoding];
+    const { metadataOnly } = this.#options;
+    const type = MEDIA_TYPES[this.#codec.encoding];
     if (!metadataOnly) return type;
     return `${type};as=PartialObjectMetadata${isWatch ? '' : 'List'};g=meta.k8s.io;v=v1`;
   }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
 import type { ChangeHandler } from '../../filter/codec/change.ts';
-import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
 import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Query } from '../api/query.ts';
@@ -12,7 +12,6 @@ import type { ReadMemory } from '../util/read-memory.ts';
 
 export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly upstream: Upstream;
-  readonly codec: Codec;
   readonly query: Query;
   /** Request PartialObjectMetadata: names and labels, no spec, no status. */
   readonly metadataOnly: boolean;

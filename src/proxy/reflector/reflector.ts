@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Change } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
+import { CODECS } from '../../filter/codec/codecs.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { waitFor } from '../../util/wait-for.ts';
@@ -109,7 +110,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#clock = clock;
     this.#server = options.upstream.serverState;
     this.#client = new CollectionClient(options);
-    this.#objects = new TrackedObjects(options);
+    this.#objects = new TrackedObjects({ ...options, codec: CODECS[options.query.encoding] });
     this.#log = options.logger.child({ collection });
     this.#health = new ReflectorHealth(this.#server.log, collection, clock);
     this.#backoff = new RetryBackoff(clock, random);
@@ -186,7 +187,7 @@ export class Reflector<Facts extends ObjectMeta> {
 
   #applyList(items: readonly ObjectBytes[], resourceVersion: string, history: number): void {
     const { history: before, next, notified } = this.#position;
-    const { codec } = this.#options;
+    const codec = CODECS[this.#options.query.encoding];
     const known = { version: notified, objects: this.#objects.known };
     const readMeta = (object: ObjectBytes): ObjectMeta => codec.meta(object);
     const older = olderState({ items, resourceVersion }, known, readMeta);

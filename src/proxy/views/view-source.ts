@@ -238,7 +238,6 @@ function run<Facts extends ObjectMeta>(context: SourceContext, parts: Running<Fa
     ...context,
     ...parts,
     handlers: [parts.handler],
-    codec: view.codec,
     metadataOnly: false,
     memory,
     onUnanswerable: (error) => view.refuse(error),

@@ -1,7 +1,5 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
 import { NODES, SERVICES } from '../../../src/filter/codec/resource.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
@@ -35,7 +33,7 @@ async function clientAndUpstream(
   });
   const bounds = { ...DEFAULT_READ_LIMITS, maxObjects };
   const client = new CollectionClient({
-    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, readLimits: bounds, query },
+    ...{ upstream, metadataOnly: false, readLimits: bounds, query },
   });
   closeConnections = () => upstream.close();
   return { client, upstream };
@@ -280,7 +278,7 @@ test('a page of 200,000 objects is read', async () => {
   });
   const query = { resource: SERVICES, namespace: '', labelSelector: '', fieldSelector: '' };
   const client = new CollectionClient({
-    ...{ upstream, codec: createJsonCodec(), metadataOnly: false, readLimits: DEFAULT_READ_LIMITS },
+    ...{ upstream, metadataOnly: false, readLimits: DEFAULT_READ_LIMITS },
     query: { ...query, encoding: 'json' },
   });
   const listed = await client.list('0', new AbortController().signal);
@@ -307,7 +305,6 @@ test('an error in JSON is decoded when metadata was requested in protobuf', asyn
   const client = new CollectionClient({
     ...{
       upstream,
-      codec: createProtobufCodec(),
       metadataOnly: true,
       readLimits: DEFAULT_READ_LIMITS,
     },

@@ -66,7 +66,6 @@ async function follow(
   const reflector = new Reflector({
     ...{
       upstream,
-      codec,
       random,
       logger: captureLogger().logger,
       metadataOnly: false,

@@ -40,7 +40,6 @@ export function scriptedReflectors() {
     const reflector = new Reflector({
       ...{
         upstream,
-        codec,
         random,
         logger: captureLogger().logger,
         handlers: [],

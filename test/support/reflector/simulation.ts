@@ -37,7 +37,7 @@ export class Simulation {
         }
       };
       return new Reflector({
-        ...{ upstream: this.server, codec, logger, random, clock, metadataOnly: false },
+        ...{ upstream: this.server, logger, random, clock, metadataOnly: false },
         query: { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding: 'json' },
         decode: (bytes) => codec.meta(bytes),
         versions: new VersionAllocator(0),
