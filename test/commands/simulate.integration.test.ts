@@ -237,6 +237,23 @@ test('compare() groups nodes with the same change, and names the endpoints', () 
   expect(compare(run(cluster), run(cluster))).toEqual([]);
 });
 
+test('compare() finds another address, even if the numbers are the same', () => {
+  const slices = cluster.slices.map((each) => ({
+    ...each,
+    addresses: each.addresses.map((address) => address.replace(/^10\.244\.101\./, '10.244.201.')),
+  }));
+  const differences = compare(run(cluster), run({ ...cluster, slices }));
+  expect(differences).toContainEqual(
+    expect.objectContaining({
+      service: 'default/web',
+      before: '3/3 *',
+      after: '3/3 *',
+      added: ['10.244.201.10'],
+      removed: ['10.244.101.10'],
+    }),
+  );
+});
+
 test('nodes that see the same share a column of the matrix', () => {
   const text = formatMatrix(
     run(cluster, {}, ['service/nearby-only:topologyKeys-', 'node/edge-3:site-']),
