@@ -87,14 +87,8 @@ describe.each(PROTOCOLS)('TLS with %s', (each) => {
     expect(await ask()).toBe('alice');
     expect(await ask('Bearer caller')).toBe('nobody');
   });
-});
 
-describe.each(PROTOCOLS)('with %s a changed client certificate', (each) => {
-  beforeAll(() => {
-    protocol = each;
-  });
-
-  test('is used by the next request, while a stream goes on and its connection ends with it', async () => {
+  test('a changed client certificate is used by the next request, while a stream goes on and its connection ends with it', async () => {
     await setUp({ ca: authority.cert, ...alice });
     const controller = new AbortController();
     const { signal } = controller;
@@ -110,7 +104,7 @@ describe.each(PROTOCOLS)('with %s a changed client certificate', (each) => {
     await until(() => old?.destroyed === true, 'the old connection to be closed');
   });
 
-  test('and a changed authority are used for requests under another identity too', async () => {
+  test('a changed client certificate and a changed authority are used for requests under another identity too', async () => {
     await setUp({ ca: authority.cert, ...alice });
     expect(await ask('Bearer caller')).toBe('nobody');
     credentials.setTls({ ca: (await makeAuthority('other')).cert, ...bob });
@@ -120,14 +114,14 @@ describe.each(PROTOCOLS)('with %s a changed client certificate', (each) => {
     });
   });
 
-  test('immediately closes idle connections of the old one', async () => {
+  test('a changed client certificate immediately closes idle connections of the old one', async () => {
     await setUp({ ca: authority.cert, ...alice });
     for (const authorization of [undefined, 'Bearer caller']) await ask(authorization);
     credentials.setTls({ ca: authority.cert, ...bob });
     await server.idle();
   });
 
-  test('that is read again after a 401 is used for the second attempt', async () => {
+  test('a changed client certificate that is read again after a 401 is used for the second attempt', async () => {
     await setUp({ ca: authority.cert, ...alice });
     server.server.removeAllListeners('request');
     server.server.on('request', (request, response) => {
@@ -138,7 +132,7 @@ describe.each(PROTOCOLS)('with %s a changed client certificate', (each) => {
     expect((await upstream.request({ method: 'GET', path: '/' })).statusCode).toBe(200);
   });
 
-  test('does not keep close from ending streams on connections of the old one', async () => {
+  test('a changed client certificate does not keep close from ending streams on connections of the old one', async () => {
     // An agent that is closed may forget what it has open, so that a later destroy() no longer reaches it.
     await setUp({ ca: authority.cert, ...alice });
     const { body } = await upstream.request({ method: 'GET', path: '/watch' });

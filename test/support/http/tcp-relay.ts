@@ -10,8 +10,8 @@ export interface TcpRelay {
   readonly open: number;
   /** Bytes that the server has sent over all connections so far. */
   readonly received: number;
-  /** Stops all bytes in both directions, also on new connections. The returned function resumes them. */
-  freeze(): () => void;
+  /** Stops all bytes in both directions for good, also on new connections. */
+  freeze(): void;
   /** As {@link freeze}, but only for open connections; new ones work. */
   freezeOpen(): void;
   /** Resets each connection after so many more bytes from the server. */
@@ -32,11 +32,7 @@ interface Pair {
   left: number;
 }
 
-/** @param options `delayMs`: how long the bytes of the server, and those of the client, are under way */
-export async function startTcpRelay(
-  target: string,
-  options: { readonly delayMs?: number } = {},
-): Promise<TcpRelay> {
+export async function startTcpRelay(target: string): Promise<TcpRelay> {
   const { protocol, hostname, port: targetPort } = new URL(target);
   const pairs = new Set<Pair>();
   let frozen = false;
@@ -57,7 +53,7 @@ export async function startTcpRelay(
     pair.server.on('data', (chunk: Buffer) => {
       received += chunk.length;
     });
-    join(pair, options.delayMs, () => pairs.delete(pair));
+    join(pair, () => pairs.delete(pair));
     if (frozen) freezePair(pair);
   };
   let listener = await listen(onConnection, 0);
@@ -76,13 +72,6 @@ export async function startTcpRelay(
     freeze() {
       frozen = true;
       for (const pair of pairs) freezePair(pair);
-      return () => {
-        frozen = false;
-        for (const { client, server } of pairs) {
-          client.pipe(server);
-          server.resume();
-        }
-      };
     },
     freezeOpen() {
       for (const pair of pairs) freezePair(pair);
@@ -119,18 +108,13 @@ async function listen(onConnection: (socket: Socket) => void, port: number): Pro
   return server;
 }
 
-function join(pair: Pair, delayMs: number | undefined, onEnd: () => void): void {
+function join(pair: Pair, onEnd: () => void): void {
   const { client, server } = pair;
-  const later = (send: () => void): void => {
-    if (delayMs === undefined) send();
-    else setTimeout(send, delayMs);
-  };
-  if (delayMs === undefined) client.pipe(server);
-  else client.on('data', (chunk) => later(() => server.write(chunk)));
+  client.pipe(server);
   server.on('data', (chunk: Buffer) => {
     if (chunk.length < pair.left) {
       pair.left -= chunk.length;
-      later(() => client.write(chunk));
+      client.write(chunk);
       return;
     }
     client.write(chunk.subarray(0, pair.left), () => client.resetAndDestroy());
