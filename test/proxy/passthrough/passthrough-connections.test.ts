@@ -57,13 +57,6 @@ describe('connections to the API server', () => {
     expect(errors[0]?.message).toContain('SELF_SIGNED_CERT_IN_CHAIN');
   });
 
-  test('a connection is used again', async () => {
-    const { front, back } = await setUp(whoAmI, { serverTls, clientTls: { ca: authority.cert } });
-    await ask(front.url);
-    await ask(front.url);
-    expect(back.accepted).toBe(1);
-  });
-
   test('changed TLS files are used by the next request; idle connections are closed, streams stay', async () => {
     const clientTls = { ca: authority.cert, ...alice };
     const { front, back, credentials } = await setUp(whoAmI, { serverTls, clientTls });
