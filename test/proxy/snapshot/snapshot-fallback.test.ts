@@ -5,16 +5,25 @@ import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 
 let serverState: ServerState;
-let unreachable: number;
-let searches: number;
-let found: boolean;
+let counts: { searches: number; unreachable: number };
+/** What a search finds. */
+let found: boolean | Promise<boolean>;
+let endSearch: (found: boolean) => void;
 let fallback: SnapshotFallback;
 
 beforeEach(() => {
   jest.useFakeTimers();
   serverState = new ServerState({ logger: captureLogger().logger });
-  [unreachable, searches, found] = [0, 0, false];
-  fallback = createFallback();
+  [counts, found] = [{ searches: 0, unreachable: 0 }, false];
+  fallback = new SnapshotFallback({
+    serverState,
+    graceMs: 1000,
+    search: async () => {
+      counts.searches++;
+      return await found;
+    },
+    onUnreachable: () => counts.unreachable++,
+  });
 });
 
 afterEach(() => {
@@ -23,196 +32,123 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-function createFallback(): SnapshotFallback {
-  const search = async (): Promise<boolean> => {
-    searches++;
-    return found;
-  };
-  return new SnapshotFallback({
-    ...{ serverState, search },
-    graceMs: 1000,
-    onUnreachable: () => unreachable++,
-  });
-}
+/** What happens; a number: so many milliseconds pass. `fails <code> <status>`, `expect <searches> <unreachable>`. */
+type Step = string | number;
 
-function failure(code: ErrorCode, status?: number): WrapperError {
-  if (status === undefined) return new WrapperError(code, 'x');
-  return new WrapperError(code, 'x', { status: { code: status, reason: '', message: '' } });
-}
+const EVENTS: Readonly<Record<string, () => void>> = {
+  list: () => fallback.listStarted(),
+  arrived: () => fallback.end(),
+  contact: () => serverState.noteContact(),
+  answer: () => serverState.noteAnswer(200),
+  'given up': () => serverState.giveUp(),
+  'another server answers': () => {
+    found = true;
+  },
+  'the search hangs': () => {
+    found = new Promise((resolve) => {
+      endSearch = resolve;
+    });
+  },
+  'the search ends': () => endSearch(false),
+  'fails behind': () => {
+    const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
+    const status = { code: 504, reason: 'Timeout', message: '', causes };
+    fallback.failed(new WrapperError('Refused', 'x', { status }));
+  },
+};
 
-const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+const repeat = (times: number, ...steps: Step[]): Step[] => Array(times).fill(steps).flat();
+
+async function play(steps: readonly Step[]): Promise<void> {
+  for (const step of steps) {
+    const [word, first = '', second] = String(step).split(' ');
+    if (typeof step === 'number') await jest.advanceTimersByTimeAsync(step);
+    else if (EVENTS[step] !== undefined) EVENTS[step]();
+    else if (word === 'expect') {
+      expect(counts).toEqual({ searches: Number(first), unreachable: Number(second) });
+      if (second === '1') expect(serverState.isGivenUp).toBe(true);
+    } else {
+      const status = second && { status: { code: Number(second), reason: '', message: '' } };
+      fallback.failed(new WrapperError(first as ErrorCode, 'x', status || {}));
+    }
+  }
+}
 
 describe('the API server is out of reach', () => {
-  test('when it has accepted no connection for the grace time', async () => {
-    fallback.listStarted();
-    await pass(990);
-    expect(unreachable).toBe(0);
-    await pass(20);
-    expect([searches, unreachable]).toEqual([1, 1]);
-    expect(serverState.isGivenUp).toBe(true);
-  });
+  test.each(['Unreachable', 'Credentials', 'Refused 500', 'Refused 429'])(
+    'when every attempt in the grace time failed with %s',
+    async (failure) => {
+      const attempt = ['list', 1, `fails ${failure}`, 100];
+      await play([...repeat(9, ...attempt), 'expect 0 0', ...attempt, 'expect 1 1']);
+      await play([...attempt, 'expect 1 1']);
+    },
+  );
 
-  test.each([
-    ['Unreachable', undefined],
-    ['Credentials', undefined],
-    ['Refused', 500],
-    ['Refused', 429],
-  ] as const)('when every attempt in the grace time failed with %s %s', async (code, status) => {
-    for (let n = 0; n < 12; n++) {
-      expect(unreachable).toBe(n > 9 ? 1 : 0);
-      fallback.listStarted();
-      await pass(1);
-      fallback.failed(failure(code, status));
-      await pass(100);
-    }
-    expect(unreachable).toBe(1);
-  });
-
-  test('when it has accepted a connection and sent nothing for 10 s', async () => {
-    fallback.listStarted();
-    serverState.noteContact();
-    await pass(1010);
-    // The search for another server begins sooner.
-    expect(searches).toBe(1);
-    await pass(8_890);
-    expect(unreachable).toBe(0);
-    await pass(200);
-    expect(unreachable).toBe(1);
-  });
-
-  test('when a response has begun and no byte has come for 10 s', async () => {
-    fallback.listStarted();
-    for (let n = 0; n < 60; n++) {
-      serverState.noteAnswer(200);
-      await pass(900);
-    }
-    expect([searches, unreachable]).toEqual([0, 0]);
-    await pass(9_000);
-    expect(unreachable).toBe(0);
-    await pass(200);
-    expect(unreachable).toBe(1);
-  });
-
-  test('only after two searches, when the servers that were found fail as well', async () => {
-    found = true;
-    fallback.listStarted();
-    await pass(1010);
-    expect([searches, unreachable]).toEqual([1, 0]);
-    for (let n = 0; n < 40; n++) {
-      fallback.failed(failure('Unreachable'));
-      await pass(100);
-      fallback.listStarted();
-    }
-    expect([searches, unreachable]).toEqual([2, 1]);
-  });
-
-  test('not before the server that was found has been tried, however long that takes', async () => {
-    found = true;
-    fallback.listStarted();
-    await pass(1010);
-    expect(searches).toBe(1);
-    // This is the failure of the server before.
-    fallback.failed(failure('Unreachable'));
-    await pass(60_000);
-    expect([searches, unreachable]).toEqual([1, 0]);
-  });
-
-  test('not before, when the server was found between two attempts', async () => {
-    found = true;
-    fallback.listStarted();
-    fallback.failed(failure('Unreachable'));
-    await pass(60_000);
-    expect([searches, unreachable]).toEqual([1, 0]);
-  });
-
-  test('after one search, whatever happens while it lasts', async () => {
-    let end = (_found: boolean): void => {};
-    const search = (): Promise<boolean> => {
-      searches++;
-      return new Promise((resolve) => {
-        end = resolve;
-      });
-    };
-    fallback = new SnapshotFallback({
-      serverState,
-      graceMs: 1000,
-      search,
-      onUnreachable: () => unreachable++,
-    });
-    fallback.listStarted();
-    await pass(1010);
-    fallback.failed(failure('Unreachable'));
-    fallback.listStarted();
-    await pass(5_000);
-    expect([searches, unreachable]).toEqual([1, 0]);
-    end(false);
-    await pass(0);
-    expect(unreachable).toBe(1);
-  });
-
-  test('for the next query after one failure, once the first has waited', async () => {
-    serverState.giveUp();
-    fallback.listStarted();
-    expect(unreachable).toBe(0);
-    fallback.failed(failure('Unreachable'));
-    await pass(200);
-    expect(unreachable).toBe(1);
-  });
+  test.each<[string, Step[]]>([
+    [
+      'when it has accepted no connection for the grace time',
+      ['list', 990, 'expect 0 0', 20, 'expect 1 1'],
+    ],
+    [
+      'when it has accepted a connection and sent nothing for 10 s; the search begins sooner',
+      ['list', 'contact', 1010, 'expect 1 0', 8_890, 'expect 1 0', 200, 'expect 1 1'],
+    ],
+    [
+      'when a response has begun and no byte has come for 10 s',
+      ['list', ...repeat(60, 'answer', 900), 'expect 0 0', 9_000, 'expect 1 0', 200, 'expect 1 1'],
+    ],
+    [
+      'only after two searches, when the servers that were found fail as well',
+      [
+        ...['another server answers', 'list', 1010, 'expect 1 0'],
+        ...[...repeat(40, 'fails Unreachable', 100, 'list'), 'expect 2 1'],
+      ],
+    ],
+    [
+      'not before the server that was found has been tried: this is the failure of the server before',
+      ['another server answers', 'list', 1010, 'fails Unreachable', 60_000, 'expect 1 0'],
+    ],
+    [
+      'not before, when the server was found between two attempts',
+      ['another server answers', 'list', 'fails Unreachable', 60_000, 'expect 1 0'],
+    ],
+    [
+      'after one search, whatever happens while it lasts',
+      [
+        ...['the search hangs', 'list', 1010, 'fails Unreachable', 'list', 5_000, 'expect 1 0'],
+        ...['the search ends', 0, 'expect 1 1'],
+      ],
+    ],
+    [
+      'for the next query after one failure, once the first has waited',
+      ['given up', 'list', 'expect 0 0', 'fails Unreachable', 200, 'expect 1 1'],
+    ],
+  ])('%s', async (_, steps) => await play(steps));
 });
 
 describe('the API server is reachable', () => {
-  test.each([401, 403, 404, 410])('when it answers %i', async (code) => {
-    for (let n = 0; n < 50; n++) {
-      fallback.listStarted();
-      fallback.failed(failure('Refused', code));
-      await pass(1000);
-    }
-    expect(unreachable).toBe(0);
-  });
+  test.each(['Refused 401', 'Refused 403', 'Refused 404', 'Refused 410', 'behind', 'Malformed'])(
+    'when every attempt fails with %s',
+    async (failure) => {
+      await play([...repeat(50, 'list', `fails ${failure}`, 1000), 'expect 0 0']);
+    },
+  );
 
-  test('when it is behind the requested version', async () => {
-    const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
-    const status = { code: 504, reason: 'Timeout', message: '', causes };
-    for (let n = 0; n < 50; n++) {
-      fallback.listStarted();
-      fallback.failed(new WrapperError('Refused', 'x', { status }));
-      await pass(1000);
-    }
-    expect(unreachable).toBe(0);
-  });
-
-  test('when it sends unusable data', async () => {
-    fallback.listStarted();
-    fallback.failed(failure('Malformed'));
-    await pass(60_000);
-    expect(unreachable).toBe(0);
-  });
-
-  test('again for later queries, once it has answered any', async () => {
-    serverState.giveUp();
-    serverState.noteAnswer(200);
-    expect([serverState.isGivenUp, serverState.answered]).toEqual([false, true]);
-  });
-
-  test('while a list arrives slowly, though other queries have given up', async () => {
-    serverState.giveUp();
-    fallback.listStarted();
-    for (let n = 0; n < 5; n++) {
-      await pass(n === 0 ? 100 : 900);
-      serverState.noteContact();
-    }
-    expect([searches, unreachable]).toEqual([0, 0]);
-  });
-
-  test('when the list has arrived, whatever fails later', async () => {
-    fallback.listStarted();
-    fallback.failed(failure('Unreachable'));
-    fallback.listStarted();
-    fallback.end();
-    expect(jest.getTimerCount()).toBe(0);
-    await pass(60_000);
-    fallback.failed(failure('Unreachable'));
-    await pass(60_000);
-    expect(unreachable).toBe(0);
-  });
+  test.each<[string, Step[]]>([
+    [
+      'again for later queries, once it has answered any',
+      ['given up', 'answer', 'list', 'fails Unreachable', 200, 'expect 0 0'],
+    ],
+    [
+      'while a list arrives slowly, though other queries have given up',
+      ['given up', 'list', 100, 'contact', ...repeat(4, 900, 'contact'), 'expect 0 0'],
+    ],
+    [
+      'when the list has arrived, whatever fails later',
+      [
+        ...['list', 'fails Unreachable', 'list', 'arrived', 60_000],
+        ...['fails Unreachable', 60_000, 'expect 0 0'],
+      ],
+    ],
+  ])('%s', async (_, steps) => await play(steps));
 });

@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import {
+  chmod,
   mkdir,
   mkdtemp,
   readdir,
@@ -28,20 +30,22 @@ import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fix
 
 const QUERY = 'protobuf /api/v1/services';
 
+let base: string;
 let folder: string;
 let lines: readonly LogLine[];
 let logger: SnapshotFolderOptions['logger'];
 let credentials: FakeCredentials;
 
 beforeEach(async () => {
-  folder = join(await mkdtemp(join(tmpdir(), 'snapshots-')), 'state');
+  base = await mkdtemp(join(tmpdir(), 'snapshots-'));
+  folder = join(base, 'state');
   ({ logger, lines } = recordingLogger());
   credentials = new FakeCredentials(new URL('https://10.0.0.1:6443'));
 });
 
 afterEach(async () => {
   jest.restoreAllMocks();
-  await rm(join(folder, '..'), { recursive: true, force: true });
+  await rm(base, { recursive: true, force: true });
 });
 
 function folderOf(options: Partial<SnapshotFolderOptions> = {}): SnapshotFolder {
@@ -367,17 +371,6 @@ describe('the disk', () => {
     expect(await loadAgain()).toEqual({ version: '8', objects: ['newer'] });
   });
 
-  test('whose folder was removed gets a new one', async () => {
-    const snapshots = folderOf({ retryMs: 20 });
-    const writer = await written(snapshots, QUERY, 10);
-    await rm(folder, { recursive: true });
-    writer.update([change('web', 'new')], '8');
-    await eventually(() => snapshots.counters.writes, 2);
-    await writer.close();
-    await snapshots.close();
-    expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
-  });
-
   test('never holds more than stateMaxBytes: unused files are removed first, then the error names the setting', async () => {
     const maxBytes = 100_000;
     const old = folderOf({ maxBytes });
@@ -475,5 +468,97 @@ describe('the disk', () => {
       expect.stringMatching(/^services-[0-9a-f]{16}\.snapshot$/),
       'y.snapshot.2-1.tmp',
     ]);
+  });
+});
+
+describe('the folder of the snapshots', () => {
+  async function snapshotsIn(folder: string): Promise<string[]> {
+    const names = await readdir(folder).catch(() => []);
+    return names.filter((name) => name.endsWith('.snapshot'));
+  }
+
+  test('that others can write is reported by the first read, and used when it can be', async () => {
+    const shared = join(base, 'shared');
+    await mkdir(shared);
+    await chmod(shared, 0o777);
+    const folder = join(shared, 'state');
+    const snapshots = folderOf({ folder, retryMs: 20 });
+    const writer = snapshots.open(QUERY);
+    expect(await snapshots.load(QUERY)).toBeUndefined();
+    expect(snapshots.problem).toMatch('can be written by everybody');
+    writer.update([], '7');
+    await eventually(() => snapshots.counters.failures > 3, true);
+    await chmod(shared, 0o755);
+    await eventually(() => snapshots.problem, undefined);
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'a snapshot cannot be read (stateDir)',
+      'all snapshots can be written again (stateDir)',
+    ]);
+    expect(await snapshotsIn(folder)).toHaveLength(1);
+    await writer.close();
+    await snapshots.close();
+  });
+
+  // Of the other queries one has not changed, and one comes from disk while the API server is away.
+  test('that has gone is made with the next write of any query, and filled with the state of all', async () => {
+    const snapshots = folderOf({ folder, retryMs: 20 });
+    const [services, nodes] = [snapshots.open(QUERY), snapshots.open('protobuf /api/v1/nodes')];
+    const slices = snapshots.open('protobuf /apis/discovery.k8s.io/v1/endpointslices');
+    services.update([], '7');
+    nodes.update([], '7');
+    slices.adopt([change('web', 'web')], '7', 1);
+    const all = [services, nodes, slices];
+    await eventually(async () => (await snapshotsIn(folder)).length, all.length);
+    await eventually(() => all.every(({ isOnDisk }) => isOnDisk), true);
+    await rm(folder, { recursive: true });
+    services.update([change('web', 'web')], '8');
+    await eventually(async () => (await snapshotsIn(folder)).length, all.length);
+    const stored = await snapshots.load(slices.query);
+    expect(stored).toMatchObject({ resourceVersion: '7', savedAt: 1 });
+    expect(stored?.objects.map(String)).toEqual(['web']);
+    const gone = lines.filter(({ msg }) => msg.includes('have gone'));
+    expect(gone.at(-1)).toMatchObject({ files: 2 });
+    for (const writer of all) await writer.close();
+    await snapshots.close();
+  });
+
+  test('that has gone and cannot be made again is reported once, and filled when it can be', async () => {
+    const parent = join(base, 'parent');
+    const folder = join(parent, 'state');
+    const snapshots = folderOf({ folder, retryMs: 20 });
+    const writer = snapshots.open(QUERY);
+    writer.update([], '7');
+    await eventually(() => writer.isOnDisk, true);
+    await chmod(parent, 0o777);
+    await rm(folder, { recursive: true });
+    writer.update([change('web', 'web')], '8');
+    // Nobody makes a folder where others could plant snapshots.
+    await eventually(() => snapshots.counters.failures > 3, true);
+    expect(lines.map(({ msg }) => msg)).toEqual([
+      'a snapshot cannot be written, the one before is kept (stateDir)',
+    ]);
+    expect(snapshots.problem).toMatch('can be written by everybody');
+    await chmod(parent, 0o755);
+    await eventually(() => snapshots.problem, undefined);
+    expect(await snapshotsIn(folder)).toHaveLength(1);
+    await writer.close();
+    await snapshots.close();
+  });
+
+  test('with a file that cannot be read reports it until the next state replaces the file', async () => {
+    const snapshots = folderOf({ folder: base, retryMs: 20 });
+    const writer = snapshots.open(QUERY);
+    writer.update([], '7');
+    await eventually(() => writer.isOnDisk, true);
+    const [name = ''] = await snapshotsIn(base);
+    await rm(join(base, name));
+    execFileSync('mkfifo', [join(base, name)]);
+    expect(await snapshots.load(QUERY)).toBeUndefined();
+    expect(snapshots.problem).toBe('it is not a regular file');
+    writer.update([change('web', 'web')], '8');
+    await eventually(() => snapshots.problem, undefined);
+    expect((await snapshots.load(QUERY))?.resourceVersion).toBe('8');
+    await writer.close();
+    await snapshots.close();
   });
 });

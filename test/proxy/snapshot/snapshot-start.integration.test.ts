@@ -151,21 +151,6 @@ describe('a start while the API server is out of reach', () => {
     await eventually(async () => (await shownBy(proxy, PATHS.slices)).size, 0);
   });
 
-  test('uses higher versions than the process before, though nothing has changed', async () => {
-    const version = async (proxy: NodeProxy) => {
-      const response = await fetch(proxy.url + PATHS.slices);
-      return BigInt(
-        ((await response.json()) as { metadata: { resourceVersion: string } }).metadata
-          .resourceVersion,
-      );
-    };
-    const first = await start();
-    const before = await version(first);
-    await stop(first);
-    await server.close();
-    expect(await version(await start())).toBeGreaterThan(before);
-  });
-
   test('uses this node alone for a node set that is not on disk', async () => {
     await leaveState();
     // The last file is lost: power was cut a second after a policy had first used the key.
