@@ -48,16 +48,6 @@ test('a changed decision is a line with both keys, both counts and the cause', (
   ]);
 });
 
-test('10,000 changes at once are 10 lines, and then one with the number of the others', () => {
-  const { lines, log, clock } = setUp();
-  const view = {};
-  for (let number = 1; number <= 10_000; number++) log.add(view, change(number));
-  expect(lines).toHaveLength(10);
-  clock.pass(60_000);
-  expect(lines).toHaveLength(11);
-  expect(lines[10]).toMatchObject({ service: 'default/s10000', omitted: 9_989 });
-});
-
 test('no minute has more than 20 lines, the first one included', () => {
   const { lines, log, clock } = setUp();
   const view = {};

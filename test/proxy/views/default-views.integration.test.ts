@@ -180,19 +180,15 @@ describe('when a kube-proxy comes', () => {
     expect(isOpen()).toBe(true);
   });
 
-  test('with hidden Services, a second watch of Services stays open instead', async () => {
-    await start({ defaultViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
-    await eventually(() => open().length, 2);
-    await use(OLD.services);
-    expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD.services));
-  });
-
-  test('with hidden Services, the view of slices that decides which ones are hidden stays open', async () => {
-    await start({ defaultViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
-    await eventually(() => open().length, 2);
-    await use(OLD.slices);
-    expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD.slices));
-  });
+  test.each(['services', 'slices'] as const)(
+    'with hidden Services, a view of %s stays open beside its own, because it decides which ones are hidden',
+    async (kind) => {
+      await start({ defaultViewsMs: 0 }, { cloud: { mode: 'passthrough' } });
+      await eventually(() => open().length, 2);
+      await use(OLD[kind]);
+      expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD[kind]));
+    },
+  );
 });
 
 // Any local process can send kube-proxy's queries: each change of the query must not cost the API server a list.

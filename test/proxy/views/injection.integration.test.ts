@@ -31,33 +31,35 @@ interface Variant {
   readonly encoding: Encoding;
 }
 
+const PATHS = [
+  ['endpointslices', '/apis/discovery.k8s.io/v1/endpointslices'],
+  ['endpointslices', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'],
+  ['endpoints', '/api/v1/endpoints'],
+  ['endpoints', '/api/v1/namespaces/default/endpoints'],
+] as const;
 const variants: Variant[] = (['json', 'protobuf'] as const).flatMap((encoding) =>
-  ['', '/namespaces/default'].flatMap((scope): Variant[] => [
-    {
-      collection: 'endpointslices',
-      path: `/apis/discovery.k8s.io/v1${scope}/endpointslices`,
-      encoding,
-    },
-    { collection: 'endpoints', path: `/api/v1${scope}/endpoints`, encoding },
-  ]),
+  PATHS.map(([collection, path]) => ({ collection, path, encoding })),
 );
 
+let server: ApiServer;
+let proxy: NodeProxy;
+let watch: WatchRecorder | undefined;
+
+beforeEach(async () => {
+  server = createSmallCluster();
+  proxy = await startWrapper(await server.listen());
+});
+
+afterEach(async () => {
+  watch?.close();
+  await proxy.close();
+  await server.close();
+});
+
+/** A change of the cluster, and the endpoints that are shown then. */
+type Step = readonly [change: () => void, shown: readonly SmallEndpoint[]];
+
 describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
-  let server: ApiServer;
-  let proxy: NodeProxy;
-  let watch: WatchRecorder;
-
-  beforeEach(async () => {
-    server = createSmallCluster();
-    proxy = await startWrapper(await server.listen());
-  });
-
-  afterEach(async () => {
-    watch.close();
-    await proxy.close();
-    await server.close();
-  });
-
   /** The Service's endpoints; with slices, the last one is in a slice of its own. */
   function put(...endpoints: SmallEndpoint[]): void {
     if (collection === 'endpoints') {
@@ -68,14 +70,10 @@ describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
     putSlice(server, 'web-b', 'web', endpoints.slice(-1));
   }
 
-  async function open(): Promise<void> {
-    watch = await recordWatch(proxy.url + path, STREAMING_LIST, encoding);
-  }
-
   /** The addresses that a follower of the watch has. */
   function followed(): string[] {
     const objects = new Map<string, Buffer>();
-    for (const event of watch.events) {
+    for (const event of watch?.events ?? []) {
       if (event.type === 'ERROR' || event.type === 'BOOKMARK') continue;
       const { name } = CODECS[encoding].meta(event.object);
       if (event.type === 'DELETED') objects.delete(name);
@@ -86,120 +84,77 @@ describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
 
   /** The addresses in a new list. */
   async function listed(): Promise<string[]> {
-    const response = await fetchBytes(proxy.url + path, encoding);
-    return addressesIn(CODECS[encoding].decodeList([response]).items);
+    const response = await fetch(proxy.url + path, { headers: { accept: ACCEPT[encoding] } });
+    const body = Buffer.from(await response.arrayBuffer());
+    return addressesIn(CODECS[encoding].decodeList([body]).items);
   }
 
-  function addressesIn(objects: readonly Buffer[]): string[] {
-    const text = objects.map((object) => object.toString('latin1')).join(' ');
-    return [...new Set(text.match(/10\.0\.0\.[0-9]/g) ?? [])].sort();
-  }
+  const annotate = (keys: string | null) => () => server.annotate('web', 'topologyKeys', keys);
+  const label = (node: string, site: string | null) => () => server.label(node, 'site', site);
+  const addNode = () => putNode(server, 'edge-4', { site: 'a' });
+  const on4: SmallEndpoint = { ip: '10.0.0.4', node: 'edge-4' };
+  const off1 = { ...on1, ready: false };
+  const off2 = { ...on2, ready: false };
 
-  /** Follower and list agree on the addresses of these endpoints. */
-  async function shows(...endpoints: SmallEndpoint[]): Promise<void> {
-    const expected = endpoints.map(({ ip }) => ip);
-    await eventually(followed, expected);
-    expect(await listed()).toEqual(expected);
-  }
-
-  test('own node relabelled', async () => {
-    putService(server, 'web', KEYS);
-    put(on2, on3);
-    await open();
-    await shows(on2);
-    server.label('edge-1', 'site', 'b');
-    await shows(on3);
-    server.label('edge-1', 'site', null);
-    await shows(on2, on3);
-  });
-
-  test('another node relabelled, added, deleted', async () => {
-    putService(server, 'web', ['site']);
-    const on4: SmallEndpoint = { ip: '10.0.0.4', node: 'edge-4' };
-    put(on2, on3, on4);
-    await open();
-    await shows(on2);
-    server.label('edge-3', 'site', 'a');
-    await shows(on2, on3);
-    putNode(server, 'edge-4', { site: 'a' });
-    await shows(on2, on3, on4);
-    server.delete('nodes', 'edge-4');
-    await shows(on2, on3);
-    putNode(server, 'edge-4', { site: 'a' });
-    await shows(on2, on3, on4);
-  });
-
-  test('Service annotated, changed, un-annotated, made invalid', async () => {
-    putService(server, 'web', null);
-    put(on1, on2, on3);
-    await open();
-    await shows(on1, on2, on3);
-    server.annotate('web', 'topologyKeys', '["kubernetes.io/hostname"]');
-    await shows(on1);
-    server.annotate('web', 'topologyKeys', '["site"]');
-    await shows(on1, on2);
-    server.annotate('web', 'topologyKeys', null);
-    await shows(on1, on2, on3);
-    server.annotate('web', 'topologyKeys', '["site"]');
-    await shows(on1, on2);
-    server.annotate('web', 'topologyKeys', 'site');
-    await shows(on1, on2, on3);
-  });
-
-  test('Service created after its endpoints, deleted and created again', async () => {
-    put(on1, on2, on3);
-    await open();
-    await shows(on1, on2, on3);
-    putService(server, 'web', ['site']);
-    await shows(on1, on2);
-    server.delete('services', 'web');
-    await shows(on1, on2, on3);
-    putService(server, 'web', ['kubernetes.io/hostname']);
-    await shows(on1);
-  });
-
-  test('a sibling of the same Service changed', async () => {
-    putService(server, 'web', KEYS);
-    put(on2, on3);
-    await open();
-    await shows(on2);
-    put(on2, on1);
-    await shows(on1);
-    put(on2, on3);
-    await shows(on2);
-  });
-
-  test('readiness moved the winning key', async () => {
-    putService(server, 'web', KEYS);
-    put(on1, on2, on3);
-    await open();
-    await shows(on1);
-    put({ ...on1, ready: false }, on2, on3);
-    await shows(on1, on2);
-    put({ ...on1, ready: false }, { ...on2, ready: false }, on3);
-    await shows(on1, on2, on3);
-    put(on1, on2, on3);
-    await shows(on1);
-  });
-
-  test('a far endpoint that comes and goes causes no event', async () => {
-    putService(server, 'web', KEYS);
-    put(on1, on2);
-    await open();
-    await shows(on1);
-    const before = watch.events.length;
-    put(on1, on3);
-    put(on1, on2);
-    put({ ...on1, ready: false }, on2);
-    await shows(on1, on2);
-    const after = watch.events.slice(before).filter(({ type }) => type !== 'BOOKMARK');
-    // At most the two objects that the lost readiness concerns.
-    expect(after.length).toBeLessThanOrEqual(2);
+  test.each<[string, string[] | null, Step[]]>([
+    [
+      'own node relabelled',
+      KEYS,
+      [
+        [() => put(on2, on3), [on2]],
+        [label('edge-1', 'b'), [on3]],
+        [label('edge-1', null), [on2, on3]],
+      ],
+    ],
+    [
+      'another node relabelled, added, deleted',
+      ['site'],
+      [
+        [() => put(on2, on3, on4), [on2]],
+        [label('edge-3', 'a'), [on2, on3]],
+        [addNode, [on2, on3, on4]],
+        [() => server.delete('nodes', 'edge-4'), [on2, on3]],
+      ],
+    ],
+    [
+      'Service annotated, changed, un-annotated, made invalid, deleted and created again',
+      null,
+      [
+        [() => put(on1, on2, on3), [on1, on2, on3]],
+        [annotate('["kubernetes.io/hostname"]'), [on1]],
+        [annotate('["site"]'), [on1, on2]],
+        [annotate(null), [on1, on2, on3]],
+        [annotate('["site"]'), [on1, on2]],
+        [annotate('site'), [on1, on2, on3]],
+        [annotate('["site"]'), [on1, on2]],
+        [() => server.delete('services', 'web'), [on1, on2, on3]],
+        [() => putService(server, 'web', ['kubernetes.io/hostname']), [on1]],
+      ],
+    ],
+    [
+      'readiness moved the winning key, also of a sibling object',
+      KEYS,
+      [
+        [() => put(on1, on2, on3), [on1]],
+        [() => put(off1, on2, on3), [on1, on2]],
+        [() => put(off1, off2, on3), [on1, on2, on3]],
+        [() => put(on2, on1), [on1]],
+        [() => put(on2, on3), [on2]],
+      ],
+    ],
+  ])('%s', async (_name, keys, steps) => {
+    putService(server, 'web', keys);
+    watch = await recordWatch(proxy.url + path, STREAMING_LIST, encoding);
+    for (const [change, shown] of steps) {
+      change();
+      const expected = shown.map(({ ip }) => ip);
+      await eventually(followed, expected);
+      expect(await listed()).toEqual(expected);
+    }
   });
 });
 
-async function fetchBytes(url: string, encoding: Encoding): Promise<Buffer> {
-  const response = await fetch(url, { headers: { accept: ACCEPT[encoding] } });
-  expect(response.status).toBe(200);
-  return Buffer.from(await response.arrayBuffer());
+function addressesIn(objects: readonly Buffer[]): string[] {
+  const text = objects.map((object) => object.toString('latin1')).join(' ');
+  return [...new Set(text.match(/10\.0\.0\.[0-9]/g) ?? [])].sort();
 }

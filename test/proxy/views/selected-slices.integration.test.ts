@@ -85,17 +85,6 @@ describe('a view of some slices of a Service', () => {
     put('part-2', 'web', { part: 'two' }, [NEAR]);
   });
 
-  test.each<Record<string, string>>([
-    { fieldSelector: 'metadata.name=part-1' },
-    { labelSelector: 'part=one' },
-    { labelSelector: 'part=one,kubernetes.io/service-name=web' },
-  ])('shows of them what the whole view shows: %j', async (query) => {
-    expect(await list()).toEqual({ 'part-1': [], 'part-2': ['10.0.0.1'] });
-    expect(await list(query)).toEqual({ 'part-1': [] });
-    const one = await request(`${proxy.url}${PATH}/part-1`);
-    expect(addressesOf((await one.body.json()) as Item)).toEqual([]);
-  });
-
   test('follows a slice that it does not have', async () => {
     const query = { labelSelector: 'part=one' };
     const watch = await recordWatch(proxy.url + PATH, { resourceVersion: '0', ...query });
@@ -114,11 +103,6 @@ describe('a view of some slices of a Service', () => {
     expect(watch.names().slice(4)).toEqual(['DELETED part-1', 'DELETED part-2']);
     expect(await list(query)).toEqual({});
     watch.close();
-  });
-
-  test('is refused if the selector cannot be evaluated here', async () => {
-    expect(await list({ labelSelector: 'part gt 1' })).toBe(400);
-    expect(await list({ fieldSelector: 'addressType=IPv4' })).toBe(400);
   });
 });
 

@@ -85,11 +85,3 @@ test('a ServiceCIDR from a second list is shown too', async () => {
   await eventually(() => watch.names().slice(2), ['ADDED more', 'ADDED most', 'DELETED more']);
   watch.close();
 });
-
-test('any other node sees all of them', async () => {
-  proxy = await startWrapper(await server.listen(), {}, PASSTHROUGH);
-  const watch = await recordWatch(proxy.url + CIDRS, STREAMING_LIST);
-  await watch.until(2);
-  expect(watch.names()).toEqual(['ADDED kubernetes', 'BOOKMARK']);
-  watch.close();
-});
