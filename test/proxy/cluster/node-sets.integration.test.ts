@@ -92,28 +92,25 @@ test('a node set closes a minute after the last policy that needs it, and at the
   expect(time.waiting).toBe(0);
 });
 
-test('a key that every node shares is invalid, and causes no request', async () => {
+test.each<[string, () => void]>([
+  ['service', () => server.annotate('web', 'topologyKeys', '["kubernetes.io/os"]')],
+  [
+    'namespace',
+    () => {
+      const annotations = { topologyKeys: '["kubernetes.io/os"]' };
+      server.create('namespaces', { metadata: { name: 'default', annotations } });
+    },
+  ],
+])('a key that every node shares is invalid for a %s, and causes no request', async (kind, set) => {
   const { logger, lines } = recordingLogger();
   for (const name of ['edge-1', 'edge-2', 'edge-3'])
     server.label(name, 'kubernetes.io/os', 'linux');
-  server.annotate('web', 'topologyKeys', '["kubernetes.io/os"]');
-  await start({}, { logger });
-  expect(await shown()).toEqual([1, 2, 3]);
-  await eventually(requested, { lists: 0, watches: 0 });
-  expect(proxy.topology.policies.countByKind()).toEqual(new Map([['invalid-policy', 1]]));
-  const [line] = lines.filter(({ service }) => service === 'default/web');
-  expect(line?.err).toContain('allowedTopologyKeys');
-});
-
-test('a key that every node shares is invalid in the annotation of a Namespace too', async () => {
-  const { logger, lines } = recordingLogger();
-  server.create('namespaces', {
-    metadata: { name: 'default', annotations: { topologyKeys: '["kubernetes.io/os"]' } },
-  });
+  set();
   await start({ namespacePolicies: true }, { logger });
   expect(await shown()).toEqual([1, 2, 3]);
   await eventually(() => proxy.topology.policies.countByKind(), new Map([['invalid-policy', 1]]));
-  const [line] = lines.filter(({ namespace }) => namespace === 'default');
+  expect(requested()).toEqual({ lists: 0, watches: 0 });
+  const [line] = lines.filter((each) => each[kind] !== undefined && each.level >= 40);
   expect(line?.err).toContain('allowedTopologyKeys');
 });
 
