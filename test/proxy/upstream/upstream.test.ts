@@ -155,7 +155,6 @@ describe('an API server that cannot be reached', () => {
     expect(error.message).toContain(`API server at ${server.url.host} cannot be reached`);
     expect(error.message).toContain('ECONNREFUSED');
   });
-
 });
 
 describe('the outcome of a request is reported', () => {
