@@ -41,6 +41,19 @@ test('the base with its state folder becomes ready on every node, before there i
   expect(status.numberReady).toBe(cluster.nodes.length);
 });
 
+test('each wrapper runs as its own user without a capability, on a root that it cannot write to', async () => {
+  for (const node of cluster.nodes) {
+    const all = await node.containers();
+    const pid = all.find(({ name }) => name === 'kube-proxy-wrapper')?.pid;
+    const status = await node.exec('cat', [`/proc/${pid}/status`]);
+    expect(status).toMatch(/^Uid:\t10360\t10360\t10360\t10360$/m);
+    expect(status).toMatch(/^CapEff:\t0+$/m);
+    expect(status).toMatch(/^CapBnd:\t0+$/m);
+    expect(status).toMatch(/^NoNewPrivs:\t1$/m);
+    expect(await node.exec('cat', [`/proc/${pid}/mounts`])).toMatch(/^\S+ \/ \S+ ro[, ]/m);
+  }
+});
+
 test('each wrapper, which is not root, saves its state in the folder that the kubelet made', async () => {
   for (const { name, hostPath } of cluster.nodes) {
     const state = hostPath('/var/lib/kube-proxy-wrapper/state');

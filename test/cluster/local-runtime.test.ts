@@ -172,7 +172,8 @@ describe.each(MODES)('an offline reboot (%s)', (mode) => {
 
   test('with localRuntime, they reach the address that it has now', async () => {
     await isAvailable();
-    await install(['state', 'local-runtime']);
+    // With `scrape` the probes, and what is read below, are at the node's address.
+    await install(['state', 'local-runtime', 'scrape']);
     await web.reaches('edge-1', ['edge-1']);
     await node.cutOff();
     const { before, after } = await powerCut('with');
@@ -226,8 +227,8 @@ describe.each(MODES)('an offline reboot (%s)', (mode) => {
       (ip) => ip === current,
       { timeoutMs: 60_000, intervalMs: 500, what: 'the kubelet has reported the new address' },
     );
-    const readyz = async () =>
-      await node.exec(cluster.binaries.podProgram, ['dial', 'http://127.0.0.1:10361/readyz', '1']);
+    const url = `http://${node.address}:10361/readyz`;
+    const readyz = async () => await node.exec(cluster.binaries.podProgram, ['dial', url, '1']);
     await eventually(readyz, (said) => said.includes('local-runtime ok\\n'), {
       timeoutMs: 60_000,
       intervalMs: 500,

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import {
   existsSync,
   mkdtempSync,
@@ -14,6 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { runCommand } from '../e2e/support/run-command.ts';
+import { startDemo } from '../page/demo-process.ts';
 import { readText, repository } from './support/repository.ts';
 
 /** A part of the program, named after its contents, or a document. */
@@ -75,7 +74,7 @@ test('its README leads to documents that it brings', () => {
 test('run loads only what each node needs', () => {
   const dist = join(installed, 'dist');
   const loaded = new Set(
-    readdirSync(dist).filter((name) => /^(main|run-command-.*)\.js$/.test(name)),
+    readdirSync(dist).filter((name) => /^(main|run-[A-Z0-9]{8})\.js$/.test(name)),
   );
   expect(loaded.size).toBe(2);
   for (const name of loaded) {
@@ -112,22 +111,14 @@ test('its demo runs, and a package without it says where it is', async () => {
 
 // From source they are bundled when they are requested. The package has no bundler.
 test('the page of its demo is complete', async () => {
-  const program = join(installed, 'dist/main.js');
-  const child = spawn(process.execPath, [program, 'demo'], { stdio: ['pipe', 'pipe', 'inherit'] });
-  let out = '';
-  for await (const chunk of child.stdout) {
-    out += String(chunk);
-    if (out.includes('Your turn.')) break;
-  }
-  const [, url = ''] = /with buttons: (\S+)/.exec(out) ?? [];
+  const demo = await startDemo([], join(installed, 'dist/main.js'));
   const sizes = await Promise.all(
     ['', 'demo.js', 'demo.css', 'demo/cluster'].map(async (path) => {
-      const response = await fetch(`${url}${path}`);
+      const response = await fetch(`${demo.url}${path}`);
       return [response.status, (await response.text()).length > 100];
     }),
   );
-  child.stdin.end('quit\n');
-  await once(child, 'close');
+  await demo.close();
   expect(sizes).toEqual(Array(4).fill([200, true]));
 });
 

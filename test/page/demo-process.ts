@@ -17,9 +17,13 @@ export interface DemoProcess {
  * Runs `npm run demo` without npm. Throws with its output if it ends before the tour is over.
  *
  * @param flags of the demo
+ * @param program default: the sources
  */
-export async function startDemo(flags: readonly string[] = []): Promise<DemoProcess> {
-  const child = spawn(process.execPath, ['src/main.ts', 'demo', ...flags], {
+export async function startDemo(
+  flags: readonly string[] = [],
+  program = 'src/main.ts',
+): Promise<DemoProcess> {
+  const child = spawn(process.execPath, [program, 'demo', ...flags], {
     cwd: ROOT,
     stdio: ['pipe', 'pipe', 'inherit'],
   });

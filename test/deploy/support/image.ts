@@ -22,8 +22,7 @@ interface Instruction {
 
 /**
  * Does what `docker build` does with the last stage, without a registry: copies the same files to the same places in
- * a folder. What it would copy from the stage that builds is here already: `npm run build` has run. The base image
- * is stood in for by this machine's C library and by the Node that runs the tests; see sandbox.ts.
+ * a folder. What it would copy from the stage that builds is here already: `npm run build` has run.
  */
 export function layOutImage(root: string): Image {
   const stage = lastStage(readText('Dockerfile'));

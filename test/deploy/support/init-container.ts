@@ -4,7 +4,7 @@ import type { Image } from './image.ts';
 
 /**
  * Does on this machine what an init container of ours does: runs a program of the image as root with the capability
- * CHOWN and no other. In the sandbox that will not do: there is no other user than its own.
+ * CHOWN and no other.
  */
 export async function runWithChownAlone(image: Image, command: readonly string[]): Promise<void> {
   const [program = '', ...args] = command;

@@ -1,10 +1,8 @@
 import { join } from 'node:path';
 import { type Component, ensureBinaries, ensureBinary } from '../../e2e/support/binaries.ts';
-import { ensureOsPackages } from '../../e2e/support/os-packages.ts';
 
 /** Paths of the programs that check manifests. */
 export interface Tools {
-  readonly kubeconform: string;
   readonly kubectl: string;
   /** Reads a Dockerfile as BuildKit does; see tools/dockerfile/main.go. */
   readonly dockerfile: string;
@@ -20,13 +18,7 @@ export interface ChartTools extends Tools {
 
 /** Builds what is missing or out of date, as the end-to-end tests do with Kubernetes itself. */
 export async function ensureTools(report: (line: string) => void = () => {}): Promise<Tools> {
-  // Runs the image's content; see sandbox.ts.
-  await ensureOsPackages({ bwrap: 'bubblewrap' });
   return {
-    kubeconform: await ensureBinary(
-      tool('kubeconform', '0.8.0', 'github.com/yannh/kubeconform/cmd/kubeconform'),
-      report,
-    ),
     kubectl: (await ensureBinaries(report)).kubectl,
     dockerfile: await ensureBinary(tool('dockerfile', '0.34.2', '.'), report),
     actionlint: await ensureBinary(
