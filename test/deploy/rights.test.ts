@@ -139,7 +139,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
   beforeAll(async () => {
     await createFabEdgeCommunities(plane.admin);
     const base = await writeAside({ components: components() }, (path) => kustomize(tools, path));
-    rights = rightsOf(only(parseObjects(base), 'ClusterRole'));
+    rights = rightsOf(only(parseObjects(base), 'ClusterRole').rules);
     const authority = await makeAuthority();
     const { cert, key } = await issue(authority, 'system:kube-proxy');
     const serving = await issue(authority, 'wrapper');

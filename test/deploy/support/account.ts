@@ -1,4 +1,4 @@
-import type { ApiClient, KubeObject } from '../../e2e/support/api.ts';
+import type { ApiClient } from '../../e2e/support/api.ts';
 
 /** One right of a ClusterRole. */
 export interface Right {
@@ -8,11 +8,10 @@ export interface Right {
 }
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
-const namespace = 'kube-system';
 
-/** Every right that a ClusterRole grants, one by one. */
-export function rightsOf(role: KubeObject): Right[] {
-  return (role.rules as Rule[]).flatMap(({ apiGroups, resources, verbs }) =>
+/** Every right that the rules of a ClusterRole grant, one by one. */
+export function rightsOf(rules: readonly Rule[]): Right[] {
+  return rules.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap((group) =>
       resources.flatMap((resource) => verbs.map((verb) => ({ group, resource, verb }))),
     ),
@@ -30,6 +29,7 @@ export async function createAccount(
   admin: ApiClient,
   name: string,
   rights: readonly Right[],
+  namespace = 'kube-system',
 ): Promise<string> {
   const accounts = `/api/v1/namespaces/${namespace}/serviceaccounts`;
   await admin.create(accounts, { metadata: { name } });
@@ -44,11 +44,15 @@ export async function createAccount(
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
     subjects: [{ kind: 'ServiceAccount', name, namespace }],
   });
-  return await requestToken(admin, name);
+  return await requestToken(admin, name, namespace);
 }
 
-/** A token of a ServiceAccount in kube-system, requested as kubelet does. */
-export async function requestToken(admin: ApiClient, name: string): Promise<string> {
+/** A token of a ServiceAccount, requested as kubelet does. */
+export async function requestToken(
+  admin: ApiClient,
+  name: string,
+  namespace = 'kube-system',
+): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   const answer = await admin.create(path, {
     apiVersion: 'authentication.k8s.io/v1',
