@@ -9,7 +9,6 @@ export interface Containers {
 /** A container that runs. */
 export interface Container {
   readonly id: string;
-  readonly namespace: string;
   readonly pod: string;
   /** Name in the Pod. */
   readonly name: string;
@@ -56,7 +55,6 @@ async function listContainers(ctr: (...args: string[]) => Promise<string>): Prom
     found.push({
       id,
       pid,
-      namespace: label('pod.namespace'),
       pod: label('pod.name'),
       name: label('container.name'),
     });

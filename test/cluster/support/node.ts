@@ -27,12 +27,8 @@ export interface ClusterNode extends Containers {
   readonly name: string;
   /** Its InternalIP. */
   readonly address: string;
-  /** Folder of its files and logs on this machine. */
-  readonly folder: string;
   /** Path of containerd's socket in the node's mounts, and so for a Pod that mounts the folder of it. */
   readonly criSocket: string;
-  /** Folder of static Pods, on this machine. */
-  readonly staticPods: string;
   /** Path on this machine of a file below /run, /var/lib or /var/log of the node. */
   hostPath(path: string): string;
   /** Runs a command on the node to its end and returns its stdout. */
@@ -52,7 +48,6 @@ export interface ClusterNode extends Containers {
   /** Boots it with the disk that it had: containerd runs afterwards. */
   powerOn(): Promise<void>;
   startKubelet(): Promise<void>;
-  stopKubelet(signal?: NodeJS.Signals): Promise<void>;
   importImage(tar: string): Promise<void>;
 }
 
@@ -79,7 +74,6 @@ class Node {
   readonly #files: NodeFiles;
   /** Undefined while the node is off. */
   #first: FirstProcess | undefined;
-  #kubelet: OnNode | undefined;
 
   constructor(options: NodeOptions) {
     this.#options = options;
@@ -89,14 +83,12 @@ class Node {
   }
 
   describe(): ClusterNode {
-    const { name, index, folder } = this.#options;
+    const { name, index } = this.#options;
     return {
       ...createContainers(async (command, args) => await this.#exec(command, args)),
       name,
-      folder,
       address: nodeAddress(index),
       criSocket: CRI_SOCKET,
-      staticPods: this.#files.staticPods,
       hostPath: (path) => this.#hostPath(path),
       exec: async (command, args, input) => await this.#exec(command, args, input),
       spawn: (process) => this.#running().spawn(process),
@@ -107,7 +99,6 @@ class Node {
       powerOff: async () => await this.#powerOff(),
       powerOn: async () => await this.#powerOn(),
       startKubelet: async () => await this.#startKubelet(),
-      stopKubelet: async (signal) => await this.#kubelet?.stop(signal),
       importImage: async (tar) => await this.#importImage(tar),
     };
   }
@@ -139,7 +130,6 @@ class Node {
     const first = this.#first;
     if (first === undefined) return;
     this.#first = undefined;
-    this.#kubelet = undefined;
     await first.stop();
     await network.removeNode(index);
     // containerd forgets the ids when it starts again.
@@ -157,7 +147,6 @@ class Node {
       `--node-ip=${nodeAddress(index)}`,
     ];
     const started = this.#running().spawn({ name: 'kubelet', command: binaries.kubelet, args });
-    this.#kubelet = started;
     const health = ['dial', 'http://127.0.0.1:10248/healthz', '1'];
     await waitUntilReady(started.process, async () =>
       (await this.#exec(binaries.podProgram, health)).includes('"ok"'),

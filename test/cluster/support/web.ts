@@ -9,7 +9,6 @@ export type Answers = Readonly<Record<string, number>>;
 /** What a steady load saw. */
 export interface LoadSummary {
   readonly answers: Answers;
-  readonly slowestMs: number;
 }
 
 /** A test server on each node, and a Service of them. The same Pods are the clients. */
@@ -26,8 +25,8 @@ export interface Web {
    * with the milliseconds that it took.
    */
   reaches(node: string, nodes: readonly string[], timeoutMs?: number): Promise<number>;
-  /** Requests from the Pod of a node to a URL (default the Service) at a steady rate, until the returned function is called. */
-  load(node: string, everyMs: number, url?: string): Promise<() => Promise<LoadSummary>>;
+  /** Requests from the Pod of a node to the Service at a steady rate, until the returned function is called. */
+  load(node: string, everyMs: number): Promise<() => Promise<LoadSummary>>;
 }
 
 const NAME = 'web';
@@ -77,11 +76,11 @@ export async function createWeb(cluster: Cluster, topologyKeys?: readonly string
       );
       return elapsedMs;
     },
-    load: async (node, everyMs, target = url) => {
-      await ask(node, `load/start?everyMs=${everyMs}&url=${encodeURIComponent(target)}`);
+    load: async (node, everyMs) => {
+      await ask(node, `load/start?everyMs=${everyMs}&url=${encodeURIComponent(url)}`);
       return async () => {
-        const { answers, slowestMs } = (await ask(node, 'load/stop')) as unknown as LoadSummary;
-        return { answers: byNode(answers), slowestMs };
+        const { answers } = (await ask(node, 'load/stop')) as unknown as LoadSummary;
+        return { answers: byNode(answers) };
       };
     },
   };
