@@ -111,7 +111,7 @@ test('its demo runs, and a package without it says where it is', async () => {
 
 // From source they are bundled when they are requested. The package has no bundler.
 test('the page of its demo is complete', async () => {
-  const demo = await startDemo([], join(installed, 'dist/main.js'));
+  const demo = await startDemo(join(installed, 'dist/main.js'));
   const sizes = await Promise.all(
     ['', 'demo.js', 'demo.css', 'demo/cluster'].map(async (path) => {
       const response = await fetch(`${demo.url}${path}`);

@@ -16,14 +16,10 @@ export interface DemoProcess {
 /**
  * Runs `npm run demo` without npm. Throws with its output if it ends before the tour is over.
  *
- * @param flags of the demo
  * @param program default: the sources
  */
-export async function startDemo(
-  flags: readonly string[] = [],
-  program = 'src/main.ts',
-): Promise<DemoProcess> {
-  const child = spawn(process.execPath, [program, 'demo', ...flags], {
+export async function startDemo(program = 'src/main.ts'): Promise<DemoProcess> {
+  const child = spawn(process.execPath, [program, 'demo'], {
     cwd: ROOT,
     stdio: ['pipe', 'pipe', 'inherit'],
   });

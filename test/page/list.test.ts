@@ -91,12 +91,6 @@ describe('a link', () => {
     await other.close();
   });
 
-  test('of an older version, with only a Service, still leads to it', async () => {
-    const other = await openTab(browser, `${scene.url}/#default/web`);
-    await other.page.getByRole('heading', { name: 'default/web' }).waitFor();
-    await other.close();
-  });
-
   test('with unknown values shows the defaults', async () => {
     const hash = '#?tab=None&show=constructor&warning=x';
     const other = await openTab(browser, `${scene.url}/${hash}`);

@@ -255,12 +255,3 @@ describe('the policy of the page (CSP)', () => {
     await refused.close();
   });
 });
-
-test('a page reports that its wrapper has stopped', async () => {
-  await scene.stopAdmin();
-  await page.getByText('No answer from the wrapper.').waitFor();
-  await tab.page.goto('about:blank');
-  // The console reports the failed attempts too.
-  expect(tab.problems.filter((each) => !each.includes('ERR_'))).toEqual([]);
-  tab.problems.length = 0;
-});

@@ -80,13 +80,6 @@ describe('values', () => {
     await expect(helmTemplate(tools, [])).rejects.toThrow("the API server's real address");
   });
 
-  // It was a nil pointer of the template.
-  test('no address to listen at is refused, with the reason', async () => {
-    await expect(helmTemplate(tools, [host, 'settings.listen=none'])).rejects.toThrow(
-      'settings.https.listen: with settings.listen none',
-    );
-  });
-
   test.each([
     ['settings.lisen=127.0.0.1:1', "'lisen' not allowed"],
     ['settings.listen=10.0.0.1:10360', 'settings/listen'],
@@ -100,6 +93,10 @@ describe('values', () => {
     ['apiServer.host=10.0.0.1:6443', 'apiServer/host'],
     ['apiServer.host=kubernetes.default', 'is the ClusterIP of default/kubernetes'],
     ['apiServer.host=kubernetes.default.svc', "use the API server's real address"],
+    // It was a nil pointer of the template.
+    ['settings.listen=none', 'settings.https.listen: with settings.listen none'],
+    ['canary.create=true,affinity.nodeAffinity.x=y', 'select nodes with nodeSelector'],
+    ['monitoring.podMonitor.create=true', 'needs metrics.onNodeAddress=true'],
   ])('%s is refused, with the reason', async (value, reason) => {
     await expect(helmTemplate(tools, [host, value])).rejects.toThrow(reason);
   });
@@ -160,13 +157,6 @@ describe('values', () => {
     );
   });
 
-  test('a canary beside an affinity to nodes is refused, with the way out', async () => {
-    const values = ['canary.create=true', 'affinity.nodeAffinity.x=y'];
-    await expect(helmTemplate(tools, [host, ...values])).rejects.toThrow(
-      'select nodes with nodeSelector',
-    );
-  });
-
   test('the old Pod waits for the next one, as long as the setting says, and is given that time', async () => {
     const times = async (settings: object) => {
       const objects = await render({ settings });
@@ -175,12 +165,6 @@ describe('values', () => {
     };
     expect(await times({})).toEqual([['--handover-seconds=20'], 30]);
     expect(await times({ handoverSeconds: 0 })).toEqual([['--handover-seconds=0'], 10]);
-  });
-
-  test('without monitoring there are no objects of the Prometheus operator', async () => {
-    const kinds = (await render({})).map(({ kind }) => kind);
-    expect(kinds).not.toContain('PodMonitor');
-    expect(kinds).not.toContain('PrometheusRule');
   });
 
   test('monitoring creates PodMonitor, PrometheusRule and dashboard, which lead to the given documentation', async () => {
@@ -208,17 +192,11 @@ describe('values', () => {
     expect(JSON.parse(board?.data['kube-proxy-wrapper.json']).panels.length).toBeGreaterThan(20);
   });
 
-  test('a PodMonitor for a port on loopback is refused, with the reason', async () => {
-    const values = [host, 'monitoring.podMonitor.create=true'];
-    await expect(helmTemplate(tools, values)).rejects.toThrow('needs metrics.onNodeAddress=true');
-  });
-
   test('admissionPolicy creates the policy of the component, with the action that is set', async () => {
     const created = async (admissionPolicy: object) =>
       (await render({ admissionPolicy })).filter(({ kind }) =>
         kind?.startsWith('ValidatingAdmissionPolicy'),
       );
-    expect(await created({})).toEqual([]);
     const component = parseObjects(readText('manifests/components/admission-policy/policy.yaml'));
     expect(await created({ create: true })).toEqual(component);
     const binding = only(
