@@ -1,15 +1,13 @@
 import { readdir } from 'node:fs/promises';
-import { afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { buildPage } from '../../scripts/build-page.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
-import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
 import { stateFolder } from '../support/wrapper/state-fixture.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 let server: ApiServer;
 let url: string;
@@ -19,16 +17,10 @@ let admin: Admin;
 beforeAll(() => buildPage());
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   url = await server.listen();
-  proxy = await startWrapper(url);
-  admin = await startTestAdmin(proxy);
-});
-
-afterEach(async () => {
-  await admin.close();
-  await proxy.close();
-  await server.close();
+  proxy = await useWrapper(url);
+  admin = await useAdmin(proxy);
 });
 
 async function ask(method: string, path: string) {
@@ -68,8 +60,8 @@ test('POST /flush writes what is not on disk, ahead of its time', async () => {
   await Promise.all([admin.close(), proxy.close()]);
   const { folder, state, remove } = await stateFolder();
   const never = { quietMs: 1e8, unrestMs: 1e8 };
-  proxy = await startWrapper(url, { state: { ...state, ...never } });
-  admin = await startTestAdmin(proxy);
+  proxy = await useWrapper(url, { state: { ...state, ...never } });
+  admin = await useAdmin(proxy);
   await eventually(() => proxy.views.ownNodeExists, true);
   const written = async () => (await readdir(folder)).filter((name) => name.endsWith('.snapshot'));
   expect(await written()).toEqual([]);
@@ -81,7 +73,7 @@ test('POST /flush writes what is not on disk, ahead of its time', async () => {
 test('requests that take long leave connections for the probes', async () => {
   await admin.close();
   const disk = Promise.withResolvers<void>();
-  admin = await startTestAdmin(proxy, { ...DEFAULT_LISTENER_LIMITS, maxConnections: 5 });
+  admin = await useAdmin(proxy, { ...DEFAULT_LISTENER_LIMITS, maxConnections: 5 });
   // A disk that hangs; nothing else takes long enough.
   Object.defineProperty(proxy, 'snapshots', { value: { flush: () => disk.promise } });
   const statuses: number[] = [];

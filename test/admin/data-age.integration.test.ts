@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { ResponseHead } from '../../src/admin/health/version-info.ts';
@@ -8,12 +8,12 @@ import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../src/version.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
+import type { TcpRelay } from '../support/http/tcp-relay.ts';
 import { runInProcess } from '../support/remote/run-in-process.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
-import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { PATHS, stateFolder } from '../support/wrapper/state-fixture.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { useAdmin, useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
+import type { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 /*
  * With the API server stopped for a minute, explain, decisions and check once looked healthy, and a new annotation was
@@ -29,22 +29,15 @@ let admin: Admin;
 const clock = advancingClock();
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
-  relay = await startTcpRelay(await server.listen());
-});
-
-afterEach(async () => {
-  await admin.close();
-  await proxy.close();
-  await relay.close();
-  await server.close();
+  relay = await useRelay(await server.listen());
 });
 
 async function start(options: Parameters<typeof startWrapper>[1] = {}): Promise<void> {
-  proxy = await startWrapper(relay.url, options);
-  admin = await startTestAdmin(proxy);
+  proxy = await useWrapper(relay.url, options);
+  admin = await useAdmin(proxy);
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
 }
 

@@ -1,23 +1,19 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { decisionsOf } from '../../src/admin/explain/decisions.ts';
 import { explainOne } from '../../src/admin/explain/explained-service.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import {
-  recordWatch,
-  STREAMING_LIST,
-  type WatchRecorder,
-} from '../support/guarantees/watch-recorder.ts';
-import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { STREAMING_LIST, type WatchRecorder } from '../support/guarantees/watch-recorder.ts';
+import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { useCluster, useWatch, useWrapper } from '../support/wrapper/use.ts';
 
 let server: ApiServer;
 let proxy: NodeProxy;
 let watch: WatchRecorder;
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', ['site', '*']);
   putService(server, 'plain', null);
   putSlice(server, 'web-1', 'web', [
@@ -25,18 +21,12 @@ beforeEach(async () => {
     { ip: '10.0.0.3', node: 'edge-3' },
   ]);
   putSlice(server, 'plain-1', 'plain', [{ ip: '10.0.0.9', node: 'edge-3' }]);
-  proxy = await startWrapper(await server.listen());
+  proxy = await useWrapper(await server.listen());
   const slices = `${proxy.url}/apis/discovery.k8s.io/v1/endpointslices`;
-  watch = await recordWatch(slices, STREAMING_LIST);
+  watch = await useWatch(slices, STREAMING_LIST);
   await watch.until(2);
   // Two changes in one tick arrive in order only within the same open watch.
   await eventually(() => proxy.views.sources.every(({ status }) => status.connected), true);
-});
-
-afterEach(async () => {
-  await watch.close();
-  await proxy.close();
-  await server.close();
 });
 
 /** The last decision as `from → to, kept → kept: cause`. */

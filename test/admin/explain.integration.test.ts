@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { Diff } from '../../src/admin/explain/diff.ts';
@@ -11,20 +11,10 @@ import type { Table } from '../../src/admin/explain/table.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import {
-  recordWatch,
-  STREAMING_LIST,
-  type WatchRecorder,
-} from '../support/guarantees/watch-recorder.ts';
+import { STREAMING_LIST, type WatchRecorder } from '../support/guarantees/watch-recorder.ts';
 import { writeServingFiles } from '../support/http/certificates.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
-import {
-  createSmallCluster,
-  putHeadless,
-  putService,
-  putSlice,
-} from '../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { putHeadless, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { useAdmin, useCluster, useWatch, useWrapper } from '../support/wrapper/use.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const ENDPOINTS = [
@@ -39,25 +29,17 @@ let admin: Admin;
 let watch: WatchRecorder | undefined;
 
 beforeEach(() => {
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
   putSlice(server, 'web-1', 'web', ENDPOINTS);
 });
 
-afterEach(async () => {
-  await watch?.close();
-  watch = undefined;
-  await admin.close();
-  await proxy.close();
-  await server.close();
-});
-
 /** Starts the wrapper and, by default, a client that watches slices. */
 async function start(raw: RawSettings = {}, watched = true): Promise<void> {
-  proxy = await startWrapper(await server.listen(), {}, raw);
-  admin = await startTestAdmin(proxy);
+  proxy = await useWrapper(await server.listen(), {}, raw);
+  admin = await useAdmin(proxy);
   if (!watched) return;
-  watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
+  watch = await useWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
   await watch.until(1);
   await eventually(async () => (await get('/explain')).status, 200);
 }
@@ -352,9 +334,9 @@ describe('the Services of /table', () => {
     'are those of kube-proxy, even if a client that reads %s came first',
     async (_, path, query) => {
       await start({}, false);
-      const others = [await recordWatch(proxy.url + path, query, 'protobuf')];
-      others.push(await recordWatch(proxy.url + ALL, KUBE_PROXY, 'protobuf'));
-      watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
+      const others = [await useWatch(proxy.url + path, query, 'protobuf')];
+      others.push(await useWatch(proxy.url + ALL, KUBE_PROXY, 'protobuf'));
+      watch = await useWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
       try {
         await eventually(async () => (await table()).rows?.length, 1);
         expect(await table()).toMatchObject({ path: ALL, clients: 1, rows: [{ port: 80 }] });
@@ -367,8 +349,8 @@ describe('the Services of /table', () => {
   test('are not those of a namespace, even if nobody reads all', async () => {
     await start({}, false);
     const path = '/api/v1/namespaces/shop/services';
-    const other = await recordWatch(proxy.url + path, STREAMING_LIST, 'protobuf');
-    watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
+    const other = await useWatch(proxy.url + path, STREAMING_LIST, 'protobuf');
+    watch = await useWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
     try {
       await eventually(async () => (await table()).rows?.length, 1);
       expect(await table()).toMatchObject({ path: ALL, clients: 0 });

@@ -7,8 +7,8 @@ import { createMetrics } from '../../src/admin/metrics/metrics.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { writeServingFiles } from '../support/http/certificates.ts';
-import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const PREFIX = 'kube_proxy_wrapper_';
 
@@ -28,12 +28,12 @@ interface RegisteredMetric {
 /** Starts a wrapper with everything that has metrics: the https listener, a state folder, a runtime. */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'metrics-'));
-  server = createSmallCluster();
+  server = useCluster();
   const { certFile, keyFile } = await writeServingFiles(folder);
   const https = { listen: '127.0.0.1:0', certFile, keyFile };
   const localRuntime = join(folder, 'cri.sock');
   const settings = { https, stateDir: join(folder, 'state'), localRuntime };
-  proxy = await startWrapper(await server.listen(), {}, settings);
+  proxy = await useWrapper(await server.listen(), {}, settings);
   const registry = createMetrics(proxy);
   registered = registry.getMetricsAsArray() as unknown as RegisteredMetric[];
   const text = await registry.metrics();
@@ -41,8 +41,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await proxy?.close();
-  await server?.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
@@ -153,7 +151,7 @@ test('the label of an API server has its host and path, but no credentials', asy
   const upstream = proxy.upstream.failover.servers[0]?.href ?? '';
   const { host } = new URL(upstream);
   const servers = ['/one', '/two'].map((path) => new URL(`https://user:secret@${host}${path}`));
-  const several = await startWrapper(upstream, { servers });
+  const several = await useWrapper(upstream, { servers });
   try {
     const inUse = async () =>
       [...(await createMetrics(several).metrics()).matchAll(/server_in_use\{server="(.*)"\} (\d)/g)]
@@ -166,7 +164,7 @@ test('the label of an API server has its host and path, but no credentials', asy
 });
 
 test('a feature that is switched off has no metrics', async () => {
-  const plain = await startWrapper(proxy.upstream.failover.servers[0]?.href ?? '');
+  const plain = await useWrapper(proxy.upstream.failover.servers[0]?.href ?? '');
   try {
     const text = await createMetrics(plain).metrics();
     expect(text).toMatch(/client_connections\{/);

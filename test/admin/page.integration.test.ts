@@ -4,9 +4,8 @@ import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeState } from '../../src/admin/page/node-state.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
-import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 let server: ApiServer;
 let proxy: NodeProxy;
@@ -15,19 +14,16 @@ let admin: Admin;
 let release: () => void;
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', ['site', '*']);
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
   release = server.hold(({ path }) => path.endsWith('/endpointslices'));
-  proxy = await startWrapper(await server.listen(), { readyWaitMs: 60_000 });
-  admin = await startTestAdmin(proxy);
+  proxy = await useWrapper(await server.listen(), { readyWaitMs: 60_000 });
+  admin = await useAdmin(proxy);
 });
 
 afterEach(async () => {
   release();
-  await admin.close();
-  await proxy.close();
-  await server.close();
 });
 
 async function node(): Promise<NodeState> {

@@ -1,13 +1,13 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { readiness } from '../../src/admin/health/readiness.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
-import { createSmallCluster, putService } from '../support/wrapper/small-cluster.ts';
+import type { TcpRelay } from '../support/http/tcp-relay.ts';
+import { putService } from '../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, shownBy } from '../support/wrapper/state-fixture.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
 
 /*
  * The 10 s once counted from the last event. A quiet watch gets only a bookmark a minute, so the node became unready
@@ -19,17 +19,11 @@ let proxy: NodeProxy;
 const clock = advancingClock();
 
 beforeEach(async () => {
-  server = createSmallCluster();
-  relay = await startTcpRelay(await server.listen());
-  proxy = await startWrapper(relay.url);
+  server = useCluster();
+  relay = await useRelay(await server.listen());
+  proxy = await useWrapper(relay.url);
   await fetch(proxy.url + PATHS.cidrs);
   await eventually(() => connections().every(Boolean), true);
-});
-
-afterEach(async () => {
-  await proxy.close();
-  await relay.close();
-  await server.close();
 });
 
 const connections = () => proxy.views.sources.map(({ status }) => status.connected);

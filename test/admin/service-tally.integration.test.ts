@@ -1,19 +1,13 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeSummary } from '../../src/admin/explain/node-summary.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
-import {
-  createSmallCluster,
-  putService,
-  putSlice,
-  type SmallEndpoint,
-} from '../support/wrapper/small-cluster.ts';
+import { putService, putSlice, type SmallEndpoint } from '../support/wrapper/small-cluster.ts';
 import { PATHS } from '../support/wrapper/state-fixture.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 /* The wrapper runs on edge-1. A policy once left a Service without endpoints, and nothing reported it. */
 const FAR: SmallEndpoint = { ip: '10.0.0.3', node: 'edge-3' };
@@ -25,18 +19,12 @@ let proxy: NodeProxy;
 let admin: Admin;
 
 beforeEach(() => {
-  server = createSmallCluster();
-});
-
-afterEach(async () => {
-  await admin.close();
-  await proxy.close();
-  await server.close();
+  server = useCluster();
 });
 
 async function start(raw: RawSettings = {}): Promise<void> {
-  proxy = await startWrapper(await server.listen(), {}, raw);
-  admin = await startTestAdmin(proxy);
+  proxy = await useWrapper(await server.listen(), {}, raw);
+  admin = await useAdmin(proxy);
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
 }
 
@@ -124,8 +112,8 @@ test('metrics count the same Services and endpoints, and follow changes', async 
 });
 
 test('metrics have no such sample before there is a view', async () => {
-  proxy = await startWrapper(await server.listen());
-  admin = await startTestAdmin(proxy);
+  proxy = await useWrapper(await server.listen());
+  admin = await useAdmin(proxy);
   const lines = await metrics();
   expect(lines.filter((line) => /^(services_without|endpoints_)/.test(line))).toEqual([]);
 });

@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { explainOne } from '../../src/admin/explain/explained-service.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
-import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import type { TcpRelay } from '../support/http/tcp-relay.ts';
+import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { PATHS } from '../support/wrapper/state-fixture.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
 
 let server: ApiServer;
 let relay: TcpRelay;
@@ -14,20 +14,14 @@ let proxy: NodeProxy;
 
 /** A Service with two slices, so that their order can change. */
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   putSlice(server, 'web-2', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
-  relay = await startTcpRelay(await server.listen());
-  proxy = await startWrapper(relay.url);
+  relay = await useRelay(await server.listen());
+  proxy = await useWrapper(relay.url);
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
   await eventually(() => connections().every(Boolean), true);
-});
-
-afterEach(async () => {
-  await proxy.close();
-  await relay.close();
-  await server.close();
 });
 
 const connections = () => proxy.views.sources.map(({ status }) => status.connected);

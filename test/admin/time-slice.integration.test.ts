@@ -5,13 +5,9 @@ import { tableOf } from '../../src/admin/explain/table.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
-import {
-  recordWatch,
-  STREAMING_LIST,
-  type WatchRecorder,
-} from '../support/guarantees/watch-recorder.ts';
-import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { STREAMING_LIST, type WatchRecorder } from '../support/guarantees/watch-recorder.ts';
+import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { useCluster, useWatch, useWrapper } from '../support/wrapper/use.ts';
 
 const SERVICES = ['a', 'b', 'c'];
 
@@ -22,21 +18,18 @@ let proxy: NodeProxy;
 let watch: WatchRecorder;
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   for (const name of SERVICES) {
     putService(server, name, ['site', '*']);
     putSlice(server, `${name}-1`, name, [{ ip: '10.0.0.2', node: 'edge-2' }]);
   }
-  proxy = await startWrapper(await server.listen());
-  watch = await recordWatch(`${proxy.url}/apis/discovery.k8s.io/v1/endpointslices`, STREAMING_LIST);
+  proxy = await useWrapper(await server.listen());
+  watch = await useWatch(`${proxy.url}/apis/discovery.k8s.io/v1/endpointslices`, STREAMING_LIST);
   await watch.until(SERVICES.length);
 });
 
 afterEach(async () => {
   jest.restoreAllMocks();
-  await watch.close();
-  await proxy.close();
-  await server.close();
 });
 
 /** Makes each Service slow. Returns the turn of the event loop in which each Service was read. */

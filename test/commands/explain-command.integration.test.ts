@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import { createAdminClient } from '../../src/commands/client/admin-client.ts';
@@ -7,16 +7,15 @@ import { explainReport } from '../../src/commands/node/explain.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { runInProcess } from '../support/remote/run-in-process.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
-import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 let server: ApiServer;
 let proxy: NodeProxy;
 let admin: Admin;
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   for (const name of ['web', 'api']) {
     putService(server, name, ['kubernetes.io/hostname']);
     putSlice(server, `${name}-1`, name, [
@@ -25,17 +24,11 @@ beforeEach(async () => {
     ]);
   }
   server.patch('services', 'web', { metadata: { labels: { app: 'web' } } });
-  proxy = await startWrapper(await server.listen());
-  admin = await startTestAdmin(proxy);
+  proxy = await useWrapper(await server.listen());
+  admin = await useAdmin(proxy);
   for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
     await fetch(proxy.url + path);
   }
-});
-
-afterEach(async () => {
-  await admin.close();
-  await proxy.close();
-  await server.close();
 });
 
 const at = () => ['--admin', new URL(admin.url).host];

@@ -3,13 +3,21 @@ import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import { formatExplained } from '../../src/commands/node/explain-text.ts';
 
 const SHOWN: Explained = {
-  ...{ version: '1.0.0', data: { state: 'connected', ageSeconds: 0 } },
-  ...{ service: 'default/web', node: 'edge-1', keys: [], ports: [], endpoints: [], warnings: [] },
+  version: '1.0.0',
+  data: { state: 'connected', ageSeconds: 0 },
+  service: 'default/web',
+  node: 'edge-1',
+  keys: [],
+  ports: [],
+  endpoints: [],
+  warnings: [],
   policy: { managed: true, source: 'annotation', keys: ['site'], overrides: [] },
   outcome: { kind: 'filtered', text: '', dryRun: true, waitsFor: [] },
   counts: { total: 3, kept: 1, ready: 1, leftOut: 2 },
   view: { query: '/apis', encoding: 'protobuf', clients: 1 },
-  ...{ winners: [], omitted: 0, omittedPorts: 0 },
+  winners: [],
+  omitted: 0,
+  omittedPorts: 0,
 };
 
 function firstLine(outcome: Partial<Explained['outcome']>): string | undefined {

@@ -18,15 +18,20 @@ function write(...documents: unknown[]): string {
 
 const list = (...items: unknown[]) => ({ apiVersion: 'v1', kind: 'List', items });
 const node = (name: string, site: string) => ({
-  ...{ apiVersion: 'v1', kind: 'Node' },
+  apiVersion: 'v1',
+  kind: 'Node',
   metadata: { name, labels: { site } },
 });
 const service = (namespace: string | undefined, type: string) => ({
-  ...{ apiVersion: 'v1', kind: 'Service' },
-  ...{ metadata: { name: 'web', namespace }, spec: { type } },
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'web', namespace },
+  spec: { type },
 });
 const slice = (name: string, address: string, apiVersion = 'discovery.k8s.io/v1') => ({
-  ...{ apiVersion, kind: 'EndpointSlice', addressType: 'IPv4' },
+  apiVersion,
+  kind: 'EndpointSlice',
+  addressType: 'IPv4',
   metadata: { name, labels: { 'kubernetes.io/service-name': 'web' } },
   endpoints: [{ addresses: [address] }],
 });

@@ -70,7 +70,10 @@ describe('simulate --diff compares settings', () => {
 describe('many findings of one kind', () => {
   const many = (code: Finding['code'], severity: Finding['severity'], count: number): Finding[] =>
     Array.from({ length: count }, (_, n) => ({
-      ...{ code, severity, message: `m${n}`, subjects: [] },
+      code,
+      severity,
+      message: `m${n}`,
+      subjects: [],
       service: `default/s${n}`,
     }));
 

@@ -104,7 +104,11 @@ describe('the annotation filter: dry-run', () => {
   test('works on a Namespace too', () => {
     const namespaces = [
       {
-        ...{ namespace: '', name: 'default', uid: '', resourceVersion: '', labels: new Map() },
+        namespace: '',
+        name: 'default',
+        uid: '',
+        resourceVersion: '',
+        labels: new Map(),
         annotations: new Map([['kube-proxy-wrapper.io/filter', 'dry-run']]),
       },
     ];
@@ -265,7 +269,10 @@ test('nodes that see the same share a column of the matrix', () => {
 // Time of the processor, because a busy machine can make the time on the clock much longer.
 test('1,000 nodes and 50 Services take seconds', () => {
   const nodes = Array.from({ length: 1000 }, (_, n) => ({
-    ...{ namespace: '', name: `n${n}`, uid: '', resourceVersion: '' },
+    namespace: '',
+    name: `n${n}`,
+    uid: '',
+    resourceVersion: '',
     labels: new Map([['site', `s${n % 50}`]]),
     annotations: new Map<string, string>(),
   }));
@@ -277,11 +284,18 @@ test('1,000 nodes and 50 Services take seconds', () => {
   }));
   const slices = services.map(({ namespace, name }, n) => {
     const endpoints = Array.from({ length: 10 }, (_, e) => ({
-      ...{ family: 'IPv4', zone: 'z', state: 'ready' as const },
+      family: 'IPv4',
+      zone: 'z',
+      state: 'ready' as const,
       node: `n${(n * 37 + e * 101) % 1000}`,
     }));
     return {
-      ...{ namespace, name, uid: '', resourceVersion: '', service: name, hinted: false },
+      namespace,
+      name,
+      uid: '',
+      resourceVersion: '',
+      service: name,
+      hinted: false,
       groups: [{ ports: ['TCP/http'], endpoints }],
       addresses: endpoints.map((_, e) => `10.0.${n}.${e}`),
     };

@@ -161,7 +161,9 @@ function bigCluster(services: number, nodes: number) {
     const spec = { clusterIP: `10.96.${index >> 8}.${index & 255}`, ports: [{ port: 80 }] };
     items.push({ apiVersion: 'v1', kind: 'Service', metadata: { ...about, annotations }, spec });
     items.push({
-      ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      addressType: 'IPv4',
       metadata: { ...about, labels: { 'kubernetes.io/service-name': about.name } },
       ports: [{ port: 8080 }],
       endpoints: [1, 6, 11, 16].map((node) => ({

@@ -33,7 +33,10 @@ beforeAll(async () => {
     { ip: HIDDEN[0] ?? '', node: 'edge-2' },
   ]);
   server.refuse((request) => !isGranted(request), {
-    ...{ metadata: {}, status: 'Failure', code: 403, reason: 'Forbidden' },
+    metadata: {},
+    status: 'Failure',
+    code: 403,
+    reason: 'Forbidden',
     message: HIDDEN[1] ?? '',
   });
   // With fewer views, some requests would wait until others are closed.

@@ -4,8 +4,8 @@ import { connect as connectTls } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Admin } from '../../src/admin/admin.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
+import { eventually } from '../support/eventually.ts';
 import { exchange } from '../support/http/review-server.ts';
-import { until } from '../support/http/until.ts';
 import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 
@@ -81,7 +81,7 @@ describe.each<Listener>(['listen', 'https.listen', 'adminListen'])('on %s', (lis
   ])('400 connections that %s lock no client out', async (_name, bytes) => {
     const held = await hold(listener, 400, bytes());
     for (let i = 0; i < 3; i++) expect(await isServed(listener)).toBe(true);
-    await until(() => open(held) <= BOUNDS.maxConnections + SPARE, 'the others to be closed');
+    await eventually(() => open(held) <= BOUNDS.maxConnections + SPARE, true);
   });
 });
 
@@ -93,7 +93,7 @@ test('over https, idle connections after a handshake lock no client out', async 
     sockets.push(socket);
     return socket;
   });
-  await until(() => open(held) <= BOUNDS.maxConnections + SPARE, 'the others to be closed');
+  await eventually(() => open(held) <= BOUNDS.maxConnections + SPARE, true);
   expect(await isServed('https.listen')).toBe(true);
   const [secure] = wrapper.proxy.listeners.handlers.filter(({ name }) => name === 'https.listen');
   expect(secure?.listener.connections).toBeLessThanOrEqual(BOUNDS.maxConnections + SPARE);
@@ -102,7 +102,7 @@ test('over https, idle connections after a handshake lock no client out', async 
 test('a watch is not closed, however many connections open', async () => {
   const watch = `GET /api/v1/services?watch=1 HTTP/1.1\r\n${HOST}\r\n`;
   const [held] = await hold('listen', 1, watch);
-  await until(() => wrapper.proxy.listeners.watches === 1, 'the watch');
+  await eventually(() => wrapper.proxy.listeners.watches === 1, true);
   await hold('listen', 400, '');
   await hold('listen', 400, idleOn('listen'));
   expect(await isServed('listen')).toBe(true);
@@ -118,9 +118,9 @@ test('on the admin port a silent connection is closed within 4 s, an idle one wi
   const start = performance.now();
   const [silent] = await hold('adminListen', 1, '');
   const [idle] = await hold('adminListen', 1, idleOn('adminListen'));
-  await until(() => silent?.closed === true, 'the end of the silent one');
+  await eventually(() => silent?.closed === true, true);
   expect(performance.now() - start).toBeLessThan(4_000);
   expect(idle?.closed).toBe(false);
-  await until(() => idle?.closed === true, 'the end of the idle one');
+  await eventually(() => idle?.closed === true, true);
   expect(performance.now() - start).toBeLessThan(8_000);
 });

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
 import {
   bearerSpellings,
   jsonWebToken,
   jwtSpellings,
   tokensOf,
 } from '../support/http/token-spellings.ts';
-import { until } from '../support/http/until.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
 
 const WATCH = '/api/v1/namespaces/default/events?watch=1';
@@ -28,7 +28,7 @@ afterAll(() => wrapper.close());
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
   sockets = [];
-  await until(() => wrapper.proxy.listeners.forwarding?.active === 0, 'all requests to end');
+  await eventually(() => wrapper.proxy.listeners.forwarding?.active === 0, true);
   wrapper.api.passed.length = 0;
 });
 
@@ -58,7 +58,7 @@ const UPGRADE = 'Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n';
 async function watch(token: string) {
   const { active = 0 } = wrapper.proxy.listeners.forwarding ?? {};
   const begun = await begin(token, 'GET', WATCH);
-  await until(() => wrapper.proxy.listeners.forwarding?.active === active + 1);
+  await eventually(() => wrapper.proxy.listeners.forwarding?.active === active + 1, true);
   return begun;
 }
 
@@ -71,13 +71,13 @@ test('each caller has its own limit of forwarded requests, including watches and
   expect(answer.headers['retry-after']).toBe('1');
   expect(JSON.parse(answer.body)).toMatchObject({ kind: 'Status', reason: 'TooManyRequests' });
   const upgrade = await begin('a', 'POST', EXEC, UPGRADE);
-  await until(() => /retry-after: 1\r/i.test(upgrade.received()));
+  await eventually(() => /retry-after: 1\r/i.test(upgrade.received()), true);
   expect(upgrade.received()).toMatch(/^HTTP\/1.1 429 /);
   // Other callers are not affected, and views do not count.
   expect((await wrapper.ask('/version', { token: 'b' })).code).not.toBe(429);
   expect((await wrapper.ask('/api/v1/services', { token: 'a' })).code).toBe(200);
   third.socket.destroy();
-  await until(() => wrapper.proxy.listeners.forwarding?.active === 2);
+  await eventually(() => wrapper.proxy.listeners.forwarding?.active === 2, true);
   expect((await wrapper.ask('/version', { token: 'a' })).code).not.toBe(429);
 });
 
@@ -90,10 +90,10 @@ test.each([
 ])('%s are one caller', async (_, tokens) => {
   const answers = await Promise.all(tokens.map((each) => begin(each, 'GET', WATCH)));
   const refused = () => answers.filter(({ received }) => received().startsWith('HTTP/1.1 429 '));
-  await until(() => refused().length === tokens.length - 3);
+  await eventually(() => refused().length === tokens.length - 3, true);
   expect(wrapper.proxy.listeners.forwarding?.active).toBe(3);
   const upgrade = await begin(tokens[0] ?? '', 'POST', EXEC, UPGRADE);
-  await until(() => upgrade.received().startsWith('HTTP/1.1 429 '));
+  await eventually(() => upgrade.received().startsWith('HTTP/1.1 429 '), true);
   expect((await wrapper.ask('/version', { token: 'b' })).code).toBe(200);
 });
 
@@ -104,12 +104,12 @@ test('64 tokens of one user may have 64 reads, a quarter of maxConnections, watc
   );
   const count = (code: number) =>
     answers.filter(({ received }) => received().startsWith(`HTTP/1.1 ${code} `)).length;
-  await until(() => count(200) + count(429) === tokens.length);
+  await eventually(() => count(200) + count(429) === tokens.length, true);
   expect(count(200)).toBe(64);
   expect((await wrapper.ask('/api/v1/services', { token: 'a/new' })).code).toBe(429);
   expect((await wrapper.ask('/api/v1/services', { token: 'b' })).code).toBe(200);
   for (const socket of sockets) socket.destroy();
-  await until(() => wrapper.proxy.listeners.watches === 0);
+  await eventually(() => wrapper.proxy.listeners.watches === 0, true);
   expect((await wrapper.ask('/api/v1/services', { token: 'a/new' })).code).toBe(200);
 });
 
@@ -130,7 +130,7 @@ describe('a caller whose identity cannot be reviewed', () => {
       const token = `new-${answer}`;
       expect((await wrapper.ask('/version', { token })).code).toBe(code);
       const { received } = await begin(token, 'POST', EXEC, UPGRADE);
-      await until(() => received().startsWith(`HTTP/1.1 ${code} `));
+      await eventually(() => received().startsWith(`HTTP/1.1 ${code} `), true);
       expect(wrapper.api.passed).toEqual([]);
     },
   );
@@ -154,16 +154,17 @@ describe('a caller whose identity cannot be reviewed', () => {
     const seen = wrapper.api.identities.length;
     const request = await begin('late/1', 'GET', WATCH);
     const upgrade = await begin('late/2', 'POST', EXEC, UPGRADE);
-    await until(() => wrapper.api.identities.length === seen + 2);
+    await eventually(() => wrapper.api.identities.length === seen + 2, true);
     request.socket.destroy();
     upgrade.socket.destroy();
-    await until(() =>
-      wrapper.proxy.listeners.handlers.every((each) => each.listener.connections === 0),
+    await eventually(
+      () => wrapper.proxy.listeners.handlers.every((each) => each.listener.connections === 0),
+      true,
     );
     review.resolve(undefined);
     expect((await wrapper.ask('/version', { token: 'late/1' })).code).toBe(200);
     expect(wrapper.api.passed).toHaveLength(1);
-    await until(() => wrapper.proxy.listeners.forwarding?.active === 0);
+    await eventually(() => wrapper.proxy.listeners.forwarding?.active === 0, true);
   });
 });
 
@@ -176,7 +177,7 @@ test('a websocket must not bring a second token, which would count as another ca
     EXEC,
     `${lines}Sec-WebSocket-Protocol: ${protocols}\r\n\r\n`,
   );
-  await until(() => /authorization only/i.test(received()));
+  await eventually(() => /authorization only/i.test(received()), true);
   expect(received()).toMatch(/^HTTP\/1.1 400 /);
   expect(wrapper.api.passed).toEqual([]);
 });
@@ -189,16 +190,16 @@ test('all callers together have a limit', async () => {
 test('a small body is read completely before the request is forwarded; a large one is streamed', async () => {
   const path = '/api/v1/namespaces/default/configmaps';
   const slow = await begin('a', 'POST', path, 'Content-Length: 300\r\n\r\n{');
-  await until(() => wrapper.proxy.listeners.forwarding?.active === 1);
+  await eventually(() => wrapper.proxy.listeners.forwarding?.active === 1, true);
   await begin('b', 'POST', path, 'Content-Length: 300000\r\n\r\n{');
   await begin('b', 'POST', path, 'Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n');
-  await until(() => wrapper.api.passed.length === 2);
+  await eventually(() => wrapper.api.passed.length === 2, true);
   expect(wrapper.api.passed.map(({ headers }) => headers.authorization)).toEqual([
     'Bearer b',
     'Bearer b',
   ]);
   slow.socket.write('x'.repeat(299));
-  await until(() => wrapper.api.passed.length === 3);
+  await eventually(() => wrapper.api.passed.length === 3, true);
   expect(wrapper.api.passed[2]?.headers).toMatchObject({
     authorization: 'Bearer a',
     'content-length': '300',

@@ -4,13 +4,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { eventually } from '../support/eventually.ts';
 import { raw } from '../support/http/http-client.ts';
 import { exchange } from '../support/http/review-server.ts';
-import { until } from '../support/http/until.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
-import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const PATH = '/apis/events.k8s.io/v1/namespaces/default/events';
 const SECOND = 'GET /second HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
@@ -21,17 +19,14 @@ let secure: HttpsWrapper;
 let admin: Admin;
 
 beforeAll(async () => {
-  server = createSmallCluster();
-  proxy = await startWrapper(await server.listen());
+  server = useCluster();
+  proxy = await useWrapper(await server.listen());
   secure = await startHttpsWrapper();
-  admin = await startTestAdmin(proxy);
+  admin = await useAdmin(proxy);
 });
 
 afterAll(async () => {
-  await admin.close();
   await secure.close();
-  await proxy.close();
-  await server.close();
 });
 
 const post = (headers: string, body: string): string =>
@@ -142,7 +137,7 @@ describe('a request that two servers could read differently', () => {
       new URL(proxy.url),
       'GET /api/v1/services?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
     );
-    await until(() => received().includes('\r\n\r\n'), 'the headers of the watch');
+    await eventually(() => received().includes('\r\n\r\n'), true);
     socket.write('\0garbage\r\n\r\n');
     await closed;
     expect(received().match(/HTTP\/1/g)).toHaveLength(1);

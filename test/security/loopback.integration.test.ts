@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { EVENTS as KUBE_PROXY_EVENTS } from '../support/http/kube-proxy-events.ts';
 import { exchange } from '../support/http/review-server.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
-import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const SERVICES = '/api/v1/services';
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
@@ -16,15 +14,9 @@ let proxy: NodeProxy;
 let admin: Admin;
 
 beforeAll(async () => {
-  server = createSmallCluster();
-  proxy = await startWrapper(await server.listen());
-  admin = await startTestAdmin(proxy);
-});
-
-afterAll(async () => {
-  await admin.close();
-  await proxy.close();
-  await server.close();
+  server = useCluster();
+  proxy = await useWrapper(await server.listen());
+  admin = await useAdmin(proxy);
 });
 
 const portOf = (url: string): number => Number(new URL(url).port);
@@ -129,7 +121,7 @@ describe('the http listener', () => {
     'does not listen on %s',
     async (host) => {
       const options = { http: { host, port: 0 } };
-      await expect(startWrapper('http://127.0.0.1:1', options)).rejects.toMatchObject({
+      await expect(useWrapper('http://127.0.0.1:1', options)).rejects.toMatchObject({
         code: 'InvalidSettings',
         message: expect.stringMatching(/loopback only/),
       });

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { buildPage } from '../../scripts/build-page.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
-import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
+import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const FILES = ['/', '/page.js', '/page.css', '/icon.svg'];
 
@@ -15,15 +13,9 @@ let admin: Admin;
 
 beforeAll(async () => {
   await buildPage();
-  server = createSmallCluster();
-  proxy = await startWrapper(await server.listen());
-  admin = await startTestAdmin(proxy);
-});
-
-afterAll(async () => {
-  await admin.close();
-  await proxy.close();
-  await server.close();
+  server = useCluster();
+  proxy = await useWrapper(await server.listen());
+  admin = await useAdmin(proxy);
 });
 
 test.each(FILES)(
@@ -53,18 +45,3 @@ test('the page has no inline code, and refers to no other host', async () => {
   // A reference within the document loads nothing.
   expect(css).not.toMatch(/url\((?!#)|@import/);
 });
-
-test.each([...FILES, '/node', '/decisions'])(
-  '%s refuses other web pages and writes',
-  async (path) => {
-    const ask = async (init: RequestInit) => {
-      const response = await fetch(`${admin.url}${path}`, init);
-      await response.body?.cancel();
-      expect(response.headers.get('access-control-allow-origin')).toBeNull();
-      return response.status;
-    };
-    expect(await ask({ headers: { origin: 'http://evil.example' } })).toBe(403);
-    expect(await ask({ headers: { 'sec-fetch-site': 'cross-site' } })).toBe(403);
-    expect(await ask({ method: 'POST', body: '{}' })).toBe(405);
-  },
-);

@@ -11,11 +11,10 @@ import { VERSION } from '../../../src/version.ts';
 import { advancingClock } from '../../support/advancing-clock.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
-import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
+import type { TcpRelay } from '../../support/http/tcp-relay.ts';
 import { runInProcess } from '../../support/remote/run-in-process.ts';
-import { startTestAdmin } from '../../support/wrapper/admin-fixture.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useAdmin, useCluster, useRelay, useWrapper } from '../../support/wrapper/use.ts';
 
 let server: ApiServer;
 let relay: TcpRelay;
@@ -27,23 +26,19 @@ const watches: AbortController[] = [];
 const clock = advancingClock();
 
 beforeEach(async () => {
-  server = createSmallCluster();
-  relay = await startTcpRelay(await server.listen());
+  server = useCluster();
+  relay = await useRelay(await server.listen());
   listener = await startServer((_, response) => void response.end());
 });
 
 afterEach(async () => {
   for (const watch of watches.splice(0)) watch.abort();
-  await admin.close();
-  await proxy.close();
-  await relay.close();
-  await server.close();
   await listener.close();
 });
 
 async function start(raw: RawSettings = {}): Promise<void> {
-  proxy = await startWrapper(relay.url, {}, raw);
-  admin = await startTestAdmin(proxy);
+  proxy = await useWrapper(relay.url, {}, raw);
+  admin = await useAdmin(proxy);
 }
 
 /** Watches as kube-proxy does. */
@@ -284,8 +279,8 @@ test('the command prints problems with what to do, and ends with 3', async () =>
 test('equal settings have one revision on all nodes, and others another', async () => {
   await start();
   const first = (await status()).settings;
-  const again = await startWrapper(relay.url, {}, { nodeName: 'edge-2' });
-  const other = await startWrapper(relay.url, {}, { defaultTopologyKeys: ['*'] });
+  const again = await useWrapper(relay.url, {}, { nodeName: 'edge-2' });
+  const other = await useWrapper(relay.url, {}, { defaultTopologyKeys: ['*'] });
   expect([again.settingsRevision === first, other.settingsRevision === first]).toEqual([
     true,
     false,

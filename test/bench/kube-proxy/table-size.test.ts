@@ -20,7 +20,11 @@ COMMIT
 COMMIT
 `;
   expect(sizeOfIptables(saved)).toEqual({
-    ...{ chains: 5, rules: 7, elements: 0, services: 1, endpoints: 1 },
+    chains: 5,
+    rules: 7,
+    elements: 0,
+    services: 1,
+    endpoints: 1,
     bytes: saved.length,
   });
 });
@@ -51,7 +55,11 @@ test('the same, and elements, are counted in the JSON of nft', () => {
     ],
   });
   expect(sizeOfNftables(ruleset)).toEqual({
-    ...{ chains: 1, rules: 2, elements: 2 + 2 + 2, services: 2, endpoints: 2 },
+    chains: 1,
+    rules: 2,
+    elements: 2 + 2 + 2,
+    services: 2,
+    endpoints: 2,
     bytes: ruleset.length,
   });
 });

@@ -15,8 +15,13 @@ const STATE = {
 describe('parseSample()', () => {
   test('reads what a process holds', () => {
     expect(parseSample(STATE, 7)).toEqual({
-      ...{ seconds: 7, rss: 128, heap: 40, external: 2.5 },
-      ...{ handles: 4, sockets: 2, resources: 12 },
+      seconds: 7,
+      rss: 128,
+      heap: 40,
+      external: 2.5,
+      handles: 4,
+      sockets: 2,
+      resources: 12,
     });
   });
 

@@ -3,8 +3,13 @@ import type { Sample } from '../../../bench/soak/samples.ts';
 import { judge } from '../../../bench/soak/verdict.ts';
 
 const BASE: Sample = {
-  ...{ seconds: 0, rss: 150, heap: 40, external: 20 },
-  ...{ handles: 30, sockets: 10, resources: 12 },
+  seconds: 0,
+  rss: 150,
+  heap: 40,
+  external: 20,
+  handles: 30,
+  sockets: 10,
+  resources: 12,
 };
 const DONE = { changes: 1, parts: { followers: 1, listers: 1 }, unanswered: 0 };
 

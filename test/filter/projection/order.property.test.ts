@@ -16,7 +16,10 @@ const annotations = fc.constantFrom<Record<string, string>>(
 /** Settings by which Services are hidden. */
 const settings = fc.tuple(anySettings, fc.boolean()).map(([given, passthrough]) => ({
   ...given,
-  ...{ defaults: [], minReady: {}, edge: 'role' as const, passthrough },
+  defaults: [],
+  minReady: {},
+  edge: 'role' as const,
+  passthrough,
   hides: passthrough ? given.hides : ('labelled' as const),
 }));
 

@@ -14,7 +14,9 @@ test.each([
   (_name, window) => {
     let now = 0;
     const view = new View({
-      ...{ resource: SERVICES, codec: createJsonCodec(), window },
+      resource: SERVICES,
+      codec: createJsonCodec(),
+      window,
       versions: new VersionAllocator(0),
       now: () => now,
     });

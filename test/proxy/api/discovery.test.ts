@@ -54,8 +54,13 @@ describe('discoveryOf()', () => {
   test('describes a resource as kubectl needs it', () => {
     expect(read('/api/v1')).toMatchObject({ kind: 'APIResourceList', groupVersion: 'v1' });
     expect(read('/api/v1').resources).toContainEqual({
-      ...{ name: 'services', singularName: 'service', kind: 'Service', namespaced: true },
-      ...{ shortNames: ['svc'], categories: ['all'], verbs: ['get', 'list', 'watch'] },
+      name: 'services',
+      singularName: 'service',
+      kind: 'Service',
+      namespaced: true,
+      shortNames: ['svc'],
+      categories: ['all'],
+      verbs: ['get', 'list', 'watch'],
     });
     expect(read('/apis/networking.k8s.io')).toMatchObject({
       kind: 'APIGroup',

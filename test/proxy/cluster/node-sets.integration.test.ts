@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
@@ -6,14 +6,15 @@ import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.
 import { eventually } from '../../support/eventually.ts';
 import { listAddresses, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
 import { ManualClock } from '../../support/projection/topology.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { recordingLogger, startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
+import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let proxy: NodeProxy;
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', null);
   putSlice(server, 'web-a', 'web', [
     { ip: '10.0.0.1', node: 'edge-1' },
@@ -22,13 +23,8 @@ beforeEach(async () => {
   ]);
 });
 
-afterEach(async () => {
-  await proxy.close();
-  await server.close();
-});
-
 async function start(raw: RawSettings = {}, options: Partial<NodeProxyOptions> = {}) {
-  proxy = await startWrapper(await server.listen(), options, raw);
+  proxy = await useWrapper(await server.listen(), options, raw);
 }
 
 const shown = () => listAddresses(proxy.url + SLICES_PATH);

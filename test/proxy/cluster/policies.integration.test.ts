@@ -1,14 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import {
-  recordWatch,
-  STREAMING_LIST,
-  type WatchRecorder,
-} from '../../support/guarantees/watch-recorder.ts';
+import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
 import {
   KUBE_PROXY_SERVICES,
   labelService,
@@ -20,9 +16,10 @@ import {
   SLICES_PATH,
   statusOf,
 } from '../../support/policy/policy-cluster.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { stateFolder } from '../../support/wrapper/state-fixture.ts';
-import { recordingLogger, startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
+import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const ENCODINGS = ['json', 'protobuf'] as const;
 const MESH = 'service.edgemesh.kubeedge.io/service-proxy-name';
@@ -34,23 +31,15 @@ const on = (n: number, ready = true) => ({ ip: `10.0.0.${n}`, node: `edge-${n}`,
 
 let server: ApiServer;
 let proxy: NodeProxy;
-let watches: WatchRecorder[];
 let upstream: string;
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   upstream = await server.listen();
-  watches = [];
-});
-
-afterEach(async () => {
-  for (const watch of watches) watch.close();
-  await proxy.close();
-  await server.close();
 });
 
 async function start(settings: RawSettings): Promise<void> {
-  proxy = await startWrapper(upstream, {}, settings);
+  proxy = await useWrapper(upstream, {}, settings);
 }
 
 /** Opens a watch as kube-proxy does and skips its initial events; returns the later events in short. */
@@ -60,8 +49,7 @@ async function follow(
   query: Record<string, string> = {},
   encoding: (typeof ENCODINGS)[number] = 'protobuf',
 ): Promise<() => string[]> {
-  const watch = await recordWatch(proxy.url + path, { ...STREAMING_LIST, ...query }, encoding);
-  watches.push(watch);
+  const watch = await useWatch(proxy.url + path, { ...STREAMING_LIST, ...query }, encoding);
   await watch.until(initial + 1);
   expect(watch.names().at(-1)).toBe('BOOKMARK');
   return () => watch.names().slice(initial + 1);
@@ -215,11 +203,11 @@ describe('sources of the topology', () => {
     const { state, remove } = await stateFolder();
     const status = () => proxy.clusterWatchers.sources[0]?.status;
     try {
-      proxy = await startWrapper(upstream, { state }, settings);
+      proxy = await useWrapper(upstream, { state }, settings);
       await eventually(async () => status()?.synced, true);
       await proxy.close();
       server.refuse(() => true, 404);
-      proxy = await startWrapper(upstream, { state }, settings);
+      proxy = await useWrapper(upstream, { state }, settings);
       await eventually(async () => (status()?.lists ?? 0) > 1, true);
       expect(status()).toMatchObject({ synced: false, error: { status: { code: 404 } } });
     } finally {
@@ -268,7 +256,7 @@ describe('sources of the topology', () => {
       putSlice(server, 'web-a', 'web', [on(1), on(2)]);
       server.refuse((request) => request.path === path, 403);
       const { logger, lines } = recordingLogger();
-      proxy = await startWrapper(upstream, { logger, readyWaitMs: 5000 }, settings);
+      proxy = await useWrapper(upstream, { logger, readyWaitMs: 5000 }, settings);
       expect(await seenAddresses()).toEqual([1]);
       const errors = lines.filter(({ level, msg }) => level === 50 && msg.includes(plural));
       expect(errors).toHaveLength(1);

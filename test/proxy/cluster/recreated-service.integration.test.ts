@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { listAddresses, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
 import { ManualClock } from '../../support/projection/topology.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 let server: ApiServer;
 let proxy: NodeProxy;
@@ -19,16 +19,12 @@ const fill = () => {
   ]);
 };
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   nodeSetTime = new ManualClock();
   fill();
   const url = await server.listen();
-  proxy = await startWrapper(url, { nodeSetTime });
+  proxy = await useWrapper(url, { nodeSetTime });
   await eventually(shown, [1, 2]);
-});
-afterEach(async () => {
-  await proxy.close();
-  await server.close();
 });
 const shown = () => listAddresses(proxy.url + SLICES_PATH);
 const isNodeSet = ({ path, query }: { path: string; query: URLSearchParams }) =>

@@ -15,10 +15,10 @@ import {
   type CredentialsOptions,
   loadCredentials,
 } from '../../../src/proxy/credentials/credentials.ts';
+import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { writeKubeconfig } from '../../support/http/kubeconfig.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { until } from '../../support/http/until.ts';
 
 const SERVER = 'https://10.0.0.1:6443';
 const POLL_MS = 5;
@@ -157,7 +157,7 @@ describe('certificates', () => {
     let changes = 0;
     credentials.onTlsChange(() => changes++);
     project('..2', other.cert);
-    await until(() => changes > 0, 'the notification of the change');
+    await eventually(() => changes > 0, true);
     expect(String(credentials.tls().ca)).toBe(other.cert);
     expect(changes).toBe(1);
   });
@@ -264,7 +264,7 @@ echo '{"status":{"token":"run-'$n'"}}'`;
     expect(await authorization(credentials)).toBe('Bearer good');
     expect(lines.join()).toContain('its credential plugin failed (ETIMEDOUT)');
     const child = readFileSync(join(folder, 'child'), 'utf8').trim();
-    await until(() => stateOf(child) !== 'S');
+    await eventually(() => stateOf(child) !== 'S', true);
   });
 
   // The last one has left the process group, so only its pipe can be closed.

@@ -124,7 +124,9 @@ test('in any order of events, connections are bounded and a request in progress 
 });
 
 const state = (received: boolean, answered: boolean, kind = '') => ({
-  ...{ kind, isReceived: () => received, isAnswered: () => answered },
+  kind,
+  isReceived: () => received,
+  isAnswered: () => answered,
 });
 
 test('the least useful connection is evicted first: idle, incomplete, answered; the oldest of each', () => {

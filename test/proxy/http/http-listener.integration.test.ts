@@ -11,8 +11,8 @@ import { pino } from 'pino';
 import { HttpListener, type HttpListenerOptions } from '../../../src/proxy/http/http-listener.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
 import { ServerCertificate } from '../../../src/proxy/http/server-certificate.ts';
+import { eventually } from '../../support/eventually.ts';
 import { writeServingFiles } from '../../support/http/certificates.ts';
-import { until } from '../../support/http/until.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
@@ -99,7 +99,7 @@ describe('closing a listener', () => {
     const listener = makeListener();
     const client = open(await listener.listen());
     client.write(GET);
-    await until(() => client.received().endsWith('served'), 'the first answer');
+    await eventually(() => client.received().endsWith('served'), true);
     const closed = listener.close(30_000, () => setTimeout(() => client.write(GET), 100));
     const answers = (await client.ended).match(/Connection: [a-z-]+/g);
     expect(answers).toEqual(['Connection: keep-alive', 'Connection: close']);
@@ -113,7 +113,7 @@ describe('closing a listener', () => {
     const listener = makeListener();
     const client = open(await listener.listen());
     client.write(GET);
-    await until(() => client.received().endsWith('served'), 'the first answer');
+    await eventually(() => client.received().endsWith('served'), true);
     const start = performance.now();
     await listener.close(100, () => {});
     expect(performance.now() - start).toBeLessThan(1500);
@@ -135,13 +135,13 @@ describe('closing a listener', () => {
       const [silent, waiting, switched] = [openRaw(url), open(url), open(url)];
       waiting.write(GET);
       switched.write(GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'));
-      await until(() => asked.length === 1 && switched.received() !== '', 'all to be served');
+      await eventually(() => asked.length === 1 && switched.received() !== '', true);
       expect(listener.connections).toBe(3);
       const start = performance.now();
       await listener.close(100, () => {});
       expect(performance.now() - start).toBeLessThan(20_000);
       await Promise.all([silent, waiting, switched].map(({ ended }) => ended));
-      await until(() => listener.connections === 0, 'the end');
+      await eventually(() => listener.connections === 0, true);
     },
   );
 
@@ -173,7 +173,7 @@ describe('the handshake of https', () => {
     const start = performance.now();
     await client.ended;
     expect(performance.now() - start).toBeLessThan(20_000);
-    await until(() => listener.connections === 0, 'the end');
+    await eventually(() => listener.connections === 0, true);
   });
 
   test('that never arrives occupies a connection only for a limited time', async () => {
@@ -183,12 +183,12 @@ describe('the handshake of https', () => {
     });
     const url = await listener.listen();
     for (let i = 0; i < 50; i++) openRaw(url);
-    await until(() => listener.refused > 0, 'the refusals');
+    await eventually(() => listener.refused > 0, true);
     expect(listener.connections).toBeLessThanOrEqual(1 + 32);
-    await until(() => listener.connections === 0, 'room');
+    await eventually(() => listener.connections === 0, true);
     const client = open(url);
     client.write(GET);
-    await until(() => client.received().endsWith('served'), 'an answer');
+    await eventually(() => client.received().endsWith('served'), true);
   });
 });
 
@@ -211,9 +211,9 @@ describe('requests of one connection', () => {
     const { listener, counts } = busyListener(Buffer.alloc(32 * 1024 * 1024));
     const client = open(await listener.listen());
     client.write(GET);
-    await until(() => client.received().length > 0, 'the first answer');
+    await eventually(() => client.received().length > 0, true);
     client.write(GET);
-    await until(() => client.received().length > 64 * 1024 * 1024, 'the second answer');
+    await eventually(() => client.received().length > 64 * 1024 * 1024, true);
     expect(counts).toMatchObject({ most: 1, all: 2 });
   });
 
@@ -229,12 +229,12 @@ describe('requests of one connection', () => {
     });
     const client = open(await listener.listen());
     client.write(GET);
-    await until(() => client.received().endsWith('first'), 'the first answer');
+    await eventually(() => client.received().endsWith('first'), true);
     client.write(GET);
     await delay(20);
     expect(responses).toHaveLength(1);
     responses[0]?.end();
-    await until(() => client.received().endsWith('second'), 'the second answer');
+    await eventually(() => client.received().endsWith('second'), true);
   });
 
   test('many pipelined requests are refused, and cost nothing', async () => {
@@ -242,7 +242,7 @@ describe('requests of one connection', () => {
     const client = open(await listener.listen());
     client.write(GET.repeat(20));
     await client.ended;
-    await until(() => counts.now === 0, 'the end of all');
+    await eventually(() => counts.now === 0, true);
     expect(counts).toMatchObject({ most: 1, all: 1 });
   });
 
@@ -257,7 +257,7 @@ describe('requests of one connection', () => {
     });
     const client = open(await listener.listen());
     client.write(GET);
-    await until(() => client.received().includes('begun'), 'the first answer');
+    await eventually(() => client.received().includes('begun'), true);
     client.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: a\r\n\r\n');
     await client.ended;
     expect(upgraded).toEqual([]);
@@ -276,7 +276,7 @@ describe('clients that do not read their responses', () => {
       socket.on('error', () => {}).pause();
       socket.write(GET);
     }
-    await until(() => answers.filter(({ writableEnded }) => writableEnded).length === 2, 'both');
+    await eventually(() => answers.filter(({ writableEnded }) => writableEnded).length === 2, true);
   }
 
   test('are evicted for the request of another client', async () => {
@@ -292,7 +292,7 @@ describe('clients that do not read their responses', () => {
     await stall(url, answers);
     const client = open(url);
     client.write(GET);
-    await until(() => client.received().endsWith('served'), 'the answer');
+    await eventually(() => client.received().endsWith('served'), true);
     expect(answers.slice(0, 2).map(({ destroyed }) => destroyed)).toEqual([true, false]);
   });
 
@@ -304,7 +304,7 @@ describe('clients that do not read their responses', () => {
       onRequest: (_request, response) => void answers.push(response.end(body)),
     });
     await stall(await listener.listen(), answers);
-    await until(() => listener.connections === 0, 'the end');
+    await eventually(() => listener.connections === 0, true);
     expect(lines).toMatchObject([{ reason: 'WriteTimeout' }]);
   });
 });
@@ -322,11 +322,11 @@ test('requests of one kind have their own limit, and refusals are logged once', 
   const slow = Array.from({ length: 12 }, () => open(url));
   for (const { write } of slow) write(GET.replace('/', '/slow'));
   const refused = () => slow.filter(({ received }) => / 503 /.test(received()));
-  await until(() => refused().length === 10, 'the refusals');
+  await eventually(() => refused().length === 10, true);
   expect(refused()[0]?.received()).toMatch(/2 requests of this kind, or 256 in all/);
   const client = open(url);
   client.write(GET);
-  await until(() => client.received().endsWith('served'), 'the answer');
+  await eventually(() => client.received().endsWith('served'), true);
   expect(listener.refused).toBe(10);
   expect(lines).toMatchObject([{ level: 40, listener: 'listen', reason: 'TooManyRequests' }]);
 });

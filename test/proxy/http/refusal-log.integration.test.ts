@@ -30,7 +30,11 @@ test('the first refusal of a kind is logged with its details', () => {
   refuse(1);
   expect(lines).toMatchObject([
     {
-      ...{ level: 30, listener: 'listen', reason: 'Forbidden', verb: 'GET', resource: '/1' },
+      level: 30,
+      listener: 'listen',
+      reason: 'Forbidden',
+      verb: 'GET',
+      resource: '/1',
       msg: 'refused: Forbidden: GET /1 is not allowed',
     },
   ]);
@@ -42,7 +46,8 @@ test('a hundred thousand more of the same kind are one line a minute, with the l
   jest.advanceTimersByTime(60_000);
   expect(lines.slice(1)).toMatchObject([
     {
-      ...{ omitted: 99_999, resource: '/100001' },
+      omitted: 99_999,
+      resource: '/100001',
       msg: 'refused: Forbidden: GET /100001 is not allowed',
     },
   ]);
@@ -74,8 +79,12 @@ test('each listener and each reason is a kind, and their number is bounded', () 
 test('text from a client is cut, and cannot control a terminal', () => {
   const evil = `\x1b[2J\x9b1m\u202e\r\n${'x'.repeat(5000)}`;
   refusals.record({
-    ...{ listener: 'listen', reason: 'BadRequest', message: evil },
-    ...{ verb: 'GET', resource: evil, client: evil },
+    listener: 'listen',
+    reason: 'BadRequest',
+    message: evil,
+    verb: 'GET',
+    resource: evil,
+    client: evil,
   });
   const text = JSON.stringify(lines[0]);
   expect(text).toMatch(/^[ -~…]*$/);

@@ -20,7 +20,10 @@ function endpoint(rest: Partial<PodEndpoint> = {}): PodEndpoint {
   return {
     index: 0,
     pod: { namespace: 'default', name: 'web', uid: 'u' },
-    ...{ address: '10.1.0.2', family: 'IPv4', state: 'ready', publishedNotReady: false },
+    address: '10.1.0.2',
+    family: 'IPv4',
+    state: 'ready',
+    publishedNotReady: false,
     ...rest,
   };
 }
@@ -121,7 +124,8 @@ describe('correctEndpoint()', () => {
     expect(correctEndpoint(endpoint(), others([]))).toBe('cut');
     expect(correctEndpoint(endpoint({ state: 'notReady' }), others([]))).toBe('cut');
     expect(correctEndpoint(endpoint(), others([ready()]))).toEqual({
-      ...{ address: '10.1.0.3', notReady: false },
+      address: '10.1.0.3',
+      notReady: false,
     });
   });
 });

@@ -26,12 +26,24 @@ describe('the client of the container runtime', () => {
     expect(await runtime.version()).toBe('fake 1.0');
     expect(await runtime.sandboxes()).toEqual([
       {
-        ...{ id: 's1', namespace: 'default', name: 'web', uid: 'uid-web', attempt: 3 },
-        ...{ createdAt: 1_700_000_000_123_456_789n, ready: true, isStatic: true },
+        id: 's1',
+        namespace: 'default',
+        name: 'web',
+        uid: 'uid-web',
+        attempt: 3,
+        createdAt: 1_700_000_000_123_456_789n,
+        ready: true,
+        isStatic: true,
       },
       {
-        ...{ id: 's2', namespace: 'default', name: 'db', uid: 'uid-db', attempt: 0 },
-        ...{ createdAt: 0n, ready: false, isStatic: false },
+        id: 's2',
+        namespace: 'default',
+        name: 'db',
+        uid: 'uid-db',
+        attempt: 0,
+        createdAt: 0n,
+        ready: false,
+        isStatic: false,
       },
     ]);
     expect(await runtime.containers()).toEqual([

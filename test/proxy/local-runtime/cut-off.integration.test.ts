@@ -162,7 +162,9 @@ describe('what was corrected', () => {
     await eventually(() => addresses(proxy), ['10.1.0.3']);
     const explained = await explainOne(proxy, 'default/web');
     const corrected = {
-      ...{ object: 'web-a', pod: 'default/web', since: expect.any(Number) },
+      object: 'web-a',
+      pod: 'default/web',
+      since: expect.any(Number),
       from: { address: '10.1.0.2', state: 'ready' },
       to: { address: '10.1.0.3', state: 'ready' },
     };
@@ -180,7 +182,9 @@ describe('what was corrected', () => {
       ),
     });
     expect(nodeState(proxy).localRuntime).toEqual({
-      ...{ state: 'cutOff', corrected: [corrected], count: 1 },
+      state: 'cutOff',
+      corrected: [corrected],
+      count: 1,
     });
     const metrics = await createMetrics(proxy).metrics();
     expect(metrics).toMatch(/^kube_proxy_wrapper_local_runtime_corrected_endpoints\{.*\} 1$/m);

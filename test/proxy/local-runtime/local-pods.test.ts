@@ -131,11 +131,16 @@ describe('validAddresses()', () => {
 
 describe('LocalPods', () => {
   const running = (uid: string, address: string, isStatic = false): LocalPod => ({
-    ...{ uid, isStatic, isRunning: true },
+    uid,
+    isStatic,
+    isRunning: true,
     network: { isHostNetwork: false, addresses: [address] },
   });
   const down = (uid: string, isStatic = false): LocalPod => ({
-    ...{ uid, isStatic, isRunning: false, network: undefined },
+    uid,
+    isStatic,
+    isRunning: false,
+    network: undefined,
   });
   const find = (uid: string, pods: readonly LocalPod[]) =>
     new LocalPods(new Map([['default/web', pods]])).find({

@@ -52,7 +52,9 @@ describe('while the node is cut off', () => {
     expect(node.passed.changes).toHaveLength(2);
     expect(node.corrector.corrections('default/web')).toEqual([
       {
-        ...{ object: 'web', pod: 'default/web', since: 1_000 },
+        object: 'web',
+        pod: 'default/web',
+        since: 1_000,
         from: { address: '10.1.0.2', state: 'ready' },
         to: { address: '10.1.0.3', state: 'ready' },
       },
@@ -85,7 +87,9 @@ describe('while the node is cut off', () => {
     const exit = { code: 0, finishedAt: 1n };
     node.runtime.sandboxList = [
       {
-        ...{ id: 's', pod: 'web', addresses: ['10.1.0.3'] },
+        id: 's',
+        pod: 'web',
+        addresses: ['10.1.0.3'],
         containers: [
           { name: 'init', state: 'exited', exit },
           { name: 'main', createdAt: 2n },

@@ -48,7 +48,10 @@ const sandboxes = fc
       ({ pod, attempt, ready, isHostNetwork, ip, runs }): FakeSandbox => ({
         // The address of a sandbox never changes.
         id: `${pod}-${attempt}-${ip}-${isHostNetwork}`,
-        ...{ pod, attempt, ready, isHostNetwork },
+        pod,
+        attempt,
+        ready,
+        isHostNetwork,
         addresses: isHostNetwork ? [] : [ip],
         containers: [{ name: 'main' }, { name: 'other', state: runs ? 'running' : 'exited' }],
       }),

@@ -2,10 +2,10 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { ask, open } from '../../support/http/http-client.ts';
 import { type PassthroughHarness, startPassthrough } from '../../support/http/passthrough.ts';
-import { until } from '../../support/http/until.ts';
 
 let harness: PassthroughHarness;
 
@@ -66,16 +66,13 @@ describe('connections to the API server', () => {
     await ask(front.url);
     expect(back.connections.size).toBe(2);
     credentials.setTls({ ca: authority.cert, ...bob });
-    await until(() => back.connections.size === 1, 'the idle connection to go');
+    await eventually(() => back.connections.size === 1, true);
     const { accepted } = back;
     await ask(front.url);
     expect(back.accepted).toBe(accepted + 1);
     expect(watch.destroyed).toBe(false);
     watches[0]?.end();
-    await until(
-      () => back.connections.size === 1,
-      'the old connection to go, though it could be kept',
-    );
+    await eventually(() => back.connections.size === 1, true);
     expect(watch.complete).toBe(true);
   });
 

@@ -2,9 +2,9 @@ import { Agent, type IncomingMessage, type RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { statusOf } from '../../../src/proxy/api/status.ts';
+import { eventually } from '../../support/eventually.ts';
 import { ask, raw } from '../../support/http/http-client.ts';
 import { type PassthroughHarness, startPassthrough } from '../../support/http/passthrough.ts';
-import { until } from '../../support/http/until.ts';
 
 let harness: PassthroughHarness;
 let seen: { readonly request: IncomingMessage; readonly body: string }[] = [];
@@ -65,9 +65,9 @@ describe('a request', () => {
     const request =
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n';
     const { socket, received } = raw(front.url, request);
-    await until(() => received().includes('100 Continue'));
+    await eventually(() => received().includes('100 Continue'), true);
     socket.write('hi');
-    await until(() => received().endsWith('hi'));
+    await eventually(() => received().endsWith('hi'), true);
     expect(seen[0]?.request.headers.expect).toBeUndefined();
     socket.destroy();
   });
@@ -186,7 +186,7 @@ describe('an API server that cannot be reached', () => {
     const body = 'x'.repeat(1_000_000);
     const answer = await ask(front.url, { method: 'POST', body }).catch(() => undefined);
     expect(answer?.body ?? 'Unanswered').toBe('Unanswered');
-    await until(() => errors.length > 0);
+    await eventually(() => errors.length > 0, true);
     expect(errors.map(({ code }) => code)).toEqual(['Unanswered']);
   });
 

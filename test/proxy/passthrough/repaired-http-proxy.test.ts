@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../support/eventually.ts';
 import { ask, open, raw } from '../../support/http/http-client.ts';
 import { type PassthroughHarness, startPassthrough } from '../../support/http/passthrough.ts';
-import { until } from '../../support/http/until.ts';
 
 /*
  * http-proxy 1.18.1 is no longer maintained. Each test here tells of one of its faults, and fails when the
@@ -36,7 +36,7 @@ describe('requests', () => {
         front.url,
         `${method} /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n${size}\r\n${smuggled}\r\n0\r\n\r\n`,
       );
-      await until(() => received().includes('200 OK'));
+      await eventually(() => received().includes('200 OK'), true);
       // A second request, so that a smuggled one had the time to arrive before it.
       await ask(new URL('/b', front.url));
       expect(seen).toEqual([`${method} /a ${smuggled}`, 'GET /b ']);
@@ -71,7 +71,7 @@ describe('an abort', () => {
   test('of the client before the headers ends the request to the upstream (it leaked)', async () => {
     const { front, back } = await setUp(() => {});
     const { socket } = raw(front.url, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-    await until(() => back.connections.size === 1, 'the request to arrive');
+    await eventually(() => back.connections.size === 1, true);
     socket.destroy();
     await back.idle();
   });
@@ -137,9 +137,9 @@ describe('an upgrade', () => {
   test('to SPDY is forwarded, in both directions (pass checkMethodAndHeader refused it)', async () => {
     await setUpUpgrade();
     const { socket, received } = raw(harness.front.url, SPDY);
-    await until(() => received().includes('SPDY/3.1'));
+    await eventually(() => received().includes('SPDY/3.1'), true);
     socket.write('hello');
-    await until(() => received().endsWith('hello'));
+    await eventually(() => received().endsWith('hello'), true);
     socket.end();
     await harness.back.idle();
   });
@@ -151,7 +151,7 @@ describe('an upgrade', () => {
       const urls: (string | undefined)[] = [];
       harness.back.server.on('upgrade', ({ url }: IncomingMessage) => urls.push(url));
       const { socket, received } = raw(harness.front.url, SPDY.replace('/exec', path));
-      await until(() => received().includes('SPDY/3.1'));
+      await eventually(() => received().includes('SPDY/3.1'), true);
       expect(urls).toEqual([path]);
       socket.end();
       await harness.back.idle();
@@ -170,7 +170,7 @@ describe('an upgrade', () => {
       socket.once('close', () => failures.push(socket.listenerCount('error') === 0));
     });
     const { socket } = raw(harness.front.url, SPDY);
-    await until(() => harness.back.connections.size === 1, 'the upgrade to arrive');
+    await eventually(() => harness.back.connections.size === 1, true);
     socket.resetAndDestroy();
     await harness.back.idle();
     expect(failures).toEqual([false]);
@@ -179,7 +179,7 @@ describe('an upgrade', () => {
   test('whose client is reset ends the connection to the upstream (it was half-closed and stayed)', async () => {
     const sockets = await setUpUpgrade();
     const { socket, received } = raw(harness.front.url, SPDY);
-    await until(() => received().includes('101'));
+    await eventually(() => received().includes('101'), true);
     // An upstream that answers a FIN with more data: only a connection that is gone makes it end.
     const [other] = sockets;
     if (other === undefined) throw new Error('no upgrade');
@@ -193,7 +193,7 @@ describe('an upgrade', () => {
   test('whose upstream is reset ends the connection of the client', async () => {
     const sockets = await setUpUpgrade();
     const { received, closed } = raw(harness.front.url, SPDY);
-    await until(() => received().includes('101'));
+    await eventually(() => received().includes('101'), true);
     sockets[0]?.resetAndDestroy();
     await closed;
   });
@@ -240,17 +240,17 @@ describe('an upgrade', () => {
     await setUp(() => {}, { headersMs: 500 });
     switching();
     const { socket, received } = raw(harness.front.url, SPDY);
-    await until(() => received().includes('101'));
+    await eventually(() => received().includes('101'), true);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     socket.write('still here');
-    await until(() => received().endsWith('still here'));
+    await eventually(() => received().endsWith('still here'), true);
     socket.end();
   });
 
   test('is ended by close, on both sides', async () => {
     await setUpUpgrade();
     const { received, closed } = raw(harness.front.url, SPDY);
-    await until(() => received().includes('101'));
+    await eventually(() => received().includes('101'), true);
     await harness.passthrough.close();
     await Promise.all([closed, harness.back.idle()]);
   });

@@ -5,8 +5,8 @@ import type { Query } from '../../../src/proxy/api/query.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { CollectionClient } from '../../../src/proxy/reflector/collection-client.ts';
 import { isTooLargeVersion } from '../../../src/proxy/upstream/upstream-error.ts';
+import { eventually } from '../../support/eventually.ts';
 import { refuseWithStatus } from '../../support/http/api-answers.ts';
-import { until } from '../../support/http/until.ts';
 import { upstreamPerTest } from '../../support/http/upstream.ts';
 
 const startUpstream = upstreamPerTest();
@@ -221,7 +221,7 @@ describe('with a manual clock', () => {
     for (let n = 1; n <= 3; n++) {
       jest.advanceTimersByTime(89_999);
       response.write(`${JSON.stringify(bookmark)}\n`);
-      await until(() => batches() === n, 'the bookmark');
+      await eventually(() => batches() === n, true);
     }
     jest.advanceTimersByTime(89_999);
     // Half an event does not count.
@@ -255,13 +255,13 @@ describe('with a manual clock', () => {
     });
     const response = await begun.promise;
     const { serverState } = upstream;
-    await until(() => serverState.lastContactAt === performance.now(), 'the first byte');
+    await eventually(() => serverState.lastContactAt === performance.now(), true);
     for (let n = 0; n < 20 && failure === undefined; n++) {
       await new Promise((resolve) => setImmediate(resolve));
       jest.advanceTimersByTime(15_000);
       if (!drips || n === 19) continue;
       response.write(' ');
-      await until(() => serverState.lastContactAt === performance.now(), 'the next byte');
+      await eventually(() => serverState.lastContactAt === performance.now(), true);
     }
     await listed;
     expect(failure?.message).toContain(problem);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
@@ -6,18 +6,14 @@ import { eventually } from '../../support/eventually.ts';
 import {
   ACCEPT,
   CODECS,
-  recordWatch,
   STREAMING_LIST,
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
 import { startRelay } from '../../support/http/relay.ts';
 import { ManualClock } from '../../support/projection/topology.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import {
-  type LogLine,
-  recordingLogger,
-  startWrapper,
-} from '../../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
+import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 
@@ -29,7 +25,7 @@ let upstreamPort: number;
 let nodeSetTime: ManualClock;
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   const url = await server.listen();
@@ -37,16 +33,10 @@ beforeEach(async () => {
   const { logger, lines } = recordingLogger();
   log = lines;
   nodeSetTime = new ManualClock();
-  proxy = await startWrapper(url, { logger, nodeSetTime });
-  watch = await recordWatch(proxy.url + SLICES, STREAMING_LIST);
+  proxy = await useWrapper(url, { logger, nodeSetTime });
+  watch = await useWatch(proxy.url + SLICES, STREAMING_LIST);
   await watch.until(2);
   await eventually(() => statusOfSlices()?.connected, true);
-});
-
-afterEach(async () => {
-  watch.close();
-  await proxy.close();
-  await server.close();
 });
 
 /** The slice's addresses as the client has them, from its last event. */
@@ -223,8 +213,8 @@ describe('bad input', () => {
   test('bytes that do not parse restart that stream; the last good view remains', async () => {
     const relay = await startRelay(`https://127.0.0.1:${upstreamPort}`);
     const { logger, lines } = recordingLogger();
-    const other = await startWrapper(relay.url, { logger });
-    const follower = await recordWatch(other.url + SLICES, STREAMING_LIST);
+    const other = await useWrapper(relay.url, { logger });
+    const follower = await useWatch(other.url + SLICES, STREAMING_LIST);
     try {
       await follower.until(2);
       await eventually(() => statusOfSlices(other)?.connected, true);
@@ -249,8 +239,8 @@ describe('bad input', () => {
 
   test('a list that does not parse leaves the last good view until one does', async () => {
     const relay = await startRelay(`https://127.0.0.1:${upstreamPort}`);
-    const other = await startWrapper(relay.url);
-    const follower = await recordWatch(other.url + SLICES, STREAMING_LIST);
+    const other = await useWrapper(relay.url);
+    const follower = await useWatch(other.url + SLICES, STREAMING_LIST);
     try {
       await follower.until(2);
       // The view starts with the list; only a watch that is open can be cut.
@@ -273,8 +263,9 @@ describe('bad input', () => {
   });
 
   test('while the own Node is unknown requests wait, then get 503 with Retry-After', async () => {
-    const other = await startWrapper(`https://127.0.0.1:${upstreamPort}`, {
-      ...{ nodeName: 'edge-9', readyWaitMs: 1_000 },
+    const other = await useWrapper(`https://127.0.0.1:${upstreamPort}`, {
+      nodeName: 'edge-9',
+      readyWaitMs: 1_000,
     });
     try {
       const started = Date.now();

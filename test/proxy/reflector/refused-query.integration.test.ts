@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { type Check, readiness } from '../../../src/admin/health/readiness.ts';
@@ -8,9 +8,8 @@ import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queri
 import { waitUntilReadyToListen } from '../../../src/proxy/hot-restart/hot-restart.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf } from '../../support/wrapper/state-fixture.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 /*
  * Any local process could keep /readyz red: a query that the API server refuses with 400 was repeated without end. Its
@@ -24,18 +23,13 @@ let upstream: string;
 let proxy: NodeProxy;
 
 beforeEach(async () => {
-  server = createSmallCluster({ tls: undefined });
+  server = useCluster({ tls: undefined });
   upstream = await server.listen();
   await start();
 });
 
-afterEach(async () => {
-  await proxy.close();
-  await server.close();
-});
-
 async function start(options: Partial<NodeProxyOptions> = {}): Promise<void> {
-  proxy = await startWrapper(upstream, options);
+  proxy = await useWrapper(upstream, options);
   await eventually(() => proxy.views.ownNodeExists, true);
   await eventually(() => problemsOf(proxy), []);
 }

@@ -5,8 +5,11 @@ import type { Query } from '../../../src/proxy/api/query.ts';
 import { assertReached } from '../../../src/proxy/reflector/version-check.ts';
 
 const SLICES: Query = {
-  ...{ resource: ENDPOINT_SLICES, namespace: '', encoding: 'json' },
-  ...{ labelSelector: '!headless', fieldSelector: '' },
+  resource: ENDPOINT_SLICES,
+  namespace: '',
+  encoding: 'json',
+  labelSelector: '!headless',
+  fieldSelector: '',
 };
 const codec = createJsonCodec();
 

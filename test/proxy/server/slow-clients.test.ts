@@ -8,8 +8,8 @@ import {
   STREAMING_LIST,
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const near = { ip: '10.0.0.1', node: 'edge-1' };
@@ -20,19 +20,17 @@ let watches: WatchRecorder[];
 
 beforeEach(() => {
   watches = [];
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [near]);
 });
 
 afterEach(async () => {
   for (const watch of watches) watch.close();
-  await proxy.close();
-  await server.close();
 });
 
 async function start(options: Partial<NodeProxyOptions>): Promise<void> {
-  proxy = await startWrapper(await server.listen(), options);
+  proxy = await useWrapper(await server.listen(), options);
 }
 
 async function watch(query: Record<string, string>): Promise<WatchRecorder> {

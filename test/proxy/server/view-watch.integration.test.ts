@@ -1,18 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { Encoding, RawEvent } from '../../../src/filter/codec/codec.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import {
-  ACCEPT,
-  CODECS,
-  recordWatch,
-  STREAMING_LIST,
-  type WatchRecorder,
-} from '../../support/guarantees/watch-recorder.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { ACCEPT, CODECS, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const far = { ip: '10.0.0.3', node: 'edge-3' };
@@ -20,25 +14,17 @@ const near = { ip: '10.0.0.1', node: 'edge-1' };
 
 let server: ApiServer;
 let proxy: NodeProxy;
-let watches: WatchRecorder[];
 
 beforeEach(async () => {
-  watches = [];
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [near]);
   putSlice(server, 'web-b', 'web', [far]);
   await start();
 });
 
-afterEach(async () => {
-  for (const watch of watches) watch.close();
-  await proxy.close();
-  await server.close();
-});
-
 async function start(options: Partial<NodeProxyOptions> = {}): Promise<void> {
-  proxy = await startWrapper(await server.listen(), options);
+  proxy = await useWrapper(await server.listen(), options);
 }
 
 async function restart(options: Partial<NodeProxyOptions>): Promise<void> {
@@ -48,8 +34,7 @@ async function restart(options: Partial<NodeProxyOptions>): Promise<void> {
 }
 
 async function watch(query: Record<string, string> = {}, encoding: Encoding = 'protobuf') {
-  const recorder = await recordWatch(proxy.url + SLICES, query, encoding);
-  watches.push(recorder);
+  const recorder = await useWatch(proxy.url + SLICES, query, encoding);
   return recorder;
 }
 

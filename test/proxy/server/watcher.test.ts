@@ -7,7 +7,6 @@ import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts'
 import { View } from '../../../src/filter/view/view.ts';
 import { Watcher } from '../../../src/proxy/server/watcher.ts';
 import { eventually } from '../../support/eventually.ts';
-import { until } from '../../support/http/until.ts';
 
 /*
  * The test controls what the client reads and when: it makes the socket report that it is full or drained, and it
@@ -86,8 +85,13 @@ function change(text: string): void {
 
 function watch({ bookmarks = true } = {}): Watcher {
   const watcher = new Watcher({
-    ...{ view, response, bookmarks, position: view.log.end, initialEventsEnd: false },
-    ...{ ...TIMES, onTimeout: () => stalled++ },
+    view,
+    response,
+    bookmarks,
+    position: view.log.end,
+    initialEventsEnd: false,
+    ...TIMES,
+    onTimeout: () => stalled++,
   });
   watcher.start();
   return watcher;
@@ -111,7 +115,7 @@ describe('a client', () => {
       response.emit('drain');
     }
     jest.advanceTimersByTime(TIMES.writeTimeoutMs * 2);
-    await until(() => events().length === 12, 'all events');
+    await eventually(() => events().length === 12, true);
     expect(events()).toEqual(['MODIFIED', 'MODIFIED', ...Array(10).fill('BOOKMARK')]);
     expect([stalled, response.destroyed]).toEqual([0, false]);
   });
@@ -124,7 +128,7 @@ describe('a client', () => {
     expect(stalled).toBe(0);
     jest.advanceTimersByTime(1);
     expect([stalled, response.destroyed]).toEqual([1, true]);
-    await until(() => response.closed, 'the end');
+    await eventually(() => response.closed, true);
     expect([jest.getTimerCount(), released()]).toEqual([0, 1]);
   });
 
@@ -133,7 +137,7 @@ describe('a client', () => {
     hasRoom = false;
     change('one');
     (await client).destroy();
-    await until(() => response.closed, 'the end');
+    await eventually(() => response.closed, true);
     expect([stalled, jest.getTimerCount(), released()]).toEqual([0, 0, 1]);
   });
 
@@ -152,7 +156,7 @@ describe('a client', () => {
   test('that reads the end leaves no timer', async () => {
     watch().end();
     await had('BOOKMARK');
-    await until(() => response.closed, 'the end');
+    await eventually(() => response.closed, true);
     expect([jest.getTimerCount(), released()]).toEqual([0, 1]);
   });
 });
@@ -164,7 +168,7 @@ describe('bookmarks', () => {
     jest.advanceTimersByTime(TIMES.bookmarkMs);
     await had('MODIFIED', 'BOOKMARK');
     jest.advanceTimersByTime(TIMES.timeoutMs - TIMES.bookmarkMs);
-    await until(() => response.closed, 'the end');
+    await eventually(() => response.closed, true);
     await had('MODIFIED', ...Array<string>(60).fill('BOOKMARK'));
   });
 
@@ -172,7 +176,7 @@ describe('bookmarks', () => {
     watch({ bookmarks: false });
     change('one');
     jest.advanceTimersByTime(TIMES.timeoutMs);
-    await until(() => response.closed, 'the end');
+    await eventually(() => response.closed, true);
     await had('MODIFIED');
   });
 

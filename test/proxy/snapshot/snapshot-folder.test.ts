@@ -50,8 +50,15 @@ afterEach(async () => {
 
 function folderOf(options: Partial<SnapshotFolderOptions> = {}): SnapshotFolder {
   return new SnapshotFolder({
-    ...{ folder, nodeName: 'edge-1', credentials, logger, graceMs: 10 },
-    ...{ maxBytes: 1 << 20, writeBytesPerSecond: 1e12, quietMs: 5, unrestMs: 50 },
+    folder,
+    nodeName: 'edge-1',
+    credentials,
+    logger,
+    graceMs: 10,
+    maxBytes: 1 << 20,
+    writeBytesPerSecond: 1e12,
+    quietMs: 5,
+    unrestMs: 50,
     ...options,
   });
 }

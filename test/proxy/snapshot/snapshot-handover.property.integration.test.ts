@@ -30,10 +30,16 @@ class Process {
 
   constructor(folder: string, last: Process | undefined) {
     this.folder = new SnapshotFolder({
-      ...{ folder, nodeName: 'edge-1', logger: recordingLogger().logger },
+      folder,
+      nodeName: 'edge-1',
+      logger: recordingLogger().logger,
       credentials: new FakeCredentials(new URL('https://10.0.0.1:6443')),
       // Nothing is written in its time: only a flush and the end write.
-      ...{ graceMs: 10, maxBytes: 1 << 20, writeBytesPerSecond: 1, quietMs: 1e8, unrestMs: 1e8 },
+      graceMs: 10,
+      maxBytes: 1 << 20,
+      writeBytesPerSecond: 1,
+      quietMs: 1e8,
+      unrestMs: 1e8,
       flushLastProcess: async () => last?.folder.flush(),
     });
     this.writer = this.folder.open(QUERY);

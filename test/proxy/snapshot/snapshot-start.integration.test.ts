@@ -35,8 +35,10 @@ beforeEach(async () => {
   lines = [];
   server = createSmallCluster();
   server.create('servicecidrs', {
-    ...{ apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR' },
-    ...{ metadata: { name: 'kubernetes' }, spec: { cidrs: ['10.96.0.0/12'] } },
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'ServiceCIDR',
+    metadata: { name: 'kubernetes' },
+    spec: { cidrs: ['10.96.0.0/12'] },
   });
   putService(server, 'web', ['site']);
   putSlice(server, 'web-a', 'web', [

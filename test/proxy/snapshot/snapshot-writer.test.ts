@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { Change } from '../../../src/filter/codec/change.ts';
 import type { StoredState } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
-import { until } from '../../support/http/until.ts';
+import { eventually } from '../../support/eventually.ts';
 
 let saved: StoredState[];
 /** Ends the write in progress: it succeeds, or fails with the error. */
@@ -48,7 +48,7 @@ test.each([
   'a writer that was closed while the disk hung writes nothing more when the disk %s',
   async (_, error) => {
     writer.update([added('web')], '7');
-    await until(() => saved.length === 1, 'the first write');
+    await eventually(() => saved.length === 1, true);
     writer.update([added('db')], '8');
     await writer.close();
     expect(late?.message).toContain('took more than');
@@ -60,16 +60,16 @@ test.each([
 
 test('each of two concurrent flushes waits until the newest state is on disk', async () => {
   writer.update([added('web')], '7');
-  await until(() => saved.length === 1, 'the first write');
+  await eventually(() => saved.length === 1, true);
   writer.update([added('db')], '8');
   let flushed = 0;
   for (const flush of [writer.flush(), writer.flush()]) void flush.then(() => flushed++);
   end();
-  await until(() => saved.length === 2, 'the second write');
+  await eventually(() => saved.length === 2, true);
   await new Promise(setImmediate);
   expect(flushed).toBe(0);
   end();
-  await until(() => flushed === 2, 'both flushes');
+  await eventually(() => flushed === 2, true);
   expect(writes()).toEqual([
     ['7', 1],
     ['8', 2],
@@ -78,10 +78,10 @@ test('each of two concurrent flushes waits until the newest state is on disk', a
 
 test('a deleted object is not in the next state', async () => {
   writer.update([added('web'), added('db')], '7');
-  await until(() => saved.length === 1, 'the first write');
+  await eventually(() => saved.length === 1, true);
   end();
   writer.update([{ type: 'DELETED', key: 'web' }], '8');
-  await until(() => saved.length === 2, 'the second write');
+  await eventually(() => saved.length === 2, true);
   end();
   expect(saved[1]?.objects.map(String)).toEqual(['db']);
 });

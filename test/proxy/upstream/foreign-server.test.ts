@@ -1,12 +1,12 @@
 import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { eventually } from '../../support/eventually.ts';
 import { answerProbe } from '../../support/http/api-answers.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { until } from '../../support/http/until.ts';
 
 const apiServer: RequestListener = (_request, response) => answerProbe(response);
 
@@ -51,9 +51,9 @@ describe.each(Object.entries(FOREIGN_ANSWERS))('a server that answers with %s', 
   test('is not used again before an API server answers there', async () => {
     upstream.failover.take(second.url);
     const before = first.accepted;
-    await until(() => first.accepted >= before + 5, 'five health checks');
+    await eventually(() => first.accepted >= before + 5, true);
     expect(inUse()).toBe(second.url.port);
     listener = apiServer;
-    await until(() => inUse() === first.url.port, 'the preferred server');
+    await eventually(() => inUse() === first.url.port, true);
   });
 });

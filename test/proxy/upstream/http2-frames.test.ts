@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { CODES, servingPair } from '../../support/http/http2-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
@@ -10,7 +11,6 @@ import {
   type RawHttp2Server,
   startRawHttp2Server,
 } from '../../support/http/raw-http2-server.ts';
-import { until } from '../../support/http/until.ts';
 
 /*
  * What a server may do that Node's own server does not: each frame is written by hand.
@@ -70,11 +70,11 @@ describe.each(['each', 'loop'] as const)('a body that is read by %s', (how) => {
     await setUp(respond);
     const [one, other] = [await open(how), await open(how)];
     first().data(1, 'half');
-    await until(() => one.chunks.length === 1, 'the chunk');
+    await eventually(() => one.chunks.length === 1, true);
     first().reset(1, CODES[name]);
     expect(await one.end).toBe('Unreachable');
     first().data(3, 'more');
-    await until(() => other.chunks.length === 1, 'the other chunk');
+    await eventually(() => other.chunks.length === 1, true);
     expect(server.connections).toHaveLength(1);
   });
 
@@ -86,7 +86,7 @@ describe.each(['each', 'loop'] as const)('a body that is read by %s', (how) => {
     await setUp(respond);
     const one = await open(how);
     first().data(1, 'half');
-    await until(() => one.chunks.length === 1, 'the chunk');
+    await eventually(() => one.chunks.length === 1, true);
     end(first());
     expect(await one.end).toBe('Unreachable');
   });
@@ -108,10 +108,10 @@ describe('GOAWAY', () => {
     expect(await text((await get({ method: 'POST', body: 'x' })).body)).toBe('ok');
     expect(server.connections.map(({ streams }) => streams)).toEqual([[1, 3], [1]]);
     first().data(1, 'event');
-    await until(() => watch.chunks.length === 1, 'the event on the old connection');
+    await eventually(() => watch.chunks.length === 1, true);
     first().end(1);
     expect(await watch.end).toBe('ended');
-    await until(() => first().socket.destroyed, 'the old connection to be closed');
+    await eventually(() => first().socket.destroyed, true);
   });
 
   test('does not repeat what it covers', async () => {
@@ -181,9 +181,6 @@ describe('a response whose headers arrive together with', () => {
       ({ code }) => code,
     );
     expect(result).toBe('Unreachable');
-    await until(
-      () => getEventListeners(signal, 'abort').length === 0,
-      'the listeners to be removed',
-    );
+    await eventually(() => getEventListeners(signal, 'abort').length === 0, true);
   });
 });

@@ -9,6 +9,7 @@ import {
   type Upstream,
   type UpstreamOptions,
 } from '../../../src/proxy/upstream/upstream.ts';
+import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import {
   CODES,
@@ -20,7 +21,6 @@ import {
 import { captureLogger } from '../../support/http/logger.ts';
 import { recordOutcomes } from '../../support/http/outcomes.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
-import { until } from '../../support/http/until.ts';
 
 let server: Http2TestServer;
 let relay: TcpRelay | undefined;
@@ -217,11 +217,11 @@ describe('flow control', () => {
     const chunks = (await get('/')).body[Symbol.asyncIterator]();
     await chunks.next();
     let before = -1;
-    await until(() => {
+    await eventually(() => {
       const isQuiet = relay.received === before && before > 3 << 20;
       before = relay.received;
       return isQuiet;
-    }, 'the window to be full');
+    }, true);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(relay.received).toBeLessThan(6 << 20);
   });
@@ -250,7 +250,7 @@ describe('an abort', () => {
     controller.abort(new Error('enough'));
     expect(await aborted.end).toBe('enough');
     const { stream } = await server.request(1);
-    await until(() => stream.closed, 'the stream to be closed');
+    await eventually(() => stream.closed, true);
     expect(stream.rstCode).toBe(CODES.NGHTTP2_CANCEL);
     expect(server.accepted).toBe(1);
     (await server.request(2)).stream.end();
@@ -266,10 +266,7 @@ describe('an abort', () => {
       await server.request(10 * n + 10);
       controller.abort(new Error('enough'));
       for (const each of await all) expect(each.status).toBe('rejected');
-      await until(
-        () => server.seen.every(({ stream }) => stream.closed),
-        'the streams to be closed',
-      );
+      await eventually(() => server.seen.every(({ stream }) => stream.closed), true);
     }
     expect(server.accepted).toBeLessThanOrEqual(3);
   }, 20_000);
@@ -282,12 +279,12 @@ describe('GOAWAY', () => {
     const { stream, session } = await server.request(1);
     session.goaway(CODES.NGHTTP2_NO_ERROR);
     stream.write('event');
-    await until(() => old.chunks.length === 1, 'the event');
+    await eventually(() => old.chunks.length === 1, true);
     expect(await read('/new')).toBe('/new');
     expect(server.accepted).toBe(2);
     stream.end();
     expect(await old.end).toBe('ended');
-    await until(() => server.sessions.length === 1, 'the old connection to be closed');
+    await eventually(() => server.sessions.length === 1, true);
     expect(outcomes).not.toContain('unreachable');
   });
 
@@ -301,7 +298,7 @@ describe('GOAWAY', () => {
     const send = startAgent((socket) => sockets.push(socket));
     await send('/first');
     expect(await send('/refused')).toBe('/refused');
-    await until(() => sockets[0]?.closed === true, 'the old connection to be closed');
+    await eventually(() => sockets[0]?.closed === true, true);
     const paths = server.seen.map(({ headers }) => headers[':path']);
     expect([paths, sockets.length]).toEqual([['/first', '/refused', '/refused'], 2]);
     // Node's session of the server waits for its stream.
@@ -441,7 +438,7 @@ describe('a path that drops old connections and takes new ones', () => {
     const relay = await setUpBehindRelay(withWatches, { quietMs });
     const open = await before();
     relay.freezeOpen();
-    await until(() => lines.join().includes('has fallen silent'), 'the log line');
+    await eventually(() => lines.join().includes('has fallen silent'), true);
     if (typeof open === 'object') expect(await open.end).toBe('Unreachable');
     expect(await read('/next')).toBe('/next');
     expect(outcomes).not.toContain('unreachable');
@@ -466,7 +463,7 @@ describe('a path that drops old connections and takes new ones', () => {
     await watch();
     const before = relay.received;
     // Each PING is answered in a TLS record of some 40 bytes.
-    await until(() => relay.received - before > 400, 'ten PINGs to be answered');
+    await eventually(() => relay.received - before > 400, true);
     expect([server.accepted, server.seen.length, lines]).toEqual([1, 1, []]);
   });
 
@@ -475,7 +472,7 @@ describe('a path that drops old connections and takes new ones', () => {
     await watch();
     const { serverState } = upstream;
     const { lastContactAt } = serverState;
-    await until(() => serverState.lastByteAt > lastContactAt, 'a PING to be answered');
+    await eventually(() => serverState.lastByteAt > lastContactAt, true);
     expect(serverState.lastContactAt).toBe(lastContactAt);
     relay.cut();
   });

@@ -1,12 +1,12 @@
 import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import { type Http2TestServer, startHttp2Server } from '../../support/http/http2-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
-import { until } from '../../support/http/until.ts';
 
 let server: TestServer | Http2TestServer;
 let relay: TcpRelay;
@@ -80,7 +80,7 @@ describe('over HTTP/2', () => {
     pass(11);
     expect(silentLines()).toEqual([]);
     pass(2);
-    await until(() => watching.state === 'Unreachable', 'the watch to end');
+    await eventually(() => watching.state === 'Unreachable', true);
     expect([pings, silentLines().length]).toEqual([0, 1]);
     relay.cut();
   });
@@ -93,7 +93,7 @@ describe('over HTTP/2', () => {
     for (let looks = 0; looks < 3_600_000 / LOOK_MS; looks += 9) {
       const { lastByteAt } = serverState;
       pass(8);
-      await until(() => serverState.lastByteAt > lastByteAt, 'the PING to be answered');
+      await eventually(() => serverState.lastByteAt > lastByteAt, true);
       pass(1);
     }
     expect([watching.state, silentLines()]).toEqual(['open', []]);
@@ -108,7 +108,7 @@ describe('over HTTP/2', () => {
     for (let time = 0; time < 20; time++) {
       const before = watching.chunks;
       stream.write('event');
-      await until(() => watching.chunks > before, 'the event');
+      await eventually(() => watching.chunks > before, true);
       pass(7);
     }
     expect([pings, watching.state]).toEqual([0, 'open']);
@@ -140,7 +140,7 @@ describe('over HTTP/1.1', () => {
     await connect(await startServer(listener), QUIET_MS);
   }
 
-  const asked = (times: number) => until(() => questions.length >= times, `${times} questions`);
+  const asked = (times: number) => eventually(() => questions.length >= times, true);
 
   // A new connection works, and says nothing about those that something on the way has forgotten.
   test('old connections that are dead end together, with one log line, while new ones work', async () => {
@@ -155,7 +155,7 @@ describe('over HTTP/1.1', () => {
     ]);
     relay.freezeOpen();
     const frozenAt = performance.now();
-    await until(() => watches.every(({ state }) => state === 'Unreachable'), 'the watches to end');
+    await eventually(() => watches.every(({ state }) => state === 'Unreachable'), true);
     // The goal is 35 s with a quiet time of 20 s and 10 s for the answer, here twice the quiet time.
     expect(performance.now() - frozenAt).toBeLessThan(6 * QUIET_MS);
     expect(silentLines()).toHaveLength(1);
@@ -171,7 +171,7 @@ describe('over HTTP/1.1', () => {
     await new Promise((resolve) => setTimeout(resolve, QUIET_MS / 4));
     watches.push(await watch());
     relay.freezeOpen();
-    await until(() => watches.every(({ state }) => state === 'Unreachable'), 'the watches to end');
+    await eventually(() => watches.every(({ state }) => state === 'Unreachable'), true);
     relay.cut();
   });
 
@@ -181,10 +181,10 @@ describe('over HTTP/1.1', () => {
     const before = await Promise.all([watch(), watch(), watch()]);
     await asked(1);
     relay.cut();
-    await until(() => before.every(({ state }) => state === 'Unreachable'), 'the watches to end');
+    await eventually(() => before.every(({ state }) => state === 'Unreachable'), true);
     const watches = await Promise.all([watch(), watch(), watch()]);
     relay.freezeOpen();
-    await until(() => watches.every(({ state }) => state === 'Unreachable'), 'the watches to end');
+    await eventually(() => watches.every(({ state }) => state === 'Unreachable'), true);
     relay.cut();
   });
 
@@ -192,7 +192,7 @@ describe('over HTTP/1.1', () => {
     await setUp();
     answer = () => {};
     const [quiet, lively] = [await watch('/watch'), await watch('/events')];
-    await until(() => quiet.state === 'Unreachable', 'the quiet watch to end');
+    await eventually(() => quiet.state === 'Unreachable', true);
     expect([lively.state, silentLines().length]).toEqual(['open', 1]);
   });
 
@@ -224,7 +224,7 @@ describe('over HTTP/1.1', () => {
     const watching = await watch();
     await asked(2);
     watching.stop();
-    await until(() => relay.open === 1, 'the watch to end');
+    await eventually(() => relay.open === 1, true);
     const before = questions.length;
     await new Promise((resolve) => setTimeout(resolve, 3 * QUIET_MS));
     expect(questions.length - before).toBeLessThanOrEqual(1);

@@ -3,10 +3,10 @@ import { type AddressInfo, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import { createUpstream } from '../../../src/proxy/upstream/upstream.ts';
+import { eventually } from '../../support/eventually.ts';
 import { answerProbe, refuseWithStatus } from '../../support/http/api-answers.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { until } from '../../support/http/until.ts';
 import { upstreamPerTest } from '../../support/http/upstream.ts';
 
 const setUp = upstreamPerTest();
@@ -155,7 +155,7 @@ describe('a body', () => {
     for (let request = 0; request < 12; request++) {
       await upstream.request({ method: 'GET', path: '/forgotten' });
     }
-    await until(() => server.connections.size === 1, 'all but the one for questions to be closed');
+    await eventually(() => server.connections.size === 1, true);
     expect(lines.filter((line) => line.includes('was not read')).length).toBeLessThanOrEqual(9);
   });
 

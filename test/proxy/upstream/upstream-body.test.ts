@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createBody, readBody, readBuffers } from '../../../src/proxy/upstream/upstream-body.ts';
-import { until } from '../../support/http/until.ts';
+import { eventually } from '../../support/eventually.ts';
 
 /** Feeds these chunks, and tells how many were taken and whether the reader let go. */
 function feed(...chunks: Uint8Array[]) {
@@ -74,7 +74,7 @@ describe('readBody()', () => {
       }
     }
     await expect(readBody(endless(), 5_000_000, GZIP)).rejects.toMatchObject({ code: 'TooLarge' });
-    await until(() => released, 'the body to be let go');
+    await eventually(() => released, true);
   });
 
   test.each([
@@ -116,7 +116,7 @@ describe('readBuffers()', () => {
       const read = readBuffers(body, { maxBytes: 1e9, headers, onBytes });
       await expect(read).rejects.toThrow('no room');
       expect(told).toBeLessThan(3_500_000);
-      await until(() => state.released, 'the body to be let go');
+      await eventually(() => state.released, true);
     },
   );
 

@@ -234,7 +234,8 @@ describe('what is too large', () => {
     async (name, bounds) => {
       const recorded = recordingLogger();
       proxy = await startWrapper(first.url, {
-        ...{ logger: recorded.logger, readLimits: { ...DEFAULT_READ_LIMITS, ...bounds } },
+        logger: recorded.logger,
+        readLimits: { ...DEFAULT_READ_LIMITS, ...bounds },
         readyWaitMs: 300,
       });
       await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');

@@ -2,11 +2,11 @@ import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { eventually } from '../../support/eventually.ts';
 import { answerProbe, isProbe, refuseWithStatus } from '../../support/http/api-answers.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { until } from '../../support/http/until.ts';
 
 const answer: RequestListener = (_request, response) => answerProbe(response);
 const silence: RequestListener = () => {};
@@ -66,7 +66,7 @@ describe('a search among the API servers', () => {
 
   test('prefers the one in use if it answers, even if another one is faster', async () => {
     listeners[0] = async (_request, response) => {
-      await until(() => probes[1] === 1, 'the other one to be asked');
+      await eventually(() => probes[1] === 1, true);
       answerProbe(response);
     };
     expect(await upstream.search()).toBe(true);
@@ -90,7 +90,7 @@ describe('a search among the API servers', () => {
     upstream = between([servers[0], third, servers[1]] as TestServer[]);
     listeners[0] = refuse(503);
     listeners[1] = async (_request, response) => {
-      await until(() => third.accepted > 0 && third.connections.size === 0, 'the quicker one');
+      await eventually(() => third.accepted > 0 && third.connections.size === 0, true);
       answerProbe(response);
     };
     expect(await upstream.search()).toBe(true);
@@ -123,7 +123,7 @@ describe('a search among the API servers', () => {
   test('that is running when the upstream is closed changes nothing', async () => {
     listeners[0] = silence;
     const searching = upstream.search();
-    await until(() => probes[0] === 1, 'the search');
+    await eventually(() => probes[0] === 1, true);
     await upstream.close();
     await searching;
     expect(found).toEqual([]);

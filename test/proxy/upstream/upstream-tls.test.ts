@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import {
@@ -12,7 +13,6 @@ import {
   type TestServer,
 } from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { until } from '../../support/http/until.ts';
 
 let authority: KeyPair;
 let serving: KeyPair;
@@ -101,7 +101,7 @@ describe.each(PROTOCOLS)('TLS with %s', (each) => {
     const [old] = server.connections;
     controller.abort();
     await expect(chunks.next()).rejects.toThrow();
-    await until(() => old?.destroyed === true, 'the old connection to be closed');
+    await eventually(() => old?.destroyed === true, true);
   });
 
   test('a changed client certificate and a changed authority are used for requests under another identity too', async () => {

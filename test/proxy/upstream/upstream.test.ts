@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { buffer, text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
+import { eventually } from '../../support/eventually.ts';
 import { recordOutcomes } from '../../support/http/outcomes.ts';
-import { until } from '../../support/http/until.ts';
 import { upstreamPerTest } from '../../support/http/upstream.ts';
 
 const setUp = upstreamPerTest();
@@ -102,7 +102,7 @@ describe('a request', () => {
     });
     const { body } = await upstream.request({ method: 'GET', path: '/' });
     expect(await text(body)).toBe('ok');
-    await until(() => sockets[0]?.destroyed === true, 'the connection of the 401 to go');
+    await eventually(() => sockets[0]?.destroyed === true, true);
   });
 
   test('answered 401 twice resolves with 401, which is logged once', async () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { FileFollower, type FileFollowerOptions } from '../../../src/proxy/util/file-follower.ts';
-import { until } from '../../support/http/until.ts';
+import { eventually } from '../../support/eventually.ts';
 
 let follower: FileFollower | undefined;
 let failures: string[];
@@ -25,7 +25,7 @@ describe('files that are followed', () => {
   test('are read at intervals', async () => {
     let readings = 0;
     follow({ read: async () => void readings++, pollMs: 5 });
-    await until(() => readings > 2, 'three readings');
+    await eventually(() => readings > 2, true);
   });
 
   test('are read soon after their folder has changed', async () => {
@@ -33,14 +33,14 @@ describe('files that are followed', () => {
     let readings = 0;
     follow({ read: async () => void readings++, watched: [join(folder, 'a'), join(folder, 'b')] });
     writeFileSync(join(folder, 'a'), 'new');
-    await until(() => readings > 0, 'a reading');
+    await eventually(() => readings > 0, true);
     rmSync(folder, { recursive: true });
   });
 
   test('are polled even if their folder does not exist', async () => {
     let readings = 0;
     follow({ read: async () => void readings++, watched: ['/missing/folder/a'], pollMs: 5 });
-    await until(() => readings > 0, 'a reading');
+    await eventually(() => readings > 0, true);
   });
 
   test('are not read after close', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
@@ -9,9 +9,8 @@ import {
 import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { startTestAdmin } from '../../support/wrapper/admin-fixture.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useAdmin, useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const NODE = 'edge-1';
 const byPath = (part: string, queries: readonly Query[]): Query => {
@@ -36,7 +35,7 @@ let server: ApiServer;
 let proxy: NodeProxy;
 
 beforeEach(() => {
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-1', 'web', [
     { ip: '10.0.0.1', node: NODE },
@@ -44,16 +43,11 @@ beforeEach(() => {
   ]);
 });
 
-afterEach(async () => {
-  await proxy.close();
-  await server.close();
-});
-
 async function start(
   options: Partial<NodeProxyOptions> = { defaultViewsMs: 0 },
   raw: RawSettings = {},
 ): Promise<void> {
-  proxy = await startWrapper(await server.listen(), options, raw);
+  proxy = await useWrapper(await server.listen(), options, raw);
 }
 
 const open = () =>
@@ -86,7 +80,7 @@ describe('before any kube-proxy has come', () => {
   test('the first request for an explanation opens them, and waits for them', async () => {
     await start({});
     expect(open()).toEqual([]);
-    const admin = await startTestAdmin(proxy);
+    const admin = await useAdmin(proxy);
     try {
       const response = await fetch(`${admin.url}/explain/default/web`);
       expect(response.status).toBe(200);

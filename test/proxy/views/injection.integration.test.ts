@@ -11,14 +11,13 @@ import {
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
 import {
-  createSmallCluster,
   putEndpoints,
   putNode,
   putService,
   putSlice,
   type SmallEndpoint,
 } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const KEYS = ['kubernetes.io/hostname', 'site', '*'];
 const on1: SmallEndpoint = { ip: '10.0.0.1', node: 'edge-1' };
@@ -46,14 +45,12 @@ let proxy: NodeProxy;
 let watch: WatchRecorder | undefined;
 
 beforeEach(async () => {
-  server = createSmallCluster();
-  proxy = await startWrapper(await server.listen());
+  server = useCluster();
+  proxy = await useWrapper(await server.listen());
 });
 
 afterEach(async () => {
   watch?.close();
-  await proxy.close();
-  await server.close();
 });
 
 /** A change of the cluster, and the endpoints that are shown then. */

@@ -9,8 +9,8 @@ import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import type { ViewLease } from '../../../src/proxy/views/view-registry.ts';
 import { eventually } from '../../support/eventually.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const PROTOBUF = { accept: 'application/vnd.kubernetes.protobuf' };
@@ -23,7 +23,7 @@ let controllers: AbortController[];
 
 beforeEach(() => {
   controllers = [];
-  server = createSmallCluster();
+  server = useCluster();
   for (let n = 0; n < 40; n++) {
     putService(server, `s${n}`, null);
     putSlice(
@@ -37,12 +37,10 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const controller of controllers) controller.abort();
-  await proxy.close();
-  await server.close();
 });
 
 async function start(options: { maxViews?: number; maxViewBytes?: number }): Promise<void> {
-  proxy = await startWrapper(await server.listen(), options);
+  proxy = await useWrapper(await server.listen(), options);
 }
 
 const pathOf = (query: Query) => {
@@ -58,7 +56,10 @@ async function hold(path: string, headers = {}): Promise<Response> {
 }
 
 const others = (n: number): Query => ({
-  ...{ resource: ENDPOINT_SLICES, namespace: '', labelSelector: `x!=${n}`, fieldSelector: '' },
+  resource: ENDPOINT_SLICES,
+  namespace: '',
+  labelSelector: `x!=${n}`,
+  fieldSelector: '',
   encoding: 'protobuf',
 });
 const lists = () => server.requests.filter(({ path }) => path === SLICES).length;

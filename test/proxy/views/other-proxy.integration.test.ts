@@ -1,10 +1,9 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { listNames, SERVICES_PATH, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
-import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const HEADLESS = { 'service.kubernetes.io/headless': '' };
 
@@ -12,12 +11,7 @@ let server: ApiServer;
 let proxy: NodeProxy;
 
 beforeEach(() => {
-  server = createSmallCluster();
-});
-
-afterEach(async () => {
-  await proxy.close();
-  await server.close();
+  server = useCluster();
 });
 
 /** Creates a headless Service with its slice and Endpoints, which have its labels, as the controllers make them. */
@@ -25,19 +19,23 @@ function putHeadless(name: string, labels: Record<string, string>): void {
   const metadata = { namespace: 'default', labels };
   const port = { name: 'http', protocol: 'TCP', port: 80 };
   server.create('services', {
-    ...{ apiVersion: 'v1', kind: 'Service' },
+    apiVersion: 'v1',
+    kind: 'Service',
     metadata: { ...metadata, name },
     spec: { clusterIP: 'None', type: 'ClusterIP', ports: [port] },
   });
   const owner = { 'kubernetes.io/service-name': name };
   server.create('endpointslices', {
-    ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    addressType: 'IPv4',
     metadata: { ...metadata, name: `${name}-a`, labels: { ...labels, ...HEADLESS, ...owner } },
     endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true } }],
     ports: [port],
   });
   server.create('endpoints', {
-    ...{ apiVersion: 'v1', kind: 'Endpoints' },
+    apiVersion: 'v1',
+    kind: 'Endpoints',
     metadata: { ...metadata, name, labels: { ...labels, ...HEADLESS } },
     subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [port] }],
   });
@@ -72,7 +70,7 @@ describe.each([
       putHeadless('mesh', { mesh: 'yes' });
       putHeadless('plain', {});
       const settings = { serviceFilter: { mode, label: 'mesh' }, headless };
-      proxy = await startWrapper(await server.listen(), {}, settings);
+      proxy = await useWrapper(await server.listen(), {}, settings);
       const hidden = left === 'mesh' ? 'default/plain' : 'default/mesh';
       await eventually(shown, one);
       expect(kindsOf(hidden)).toEqual(new Set(['hidden']));

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { request } from 'undici';
 import type { ApiServer } from '../../../embedded/api-server.ts';
@@ -7,12 +7,8 @@ import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { recordWatch } from '../../support/guarantees/watch-recorder.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
-import {
-  createSmallCluster,
-  putService,
-  type SmallEndpoint,
-} from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { putService, type SmallEndpoint } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 /*
  * A decision needs all slices of a Service. A client that selects some of them by label or name must see of these what
@@ -30,15 +26,10 @@ let proxy: NodeProxy;
 let upstream: string;
 
 beforeEach(async () => {
-  server = createSmallCluster({ tls: undefined });
+  server = useCluster({ tls: undefined });
   putService(server, 'web', [HOST, '*']);
   upstream = await server.listen();
-  proxy = await startWrapper(upstream);
-});
-
-afterEach(async () => {
-  await proxy.close();
-  await server.close();
+  proxy = await useWrapper(upstream);
 });
 
 function put(name: string, service: string, labels: object, endpoints: SmallEndpoint[]): void {
@@ -46,12 +37,15 @@ function put(name: string, service: string, labels: object, endpoints: SmallEndp
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: {
-      ...{ name, namespace: 'default' },
+      name,
+      namespace: 'default',
       labels: { 'kubernetes.io/service-name': service, ...labels },
     },
     addressType: 'IPv4',
     endpoints: endpoints.map(({ ip, node, ready = true }) => ({
-      ...{ addresses: [ip], nodeName: node, conditions: { ready } },
+      addresses: [ip],
+      nodeName: node,
+      conditions: { ready },
     })),
     ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
   };

@@ -1,14 +1,14 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/resource.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import type { ViewLease } from '../../../src/proxy/views/view-registry.ts';
 import { eventually } from '../../support/eventually.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 /** Largest allowed error of the estimate, as a factor. */
 const FACTOR = 1.3;
@@ -18,7 +18,7 @@ let server: ApiServer;
 let proxy: NodeProxy;
 
 beforeEach(async () => {
-  server = createSmallCluster();
+  server = useCluster();
   for (let n = 0; n < 1_500; n++) {
     putService(server, `s${n}`, n % 2 === 0 ? ['kubernetes.io/hostname'] : null);
     putSlice(
@@ -32,12 +32,7 @@ beforeEach(async () => {
       })),
     );
   }
-  proxy = await startWrapper(await server.listen());
-});
-
-afterEach(async () => {
-  await proxy.close();
-  await server.close();
+  proxy = await useWrapper(await server.listen());
 });
 
 /** Live bytes on the heap and outside it. */

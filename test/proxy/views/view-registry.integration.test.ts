@@ -1,18 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/resource.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const NAME = '!service.kubernetes.io/service-proxy-name';
 const HEADLESS = '!service.kubernetes.io/headless';
 const slices = (labelSelector: string): Query => ({
-  ...{ resource: ENDPOINT_SLICES, namespace: '', labelSelector, fieldSelector: '' },
+  resource: ENDPOINT_SLICES,
+  namespace: '',
+  labelSelector,
+  fieldSelector: '',
   encoding: 'protobuf',
 });
 
@@ -20,16 +22,11 @@ let server: ApiServer;
 let proxy: NodeProxy;
 
 beforeEach(() => {
-  server = createSmallCluster();
-});
-
-afterEach(async () => {
-  await proxy.close();
-  await server.close();
+  server = useCluster();
 });
 
 async function start(options: Partial<NodeProxyOptions>, raw: RawSettings = {}): Promise<void> {
-  proxy = await startWrapper(await server.listen(), options, raw);
+  proxy = await useWrapper(await server.listen(), options, raw);
 }
 
 /** The open views except the own Node: their resources and selectors. */

@@ -3,7 +3,7 @@ import { createSecureServer } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
-import { until } from './until.ts';
+import { eventually } from '../eventually.ts';
 
 /** A server on a free port of 127.0.0.1 that tracks its connections. */
 export interface TestServer {
@@ -49,7 +49,7 @@ export async function startServer(
     get accepted() {
       return accepted;
     },
-    idle: () => until(() => connections.size === 0, 'the connections to be closed'),
+    idle: () => eventually(() => connections.size === 0, true),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -7,8 +7,8 @@ import {
   type Settings,
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
+import { eventually } from '../eventually.ts';
 import { issue, type KeyPair, makeAuthority } from './certificates.ts';
-import { until } from './until.ts';
 
 export const CODES = constants;
 
@@ -80,15 +80,17 @@ export async function startHttp2Server(
   const { port } = server.address() as AddressInfo;
   return {
     url: new URL(`https://127.0.0.1:${port}`),
-    ...{ ca, sessions, seen },
+    ca,
+    sessions,
+    seen,
     get accepted() {
       return accepted;
     },
     async request(n) {
-      await until(() => seen.length >= n, `request ${n}`);
+      await eventually(() => seen.length >= n, true);
       return seen[n - 1] as SeenStream;
     },
-    idle: () => until(() => sockets.size === 0, 'the connections to be closed'),
+    idle: () => eventually(() => sockets.size === 0, true),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -93,7 +93,11 @@ export class CorrectedNode {
     this.#resource = resource;
     const { reachability, clock } = this;
     this.local = new LocalRuntime({
-      ...{ socket: '/run/cri.sock', runtime, reachability, clock, nodeName: OWN },
+      socket: '/run/cri.sock',
+      runtime,
+      reachability,
+      clock,
+      nodeName: OWN,
       logger: this.log.logger,
       epoch: () => this.epoch,
     });
@@ -175,7 +179,8 @@ function endpointOf({ pod, ip, ready = true, node = OWN }: Word) {
   return {
     addresses: [ip],
     conditions: { ready, serving: ready, terminating: false },
-    ...{ nodeName: node, targetRef: refTo(pod) },
+    nodeName: node,
+    targetRef: refTo(pod),
   };
 }
 

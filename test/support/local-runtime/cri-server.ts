@@ -90,7 +90,10 @@ export class CriServer {
         const containers = this.sandboxes.flatMap(toContainers);
         return {
           containers: containers.map(({ id, sandbox, name, state, createdAt }) => ({
-            ...{ id, podSandboxId: sandbox, metadata: { name }, createdAt },
+            id,
+            podSandboxId: sandbox,
+            metadata: { name },
+            createdAt,
             state: CONTAINER_STATES[state],
           })),
         };
@@ -116,7 +119,9 @@ export class CriServer {
 function podSandbox(each: FakeSandbox) {
   const { id, namespace, name, uid, attempt, createdAt, ready, isStatic } = toSandbox(each);
   return {
-    ...{ id, metadata: { namespace, name, uid, attempt }, createdAt },
+    id,
+    metadata: { namespace, name, uid, attempt },
+    createdAt,
     state: ready ? 0 : 1,
     annotations: { 'kubernetes.io/config.source': isStatic ? 'file' : 'api' },
   };

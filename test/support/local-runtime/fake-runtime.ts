@@ -92,7 +92,11 @@ export function toSandbox(each: FakeSandbox): Sandbox {
 
 export function toContainers({ id, containers = RUNNING }: FakeSandbox): Container[] {
   return containers.map(({ name, state = 'running', createdAt = 0n }, index) => ({
-    ...{ id: `${id}/${index}`, sandbox: id, name, state, createdAt },
+    id: `${id}/${index}`,
+    sandbox: id,
+    name,
+    state,
+    createdAt,
   }));
 }
 

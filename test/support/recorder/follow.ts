@@ -94,7 +94,8 @@ class RecordingClient {
   async #stream(): Promise<void> {
     const response = await this.#send({
       ...this.#watchQuery(),
-      ...{ sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' },
+      sendInitialEvents: 'true',
+      resourceVersionMatch: 'NotOlderThan',
     });
     if (response.status !== 200) return this.end(`streaming list: ${response.status}`);
     await this.#take(response, []);

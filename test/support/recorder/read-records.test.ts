@@ -11,10 +11,16 @@ const GENERATIONS = [
 const VERSIONS = { first: '292259617503', second: '292260561105' };
 
 const watch = (from: string, answered: number): TimedRecord => ({
-  ...{ kind: 'watch', from, answered, at: answered },
+  kind: 'watch',
+  from,
+  answered,
+  at: answered,
 });
 const bookmark = (version: string, answered: number): TimedRecord => ({
-  ...{ kind: 'bookmark', version, answered, at: answered },
+  kind: 'bookmark',
+  version,
+  answered,
+  at: answered,
 });
 
 /** The process that is assumed to have answered. */

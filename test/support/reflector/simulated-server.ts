@@ -81,7 +81,9 @@ export class SimulatedServer implements Upstream {
     const isCheck = searchParams.get('fieldSelector')?.includes('metadata.name=') === true;
     const verb = isCheck ? 'check' : searchParams.has('watch') ? 'watch' : 'list';
     const request: SimulatedRequest = {
-      ...{ at: this.#clock.now(), path: url.pathname, verb },
+      at: this.#clock.now(),
+      path: url.pathname,
+      verb,
       version: searchParams.get('resourceVersion'),
     };
     this.requests.push(request);

@@ -263,7 +263,9 @@ function podObject(pod: FakePod, configMap: string) {
           ? []
           : [
               {
-                ...{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' },
+                type: 'PodScheduled',
+                status: 'False',
+                reason: 'Unschedulable',
                 message: pod.unschedulable,
               },
             ]),

@@ -104,7 +104,10 @@ export async function startHttpsWrapper(
       certFile: file('tls.crt', pair.cert),
       keyFile: file('tls.key', pair.key),
       clientCaFile: file('client-ca.crt', CLIENT_AUTHORITY.cert),
-      ...{ allowedMs: 30_000, deniedMs: 5_000, maxCallers: 16, maxReviews: 4 },
+      allowedMs: 30_000,
+      deniedMs: 5_000,
+      maxCallers: 16,
+      maxReviews: 4,
       ...https,
     },
     ...options,
@@ -114,7 +117,11 @@ export async function startHttpsWrapper(
   });
   const port = Number(new URL(proxy.httpsUrl ?? '').port);
   return {
-    ...{ proxy, api, folder, ca: authority.cert, port },
+    proxy,
+    api,
+    folder,
+    ca: authority.cert,
+    port,
     ask: (path, how = {}) => ask(port, authority.cert, path, how),
     async close() {
       await proxy.close();
@@ -135,7 +142,12 @@ export function ask(
   return new Promise((resolve, reject) => {
     const outgoing = request(
       {
-        ...{ host: '127.0.0.1', port, method, path, ca, ...cert },
+        host: '127.0.0.1',
+        port,
+        method,
+        path,
+        ca,
+        ...cert,
         headers: { ...authorization, ...headers },
         agent: new Agent({ keepAlive: false, maxCachedSessions: 0 }),
       },

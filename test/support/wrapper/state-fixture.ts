@@ -18,8 +18,12 @@ export const PATHS = {
 export async function stateFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-state-'));
   const state: NonNullable<NodeProxyOptions['state']> = {
-    ...{ folder, maxBytes: 1 << 24, writeBytesPerSecond: 1e12 },
-    ...{ graceMs: 60, quietMs: 5, unrestMs: 20 },
+    folder,
+    maxBytes: 1 << 24,
+    writeBytesPerSecond: 1e12,
+    graceMs: 60,
+    quietMs: 5,
+    unrestMs: 20,
   };
   return { folder, state, remove: () => rm(folder, { recursive: true, force: true }) };
 }
