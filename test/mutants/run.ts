@@ -6,21 +6,7 @@ import { execFile, execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { load } from 'js-yaml';
-
-interface Mutant {
-  readonly file: string;
-  /** Pattern of the paths of the tests that must find it. */
-  readonly tests: string;
-  /** What the bug breaks. */
-  readonly breaks: string;
-  readonly from: string;
-  readonly to: string;
-}
-
-interface MutatedFile extends Pick<Mutant, 'file' | 'tests'> {
-  readonly bugs: readonly Omit<Mutant, 'file' | 'tests'>[];
-}
+import { type Mutant, readMutants } from './read-mutants.ts';
 
 /** How jest ended. */
 interface Outcome {
@@ -34,12 +20,9 @@ const JEST = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--b
 const PROJECTS = ['--selectProjects', 'unit', 'integration', 'slow', '-w', '1'];
 const LIMITS = { timeout: 600_000, killSignal: 'SIGKILL', maxBuffer: 1 << 28 } as const;
 
-function readMutants(chosen: readonly string[]): Mutant[] {
-  const text = readFileSync(join(import.meta.dirname, 'mutants.yaml'), 'utf8');
-  const all = (load(text) as MutatedFile[]).flatMap(({ file, tests, bugs }) =>
-    bugs.map((bug) => ({ file, tests, ...bug })),
-  );
-  return all.filter(({ file, breaks }) => {
+/** The bugs that the arguments choose; all without arguments. */
+function chooseMutants(chosen: readonly string[]): Mutant[] {
+  return readMutants().filter(({ file, breaks }) => {
     return chosen.length === 0 || chosen.some((each) => `${file}: ${breaks}`.includes(each));
   });
 }
@@ -100,7 +83,7 @@ async function assertTestsPass(copy: string, mutants: readonly Mutant[]): Promis
   if (!passed) throw new Error(`the tests fail without a bug:\n${text.slice(-2_000)}`);
 }
 
-const mutants = readMutants(process.argv.slice(2));
+const mutants = chooseMutants(process.argv.slice(2));
 const queue = [...mutants];
 let found = 0;
 
