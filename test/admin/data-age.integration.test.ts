@@ -202,6 +202,7 @@ test('an outage is one cause in readyz, in status and check, and on the page', a
   await lose();
   await eventually(() => connections().some(Boolean), false);
   clock.advance(75_000);
+  expect((await fetch(`${admin.url}/readyz`)).status).toBe(503);
   const causes = (await readyzLines()).filter((line) => line.startsWith('cause: '));
   const cause = /^cause: (the API server has been unreachable since .*) \((\d) checks\)$/;
   expect(causes).toEqual([expect.stringMatching(cause)]);
