@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 
-/** Imports that load a file at once, and those that load it when it is needed. */
-const AT_ONCE = / from '(\.[^']+\.ts)'/g;
+/** Imports that load a file at once, and those that load it when it is needed. Imports of types load nothing. */
+const AT_ONCE = /^(?:import|export)\b(?! type\b)[^;]*? from '(\.[^']+\.ts)'/gm;
 const EVER = /(?: from |\bimport\()'(\.[^']+\.ts)'/g;
 
 /** The file and all files of this project that it loads, however far: at once, or ever. */
