@@ -35,6 +35,27 @@ describe('the node sets of a topology', () => {
     expect(harness.touched()).toEqual(['default/db', 'default/web']);
   });
 
+  test('when an own label changes, the previous decision remains until the new nodes are known', () => {
+    harness.settle({ site: 'a' }, { 'default/web': managed('site'), 'default/db': managed('*') });
+    harness.topology.changeNodeSet('site=a', ['edge-1', 'edge-2'], []);
+    harness.topology.setNodeSetState('site=a');
+    harness.touched();
+
+    harness.setOwnLabels({ site: 'b' });
+    expect(harness.wanted).toEqual(['site=a', 'site=b']);
+    expect(harness.touched()).toEqual([]);
+    expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
+    harness.topology.changeNodeSet('site=b', ['edge-1', 'edge-3'], []);
+    expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
+
+    harness.topology.setNodeSetState('site=b');
+    expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
+    // Only Services with an endpoint on these nodes are affected; the own node is in both sets.
+    expect(harness.touchedNodes()).toEqual({ 'edge-2': ['site'], 'edge-3': ['site'] });
+    expect(harness.touched()).toEqual([]);
+    expect(harness.wanted).toEqual(['site=b']);
+  });
+
   test('a policy that returns while its node set lingers is in force immediately', () => {
     harness.settle({ site: 'a' }, { 'default/web': managed('site') });
     harness.topology.changeNodeSet('site=a', ['edge-2'], []);
