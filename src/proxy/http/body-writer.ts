@@ -1,10 +1,14 @@
 import type { ServerResponse } from 'node:http';
-import { BLOCK_BYTES, Blocks } from './blocks.ts';
 import { startWriteTimeout, type WriteTimeout } from './write-timeout.ts';
 
+/** Buffers are copied into a block of at most this size: one write per block, not one per object. */
+const BLOCK_BYTES = 256 * 1024;
+
 /**
- * Writes a body that consists of many buffers, block by block, and ends the response. The client reads while the next
- * block is copied. The buffers must not change until the response has closed.
+ * Writes a body that consists of many buffers, and ends the response.
+ *
+ * The buffers are copied into one block, which is filled again after each write. So the client reads while the next
+ * part is copied, and a list of any size costs one block. The buffers must not change until the response has closed.
  *
  * @param bytes sum of the sizes of the buffers
  */
@@ -14,29 +18,70 @@ export function writeBody(
   bytes: number,
   timeout: WriteTimeout,
 ): void {
-  const blocks = new Blocks(inParts(buffers), bytes);
-  let timer: NodeJS.Timeout | undefined;
-  const write = (): void => {
-    clearTimeout(timer);
-    timer = startWriteTimeout(response, timeout);
-    let hasRoom = true;
-    while (hasRoom && !blocks.done) {
-      const block = blocks.next();
-      if (blocks.done) response.end(block);
-      else hasRoom = response.write(block);
-    }
-  };
-  response.on('drain', write);
-  response.once('close', () => clearTimeout(timer));
-  if (blocks.done) response.end();
-  else write();
+  new BodyWriter(response, buffers, bytes, timeout).start();
 }
 
-/** The buffers in parts that fit into a block: a slow client has time for each of them. */
-function* inParts(buffers: readonly Buffer[]): Generator<[Buffer], void> {
-  for (const buffer of buffers) {
-    for (let at = 0; at < buffer.length; at += BLOCK_BYTES) {
-      yield [buffer.subarray(at, at + BLOCK_BYTES)];
+class BodyWriter {
+  readonly #response: ServerResponse;
+  readonly #buffers: readonly Buffer[];
+  readonly #block: Buffer;
+  readonly #timeout: WriteTimeout;
+  /** Runs until the client has read the last write. */
+  #timer: NodeJS.Timeout | undefined;
+  /** The next buffer, and how much of it is copied already. */
+  #index = 0;
+  #offset = 0;
+
+  constructor(
+    response: ServerResponse,
+    buffers: readonly Buffer[],
+    bytes: number,
+    timeout: WriteTimeout,
+  ) {
+    this.#response = response;
+    this.#buffers = buffers;
+    this.#timeout = timeout;
+    this.#block = Buffer.allocUnsafeSlow(Math.min(BLOCK_BYTES, bytes));
+  }
+
+  start(): void {
+    this.#response.once('close', () => clearTimeout(this.#timer));
+    this.#writeNext();
+  }
+
+  #writeNext(): void {
+    clearTimeout(this.#timer);
+    this.#timer = startWriteTimeout(this.#response, this.#timeout);
+    const used = this.#fill();
+    const filled = this.#block.subarray(0, used);
+    if (this.#index === this.#buffers.length) {
+      this.#response.end(filled);
+      return;
     }
+    // The block is free only in this callback: a write that returns true may still be in progress.
+    this.#response.write(filled, (error) => {
+      if (error == null && !this.#response.destroyed) this.#writeNext();
+    });
+  }
+
+  /** Copies as much as fits; returns the number of bytes. */
+  #fill(): number {
+    const block = this.#block;
+    let used = 0;
+    while (this.#index < this.#buffers.length) {
+      const buffer = this.#buffers[this.#index] as Buffer;
+      const left = buffer.length - this.#offset;
+      const room = block.length - used;
+      if (left > room) {
+        block.set(buffer.subarray(this.#offset, this.#offset + room), used);
+        this.#offset += room;
+        return block.length;
+      }
+      block.set(this.#offset === 0 ? buffer : buffer.subarray(this.#offset), used);
+      used += left;
+      this.#offset = 0;
+      this.#index++;
+    }
+    return used;
   }
 }

@@ -4,9 +4,8 @@ import type { EventLog } from '../../filter/view/event-log.ts';
 import type { Snapshot, View } from '../../filter/view/view.ts';
 import { STREAM_MEDIA_TYPES } from '../api/media-type.ts';
 import { statusOf } from '../api/status.ts';
-import type { Blocks } from '../http/blocks.ts';
 import { startWriteTimeout, type WriteTimeout } from '../http/write-timeout.ts';
-import { initialFrames } from './initial-frames.ts';
+import { InitialFrames } from './initial-frames.ts';
 
 export interface WatcherOptions extends WriteTimeout {
   readonly view: View;
@@ -50,7 +49,7 @@ export class Watcher {
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #unsubscribe: () => void;
   /** Initial events that are not written yet; undefined as soon as the watch follows the log. */
-  #initial: Blocks | undefined;
+  #initial: InitialFrames | undefined;
   #position: number;
   /** Runs while the socket is full; undefined: the socket accepts writes. */
   #writeTimer: NodeJS.Timeout | undefined;
@@ -64,7 +63,7 @@ export class Watcher {
     this.#log = options.view.log;
     this.#response = options.response;
     this.#position = options.position;
-    if (initial !== undefined) this.#initial = initialFrames(this.#view, initial.items);
+    if (initial !== undefined) this.#initial = new InitialFrames(this.#view, initial.items);
     this.#unsubscribe = this.#log.subscribe(() => this.#pump());
   }
 
@@ -119,7 +118,7 @@ export class Watcher {
     if (!hasRoom) this.#writeTimer = startWriteTimeout(response, this.#options);
   }
 
-  #nextInitialFrames(initial: Blocks): Buffer[] {
+  #nextInitialFrames(initial: InitialFrames): Buffer[] {
     const { codec, resource } = this.#view;
     const frames: Buffer[] = [];
     if (!initial.done) frames.push(initial.next());

@@ -5,13 +5,13 @@ import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
-import { initialFrames } from '../../../src/proxy/server/initial-frames.ts';
+import { InitialFrames } from '../../../src/proxy/server/initial-frames.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
 /** A write of fewer bytes returns true, although it may still be in progress. */
 const HIGH_WATER_MARK = 64 * 1024;
 
-describe.each([createProtobufCodec(), createJsonCodec()])('initialFrames(), $encoding', (codec) => {
+describe.each([createProtobufCodec(), createJsonCodec()])('InitialFrames, $encoding', (codec) => {
   const view = new View({
     resource: ENDPOINT_SLICES,
     codec,
@@ -30,7 +30,7 @@ describe.each([createProtobufCodec(), createJsonCodec()])('initialFrames(), $enc
     fc.assert(
       fc.property(fc.array(sizes, { minLength: 1, maxLength: 30 }), (lengths) => {
         const items = lengths.map(object);
-        const frames = initialFrames(view, items);
+        const frames = new InitialFrames(view, items);
         const written: Buffer[] = [];
         while (!frames.done) {
           const batch = frames.next();
