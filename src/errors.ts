@@ -1,3 +1,5 @@
+import { messageOf } from './util/message-of.ts';
+
 /**
  * All kinds of errors, as a closed set. Compare the `code`, not the message.
  *
@@ -102,7 +104,6 @@ export class WrapperError extends Error {
   /** Returns a WrapperError unchanged; wraps any other error as the cause of one with this `code`. */
   static from(error: unknown, code: ErrorCode): WrapperError {
     if (error instanceof WrapperError) return error;
-    const message = error instanceof Error ? error.message : String(error);
-    return new WrapperError(code, message, { cause: error });
+    return new WrapperError(code, messageOf(error), { cause: error });
   }
 }

@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { KubeConfig } from '@kubernetes/client-node';
 import { WrapperError } from '../../errors.ts';
 import { addressText } from '../../util/address.ts';
+import { messageOf } from '../../util/message-of.ts';
 import { assertCertificates } from '../util/pem.ts';
 import { limitPlugin } from './exec-plugin.ts';
 import { type KubeconfigFile, type KubeconfigUser, userFromKubeconfig } from './kubeconfig-user.ts';
@@ -206,8 +207,4 @@ function unusable(file: string, problem: string, cause?: unknown): WrapperError 
 function codeOf(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException;
   return code ?? name;
-}
-
-function messageOf(error: unknown): string {
-  return (error as Error).message;
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { createBackoff } from '../../util/backoff.ts';
 import type { Clock } from '../../util/clock.ts';
+import { messageOf } from '../../util/message-of.ts';
 import { OncePerCause } from '../../util/once-per-cause.ts';
 import { waitFor } from '../../util/wait-for.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
@@ -239,10 +240,7 @@ export class LocalRuntime {
     const { logger, socket } = this.#options;
     this.#failures++;
     // Without the code of gRPC: `[internal] Error: connect ENOENT …`.
-    const err = String(error instanceof Error ? error.message : error).replace(
-      /^\[\w+\] (Error: )?/,
-      '',
-    );
+    const err = messageOf(error).replace(/^\[\w+\] (Error: )?/, '');
     if (!this.#problems.fail(err)) return;
     logger.warn(
       { socket, err },
