@@ -1,4 +1,4 @@
-import { createJsonCodec } from '../../filter/codec/json/codec.ts';
+import { CODECS } from '../../filter/codec/codecs.ts';
 import type { Resource } from '../../filter/codec/resource.ts';
 import { parseYaml } from '../../read-yaml.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
@@ -24,7 +24,6 @@ type Manifests = Map<
  */
 export function readManifests(paths: readonly string[], recursive = false): ClusterObjects {
   const cluster = emptyCluster();
-  const codec = createJsonCodec();
   const manifests: Manifests = new Map();
   for (const { name, text } of readManifestFiles(paths, recursive)) {
     for (const document of reading(name, () => parseYaml(text))) {
@@ -33,7 +32,7 @@ export function readManifests(paths: readonly string[], recursive = false): Clus
   }
   for (const { resource, manifest, file } of manifests.values()) {
     const object = Buffer.from(JSON.stringify(manifest));
-    reading(file, () => addObject(cluster, resource, codec, object));
+    reading(file, () => addObject(cluster, resource, CODECS.json, object));
   }
   return cluster;
 }
