@@ -90,6 +90,7 @@ export class Agent {
   #isHttp1 = false;
   #state: 'open' | 'closing' | 'destroyed' = 'open';
   #timer: NodeJS.Timeout | undefined;
+
   constructor(options: AgentOptions) {
     this.#options = options;
     const { tls, quietMs = QUIET_MS } = options;
