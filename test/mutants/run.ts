@@ -84,6 +84,12 @@ async function assertTestsPass(copy: string, mutants: readonly Mutant[]): Promis
 }
 
 const mutants = chooseMutants(process.argv.slice(2));
+if (mutants.length === 0) {
+  console.error(
+    'no planted bug has this in its file or description: see test/mutants/mutants.yaml',
+  );
+  process.exit(1);
+}
 const queue = [...mutants];
 let found = 0;
 
