@@ -83,8 +83,15 @@ export async function startBenchPlane(
     };
     const requests = (filter: RequestFilter) => readAuditLog(apiServer.auditLogFile, filter);
     return {
-      ...{ server, serverAt, caFile, etcdUrl, tokens, folder },
-      ...{ wrapperKubeconfig, requests, stop },
+      server,
+      serverAt,
+      caFile,
+      etcdUrl,
+      tokens,
+      folder,
+      wrapperKubeconfig,
+      requests,
+      stop,
     };
   } catch (error) {
     await stop();

@@ -42,7 +42,9 @@ export function clusterOf(
   const found = about.service === '' ? undefined : server.get('services', about.service);
   const policy = found?.metadata.annotations?.topologyKeys;
   return {
-    ...{ nodes, moreNodes: all.length - nodes.length, labels: placeLabels(policies, all) },
+    nodes,
+    moreNodes: all.length - nodes.length,
+    labels: placeLabels(policies, all),
     ...(found === undefined ? {} : { service: about.service }),
     ...(policy === undefined ? {} : { policy }),
   };

@@ -62,7 +62,9 @@ async function startNode(apiServer: string, name: string, logger: Logger): Promi
     const client = await watchSlices(proxy.url);
     const admin = createAdminHandler(proxy, logger);
     return {
-      ...{ proxy, client, admin },
+      proxy,
+      client,
+      admin,
       async close() {
         await client.close();
         await stop();

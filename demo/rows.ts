@@ -77,7 +77,9 @@ function rowsOfService(
       const address = addresses[position] ?? '';
       return {
         id: `${key} ${address}`,
-        ...{ service, keys, address },
+        service,
+        keys,
+        address,
         state: stateText(endpoint.state),
         node: endpoint.node || '(no node)',
         shown: shown.get(key)?.has(address) ?? false,

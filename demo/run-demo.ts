@@ -64,7 +64,10 @@ async function interact(
 ): Promise<void> {
   const { server, nodes, terminal, warnings, session } = demo;
   const page = await startPageServer({
-    ...{ server, nodes, first, logger: warnings.logger },
+    server,
+    nodes,
+    first,
+    logger: warnings.logger,
     onCommand: (command) => {
       terminal.print('', `> ${command}    # from the page`);
       session.changed();

@@ -54,7 +54,9 @@ export class Terminal {
     if (input === undefined) return;
     const isPrompted = this.isInteractive && (input as ReadStream).isTTY === true;
     const lines = createInterface({
-      ...{ input, prompt: PROMPT, terminal: isPrompted },
+      input,
+      prompt: PROMPT,
+      terminal: isPrompted,
       ...(isPrompted ? { output: process.stdout } : {}),
       completer: (line: string) => [complete(line), line.split(' ').at(-1) ?? ''],
     });

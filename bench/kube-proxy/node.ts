@@ -63,8 +63,14 @@ export async function startMeasuredNode(options: MeasuredNodeOptions): Promise<M
     const iptables = await makeLegacyIptables(netns);
     const startedAt = Date.now();
     const kubeProxy = await startKubeProxy({
-      ...{ binaries, netns, mode, kubeconfig },
-      ...{ version: '1.36.3', nodeName: NODE_NAME, minSyncPeriod: 'stock', wait: false },
+      binaries,
+      netns,
+      mode,
+      kubeconfig,
+      version: '1.36.3',
+      nodeName: NODE_NAME,
+      minSyncPeriod: 'stock',
+      wait: false,
       env: { PATH: [iptables, searchPath()].join(delimiter) },
     });
     cleanups.push(async () => await kubeProxy.stop('SIGKILL'));

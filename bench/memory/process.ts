@@ -27,8 +27,12 @@ export async function startMeasured(
   const kubeconfig = join(folder, 'kubeconfig');
   await writeFile(kubeconfig, kubeconfigFor(apiServer));
   const settings = {
-    ...{ nodeName: 'node-0', kubeconfig, logLevel: 'silent' },
-    ...{ listen: `127.0.0.1:${port}`, adminListen: `127.0.0.1:${adminPort}`, ...more },
+    nodeName: 'node-0',
+    kubeconfig,
+    logLevel: 'silent',
+    listen: `127.0.0.1:${port}`,
+    adminListen: `127.0.0.1:${adminPort}`,
+    ...more,
   };
   const file = join(folder, 'settings.json');
   await writeFile(file, JSON.stringify(settings));
@@ -40,7 +44,8 @@ export async function startMeasured(
     await sleep(50);
   }
   return {
-    ...{ port, adminPort },
+    port,
+    adminPort,
     memory: async () => {
       const status = await readFile(`/proc/${child.pid}/status`, 'utf8');
       return { rss: megabytes(status, 'VmRSS'), peak: megabytes(status, 'VmHWM') };

@@ -50,7 +50,11 @@ export function projectOf({ name, version, repository: { url } }: Manifest): Pro
   // Names of images have no capital letters.
   const registry = `ghcr.io/${slug.split('/')[0]?.toLowerCase()}`;
   return {
-    ...{ name, version, repository, slug, registry },
+    name,
+    version,
+    repository,
+    slug,
+    registry,
     image: `${registry}/${name}`,
     checkImage: `${registry}/${name}-check`,
     charts: `${registry}/charts`,
