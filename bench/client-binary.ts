@@ -4,7 +4,7 @@ import { ensureBinary } from '../test/e2e/support/binaries.ts';
 export async function ensureClientBinary(report: (line: string) => void): Promise<string> {
   const client = {
     name: 'bench-client',
-    version: '2',
+    version: '3',
     module: '../../bench/client',
     target: '.',
     flags: [],

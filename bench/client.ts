@@ -8,6 +8,9 @@ import type { BenchPlane } from './plane.ts';
 /** Which server answers. */
 export type Target = 'direct' | 'wrapper';
 
+/** The encoding of what is read. */
+export type Encoding = 'protobuf' | 'json';
+
 /** Times of several equal requests. */
 export interface Times {
   readonly ms: readonly number[];
@@ -60,10 +63,10 @@ export interface MeasuringClient {
   /** Gives all Services topology keys (default: hostname, room, site, `*`); returns the milliseconds that it took. */
   annotate(keys?: readonly string[]): Promise<number>;
   /** Fails unless a LIST holds just the endpoints that it should. */
-  verify(target: Target, filtered: boolean): Promise<void>;
+  verify(target: Target, filtered: boolean, encoding?: Encoding): Promise<void>;
   /** Repeats a LIST until it succeeds; returns the time of the last byte (ms since the epoch). */
   firstList(target: Target): Promise<number>;
-  list(target: Target, count: number): Promise<Times>;
+  list(target: Target, count: number, encoding?: Encoding): Promise<Times>;
   stream(target: Target, count: number): Promise<Times>;
   /** Opens the four watches of a kube-proxy, for each of so many (default 1); `alone`: see useAlone. */
   hold(target: Target | 'alone', clients?: number): Promise<void>;
@@ -116,9 +119,11 @@ export async function startClient(binary: string, plane: BenchPlane): Promise<Me
     load: async () => await call('load'),
     annotate: async (keys) =>
       await call('annotate', keys === undefined ? {} : { keys: JSON.stringify(keys) }),
-    verify: async (target, filtered) => await call('verify', { target, filtered }),
+    verify: async (target, filtered, encoding) =>
+      await call('verify', { target, filtered, json: encoding === 'json' }),
     firstList: async (target) => await call('first-list', { target }),
-    list: async (target, count) => await call('list', { target, count }),
+    list: async (target, count, encoding) =>
+      await call('list', { target, count, json: encoding === 'json' }),
     stream: async (target, count) => await call('stream', { target, count }),
     hold: async (target, clients = 1) => await call('hold', { target, clients }),
     release: async () => await call('release'),

@@ -7,6 +7,7 @@ import {
   measureEvents,
   measureFiltered,
   measureIdle,
+  measureJson,
   measureRaw,
   measureStarts,
 } from './parts.ts';
@@ -70,6 +71,7 @@ async function runParts(bench: Bench): Promise<void> {
   // These have a wrapper of their own, so that the one before is used for the same in every run.
   const parts = [
     ['large', 'one Service of 10,000 endpoints', measureLarge],
+    ['json', 'LIST as JSON', measureJson],
     ['upstream', 'what the API server is asked for', measureUpstream],
     ['fleet', 'many nodes that tell that they are alive', measureFleet],
   ] as const;

@@ -67,8 +67,18 @@ export const USAGE = `npm run bench -- [flags]
 /** Names of what `--only` chooses from. */
 export function partNames(): readonly string[] {
   return [
-    ...['idle', 'raw', 'start', 'filtered', 'events', 'relabel', 'others', 'churn', 'large'],
-    ...['upstream', 'fleet'],
+    'idle',
+    'raw',
+    'start',
+    'filtered',
+    'events',
+    'relabel',
+    'others',
+    'churn',
+    'large',
+    'json',
+    'upstream',
+    'fleet',
   ];
 }
 

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { testUsers } from '../test/e2e/support/control-plane.ts';
 import { addMemory, type Bench, cpuShare, withReadyWrapper } from './bench.ts';
-import type { Target } from './client.ts';
-import { summarize } from './measure.ts';
+import type { Encoding, Target, Times } from './client.ts';
+import { type Measure, summarize } from './measure.ts';
 import type { MeasuredWrapper } from './wrapper.ts';
 
 /** Unseen slices that are to change in a second while CPU is measured, and the share of them that is enough. */
@@ -71,6 +71,16 @@ export async function measureFiltered(bench: Bench): Promise<void> {
   await measureReads(bench, 'filtered', 'filtered');
 }
 
+/** LIST of the same slices as JSON, which has a view of its own, and what both views need. */
+export async function measureJson(bench: Bench): Promise<void> {
+  await withReadyWrapper(bench, async (wrapper) => {
+    await addMemory(bench, wrapper, 'memory.protobuf', "memory, kube-proxy's views");
+    await bench.client.verify('wrapper', true, 'json');
+    await measureLists(bench, 'json', 'filtered, as JSON', 'json');
+    await addMemory(bench, wrapper, 'memory.json', 'memory, with a view of the slices as JSON');
+  });
+}
+
 /** Time that a watch event takes longer through the wrapper, for 1 and 50 clients. */
 export async function measureEvents(bench: Bench): Promise<void> {
   const events = bench.options.rounds * 20;
@@ -136,30 +146,57 @@ export async function measureChurn(bench: Bench, wrapper: MeasuredWrapper): Prom
   bench.add({ id: 'churn.events', what: sent, unit: 'events', wrapper: summarize([events]) });
 }
 
-/** Direct and wrapper take turns, each first in every other round, after a warm-up. */
 async function measureReads(bench: Bench, id: string, what: string): Promise<void> {
-  const { rounds, listsPerRound, streamsPerRound } = bench.options;
-  const kinds = [
-    { kind: 'list', name: 'LIST', count: listsPerRound },
-    { kind: 'stream', name: 'streaming list', count: streamsPerRound },
-  ] as const;
-  for (const { kind, name, count } of kinds) {
-    const ms: Record<Target, number[]> = { direct: [], wrapper: [] };
-    const bytes: Record<Target, number> = { direct: 0, wrapper: 0 };
-    for (const target of ['direct', 'wrapper'] as const) await bench.client[kind](target, count);
-    for (let round = 0; round < rounds; round++) {
-      const turns = ['direct', 'wrapper'] as const;
-      for (const target of round % 2 === 0 ? turns : turns.toReversed()) {
-        const times = await bench.client[kind](target, count);
-        ms[target].push(...times.ms);
-        bytes[target] = times.bytes;
-      }
+  await measureLists(bench, id, what);
+  await measureInTurns(
+    bench,
+    { id: `stream.${id}`, what: `streaming list, ${what}` },
+    async (target) => await bench.client.stream(target, bench.options.streamsPerRound),
+  );
+}
+
+async function measureLists(
+  bench: Bench,
+  id: string,
+  what: string,
+  encoding: Encoding = 'protobuf',
+): Promise<void> {
+  const bytes = await measureInTurns(
+    bench,
+    { id: `list.${id}`, what: `LIST, ${what}` },
+    async (target) => await bench.client.list(target, bench.options.listsPerRound, encoding),
+  );
+  const size = (target: Target) => summarize([bytes[target] / 1e6]);
+  bench.add({
+    id: `bytes.${id}`,
+    what: `LIST, ${what}: size`,
+    unit: 'MB',
+    direct: size('direct'),
+    wrapper: size('wrapper'),
+  });
+}
+
+/**
+ * Notes the times of reads: direct and wrapper take turns, each first in every other round, after a warm-up. Returns
+ * the size of an answer, in bytes.
+ */
+async function measureInTurns(
+  bench: Bench,
+  named: Pick<Measure, 'id' | 'what'>,
+  read: (target: Target) => Promise<Times>,
+): Promise<Record<Target, number>> {
+  const turns = ['direct', 'wrapper'] as const;
+  const ms: Record<Target, number[]> = { direct: [], wrapper: [] };
+  const bytes: Record<Target, number> = { direct: 0, wrapper: 0 };
+  for (const target of turns) await read(target);
+  for (let round = 0; round < bench.options.rounds; round++) {
+    for (const target of round % 2 === 0 ? turns : turns.toReversed()) {
+      const times = await read(target);
+      ms[target].push(...times.ms);
+      bytes[target] = times.bytes;
     }
-    const times = { direct: summarize(ms.direct), wrapper: summarize(ms.wrapper) };
-    bench.add({ id: `${kind}.${id}`, what: `${name}, ${what}`, unit: 'ms', ...times });
-    if (kind !== 'list') continue;
-    const size = (target: Target) => summarize([bytes[target] / 1e6]);
-    const sizes = { direct: size('direct'), wrapper: size('wrapper') };
-    bench.add({ id: `bytes.${id}`, what: `${name}, ${what}: size`, unit: 'MB', ...sizes });
   }
+  const [direct, wrapper] = [summarize(ms.direct), summarize(ms.wrapper)];
+  bench.add({ ...named, unit: 'ms', direct, wrapper });
+  return bytes;
 }

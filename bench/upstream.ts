@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { testUsers } from '../test/e2e/support/control-plane.ts';
 import { startTcpRelay, type TcpRelay } from '../test/support/http/tcp-relay.ts';
-import { type Bench, withReadyWrapper } from './bench.ts';
+import { addMemory, type Bench, cpuShare, withReadyWrapper } from './bench.ts';
 import { type Measure, summarize } from './measure.ts';
+import type { MeasuredWrapper } from './wrapper.ts';
 
 /** Slices that change in a second while bytes are counted. */
 const CHANGES_PER_SECOND = 10;
@@ -69,33 +70,51 @@ export async function measureFleet(bench: Bench): Promise<void> {
   const sites = Math.ceil((nodes / base) * baseSites);
   await client.createFleet(sites);
   await client.annotate(FLEET_KEYS);
-  await withAskers(bench, async (askers) => {
-    const add = adder(bench, 'fleet', `${nodes} nodes in ${sites} sites`);
+  const where = `${nodes} nodes in ${sites} sites`;
+  await withAskers(bench, async (askers, wrapper) => {
+    const add = adder(bench, 'fleet', where);
     add('watches', 'watches', 'watches', openWatches(bench, askers));
     const seconds = options.upstreamSeconds;
-    let rates = '';
-    const hour = await measureHour(bench, askers, async () => {
-      const life = { seconds, slices: CHANGES_PER_SECOND, heartbeats: nodes / HEARTBEAT_SECONDS };
-      const { slices, heartbeats } = await client.live(life);
-      const perSecond = (count: number) => (count / seconds).toFixed(1);
-      rates = `${perSecond(heartbeats)} heartbeats/s, ${perSecond(slices)} slice events/s`;
-    });
-    add('bytes', `received an hour, ${rates}`, 'MB', hour.received);
+    const addHour = async (id: string, changes: number) => {
+      let rates = '';
+      let cpu = 0;
+      const hour = await measureHour(bench, askers, async () => {
+        const life = { seconds, slices: changes, heartbeats: nodes / HEARTBEAT_SECONDS };
+        cpu = await cpuShare(wrapper, async () => {
+          const { slices, heartbeats } = await client.live(life);
+          const perSecond = (count: number) => (count / seconds).toFixed(1);
+          rates = `${perSecond(heartbeats)} heartbeats/s, ${perSecond(slices)} slice events/s`;
+        });
+      });
+      add(`bytes.${id}`, `received an hour, ${rates}`, 'MB', hour.received);
+      bench.add({
+        id: `fleet.cpu.${id}`,
+        what: `${where}: CPU, ${rates}`,
+        unit: '% of a core',
+        wrapper: summarize([cpu]),
+      });
+    };
+    await addHour('idle', 0);
+    await addHour('busy', CHANGES_PER_SECOND);
+    await addMemory(bench, wrapper, 'fleet.memory', `${where}: memory`);
   });
 }
 
 /** Starts a wrapper, and a kube-proxy beside it, and waits until both are synced. */
-async function withAskers(bench: Bench, use: (askers: Askers) => Promise<void>): Promise<void> {
+async function withAskers(
+  bench: Bench,
+  use: (askers: Askers, wrapper: MeasuredWrapper) => Promise<void>,
+): Promise<void> {
   const { server } = bench.plane;
   const [alone, wrapper] = [await startTcpRelay(server), await startTcpRelay(server)];
   const since = Date.now();
   try {
     await bench.client.useAlone(alone.url);
-    const synced = async () => {
+    const synced = async (measured: MeasuredWrapper) => {
       await bench.client.hold('alone');
       // A wrapper that serves nothing, or wrong data, would send few requests.
       await bench.client.verify('wrapper', true);
-      await use({ alone, wrapper, since });
+      await use({ alone, wrapper, since }, measured);
       await bench.client.verify('wrapper', true);
     };
     await withReadyWrapper(bench, synced, wrapper.url);

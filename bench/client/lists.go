@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -103,7 +104,12 @@ func (s *session) verify(t *target, filtered bool) (map[string]int, error) {
 		return nil, fmt.Errorf("%d bytes: %w", len(body), err)
 	}
 	var list discoveryv1.EndpointSliceList
-	if err := list.Unmarshal(field(body[4:], 2)); err != nil {
+	if t.accept == asJSON {
+		err = json.Unmarshal(body, &list)
+	} else {
+		err = list.Unmarshal(field(body[4:], 2))
+	}
+	if err != nil {
 		return nil, err
 	}
 	found, endpoints := map[string]discoveryv1.EndpointSlice{}, 0

@@ -19,6 +19,8 @@ type command struct {
 	Op string `json:"op"`
 	// Target is "direct", "wrapper" or "alone": the API server as a kube-proxy alone reaches it.
 	Target string `json:"target"`
+	// JSON says whether JSON is asked for, in place of protobuf; for list and verify.
+	JSON bool `json:"json"`
 	// Server, CA (PEM), AdminToken and ReadToken are those of the API server; Etcd is its etcd's URL.
 	Server     string `json:"server"`
 	Etcd       string `json:"etcd"`
@@ -150,6 +152,13 @@ func (s *session) run(c command) (any, error) {
 }
 
 func (s *session) target(c command) *target {
+	if c.JSON {
+		return s.server(c).inJSON()
+	}
+	return s.server(c)
+}
+
+func (s *session) server(c command) *target {
 	switch c.Target {
 	case "wrapper":
 		return s.wrapper

@@ -16,6 +16,7 @@ import (
 
 const (
 	protobuf       = "application/vnd.kubernetes.protobuf"
+	asJSON         = "application/json"
 	jsonPatch      = "application/json-patch+json"
 	mergePatch     = "application/merge-patch+json"
 	strategicPatch = "application/strategic-merge-patch+json"
@@ -52,6 +53,8 @@ func nodeQuestion(name string) question {
 type target struct {
 	server, token string
 	client        *http.Client
+	// accept is the encoding that it asks for.
+	accept string
 	// renews is whether its watches last as long as those of client-go.
 	renews bool
 }
@@ -82,13 +85,18 @@ func newTarget(server, ca, token string) *target {
 		pool.AppendCertsFromPEM([]byte(ca))
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
-	return &target{server, token, &http.Client{Transport: transport}, false}
+	return &target{server, token, &http.Client{Transport: transport}, protobuf, false}
+}
+
+// inJSON is the same target over the same connections, asked for JSON.
+func (t *target) inJSON() *target {
+	return &target{t.server, t.token, t.client, asJSON, t.renews}
 }
 
 // fresh is the same target over connections that nobody else uses.
 func (t *target) fresh() *target {
 	transport := t.client.Transport.(*http.Transport).Clone()
-	return &target{t.server, t.token, &http.Client{Transport: transport}, t.renews}
+	return &target{t.server, t.token, &http.Client{Transport: transport}, t.accept, t.renews}
 }
 
 func (t *target) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
@@ -101,7 +109,7 @@ func (t *target) send(ctx context.Context, method, path, contentType string, bod
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Accept", protobuf)
+	request.Header.Set("Accept", t.accept)
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
 	}
