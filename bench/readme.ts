@@ -8,6 +8,10 @@ const MARKS = {
     '<!-- kube-proxy: written by npm run bench:kube-proxy -- --write -->',
     '<!-- end of kube-proxy -->',
   ],
+  breakEven: [
+    '<!-- break-even: written by npm run bench:kube-proxy -- --break-even --write -->',
+    '<!-- end of break-even -->',
+  ],
   growth: ['<!-- growth: written by npm run bench:growth -- --write -->', '<!-- end of growth -->'],
 } as const;
 

@@ -2,9 +2,11 @@
 import { runCommand } from '../../test/e2e/support/run-command.ts';
 import { type MeasuringClient, startClient } from '../client.ts';
 import { ensureClientBinary } from '../client-binary.ts';
+import { describeRun } from '../machine.ts';
 import { type BenchPlane, startBenchPlane } from '../plane.ts';
 import { type Progress, runBenchmark } from '../run.ts';
 import { ensureWrapper } from '../wrapper.ts';
+import { formatBreakEven, type Needs, needsOf } from './break-even.ts';
 import { type GainCase, measureCase } from './measure.ts';
 import { startMeasuredNode } from './node.ts';
 import { type GainOptions, parseGainOptions, USAGE } from './options.ts';
@@ -15,6 +17,11 @@ if (options === undefined) process.stdout.write(USAGE);
 else await bench(options);
 
 async function bench(options: GainOptions): Promise<void> {
+  if (options.breakEven) await benchSizes(options);
+  else await benchOne(options);
+}
+
+async function benchOne(options: GainOptions): Promise<void> {
   const { cluster, rate } = options;
   await runBenchmark(
     options,
@@ -28,6 +35,32 @@ async function bench(options: GainOptions): Promise<void> {
       return { results, text: `${formatGainContext(results)}\n\n${formatGainTable(cases)}` };
     },
   );
+}
+
+/** Clusters of growing size, to find the one from which on the wrapper saves more than it needs. */
+async function benchSizes(options: GainOptions): Promise<void> {
+  await runBenchmark(
+    options,
+    'breakEven',
+    async (progress) => {
+      const needs: Needs[] = [];
+      for (const services of options.sizes) {
+        const cluster = { ...options.cluster, services };
+        needs.push(...needsOf(services, await runCases({ ...options, cluster }, progress)));
+      }
+      return needs;
+    },
+    (needs, run) => {
+      const { machine, seconds } = run;
+      const context = describeRun(machine, seconds, describeSizes(options));
+      return { results: { ...run, needs }, text: `${context}\n\n${formatBreakEven(needs)}` };
+    },
+  );
+}
+
+function describeSizes({ cluster, rate, windowSeconds, sizes }: GainOptions): string {
+  const { endpoints, nodes, sites } = cluster;
+  return `clusters of ${sizes.join(', ')} Services of one slice with ${endpoints} endpoints, ${nodes} nodes in ${sites} sites; ${rate} slices change a second for ${windowSeconds} s; all`;
 }
 
 async function runCases(options: GainOptions, progress: Progress): Promise<GainCase[]> {

@@ -5,6 +5,9 @@ import { type ClusterShape, COMMON_FLAGS, outputOptions, positive } from '../opt
 export interface GainOptions {
   readonly cluster: ClusterShape;
   readonly modes: readonly KubeProxyMode[];
+  /** Measure clusters of these sizes in place of one. */
+  readonly breakEven: boolean;
+  readonly sizes: readonly number[];
   /** How long slices change before the window, so that it begins in the midst of that, in seconds. */
   readonly warmUpSeconds: number;
   /** How long sync rounds and CPU are counted, in seconds; longer if the machine can't keep up the rate. */
@@ -20,12 +23,16 @@ export interface GainOptions {
   readonly wrapper: string | undefined;
 }
 
+const SIZES: readonly number[] = [100, 300, 1_000, 3_000, 10_000];
+const SMOKE_SIZES: readonly number[] = [20, 100];
+
 const MODES: readonly KubeProxyMode[] = ['nftables', 'iptables'];
 
 export const USAGE = `npm run bench:kube-proxy -- [flags]     as root
 
   --services N    Services in the cluster, each with one slice of 10 endpoints (default 10000)
   --modes MODES   comma-separated: ${MODES.join(', ')} (default: both)
+  --break-even    clusters of different sizes, for 20 s each: from which on the wrapper saves more than it needs
   --seconds N     how long sync rounds and CPU are counted (default 60)
   --rate N        slices that change in a second meanwhile, none of them seen by the node (default 100)
   --smoke         100 Services, 1 second; for CI: fails only when it can't run
@@ -39,6 +46,7 @@ const FLAGS = {
   ...COMMON_FLAGS,
   services: { type: 'string' },
   modes: { type: 'string', default: MODES.join() },
+  'break-even': { type: 'boolean', default: false },
   seconds: { type: 'string' },
   rate: { type: 'string' },
 } as const;
@@ -47,13 +55,15 @@ const FLAGS = {
 export function parseGainOptions(args: string[]): GainOptions | undefined {
   const { values } = parseArgs({ args, options: FLAGS });
   if (values.help) return undefined;
-  const { smoke, modes } = values;
+  const { smoke, modes, 'break-even': breakEven } = values;
   const services = positive('services', values.services, smoke ? 100 : 10_000);
   return {
     cluster: { services, endpoints: 10, nodes: 100, sites: 10 },
     modes: modes.split(',').map(parseMode),
+    breakEven,
+    sizes: smoke ? SMOKE_SIZES : SIZES,
     warmUpSeconds: smoke ? 0 : 5,
-    windowSeconds: positive('seconds', values.seconds, smoke ? 1 : 60),
+    windowSeconds: positive('seconds', values.seconds, smoke ? 1 : breakEven ? 20 : 60),
     quietMs: smoke ? 500 : 3_000,
     rate: positive('rate', values.rate, 100),
     ...outputOptions({ ...values, ...(modes === MODES.join() ? {} : { only: modes }) }),
