@@ -21,7 +21,7 @@ import { messageOf } from './util/message-of.ts';
  * | NotAcceptable | no media type of the Accept header is supported | 406 |
  * | Expired | a resourceVersion from which a watch cannot continue | 410 |
  * | NotReady | the view behind the request has not synced yet | 503 |
- * | LimitExceeded | a client reached a limit, which the message names | 503, 413, 431 or 408 |
+ * | LimitExceeded | a client reached a limit, which the message names | 503, 431, 429 or 408 |
  * | TooLargeResourceVersion | a resourceVersion newer than that of the view | 504 |
  */
 export type ErrorCode =
@@ -74,11 +74,14 @@ export interface StatusCause {
   readonly message: string;
 }
 
+/** A Status whose message is that of its error, unless it has one. */
+export type ErrorStatus = Omit<Status, 'message'> & Partial<Pick<Status, 'message'>>;
+
 /** Optional parts of an error. */
 export interface WrapperErrorOptions {
   readonly cause?: unknown;
   /** The Status for clients, for code `Refused` that of the API server; default: see statusOf. */
-  readonly status?: Status;
+  readonly status?: ErrorStatus;
   /** Byte offset in the body or stream at which parsing failed; for code `Malformed`. */
   readonly offset?: number;
   /** For how long nothing had arrived, in milliseconds; if a connection was found to be dead. */
@@ -89,7 +92,7 @@ export interface WrapperErrorOptions {
 export class WrapperError extends Error {
   override readonly name = 'WrapperError';
   readonly code: ErrorCode;
-  readonly status: Status | undefined;
+  readonly status: ErrorStatus | undefined;
   readonly offset: number | undefined;
   readonly silentMs: number | undefined;
 

@@ -122,7 +122,5 @@ function bad(message: string): never {
 
 /** With 422 Invalid, clients fall back from a streaming list to a list. */
 function invalid(message: string): never {
-  throw new WrapperError('BadRequest', message, {
-    status: { code: 422, reason: 'Invalid', message: `kube-proxy-wrapper: ${message}` },
-  });
+  throw new WrapperError('BadRequest', message, { status: { code: 422, reason: 'Invalid' } });
 }

@@ -1,7 +1,7 @@
-import { type ErrorCode, type Status, WrapperError } from '../../errors.ts';
+import { type ErrorCode, type ErrorStatus, type Status, WrapperError } from '../../errors.ts';
 
 /** HTTP status, Kubernetes reason and Retry-After of each error that clients get (apimachinery api/errors). */
-const ANSWERS: Partial<Record<ErrorCode, Omit<Status, 'message'>>> = {
+const ANSWERS: Partial<Record<ErrorCode, ErrorStatus>> = {
   BadRequest: { code: 400, reason: 'BadRequest' },
   Unauthorized: { code: 401, reason: 'Unauthorized' },
   Forbidden: { code: 403, reason: 'Forbidden' },
@@ -26,12 +26,12 @@ const ANSWERS: Partial<Record<ErrorCode, Omit<Status, 'message'>>> = {
   },
 };
 
+const INTERNAL_ERROR = { code: 500, reason: 'InternalError' };
+
 /** The Status of an error, for clients. An error that is not a WrapperError is a bug: 500 without details. */
 export function statusOf(error: unknown): Status {
-  if (!(error instanceof WrapperError)) {
-    return { code: 500, reason: 'InternalError', message: 'kube-proxy-wrapper: internal error' };
-  }
-  if (error.status !== undefined) return error.status;
-  const answer = ANSWERS[error.code] ?? { code: 500, reason: 'InternalError' };
-  return { ...answer, message: `kube-proxy-wrapper: ${error.message}` };
+  const isKnown = error instanceof WrapperError;
+  const message = `kube-proxy-wrapper: ${isKnown ? error.message : 'internal error'}`;
+  const answer = isKnown ? (error.status ?? ANSWERS[error.code]) : undefined;
+  return { message, ...(answer ?? INTERNAL_ERROR) };
 }

@@ -7,6 +7,7 @@ import { metadataAccept } from '../api/media-type.ts';
 import { parseRequestInfo, type RequestTarget, type ViewRequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import type { CallerLimits } from '../http/caller-limits.ts';
+import { hasBody } from '../http/http-errors.ts';
 import { readBody } from '../http/request-body.ts';
 import { assertSameOrigin } from '../http/request-checks.ts';
 import type { ForwardOptions, Passthrough } from '../passthrough/passthrough.ts';
@@ -103,30 +104,24 @@ export class CallerAccess implements AccessPolicy {
       passthrough.forward(request, response, options);
       return;
     }
-    const limits = { maxBytes: MAX_BUFFERED_BYTES, name: 'Content-Length', timeoutMs };
-    const body = await readBody(request, limits);
+    const body = await readBody(request, timeoutMs);
     passthrough.forward(request, response, { ...options, body });
   }
 
   async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const caller = this.authenticate(request);
     assertCanForward(caller);
-    const { headers } = request;
     const { path } = readUrl(request);
     const info = parseRequestInfo(path);
     // An API server can also watch over a websocket. Some clients try that first, and fall back only after a 503.
     if (info.kind !== 'other') {
-      const { message } = noView(path);
-      const status = { code: 503, reason: 'ServiceUnavailable', message };
-      throw new WrapperError('BadRequest', message, { status });
+      const status = { code: 503, reason: 'ServiceUnavailable' };
+      throw new WrapperError('BadRequest', noView(path).message, { status });
     }
     assertNoView(path);
-    assertNoSecondToken(headers);
+    assertNoSecondToken(request.headers);
     // After a refused upgrade the connection stays open: a body would be read as the next request.
-    if (
-      headers['transfer-encoding'] !== undefined ||
-      Number(headers['content-length'] ?? 0) !== 0
-    ) {
+    if (hasBody(request)) {
       throw new WrapperError('BadRequest', 'a request to switch protocols must not have a body');
     }
     const { passthrough, authorizer, forwarding } = this.#options;

@@ -60,12 +60,7 @@ export class CallerLimits {
   /** client-go waits for Retry-After and sends the request again, ten times at most (rest/with_retry.go). */
   #tooMany(max: number, whose: string): WrapperError {
     const text = `${max} ${this.#options.what} of ${whose} are active already`;
-    const status = {
-      code: 429,
-      reason: 'TooManyRequests',
-      message: `kube-proxy-wrapper: ${text}`,
-      retryAfterSeconds: 1,
-    };
+    const status = { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 };
     return new WrapperError('LimitExceeded', text, { status });
   }
 }

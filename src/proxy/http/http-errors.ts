@@ -46,18 +46,8 @@ export function tooManyRequests({ maxConnections }: ListenerLimits, ofKind?: num
   return new WrapperError('LimitExceeded', message);
 }
 
-/** The error for a request body beyond the limit of that name. */
-export function payloadTooLarge(maxBytes: number, name: string): WrapperError {
-  return limitExceeded(
-    413,
-    'RequestEntityTooLarge',
-    `the body takes more than ${maxBytes} bytes (${name})`,
-  );
-}
-
 function limitExceeded(code: number, reason: string, message: string): WrapperError {
-  const status = { code, reason, message: `kube-proxy-wrapper: ${message}` };
-  return new WrapperError('LimitExceeded', message, { status });
+  return new WrapperError('LimitExceeded', message, { status: { code, reason } });
 }
 
 /** How long a client may take to read a refusal that ends its connection, in milliseconds. */

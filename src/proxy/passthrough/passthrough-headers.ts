@@ -77,8 +77,8 @@ export function requestHeaders(
 function assertLengths(headers: IncomingHttpHeaders, max: number): void {
   for (const [name, value] of Object.entries(headers)) {
     if ([value ?? ''].flat().every((each) => each.length <= max)) continue;
-    const message = `kube-proxy-wrapper: the header ${name} is longer than ${max} characters`;
-    const status = { code: 431, reason: 'RequestHeaderFieldsTooLarge', message };
+    const message = `the header ${name} is longer than ${max} characters`;
+    const status = { code: 431, reason: 'RequestHeaderFieldsTooLarge' };
     throw new WrapperError('LimitExceeded', message, { status });
   }
 }

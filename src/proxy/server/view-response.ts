@@ -46,11 +46,9 @@ export function readObject(
 /** The API server's own 404 (apimachinery api/errors NewNotFound), except that the message says who answers. */
 function notFound({ group, plural }: Resource, name: string): WrapperError {
   const qualified = group === '' ? plural : `${plural}.${group}`;
-  const message = `kube-proxy-wrapper: ${qualified} "${name}" not found`;
   const subject = { name, group, kind: plural };
-  return new WrapperError('NotFound', message, {
-    status: { code: 404, reason: 'NotFound', message, subject },
-  });
+  const status = { code: 404, reason: 'NotFound', subject };
+  return new WrapperError('NotFound', `${qualified} "${name}" not found`, { status });
 }
 
 /** Answers with a watch. Throws `Expired` or `TooLargeResourceVersion` if it cannot begin at that version. */

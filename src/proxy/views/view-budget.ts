@@ -156,14 +156,9 @@ export class ViewBudget {
     this.refusals[reason]++;
     const message = `no room for this view: ${problem}; the queries of kube-proxy itself always have room`;
     this.#refused = { at: performance.now(), message };
-    return new WrapperError('LimitExceeded', message, {
-      status: {
-        code: 503,
-        reason: 'ServiceUnavailable',
-        message: `kube-proxy-wrapper: ${message}`,
-        retryAfterSeconds: RETRY_AFTER_SECONDS,
-      },
-    });
+    const retryAfterSeconds = RETRY_AFTER_SECONDS;
+    const status = { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds };
+    return new WrapperError('LimitExceeded', message, { status });
   }
 }
 
