@@ -1,8 +1,9 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { type ErrorCode, WrapperError } from '../errors.ts';
+import { WrapperError } from '../errors.ts';
 import { serializeQueries } from '../proxy/api/query-json.ts';
 import { readUrl } from '../proxy/api/request-url.ts';
+import { statusOf } from '../proxy/api/status.ts';
 import { hasBody, refuseRequest } from '../proxy/http/http-errors.ts';
 import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
@@ -32,13 +33,6 @@ const TEXT_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** HTTP status by the code of a refusal; default 403. */
-const CODES: Partial<Record<ErrorCode, number>> = {
-  BadRequest: 400,
-  NotFound: 404,
-  MethodNotAllowed: 405,
-};
-
 /** Creates the handler for one node. */
 export function createAdminHandler(
   proxy: NodeProxy,
@@ -60,7 +54,7 @@ export function createAdminHandler(
         refusals.record({ ...about, reason, message });
         const headers: OutgoingHttpHeaders = { ...TEXT_HEADERS };
         if (reason === 'MethodNotAllowed') headers.allow = methods.join(', ');
-        const code = CODES[reason] ?? 403;
+        const { code } = statusOf(error);
         return refuseRequest(request, response, { code, headers, body: printLine(message) });
       }
       answer?.(response, request).catch((error: unknown) => {

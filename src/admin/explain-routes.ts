@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type ErrorCode, WrapperError } from '../errors.ts';
+import { WrapperError } from '../errors.ts';
 import { readUrl } from '../proxy/api/request-url.ts';
+import { statusOf } from '../proxy/api/status.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { escapeJson } from '../untrusted-text.ts';
 import { decisionsOf } from './explain/decisions.ts';
@@ -13,17 +14,6 @@ import { tableOf } from './explain/table.ts';
 import { TimeSlice } from './explain/time-slice.ts';
 import { KubeProxyProbe } from './status/kube-proxy-probe.ts';
 import { nodeStatus } from './status/node-status.ts';
-
-/** HTTP status by error code. Other codes are errors of the wrapper itself. */
-const CODES: Partial<Record<ErrorCode, number>> = {
-  BadRequest: 400,
-  NotFound: 404,
-  NotReady: 503,
-  Unreachable: 503,
-  Refused: 502,
-  // A label selector of the query.
-  InvalidSettings: 400,
-};
 
 /** Lines of one response: default and maximum. */
 const LIMIT = { default: 500, max: 10_000 };
@@ -112,7 +102,9 @@ export class ExplainRoutes {
     } catch (error) {
       if (gone.signal.aborted) return;
       const { code, message } = WrapperError.from(error, 'Malformed');
-      json(response, CODES[code] ?? 500, JSON.stringify({ code, error: message }));
+      // A label selector of the query is invalid.
+      const status = code === 'InvalidSettings' ? 400 : statusOf(error).code;
+      json(response, status, JSON.stringify({ code, error: message }));
     }
   }
 }
