@@ -1,5 +1,8 @@
 import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
+import { SingleFlight } from '../../util/single-flight.ts';
+
+type Answer = Parameters<Parameters<LookupFunction>[2]>;
 
 /**
  * Shares lookups of the same name that run at the same time. A lookup at a silent resolver cannot be aborted. Lookups of
@@ -8,20 +11,14 @@ import type { LookupFunction } from 'node:net';
  * @param resolve default: that of the operating system
  */
 export function shareLookups(resolve: LookupFunction = lookup): LookupFunction {
-  const pending = new Map<string, Parameters<LookupFunction>[2][]>();
-  return (hostname, options, callback) => {
+  const lookups = new SingleFlight<Answer>();
+  return async (hostname, options, callback) => {
     const key = JSON.stringify([hostname, options.family, options.hints, options.all]);
-    const waiting = pending.get(key);
-    if (waiting !== undefined) {
-      waiting.push(callback);
-      return;
-    }
-    const callbacks = [callback];
-    pending.set(key, callbacks);
-    resolve(hostname, options, (...answer) => {
-      pending.delete(key);
-      for (const each of callbacks) each(...answer);
-    });
+    const look = () =>
+      new Promise<Answer>((found) => {
+        resolve(hostname, options, (...answer) => found(answer));
+      });
+    callback(...(await lookups.run(look, key)));
   };
 }
 

@@ -1,11 +1,12 @@
 import type { LookupFunction } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
 import { shareLookups } from '../../../src/proxy/util/dns-lookup.ts';
+import { eventually } from '../../support/eventually.ts';
 
 describe('shareLookups()', () => {
   type Answer = Parameters<Parameters<LookupFunction>[2]>;
 
-  test('sends one lookup for all concurrent callers, and a new one after the answer', () => {
+  test('sends one lookup for all concurrent callers, and a new one after the answer', async () => {
     const asked: string[] = [];
     let answer: (...args: Answer) => void = () => {};
     const shared = shareLookups((hostname, { family }, callback) => {
@@ -19,14 +20,14 @@ describe('shareLookups()', () => {
     ask('a');
     expect(asked).toEqual(['a 0']);
     answer(null, '10.0.0.1', 4);
-    expect(told).toEqual(['10.0.0.1', '10.0.0.1']);
+    await eventually(() => told, ['10.0.0.1', '10.0.0.1']);
     ask('a');
     ask('a', 6);
     ask('b');
     expect(asked).toEqual(['a 0', 'a 0', 'a 6', 'b 0']);
   });
 
-  test('an error goes to all of them, and is not kept', () => {
+  test('an error goes to all of them, and is not kept', async () => {
     const answers: ((...args: Answer) => void)[] = [];
     const shared = shareLookups((_hostname, _options, callback) => void answers.push(callback));
     const told: unknown[] = [];
@@ -34,8 +35,9 @@ describe('shareLookups()', () => {
     ask();
     ask();
     answers[0]?.(new Error('no such name'), '', 0);
+    await eventually(() => told, ['no such name', 'no such name']);
     ask();
     answers[1]?.(null, '10.0.0.1', 4);
-    expect(told).toEqual(['no such name', 'no such name', undefined]);
+    await eventually(() => told, ['no such name', 'no such name', undefined]);
   });
 });
