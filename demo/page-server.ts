@@ -5,7 +5,9 @@ import { loadPageAssets } from '../src/admin/page/page-assets.ts';
 import { PAGE_HEADERS } from '../src/admin/page/page-server.ts';
 import { WrapperError } from '../src/errors.ts';
 import { HttpListener } from '../src/proxy/http/http-listener.ts';
+import { ListenerCounter } from '../src/proxy/http/listener-counter.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../src/proxy/http/listener-limits.ts';
+import { RefusalLog } from '../src/proxy/http/refusal-log.ts';
 import { assertLocalRequest, assertNoRequestSmuggling } from '../src/proxy/http/request-checks.ts';
 import { clusterOf } from './cluster.ts';
 import { parseLine, runChange, TERMINAL } from './commands.ts';
@@ -42,7 +44,8 @@ export async function startPageServer(options: PageServerOptions): Promise<DemoP
     name: 'demo page',
     address: { host: '127.0.0.1', port: 0 },
     listenerLimits: DEFAULT_LISTENER_LIMITS,
-    logger: options.logger,
+    refusals: new RefusalLog(options.logger),
+    requests: new ListenerCounter(),
     onRequest: (request, response) => {
       answer(request, response, options, bar).catch((error: unknown) => {
         const { code, message } = WrapperError.from(error, 'BadRequest');

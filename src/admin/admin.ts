@@ -55,7 +55,6 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const forOthers = maxConnections - Math.min(RESERVED_FOR_PROBES, Math.floor(maxConnections / 2));
   const listener = new HttpListener({
     address: options.address,
-    logger,
     refusals,
     requests,
     name: ADMIN_LISTENER,

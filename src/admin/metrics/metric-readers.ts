@@ -203,23 +203,13 @@ export const withoutReadyEndpoints = ofTally(['reason'], (tally) => [
 /** Requests by listener and status code. */
 export const requests: Reader = {
   labels: ['listener', 'code'],
-  read: ({ proxy }) =>
-    Array.from(proxy.listeners.requests.counts(), ({ count, listener, code }) => [
-      count,
-      listener,
-      code,
-    ]),
+  read: ({ proxy }) => proxy.listeners.requests.counts,
 };
 
 /** Refused requests by listener and reason. */
 export const refusals: Reader = {
   labels: ['listener', 'reason'],
-  read: ({ proxy }) =>
-    Array.from(proxy.listeners.refusals.counts(), ({ count, listener, reason }) => [
-      count,
-      listener,
-      reason,
-    ]),
+  read: ({ proxy }) => proxy.listeners.refusals.counter.counts,
 };
 
 export function* servicesByPolicy({ topology }: NodeProxy): Iterable<Sample> {

@@ -2,7 +2,6 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { addressText, type ListenAddress } from '../../util/address.ts';
 import { statusOf } from '../api/status.ts';
@@ -13,10 +12,10 @@ import { ClientConnections } from './client-connections.ts';
 import type { RequestState } from './connection-table.ts';
 import { fromParserError, respondAndDestroy, tooManyRequests } from './http-errors.ts';
 import { createHttpServer, followCertificate } from './http-server.ts';
+import type { ListenerCounter } from './listener-counter.ts';
 import type { ListenerLimits } from './listener-limits.ts';
-import { RefusalLog, reasonOf } from './refusal-log.ts';
+import { type RefusalLog, reasonOf } from './refusal-log.ts';
 import { assertNoRequestSmuggling } from './request-checks.ts';
-import { RequestCounter } from './request-counter.ts';
 import type { ServerCertificate } from './server-certificate.ts';
 import { startWriteTimeout } from './write-timeout.ts';
 
@@ -40,11 +39,9 @@ export interface HttpListenerOptions {
   readonly keepAliveMs?: number;
   /** How long a client may take to read the end of a response, in milliseconds; default 60,000. */
   readonly writeTimeoutMs?: number;
-  /** Logs and counts refusals; default: a log of its own. */
-  readonly refusals?: RefusalLog;
-  /** Counts the requests; default: a counter of its own. */
-  readonly requests?: RequestCounter;
-  readonly logger: Logger;
+  readonly refusals: RefusalLog;
+  /** Counts the requests by status code. */
+  readonly requests: ListenerCounter;
 }
 
 /** Longer than Go's 90 s: the client closes an idle connection first, so no request is lost. */
@@ -55,6 +52,8 @@ const WRITE_TIMEOUT_MS = 60_000;
  * the packet that opens a connection, and the client tries again after a second.
  */
 const BACKLOG = 4_096;
+/** The code of a request whose client disconnected before the response began. */
+const ABORTED = 'aborted';
 /** How long an open connection may take to end after the listener has closed, in milliseconds. */
 const CLOSE_MS = 2_000;
 
@@ -69,9 +68,6 @@ const CLOSE_MS = 2_000;
 export class HttpListener {
   readonly #options: HttpListenerOptions;
   readonly #server: Server;
-  /** Logs and counts refusals. */
-  readonly refusals: RefusalLog;
-  readonly #requests: RequestCounter;
   readonly #connections: ClientConnections;
   /** The current or last response of each connection. */
   readonly #responses = new WeakMap<Duplex, ServerResponse>();
@@ -85,8 +81,6 @@ export class HttpListener {
   constructor(options: HttpListenerOptions) {
     this.#options = options;
     const { listenerLimits, certificate, maxOfKind = {}, keepAliveMs = KEEP_ALIVE_MS } = options;
-    this.refusals = options.refusals ?? new RefusalLog(options.logger);
-    this.#requests = options.requests ?? new RequestCounter();
     const server = createHttpServer(listenerLimits, keepAliveMs, certificate);
     this.#server = server;
     this.#unfollow = certificate && followCertificate(server, certificate);
@@ -214,7 +208,9 @@ export class HttpListener {
     this.#responses.set(socket, response);
     response.once('close', () => {
       this.#connections.end(socket);
-      this.#requests.countEnded(this.#options.name, response);
+      // A refusal may be written to the socket itself, with the status in the response object.
+      const isAnswered = response.headersSent || response.statusCode !== 200;
+      this.#count(isAnswered ? response.statusCode : ABORTED);
     });
     response.once('prefinish', () => this.#limitWrite(response));
     this.#options.onRequest(request, response);
@@ -261,9 +257,14 @@ export class HttpListener {
     const resource = request?.url;
     if (code === 'LimitExceeded' && request) this.#refuse('TooManyRequests', message, resource);
     else this.#record(reasonOf(error), message, 'info', resource);
-    this.#requests.count(this.#options.name, statusOf(error).code);
+    this.#count(statusOf(error).code);
     respondAndDestroy(socket, error, this.#responses.get(socket));
     request?.resume();
+  }
+
+  /** Counts a request whose response has ended. A watch ends with its stream. */
+  #count(code: number | typeof ABORTED): void {
+    this.#options.requests.count(this.#options.name, String(code));
   }
 
   /** Counts a refusal that is caused by maxConnections. */
@@ -278,7 +279,13 @@ export class HttpListener {
     level: 'info' | 'warn' | 'error' = 'info',
     resource?: string,
   ): void {
-    this.refusals.record({ listener: this.#options.name, reason, message, level, resource });
+    this.#options.refusals.record({
+      listener: this.#options.name,
+      reason,
+      message,
+      level,
+      resource,
+    });
   }
 }
 

@@ -8,9 +8,9 @@ import { assertLoopback, LoopbackAccess } from '../auth/loopback-access.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { CallerLimits } from '../http/caller-limits.ts';
 import { sendError } from '../http/http-errors.ts';
+import { ListenerCounter } from '../http/listener-counter.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-limits.ts';
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
-import { RequestCounter } from '../http/request-counter.ts';
 import type { CertificateFiles, ServerCertificate } from '../http/server-certificate.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -52,7 +52,7 @@ export interface Listeners {
   /** Logs and counts what all listeners refuse, including the admin listener. */
   readonly refusals: RefusalLog;
   /** Counts the requests of all listeners, including the admin listener. */
-  readonly requests: RequestCounter;
+  readonly requests: ListenerCounter;
   /** Requests that are forwarded for callers of https; undefined without https. */
   readonly forwarding: Pick<CallerLimits, 'active' | 'refused'> | undefined;
   /** Number of open watches of clients. */
@@ -71,7 +71,7 @@ export type CreateListenersOptions = ListenersOptions &
 
 interface ListenersContext extends CreateListenersOptions {
   readonly refusals: RefusalLog;
-  readonly requests: RequestCounter;
+  readonly requests: ListenerCounter;
 }
 
 const WRITE_TIMEOUT_MS = 60_000;
@@ -91,7 +91,7 @@ export async function createListeners(
   certificate: ServerCertificate | undefined,
 ): Promise<Listeners> {
   const refusals = new RefusalLog(options.logger);
-  const requests = new RequestCounter();
+  const requests = new ListenerCounter();
   const context = { ...options, refusals, requests };
   const { http, https } = context;
   const plain = http && createHttp(context, http);

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ListenAddress } from '../../util/address.ts';
@@ -13,9 +12,9 @@ import { readUrl } from '../api/request-url.ts';
 import type { AccessPolicy } from '../auth/access-policy.ts';
 import { respondAndDestroy, sendError } from '../http/http-errors.ts';
 import { HttpListener } from '../http/http-listener.ts';
+import type { ListenerCounter } from '../http/listener-counter.ts';
 import type { ListenerLimits } from '../http/listener-limits.ts';
 import { type RefusalLog, reasonOf } from '../http/refusal-log.ts';
-import type { RequestCounter } from '../http/request-counter.ts';
 import { sendBody, sendDocument } from '../http/respond.ts';
 import type { ServerCertificate } from '../http/server-certificate.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
@@ -45,11 +44,9 @@ export interface RequestHandlerOptions {
   readonly writeTimeoutMs: number;
   /** How long idle connections are kept after the close, in milliseconds; see {@link HttpListener.close}. */
   readonly drainMs: number;
-  /** Logs and counts refusals; default: a log of its own. */
-  readonly refusals?: RefusalLog;
-  /** Counts requests; default: a counter of its own. */
-  readonly requests?: RequestCounter;
-  readonly logger: Logger;
+  readonly refusals: RefusalLog;
+  /** Counts the requests by status code. */
+  readonly requests: ListenerCounter;
 }
 
 /**
@@ -164,13 +161,13 @@ export class RequestHandler {
   }
 
   #recordRefusal({ method: verb, url: resource }: IncomingMessage, error: unknown): void {
-    const { name: listener } = this.#options;
+    const { name: listener, refusals } = this.#options;
     const request = { listener, verb, resource, reason: reasonOf(error) };
     if (error instanceof WrapperError) {
-      this.#listener.refusals.record({ ...request, message: error.message });
+      refusals.record({ ...request, message: error.message });
     } else {
       const message = 'an error of the wrapper itself';
-      this.#listener.refusals.record({ ...request, message, level: 'error', err: error });
+      refusals.record({ ...request, message, level: 'error', err: error });
     }
   }
 
@@ -209,7 +206,7 @@ export class RequestHandler {
 
   #recordStalled({ req }: ServerResponse): void {
     this.#stalled++;
-    this.#listener.refusals.record({
+    this.#options.refusals.record({
       listener: this.#options.name,
       reason: 'StalledClient',
       level: 'warn',

@@ -9,7 +9,9 @@ import { connect as connectTls } from 'node:tls';
 import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { HttpListener, type HttpListenerOptions } from '../../../src/proxy/http/http-listener.ts';
+import { ListenerCounter } from '../../../src/proxy/http/listener-counter.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
+import { RefusalLog } from '../../../src/proxy/http/refusal-log.ts';
 import { ServerCertificate } from '../../../src/proxy/http/server-certificate.ts';
 import { eventually } from '../../support/eventually.ts';
 import { writeServingFiles } from '../../support/http/certificates.ts';
@@ -41,7 +43,8 @@ function makeListener(options: Partial<HttpListenerOptions> = {}): HttpListener 
     address: { host: '127.0.0.1', port: 0 },
     listenerLimits: DEFAULT_LISTENER_LIMITS,
     onRequest: (_request, response) => void response.end('served'),
-    logger,
+    refusals: new RefusalLog(logger),
+    requests: new ListenerCounter(),
     ...options,
   });
   listeners.push(listener);
@@ -300,7 +303,7 @@ describe('clients that do not read their responses', () => {
     const { logger: recording, lines } = recordingLogger();
     const answers: ServerResponse[] = [];
     const listener = makeListener({
-      ...{ listenerLimits, writeTimeoutMs: 100, logger: recording },
+      ...{ listenerLimits, writeTimeoutMs: 100, refusals: new RefusalLog(recording) },
       onRequest: (_request, response) => void answers.push(response.end(body)),
     });
     await stall(await listener.listen(), answers);
@@ -312,7 +315,7 @@ describe('clients that do not read their responses', () => {
 test('requests of one kind have their own limit, and refusals are logged once', async () => {
   const { logger: recording, lines } = recordingLogger();
   const listener = makeListener({
-    logger: recording,
+    refusals: new RefusalLog(recording),
     kindOf: ({ url = '' }) => url,
     maxOfKind: { '/slow': 2 },
     onRequest: ({ url }, response) =>

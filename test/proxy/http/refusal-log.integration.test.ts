@@ -65,15 +65,16 @@ test('after a minute without a refusal the next one is logged in full, and no ti
   expect(messages()).toEqual(Array(2).fill('refused: Forbidden: GET /1 is not allowed'));
 });
 
-test('each listener and each reason is a kind, and their number is bounded', () => {
-  for (let i = 0; i < 1000; i++) refuse(2, `Reason${i}`);
+test('each listener and each reason is a kind', () => {
+  refuse(2, 'BadRequest');
+  refuse(3);
   refuse(1, 'Forbidden', 'https.listen');
-  expect(lines).toHaveLength(24 + 1 + 1);
-  const counts = [...refusals.counts()];
-  expect(counts).toHaveLength(26);
-  expect(counts).toContainEqual({ listener: 'listen', reason: 'Reason0', count: 2 });
-  expect(counts).toContainEqual({ listener: 'listen', reason: 'Other', count: 2 * (1000 - 24) });
-  expect(counts).toContainEqual({ listener: 'https.listen', reason: 'Forbidden', count: 1 });
+  expect(lines).toHaveLength(3);
+  expect([...refusals.counter.counts]).toEqual([
+    [2, 'listen', 'BadRequest'],
+    [3, 'listen', 'Forbidden'],
+    [1, 'https.listen', 'Forbidden'],
+  ]);
 });
 
 test('text from a client is cut, and cannot control a terminal', () => {

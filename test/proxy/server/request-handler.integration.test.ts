@@ -4,7 +4,9 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { WrapperError } from '../../../src/errors.ts';
 import type { AccessPolicy } from '../../../src/proxy/auth/access-policy.ts';
+import { ListenerCounter } from '../../../src/proxy/http/listener-counter.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
+import { RefusalLog } from '../../../src/proxy/http/refusal-log.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { RequestHandler } from '../../../src/proxy/server/request-handler.ts';
 import { advancingClock } from '../../support/advancing-clock.ts';
@@ -199,7 +201,8 @@ describe('invalid requests', () => {
       readyWaitMs: 1_000,
       writeTimeoutMs: 1_000,
       drainMs: 0,
-      logger: pino({ level: 'silent' }),
+      refusals: new RefusalLog(pino({ level: 'silent' })),
+      requests: new ListenerCounter(),
     });
     const url = await listener.listen();
     await expect(fetch(url)).rejects.toThrow();
