@@ -18,27 +18,62 @@ const folder = resolve(target);
 const project = readProject();
 const revision = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).trim();
 
-const wrapper = buildAndSign('image', project.image, [
-  ...['--build-arg', `VERSION=${project.version}`, '--build-arg', `REVISION=${revision}`],
-]);
+const wrapper = buildAndSign('image', project.image, 'Dockerfile', {
+  VERSION: project.version,
+  REVISION: revision,
+});
 // BuildKit's own SBOM has the packages of the base image. It cannot look into the bundle.
 const bom = join(folder, `${project.name}-${project.version}.cdx.json`);
 run('cosign', 'attest', '--yes', '--type', 'cyclonedx', '--predicate', bom, wrapper);
-buildAndSign('check_image', project.checkImage, [
-  ...['--file', 'image/check.Dockerfile', '--build-arg', `WRAPPER_IMAGE=${wrapper}`],
-]);
+buildAndSign('check_image', project.checkImage, 'image/check.Dockerfile', {
+  WRAPPER_IMAGE: wrapper,
+});
 
 /** Returns the image by its digest: a tag can move between push and signature. */
-function buildAndSign(output: string, image: string, args: readonly string[]): string {
+function buildAndSign(
+  output: string,
+  image: string,
+  dockerfile: string,
+  values: Readonly<Record<string, string>>,
+): string {
   const metadata = join(folder, `${output}.json`);
+  const buildArgs = Object.entries({ ...pinnedImages(dockerfile, values), ...values });
+  const args = buildArgs.flatMap(([name, value]) => ['--build-arg', `${name}=${value}`]);
   const attestations = ['--provenance=mode=max', '--sbom=true'];
-  const what = ['--platform', 'linux/amd64,linux/arm64', ...attestations, ...args];
+  const platforms = ['--platform', 'linux/amd64,linux/arm64'];
+  const what = [...platforms, ...attestations, '--file', dockerfile, ...args];
   const where = ['--tag', `${image}:${project.version}`, '--metadata-file', metadata, '--push'];
   run('docker', 'buildx', 'build', ...what, ...where, '.');
-  const digest = JSON.parse(readFileSync(metadata, 'utf8'))['containerimage.digest'];
-  if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`${metadata} has no digest`);
+  const built = JSON.parse(readFileSync(metadata, 'utf8'));
+  const digest = asDigest(built['containerimage.digest'], metadata);
   run('cosign', 'sign', '--yes', `${image}@${digest}`);
   const file = process.env.GITHUB_OUTPUT;
   if (file) appendFileSync(file, `${output}_name=${image}\n${output}_digest=${digest}\n`);
   return `${image}@${digest}`;
+}
+
+/**
+ * The images that a Dockerfile starts from, by the digests of now: both architectures and all stages use the same ones,
+ * and the signed provenance names them. Those in `values` are chosen already.
+ */
+function pinnedImages(
+  dockerfile: string,
+  values: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const text = readFileSync(join(ROOT, dockerfile), 'utf8');
+  const defaults = [...text.matchAll(/^ARG (\w+_IMAGE)=(\S+)$/gm)].map(
+    ([, name = '', tag = '']) => [name, tag] as const,
+  );
+  const open = defaults.filter(([name]) => !(name in values));
+  return Object.fromEntries(open.map(([name, tag]) => [name, `${tag}@${digestOf(tag)}`]));
+}
+
+function digestOf(image: string): string {
+  const inspect = ['buildx', 'imagetools', 'inspect', image, '--format', '{{.Manifest.Digest}}'];
+  return asDigest(execFileSync('docker', inspect, { encoding: 'utf8' }).trim(), image);
+}
+
+function asDigest(text: unknown, what: string): string {
+  if (typeof text === 'string' && /^sha256:[0-9a-f]{64}$/.test(text)) return text;
+  throw new Error(`${what} has no digest`);
 }

@@ -8,11 +8,13 @@ import { repository } from './support/repository.ts';
 
 const project: Project = readProject();
 const IMAGE_DIGEST = `sha256:${'a'.repeat(64)}`;
+const BASE_DIGEST = `sha256:${'c'.repeat(64)}`;
 const CHART_DIGEST = `sha256:${'b'.repeat(64)}`;
 
 /** What the tools answer, as far as the scripts read it. Each also writes its command line to $CALLS. */
 const STUBS: Readonly<Record<string, string>> = {
-  docker: `while [ "$1" != --metadata-file ]; do shift; done
+  docker: `if [ "$2" = imagetools ]; then echo "${BASE_DIGEST}"; exit; fi
+while [ "$1" != --metadata-file ]; do shift; done
 echo '{"containerimage.digest":"${IMAGE_DIGEST}"}' > "$2"`,
   // To its standard error output, as Helm 3 does.
   helm: `echo 'Pushed: ghcr.io/x:1' >&2; echo 'Digest: ${CHART_DIGEST}' >&2`,
@@ -55,9 +57,13 @@ async function publish(name: string): Promise<string[]> {
   return readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n');
 }
 
+async function builtImages(): Promise<string[]> {
+  return (await publish('image')).filter((call) => call.startsWith('docker buildx build '));
+}
+
 describe('the images', () => {
   test('are built for both architectures with SBOM and provenance, and pushed by version', async () => {
-    const builds = (await publish('image')).filter((call) => call.startsWith('docker '));
+    const builds = await builtImages();
     expect(builds).toHaveLength(2);
     for (const build of builds) {
       expect(build).toContain(
@@ -70,6 +76,16 @@ describe('the images', () => {
     expect(builds[0]).toMatch(/--build-arg REVISION=[0-9a-f]{40} /);
     expect(builds[1]).toContain(`--tag ${project.checkImage}:${project.version} `);
     expect(builds[1]).toContain(`--build-arg WRAPPER_IMAGE=${project.image}@${IMAGE_DIGEST} `);
+  });
+
+  // A tag can move while they are built.
+  test('start from images that are named by their digests', async () => {
+    const [wrapper, check] = await builtImages();
+    const node = `node:24-trixie-slim@${BASE_DIGEST} `;
+    const distroless = `gcr.io/distroless/nodejs24-debian13:nonroot@${BASE_DIGEST} `;
+    expect(wrapper).toContain(`--build-arg BUILD_IMAGE=${node}`);
+    expect(wrapper).toContain(`--build-arg BASE_IMAGE=${distroless}`);
+    expect(check).toContain(`--build-arg BASE_IMAGE=${node}`);
   });
 
   // A tag can move between push and signature.
@@ -101,8 +117,10 @@ describe('the images', () => {
     try {
       stub('docker', 'exit 3');
       expect(await signs()).toBe(false);
-      stub('docker', `${STUBS.docker?.replace(/a{64}/, 'abc')}`);
-      expect(await signs()).toBe(false);
+      for (const digest of [/a{64}/, /c{64}/]) {
+        stub('docker', `${STUBS.docker?.replace(digest, 'abc')}`);
+        expect(await signs()).toBe(false);
+      }
     } finally {
       stub('docker', STUBS.docker ?? '');
     }
