@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
@@ -12,9 +12,12 @@ import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let proxy: NodeProxy;
+/** Moves only in {@link ManualClock.pass}. */
+let time: ManualClock;
 
 beforeEach(async () => {
   server = useCluster();
+  time = new ManualClock();
   putService(server, 'web', null);
   putSlice(server, 'web-a', 'web', [
     { ip: '10.0.0.1', node: 'edge-1' },
@@ -24,16 +27,17 @@ beforeEach(async () => {
 });
 
 async function start(raw: RawSettings = {}, options: Partial<NodeProxyOptions> = {}) {
-  proxy = await useWrapper(await server.listen(), options, raw);
+  proxy = await useWrapper(await server.listen(), { nodeSetTime: time, ...options }, raw);
 }
 
 const shown = () => listAddresses(proxy.url + SLICES_PATH);
 
+const isNodeSet = ({ path, query }: { path: string; query: URLSearchParams }) =>
+  path === '/api/v1/nodes' && query.has('labelSelector');
+
 /** Requests for node sets so far. */
 function requested(): { lists: number; watches: number } {
-  const ofNodes = server.requests.filter(
-    ({ path, query }) => path === '/api/v1/nodes' && query.has('labelSelector'),
-  );
+  const ofNodes = server.requests.filter(isNodeSet);
   const watches = ofNodes.filter(({ query }) => query.get('watch') === 'true').length;
   return { lists: ofNodes.length - watches, watches };
 }
@@ -64,9 +68,8 @@ test('an own label that is toggled 30 times lists and watches the nodes of each 
 });
 
 test('a node set closes a minute after the last policy that needs it, and at the end', async () => {
-  const time = new ManualClock();
   server.annotate('web', 'topologyKeys', '["site"]');
-  await start({}, { nodeSetTime: time });
+  await start();
   await eventually(shown, [1, 2]);
   expect([...proxy.nodeSets.statuses.keys()]).toEqual(['site=a']);
   expect(time.waiting).toBe(0);
@@ -144,4 +147,45 @@ test('after a list with one node gone and another one new, both have their new m
   server.label('edge-3', 'site', 'a');
   server.compact();
   await eventually(shown, [1, 3]);
+});
+
+test('all nodes are never requested, and node sets only as metadata', async () => {
+  server.annotate('web', 'topologyKeys', '["site","topology.kubernetes.io/zone","*"]');
+  await start();
+  await eventually(shown, [1, 2]);
+  const nodes = server.requests.filter(({ path }) => path === '/api/v1/nodes');
+  for (const { query } of nodes) {
+    expect(query.get('fieldSelector') ?? query.get('labelSelector')).toMatch(/=./);
+  }
+  for (const { accept } of nodes.filter(isNodeSet)) {
+    expect(accept).toContain('as=PartialObjectMetadata');
+  }
+});
+
+describe('while the nodes of a set cannot be listed', () => {
+  beforeEach(async () => {
+    server.annotate('web', 'topologyKeys', '["site"]');
+    await start();
+    await eventually(shown, [1, 2]);
+    server.refuse(isNodeSet, 500);
+    server.cutWatches();
+    server.annotate('web', 'topologyKeys', null);
+    await eventually(() => proxy.topology.nodeSets.get('site=a')?.needed, false);
+    time.pass(600_000);
+  });
+
+  // Its node set was closed a minute after the Service had gone, and could not be listed again.
+  test('a Service that needs them again has its endpoints, however late', async () => {
+    await eventually(shown, [1, 2, 3]);
+    server.annotate('web', 'topologyKeys', '["site"]');
+    await eventually(shown, [1, 2]);
+  });
+
+  test('the set stays open, until a minute after its watch is open again', async () => {
+    expect(proxy.nodeSets.statuses.size).toBe(1);
+    server.refuse(isNodeSet, undefined);
+    await eventually(() => proxy.nodeSets.statuses.get('site=a')?.connected, true);
+    time.pass(60_000);
+    expect(proxy.nodeSets.statuses.size).toBe(0);
+  });
 });
