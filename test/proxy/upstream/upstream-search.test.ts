@@ -5,6 +5,7 @@ import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstr
 import { eventually } from '../../support/eventually.ts';
 import { answerProbe, isProbe, refuseWithStatus } from '../../support/http/api-answers.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
+import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 
@@ -21,6 +22,8 @@ let listeners: RequestListener[];
 /** Number of health checks of each server. */
 let probes: number[];
 let found: string[];
+/** The latest URL that was requested. */
+let requested: string | undefined;
 let upstream: Upstream;
 
 beforeEach(async () => {
@@ -28,6 +31,7 @@ beforeEach(async () => {
   servers = await Promise.all(
     [0, 1].map((index) =>
       startServer((request, response) => {
+        requested = request.url;
         if (isProbe(request.url)) probes[index] = (probes[index] ?? 0) + 1;
         listeners[index]?.(request, response);
       }),
@@ -112,6 +116,17 @@ describe('a search among the API servers', () => {
     expect(await upstream.search()).toBe(isAnswer);
   });
 
+  test.each(Object.entries(FOREIGN_ANSWERS))(
+    'does not take %s for an API server',
+    async (_, { statusCode, headers, body }) => {
+      listeners[0] = (_request, response) => response.writeHead(statusCode, headers).end(body);
+      expect(await upstream.probe((servers[0] as TestServer).url)).toBeUndefined();
+      expect(upstream.serverState.answered).toBe(false);
+      expect(await upstream.search()).toBe(true);
+      expect(found).toEqual([second()]);
+    },
+  );
+
   test('is shared by concurrent callers; a later caller starts a new one', async () => {
     expect(await Promise.all([upstream.search(), upstream.search()])).toEqual([true, true]);
     expect(probes).toEqual([1, 1]);
@@ -135,6 +150,10 @@ describe('a health check', () => {
     expect(await upstream.probe((servers[1] as TestServer).url)).toBe('usable');
     expect(upstream.serverState.answered).toBe(true);
     await servers[1]?.idle();
+    // With a resourceVersion, a server whose etcd is lost would answer from its cache.
+    expect(requested).toBe(
+      '/api/v1/nodes?limit=1&fieldSelector=metadata.name%3Dnobody.kube-proxy-wrapper.io',
+    );
   });
 
   test('fails if the response breaks off', async () => {
