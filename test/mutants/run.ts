@@ -18,6 +18,8 @@ interface Outcome {
 const ROOT = join(import.meta.dirname, '../..');
 const JEST = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--bail', '--silent'];
 const PROJECTS = ['--selectProjects', 'unit', 'integration', 'slow', '-w', '1'];
+/** A bug may make each test of a file wait for what never comes. */
+const TEST_LIMIT = '--testTimeout=20000';
 const LIMITS = { timeout: 600_000, killSignal: 'SIGKILL', maxBuffer: 1 << 28 } as const;
 
 /** The bugs that the arguments choose; all without arguments. */
@@ -38,7 +40,7 @@ function copyCheckout(): string {
 
 function runJest(copy: string, patterns: readonly string[]): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const args = [...JEST, ...PROJECTS, '--testPathPatterns', ...patterns];
+  const args = [...JEST, ...PROJECTS, TEST_LIMIT, '--testPathPatterns', ...patterns];
   execFile(process.execPath, args, { cwd: copy, ...LIMITS }, (error, _stdout, text) => {
     resolve({ passed: error === null, text });
   });
