@@ -3,14 +3,7 @@ import type { ApiServer } from '../../../embedded/api-server.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import {
-  ACCEPT,
-  CODECS,
-  STREAMING_LIST,
-  type WatchRecorder,
-} from '../../support/guarantees/watch-recorder.ts';
-import { startRelay } from '../../support/http/relay.ts';
-import { ManualClock } from '../../support/projection/topology.ts';
+import { STREAMING_LIST, type WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
@@ -22,7 +15,6 @@ let proxy: NodeProxy;
 let watch: WatchRecorder;
 let log: readonly LogLine[];
 let upstreamPort: number;
-let nodeSetTime: ManualClock;
 
 beforeEach(async () => {
   server = useCluster();
@@ -32,8 +24,7 @@ beforeEach(async () => {
   upstreamPort = Number(new URL(url).port);
   const { logger, lines } = recordingLogger();
   log = lines;
-  nodeSetTime = new ManualClock();
-  proxy = await useWrapper(url, { logger, nodeSetTime });
+  proxy = await useWrapper(url, { logger });
   watch = await useWatch(proxy.url + SLICES, STREAMING_LIST);
   await watch.until(2);
   await eventually(() => statusOfSlices()?.connected, true);
@@ -60,8 +51,9 @@ function isVersionCheck({ query }: { readonly query: URLSearchParams }): boolean
   return query.get('fieldSelector')?.startsWith('metadata.name=') === true;
 }
 
-function statusOfSlices(of = proxy) {
-  return of.views.sources.find(({ query }) => query.resource.plural === 'endpointslices')?.status;
+function statusOfSlices() {
+  return proxy.views.sources.find(({ query }) => query.resource.plural === 'endpointslices')
+    ?.status;
 }
 
 describe('a reflector', () => {
@@ -125,46 +117,6 @@ describe('a reflector', () => {
     await eventually(seen, ['10.0.0.1', '10.0.0.2', '10.0.0.3']);
     expect(log.filter(({ msg }) => msg === 'the API server answers again')).not.toEqual([]);
   });
-
-  test('obeys Retry-After', async () => {
-    const slices = ({ path }: { path: string }) => path === SLICES;
-    server.refuse(slices, 429, { retryAfterSeconds: 1 });
-    const before = slicesRequests().length;
-    server.cutWatches();
-    await eventually(() => slicesRequests().length, before + 1);
-    const refusedAt = slicesRequests().at(-1)?.at ?? 0;
-    server.refuse(slices, undefined);
-    put(1, 2);
-    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
-    expect((slicesRequests().at(-1)?.at ?? 0) - refusedAt).toBeGreaterThanOrEqual(1000);
-  });
-
-  test('requests node sets by selector, metadata only, and closes them a minute after the last need', async () => {
-    server.annotate('web', 'topologyKeys', '["site"]');
-    const nodeWatches = () =>
-      server
-        .openWatches()
-        .filter(({ collection }) => collection === 'nodes')
-        .map(({ request }) => request.query.get('labelSelector') ?? '')
-        .sort();
-    await eventually(nodeWatches, ['', 'site=a']);
-    const requests = server.requests.filter(({ query }) => query.get('labelSelector') === 'site=a');
-    for (const { accept } of requests) expect(accept).toContain('as=PartialObjectMetadata');
-    server.annotate('web', 'topologyKeys', '["*"]');
-    await eventually(() => nodeSetTime.waiting, 1);
-    expect(nodeWatches()).toEqual(['', 'site=a']);
-    nodeSetTime.pass(60_000);
-    await eventually(nodeWatches, ['']);
-  });
-
-  test('never requests all nodes', async () => {
-    server.annotate('web', 'topologyKeys', '["site","topology.kubernetes.io/zone","*"]');
-    await eventually(() => proxy.topology.nodeSets.size, 1);
-    const nodes = server.requests.filter(({ path }) => path === '/api/v1/nodes');
-    for (const { query } of nodes) {
-      expect(query.get('fieldSelector') ?? query.get('labelSelector')).toMatch(/=./);
-    }
-  });
 });
 
 describe('bad input', () => {
@@ -192,74 +144,6 @@ describe('bad input', () => {
     server.refuse(ofSet, undefined);
     await eventually(problem, undefined);
     expect(proxy.topology.nodeSets.get('site=a')?.refusal).toBeUndefined();
-  });
-
-  test('an invalid annotation is logged once, and counted', async () => {
-    server.annotate('web', 'topologyKeys', '[');
-    const invalid = () => log.filter(({ msg }) => msg.includes('the topology policy is invalid'));
-    await eventually(() => invalid().length, 1);
-    server.cutWatches();
-    put(1, 2);
-    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
-    expect(invalid()).toMatchObject([{ service: 'default/web' }]);
-    expect(proxy.topology.policies.countByKind().get('invalid-policy')).toBe(1);
-    // Another change of the Service does not repeat the line; another error does.
-    server.annotate('web', 'example.com/anything', 'else');
-    server.annotate('web', 'topologyKeys', '{}');
-    await eventually(() => new Set(invalid().map(({ err }) => err)).size, 2);
-    expect(invalid()).toHaveLength(2);
-  });
-
-  test('bytes that do not parse restart that stream; the last good view remains', async () => {
-    const relay = await startRelay(`https://127.0.0.1:${upstreamPort}`);
-    const { logger, lines } = recordingLogger();
-    const other = await useWrapper(relay.url, { logger });
-    const follower = await useWatch(other.url + SLICES, STREAMING_LIST);
-    try {
-      await follower.until(2);
-      await eventually(() => statusOfSlices(other)?.connected, true);
-      const before = server.requests.length;
-      relay.inject(SLICES, Buffer.from([0, 0, 0, 4, 0xff, 0xff, 0xff, 0xff]));
-      await eventually(() => lines.some(({ code }) => code === 'Malformed'), true);
-      const [line] = lines.filter(({ code }) => code === 'Malformed');
-      expect(line).toMatchObject({ collection: SLICES, offset: expect.any(Number) });
-      put(1, 2);
-      await follower.until(3);
-      expect(follower.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'MODIFIED web-a']);
-      const again = server.requests
-        .slice(before)
-        .filter((each) => each.path === SLICES && !isVersionCheck(each));
-      expect(again.map(({ query }) => query.get('watch'))).toEqual(['true']);
-    } finally {
-      follower.close();
-      await other.close();
-      await relay.close();
-    }
-  });
-
-  test('a list that does not parse leaves the last good view until one does', async () => {
-    const relay = await startRelay(`https://127.0.0.1:${upstreamPort}`);
-    const other = await useWrapper(relay.url);
-    const follower = await useWatch(other.url + SLICES, STREAMING_LIST);
-    try {
-      await follower.until(2);
-      // The view starts with the list; only a watch that is open can be cut.
-      await eventually(() => statusOfSlices(other)?.connected, true);
-      relay.replace(SLICES, Buffer.from('k8s\0garbage'));
-      server.cutWatches();
-      put(1, 2);
-      await eventually(() => statusOfSlices(other)?.error?.code, 'Unreachable');
-      const list = await fetch(other.url + SLICES, { headers: { accept: ACCEPT.protobuf } });
-      const { items } = CODECS.protobuf.decodeList([Buffer.from(await list.arrayBuffer())]);
-      expect(items).toHaveLength(1);
-      relay.replace(SLICES, undefined);
-      await follower.until(3);
-      expect(follower.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'MODIFIED web-a']);
-    } finally {
-      follower.close();
-      await other.close();
-      await relay.close();
-    }
   });
 
   test('while the own Node is unknown requests wait, then get 503 with Retry-After', async () => {

@@ -3,7 +3,6 @@ import { type ApiServer, createApiServer } from '../../../embedded/api-server.ts
 import type { KubeObject } from '../../../embedded/kube-object.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { scriptedReflectors } from '../../support/projection/scripted-reflector.ts';
 import {
   createSmallCluster,
   putService,
@@ -206,24 +205,5 @@ describe('after etcd was restored from a backup', () => {
     release();
     expect([...seen]).toEqual([false]);
     await eventually(() => slices().connected, true);
-  });
-});
-
-describe('a watch that continues', () => {
-  const follow = scriptedReflectors();
-  const bookmark = () => ({
-    type: 'BOOKMARK',
-    object: { kind: 'Service', metadata: { resourceVersion: '11' } },
-  });
-
-  // A watch lasts at least 5 minutes; with this random number one second.
-  test.each([
-    ['in its time: the API server is known to have the version', () => -0.994, 0],
-    ['sooner, as by an API server that stops: the version is checked', () => 0, 1],
-  ])('where another ended %s', async (_what, random, queries) => {
-    const { asked: sent } = await follow({ event: bookmark, watchMs: 300, random });
-    await eventually(() => sent.watches, 2);
-    await eventually(() => sent.versions, queries);
-    expect(sent.lists).toBe(1);
   });
 });

@@ -71,6 +71,11 @@ export class SimulatedServer implements Upstream {
     for (const body of [...this.#open]) body.fail(new WrapperError('Unreachable', 'reset'));
   }
 
+  /** Every watch ends as its timeout would end it. */
+  end(): void {
+    for (const body of [...this.#open]) body.finish();
+  }
+
   get failover(): never {
     throw new Error('a simulated server has no other one beside it');
   }
@@ -193,7 +198,7 @@ class Body implements UpstreamBody {
   readonly path: string;
   readonly #note: () => void;
   readonly #onEnd: () => void;
-  #chunks: Buffer[] = [];
+  readonly #chunks: Buffer[] = [];
   #onChunk: ((chunk: Buffer) => void) | undefined;
   readonly #ended = Promise.withResolvers<void>();
 
@@ -206,8 +211,15 @@ class Body implements UpstreamBody {
 
   push(line: object | string): void {
     const chunk = Buffer.from(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`);
-    if (this.#onChunk === undefined) this.#chunks.push(chunk);
-    else this.#deliver(chunk);
+    if (this.#onChunk === undefined) {
+      this.#chunks.push(chunk);
+      return;
+    }
+    try {
+      this.#deliver(chunk);
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
   finish(): void {
@@ -226,8 +238,7 @@ class Body implements UpstreamBody {
 
   async each(onChunk: (chunk: Buffer) => void): Promise<void> {
     this.#onChunk = onChunk;
-    for (const chunk of this.#chunks) this.#deliver(chunk);
-    this.#chunks = [];
+    for (const chunk of this.#chunks.splice(0)) this.#deliver(chunk);
     await this.#ended.promise;
   }
 
@@ -238,10 +249,6 @@ class Body implements UpstreamBody {
 
   #deliver(chunk: Buffer): void {
     this.#note();
-    try {
-      this.#onChunk?.(chunk);
-    } catch (error) {
-      this.fail(error);
-    }
+    this.#onChunk?.(chunk);
   }
 }

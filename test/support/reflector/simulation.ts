@@ -18,6 +18,8 @@ export class Simulation {
   readonly reflectors;
   /** The version of the object that each reflector has. */
   readonly shown: string[] = [];
+  /** The status of each refusal that was reported; undefined: that it is over. */
+  readonly refusals: (number | undefined)[] = [];
   readonly #controller = new AbortController();
   readonly #running: Promise<void>[];
 
@@ -37,13 +39,18 @@ export class Simulation {
         }
       };
       return new Reflector({
-        ...{ upstream: this.server, logger, random, clock, metadataOnly: false },
+        upstream: this.server,
+        logger,
+        random,
+        clock,
+        metadataOnly: false,
         query: { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding: 'json' },
         decode: (bytes) => codec.meta(bytes),
         versions: new VersionAllocator(0),
         readLimits: DEFAULT_READ_LIMITS,
         absentIsEmpty: resource.group !== '',
         handlers: [{ onChanges, onSynced: () => {} }],
+        onRefused: (error) => this.refusals.push(error?.status?.code),
       });
     });
     this.#running = this.reflectors.map((each) => each.run(this.#controller.signal));

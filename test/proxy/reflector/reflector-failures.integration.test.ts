@@ -1,0 +1,161 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  bookmark,
+  event,
+  refusal,
+  type SimulatedAnswer,
+} from '../../support/reflector/simulated-server.ts';
+import { Simulation, sequence } from '../../support/reflector/simulation.ts';
+
+/* What one reflector does when its lists and watches fail. */
+
+let simulation: Simulation;
+
+beforeEach(async () => {
+  simulation = new Simulation(sequence(7), 1);
+  await simulation.untilRight(5_000);
+  await simulation.pass(15_000);
+  simulation.server.requests.splice(0);
+});
+afterEach(async () => simulation.close());
+
+/** A watch that sends these lines and then ends. */
+const watch = (...lines: readonly object[]): SimulatedAnswer => ({
+  status: 200,
+  body: { lines, end: 'closed' },
+});
+const useful = () => event('MODIFIED', ++simulation.server.version);
+const unusable = () => ({ type: 'ADDED', object: { kind: 'Service', metadata: { name: 'it' } } });
+const broken = () => ({ type: 'ERROR', object: { kind: 'Status', code: 500, message: 'broken' } });
+
+/** Cuts the watch, and answers each further one. Returns the number of watches since. */
+function answerWatches(answer: (nth: number) => SimulatedAnswer): () => number {
+  const { server } = simulation;
+  let watches = 0;
+  server.fault = ({ verb }) => (verb === 'watch' ? answer(watches++) : undefined);
+  server.cut();
+  return () => watches;
+}
+
+const status = () => simulation.reflectors[0]?.status;
+const logged = (text: string) => simulation.lines.filter(({ msg }) => msg === text).length;
+const lists = () => simulation.server.requests.filter(({ verb }) => verb === 'list');
+
+test('a watch that ends early is not a failure when it has brought an event', async () => {
+  const watches = answerWatches((nth) => (nth < 5 ? watch(useful()) : undefined));
+  await simulation.pass(5_000);
+  expect(watches()).toBe(6);
+  expect(simulation.isRight).toBe(true);
+  expect([status()?.failures, logged('interrupted')]).toEqual([0, 0]);
+});
+
+describe('one continued failure is', () => {
+  // Otherwise the reflector would watch again without a pause, or report a recovery each time.
+  test('a watch that ends immediately without an event', async () => {
+    const watches = answerWatches(() => watch());
+    await simulation.pass(20_000);
+    expect(watches()).toBeGreaterThan(5);
+    expect([logged('interrupted'), logged('connected again')]).toEqual([1, 0]);
+    expect(lists()).toEqual([]);
+  });
+
+  test('an error in each watch, until a useful event comes', async () => {
+    answerWatches(() => watch(broken()));
+    await simulation.pass(5_000);
+    expect(status()?.failures).toBeGreaterThan(2);
+    expect(status()?.error?.message).toContain('broken');
+    expect(status()).toMatchObject({ connected: false });
+    expect(status()?.staleMs).toBeGreaterThan(4_000);
+    expect([logged('interrupted'), lists().length]).toEqual([1, 0]);
+    answerWatches((nth) => (nth === 0 ? watch(useful()) : undefined));
+    await simulation.pass(5_000);
+    expect(status()).toMatchObject({ failures: 0, error: undefined });
+    expect(logged('connected again')).toBe(1);
+  });
+
+  test.each([
+    ['an unusable event', unusable()],
+    ['a line that does not parse', 'nonsense'],
+  ])('%s in each watch, which leads to a list', async (_, line) => {
+    answerWatches(() => ({ status: 200, body: { lines: [line], end: 'open' } }));
+    await simulation.pass(5_000);
+    expect(lists().length).toBeGreaterThan(0);
+    expect(status()?.failures).toBeGreaterThan(2);
+    expect(logged('interrupted')).toBe(1);
+    expect(simulation.lines.find(({ msg }) => msg === 'interrupted')).toMatchObject({
+      collection: '/api/v1/things0',
+      code: 'Malformed',
+    });
+    expect(simulation.shown).toEqual(['10']);
+  });
+});
+
+test('unusable events with useful ones between them do not lead to a list', async () => {
+  const watches = answerWatches((nth) => {
+    if (nth >= 6) return undefined;
+    return watch(nth % 2 === 0 ? unusable() : useful());
+  });
+  await simulation.pass(10_000);
+  expect(watches()).toBe(7);
+  expect(lists()).toEqual([]);
+});
+
+test('a refusal counts after three in a row, without a success or another failure between them', async () => {
+  const { server, refusals } = simulation;
+  refusals.splice(0);
+  const statuses = [403, 403, 500, 403, 403, 200, 403, 403, 200, 403, 403, 403];
+  const watches = answerWatches((nth) => {
+    if (statuses[nth] === 200) return watch(bookmark(server.version));
+    return nth < statuses.length ? refusal(statuses[nth] as number) : undefined;
+  });
+  await simulation.pass(60_000);
+  expect(watches()).toBe(statuses.length + 1);
+  expect(refusals).toEqual([undefined, undefined, 403, undefined]);
+});
+
+test('Retry-After is obeyed', async () => {
+  const { server } = simulation;
+  const watches = answerWatches((nth) =>
+    nth === 0 ? refusal(429, { 'retry-after': '20' }) : undefined,
+  );
+  await simulation.pass(30_000);
+  const [refused = 0, next = 0] = server.requests
+    .filter(({ verb }) => verb === 'watch')
+    .map(({ at }) => at);
+  expect(watches()).toBe(2);
+  expect(next - refused).toBeGreaterThanOrEqual(20_000);
+  expect(next - refused).toBeLessThanOrEqual(25_000);
+});
+
+test('a version that has expired for lists too leads to a list of the newest', async () => {
+  const { server } = simulation;
+  server.fault = ({ version }) => {
+    if (version !== null) return refusal(410);
+    server.fault = () => undefined;
+    return undefined;
+  };
+  server.cut();
+  await simulation.pass(5_000);
+  expect(lists().map(({ version }) => version)).toEqual(['10', null]);
+});
+
+// The version of a bookmark was forgotten: a quiet watch that was cut had to list again.
+test('a watch continues from the last bookmark', async () => {
+  const { server } = simulation;
+  answerWatches((nth) => (nth === 0 ? watch(bookmark(++server.version)) : undefined));
+  await simulation.pass(5_000);
+  const watches = server.requests.filter(({ verb }) => verb === 'watch');
+  expect(watches.map(({ version }) => version)).toEqual(['10', '11']);
+});
+
+// A watch lasts 5 to 10 minutes. An API server that stops ends it sooner.
+test.each([
+  [15_000, ['check', 'watch']],
+  [600_000, ['watch']],
+])('after a watch that was ended after %d ms, these are sent: %j', async (ms, verbs) => {
+  const { server } = simulation;
+  await simulation.pass(ms);
+  server.end();
+  await simulation.pass(1_000);
+  expect(server.requests.map(({ verb }) => verb).sort()).toEqual(verbs);
+});
