@@ -1,4 +1,5 @@
 import type { DelayedKey } from '../../topology/decide/return-delay.ts';
+import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
@@ -178,9 +179,9 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       for (const service of onNodes) this.#decider.forget(service);
     }
     const all = new Set([...services, ...onNodes, ...this.#undecided.keys()]);
-    // The topology does not know the Services of these, and may have been switched off or on.
-    for (const { service, ofOtherProxy } of ownNode === undefined ? [] : this.#index.objects()) {
-      if (ofOtherProxy && service !== undefined) all.add(service);
+    // The topology does not know these Services, and this node may have been switched off or on.
+    for (const service of ownNode === undefined ? [] : this.#index.services()) {
+      if (this.#options.topology.policies.latest(service) === UNKNOWN_SERVICE) all.add(service);
     }
     this.#decideAgain(all, causeOfTopology(change));
   }

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Change } from '../../../src/filter/codec/change.ts';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
@@ -24,12 +25,14 @@ let view: View;
 let clock: ManualClock;
 let projection: EndpointsProjection;
 
-beforeEach(() => {
-  ({ topology, view, clock, projection } = startSliceProjection({ tellsCloudOnly: true }));
+beforeEach(() => start(ENDPOINT_SLICES));
+
+function start(resource: Resource): void {
+  ({ topology, view, clock, projection } = startSliceProjection({ resource }));
   topology.setOwnNode({ labels: new Map([[ZONE, 'z']]), annotations: new Map() });
   setKeys(['default/web'], HOST);
   topology.setSynced('services');
-});
+}
 
 function policy(...keys: string[]): ManagedPolicy {
   return { managed: true, keys, source: 'default' };
@@ -130,6 +133,30 @@ test('a node remains indexed for a Service when one of its slices or another Ser
   projection.onChanges([{ type: 'DELETED', key: 'default/c' }]);
   topology.changeNodeSet('site=a', ['far'], []);
   expect(shown()).toEqual({ 'default/b': ['10.0.0.2'] });
+});
+
+test('an Endpoints object is cut subset by subset, and a change of its last subset counts', () => {
+  start(ENDPOINTS);
+  const put = (...nodes: string[]) => {
+    const metadata = { namespace: 'default', name: 'web' };
+    const subsets = nodes.map((nodeName, index) => ({
+      addresses: [NEAR, FAR]
+        .map(({ ip, node }) => ({ ip, nodeName: node }))
+        .concat({
+          ip: `10.0.0.${index + 3}`,
+          nodeName,
+        }),
+      ports: [{ port: 80 + index }],
+    }));
+    const object = encodeObject('protobuf', 'Endpoints', { metadata, subsets });
+    const facts = codec.endpoints(object);
+    projection.onChanges([{ type: 'MODIFIED', key: 'default/web', facts, object }]);
+  };
+  put('far', 'own');
+  projection.onSynced();
+  expect(shown()).toEqual({ 'default/web': ['10.0.0.1', '10.0.0.1', '10.0.0.4'] });
+  put('far', 'far');
+  expect(shown()).toEqual({ 'default/web': ['10.0.0.1', '10.0.0.1'] });
 });
 
 test('watchers are notified of many changed Services in portions, each twice as large as the last', () => {

@@ -46,11 +46,12 @@ export interface HarnessViews {
   readonly encoding: Encoding;
   readonly slices: View;
   readonly services: View;
+  /** The projection of the slices. */
+  readonly projection: EndpointsProjection;
 }
 
 interface Opened extends HarnessViews {
   readonly codec: Codec;
-  readonly endpointsProjection: EndpointsProjection;
   readonly servicesProjection: ObjectsProjection<ServiceFacts>;
 }
 
@@ -124,9 +125,9 @@ export class PolicyHarness {
     this.#namespaces?.onSynced();
     this.setSlices([...cluster.slices].map(([key, slice]) => [key, slice, false]));
     this.setServices([...cluster.services].map(([key, service]) => [key, service, false]));
-    for (const { endpointsProjection, servicesProjection } of this.#opened) {
+    for (const { projection, servicesProjection } of this.#opened) {
       servicesProjection.onSynced();
-      endpointsProjection.onSynced();
+      projection.onSynced();
     }
     while (this.unanswered().length > 0) this.answer(0, cluster);
   }
@@ -172,9 +173,9 @@ export class PolicyHarness {
   }
 
   setSlices(changes: ModelChanges<ModelSlice>): void {
-    for (const { codec, endpointsProjection } of this.#opened) {
+    for (const { codec, projection } of this.#opened) {
       const decode = (raw: Buffer) => codec.endpointSlice(raw);
-      endpointsProjection.onChanges(this.#changes(changes, codec, ENDPOINT_SLICES, decode));
+      projection.onChanges(this.#changes(changes, codec, ENDPOINT_SLICES, decode));
     }
   }
 
@@ -246,7 +247,7 @@ export class PolicyHarness {
       followsCloudOnly: passthrough,
       feed: servicesHandler,
     });
-    const endpointsProjection = new EndpointsProjection({
+    const projection = new EndpointsProjection({
       view: slices,
       topology,
       clock: stillClock,
@@ -259,7 +260,7 @@ export class PolicyHarness {
       slices,
       services,
       servicesProjection: ofServices,
-      endpointsProjection,
+      projection,
     };
   }
 }

@@ -10,6 +10,7 @@ import {
   shownOf,
 } from './expected-view.ts';
 import { applyChanges, deletedBy, withChange } from './policy-changes.ts';
+import { checkExplained } from './policy-explained.ts';
 import { type HarnessViews, type ModelChanges, PolicyHarness } from './policy-harness.ts';
 import { checkLog, follow } from './policy-log.ts';
 import { keyOf, ModelObjects, significant } from './policy-objects.ts';
@@ -37,7 +38,7 @@ type Moment = Inputs & { readonly slices: ModelCluster };
 /**
  * Runs a history. At every commit of every view, checks that each Service is shown as the topology before or after the
  * step requires. If no node set is missing, it must be exactly as the current topology requires. For the views in
- * protobuf, which kube-proxy reads, also checks the order of events.
+ * protobuf, which kube-proxy reads, also checks the order of events, and after each step the outcomes and explanations.
  */
 export class History {
   readonly #settings: ModelSettings;
@@ -76,6 +77,7 @@ export class History {
     this.#deleted = deletedBy(step);
     this.#remember();
     this.#take(step);
+    checkExplained(this.#harness.topology, this.#harness.ofKubeProxy);
     if (this.#harness.unanswered().length === 0) this.#settle();
   }
 

@@ -7,22 +7,22 @@ import { Topology } from '../../../src/topology/state/topology.ts';
 import { ManualClock, PLAIN_TOPOLOGY } from './topology.ts';
 
 /**
- * An empty topology of the node `own`, and the view of slices that depends on it, in protobuf.
+ * An empty topology of the node `own`, and the view of endpoints that depends on it, in protobuf.
  *
  * @param startedAt when the process started, in milliseconds
  */
-export function startSliceProjection({ tellsCloudOnly = false, startedAt = 0 } = {}) {
+export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0 } = {}) {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   const clock = new ManualClock();
   const codec = createProtobufCodec();
   const window = { entries: 10_000, bytes: 1 << 24 };
   const versions = new VersionAllocator(startedAt);
-  const view = new View({ resource: ENDPOINT_SLICES, codec, versions, window });
+  const view = new View({ resource, codec, versions, window });
   const projection = new EndpointsProjection({
     view,
     topology,
     clock,
-    reportsCloudOnly: tellsCloudOnly,
+    reportsCloudOnly: true,
   });
   return { topology, view, clock, projection, versions };
 }

@@ -1,0 +1,57 @@
+import { isDeepStrictEqual } from 'node:util';
+import { explainedObject } from '../../../src/filter/projection/explained-object.ts';
+import type { View } from '../../../src/filter/view/view.ts';
+import { explainService } from '../../../src/topology/explain/explain-service.ts';
+import type { Topology } from '../../../src/topology/state/topology.ts';
+import { outcomeNow } from '../projection/outcome-now.ts';
+import type { HarnessViews } from './policy-harness.ts';
+
+/**
+ * Throws unless the stored outcome of each Service is that of a decision made now, and its explanation has the endpoints
+ * that the view shows. A Service that waits for node sets shows an earlier state, and the explanation has what is left
+ * of it.
+ */
+export function checkExplained(topology: Topology, { slices: view, projection }: HarnessViews) {
+  for (const service of projection.services()) {
+    const { outcome, objects, delayed } = projection.inspect(service);
+    if (outcome.dryRun) continue;
+    const groups = objects.flatMap((object) => object.groups);
+    const fresh = outcomeNow(topology, service, groups);
+    const { kind, total } = fresh;
+    const isWaiting = kind === 'undecided';
+    const expected = isWaiting ? { ...outcome, kind, total } : fresh;
+    if (!isDeepStrictEqual(outcome, expected)) fail(service, outcome, expected);
+    const { endpoints, counts } = explainService({
+      topology,
+      outcome,
+      objects: objects.map((object) => explainedObject(view, object)),
+      origins: [],
+      delayed,
+      timeOf: (ms) => new Date(ms),
+      since: undefined,
+      limits: { endpoints: 1_000, ports: 200 },
+    });
+    const shown = objects.flatMap(({ key }) => shownIn(view, key)).sort();
+    const kept = endpoints.filter((endpoint) => endpoint.kept);
+    const explained = kept.map(({ object, address }) => `${object} ${address}`).sort();
+    if (!isWaiting && !isDeepStrictEqual(explained, shown)) fail(service, explained, shown);
+    if (explained.some((each) => !shown.includes(each))) fail(service, explained, shown);
+    if (isWaiting) continue;
+    const { leftOut: _, ...numbers } = counts;
+    const stored = { total: outcome.total, kept: outcome.kept, ready: outcome.ready };
+    if (!isDeepStrictEqual(numbers, stored)) fail(service, numbers, stored);
+  }
+}
+
+/** `<object> <address>` of each endpoint that a view shows of an object. */
+function shownIn(view: View, key: string): string[] {
+  const object = view.get(key);
+  if (object === undefined) return [];
+  const groups = view.codec.addresses(view.resource, object);
+  const addresses = groups.flatMap(({ endpoints }) => endpoints.flat());
+  return addresses.map((address) => `${key.slice(key.indexOf('/') + 1)} ${address}`);
+}
+
+function fail(service: string, seen: unknown, expected: unknown): never {
+  throw new Error(`${service} has ${JSON.stringify(seen)}, not ${JSON.stringify(expected)}`);
+}
