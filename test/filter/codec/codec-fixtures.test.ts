@@ -12,6 +12,7 @@ import {
   objectsOf,
   WATCHES,
 } from '../../support/codec/codec-fixtures.ts';
+import { semanticBytes } from '../../support/codec/semantic-bytes.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
@@ -148,6 +149,20 @@ describe('both encodings', () => {
     expect(await types(`${name}.json`)).toEqual(await types(`${name}.pb`));
   });
 });
+
+test.each(['pb', 'json'])(
+  'a kube-apiserver sends MODIFIED events without a semantic change (%s)',
+  async (extension) => {
+    // While a Pod fails and recovers, the headless Service's Endpoints lose only the trigger time.
+    const watch = fixture(`endpoints.watchlist.${extension}`);
+    const { codec } = watch;
+    const objects = await objectsOf(watch);
+    const headless = objects.filter((each) => codec.meta(each).name === 'headless');
+    const versions = new Set(headless.map((each) => codec.meta(each).resourceVersion));
+    const meanings = new Set(headless.map((each) => semanticBytes(codec, each).toString('hex')));
+    expect([versions.size, meanings.size]).toEqual([3, 2]);
+  },
+);
 
 describe('facts of the fixtures', () => {
   const encodings = ['pb', 'json'];

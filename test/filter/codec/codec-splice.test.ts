@@ -1,17 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Codec, EndpointsFacts, ObjectBytes } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, NODES, SERVICES } from '../../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES, NODES, SERVICES } from '../../../src/filter/codec/resource.ts';
 import { CODECS, factsOf, fixture, LISTS, objectsOf } from '../../support/codec/codec-fixtures.ts';
 import {
   endpointsFacts,
-  filterEndpoints,
-  filterSlice,
-  masks,
   modelEndpoints,
   modelSlice,
   sliceFacts,
-  withVersion,
 } from '../../support/codec/codec-model.ts';
 import { encoderOf } from '../../support/codec/codec-model-encoding.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
@@ -51,47 +47,13 @@ describe.each(CODECS)('facts ($encoding)', (codec) => {
     fc.assert(
       fc.property(modelSlice, (slice) => {
         const labelled = codec.partialMetadata(encoder.slice(slice));
-        const { labels, annotations } = slice.meta ?? { labels: {}, annotations: {} };
+        const { labels = {}, annotations = {} } = slice.meta ?? {};
         expect(Object.fromEntries(labelled.labels)).toEqual(labels);
         expect(Object.fromEntries(labelled.annotations)).toEqual(annotations);
         const { namespace, name, uid, resourceVersion } = sliceFacts(slice);
         expect(codec.meta(encoder.slice(slice))).toEqual({ namespace, name, uid, resourceVersion });
       }),
       { numRuns: propertyRuns(200) },
-    );
-  });
-});
-
-describe.each(CODECS)('splice() of any object ($encoding)', (codec) => {
-  const encoder = encoderOf(codec.encoding);
-  const versioned = modelSlice.filter(
-    ({ meta }) => meta !== undefined && meta.resourceVersion !== '',
-  );
-
-  test('keeps exactly the bytes of the endpoints that stay', () => {
-    fc.assert(
-      fc.property(versioned, masks, fc.boolean(), (slice, mask, cutHints) => {
-        const keep = mask.subarray(0, slice.endpoints.length);
-        const edit = { resourceVersion: VERSION, keep, cutHints };
-        const spliced = codec.edit(ENDPOINT_SLICES, encoder.slice(slice), edit);
-        const wanted = encoder.slice(withVersion(filterSlice(slice, keep, cutHints), VERSION));
-        expect(textOf(codec, spliced)).toBe(textOf(codec, wanted));
-      }),
-      { numRuns: propertyRuns(300) },
-    );
-  });
-
-  test('keeps everything but the addresses of an Endpoints object byte for byte', () => {
-    const whole = modelEndpoints.filter(({ meta }) => (meta?.resourceVersion ?? '') !== '');
-    fc.assert(
-      fc.property(whole, masks, (object, mask) => {
-        const bytes = encoder.endpoints(object);
-        const keep = mask.subarray(0, countOf(codec.endpoints(bytes)));
-        const spliced = codec.edit(ENDPOINTS, bytes, { resourceVersion: VERSION, keep });
-        const wanted = encoder.endpoints(withVersion(filterEndpoints(object, keep), VERSION));
-        expect(textOf(codec, spliced)).toBe(textOf(codec, wanted));
-      }),
-      { numRuns: propertyRuns(300) },
     );
   });
 });

@@ -61,9 +61,9 @@ function metadata(w: BinaryWriter, meta: ModelMeta | undefined): void {
       [5, meta.uid],
       [6, meta.resourceVersion || undefined],
     ]);
-    w.tag(7, WireType.Varint).int64(meta.generation);
+    if (meta.generation !== undefined) w.tag(7, WireType.Varint).int64(meta.generation);
     dictionary(w, 11, meta.labels);
-    dictionary(w, 12, meta.annotations);
+    dictionary(w, 12, meta.annotations ?? {});
     if (meta.managed) message(w, 17, () => texts(w, [[1, 'kubectl']]));
   });
 }

@@ -9,9 +9,9 @@ export interface ModelMeta {
   readonly uid: string;
   /** Empty: not written. */
   readonly resourceVersion: string;
-  readonly generation: number;
+  readonly generation: number | undefined;
   readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>> | undefined;
   readonly managed: boolean;
   /** Whether to add fields that no released Kubernetes has. */
   readonly unknown: boolean;
@@ -81,7 +81,7 @@ const dictionary = fc.dictionary(
   { maxKeys: 4, noNullPrototype: true },
 );
 
-export const modelMeta: fc.Arbitrary<ModelMeta> = fc.record({
+const modelMeta: fc.Arbitrary<ModelMeta> = fc.record({
   name: text,
   namespace: text,
   uid: text,
@@ -207,28 +207,6 @@ export function endpointsFacts({ meta, subsets }: ModelEndpoints): EndpointsFact
 
 /** A mask for up to 48 endpoints, more than any model has. */
 export const masks = fc.uint8Array({ min: 0, max: 1, minLength: 48, maxLength: 48 });
-
-/** The slice that an edit leaves. */
-export function filterSlice(slice: ModelSlice, keep: Uint8Array, cutHints: boolean): ModelSlice {
-  const endpoints = slice.endpoints.filter((_, index) => keep[index] !== 0);
-  return {
-    ...slice,
-    endpoints: cutHints ? endpoints.map((each) => ({ ...each, hinted: false })) : endpoints,
-  };
-}
-
-/** The Endpoints object that an edit leaves: a subset that loses its last address is cut. */
-export function filterEndpoints(object: ModelEndpoints, keep: Uint8Array): ModelEndpoints {
-  let next = 0;
-  const stays = () => keep[next++] !== 0;
-  const subsets = object.subsets.flatMap((subset) => {
-    const ready = subset.ready.filter(stays);
-    const notReady = subset.notReady.filter(stays);
-    const had = subset.ready.length + subset.notReady.length;
-    return had > 0 && ready.length + notReady.length === 0 ? [] : [{ ...subset, ready, notReady }];
-  });
-  return { ...object, subsets };
-}
 
 /** The same object with another version; adds metadata if it has none. */
 export function withVersion<T extends { readonly meta: ModelMeta | undefined }>(
