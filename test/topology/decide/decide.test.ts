@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import { decide } from '../../../src/topology/decide/decide.ts';
 import type {
   Endpoint,
@@ -22,7 +21,12 @@ function kept(groups: readonly EndpointGroup[], keys: readonly string[]): number
   return [...decide(groups, keyMaskBy(keys, matches)).keep];
 }
 
-const http = ['TCP/http'];
+const PORTS = ['TCP/http'];
+
+/** A slice with one port. */
+function http(...endpoints: Endpoint[]): EndpointGroup {
+  return { ports: PORTS, endpoints };
+}
 
 describe('decide()', () => {
   // Regression: each port was searched in the ports of all slices. 100 slices of 100 ports took seconds at each event.
@@ -49,7 +53,7 @@ describe('decide()', () => {
       // Key `far` matches distance 1 only, so not this node.
       const isFar = (_key: string, { node }: Endpoint) => node === '1';
       const alsoKeep = ({ node }: Endpoint) => node === '0';
-      const groups = [{ ports: http, endpoints }];
+      const groups = [http(...endpoints)];
       const { keep, added } = decide(groups, keyMaskBy(['far'], isFar), { alsoKeep });
       expect([[...keep], added]).toEqual(expected);
     },
@@ -58,90 +62,67 @@ describe('decide()', () => {
   test.each<[string, EndpointGroup[], string[], number[]]>([
     [
       'the first key with a ready endpoint wins, and keys never merge',
-      [{ ports: http, endpoints: [endpoint('0'), endpoint('1'), endpoint('2')] }],
+      [http(endpoint('0'), endpoint('1'), endpoint('2'))],
       ['k0', 'k1', '*'],
       [1, 0, 0],
     ],
     [
       'a key whose endpoints are not ready is passed over',
-      [{ ports: http, endpoints: [endpoint('0', 'notReady'), endpoint('1'), endpoint('2')] }],
+      [http(endpoint('0', 'notReady'), endpoint('1'), endpoint('2'))],
       ['k0', 'k1', '*'],
       [1, 1, 0],
     ],
     [
       'the not ready and terminating endpoints of the winning key are kept too',
-      [
-        {
-          ports: http,
-          endpoints: [endpoint('0'), endpoint('0', 'notReady'), endpoint('0', 'serving')],
-        },
-      ],
+      [http(endpoint('0'), endpoint('0', 'notReady'), endpoint('0', 'serving'))],
       ['k0', '*'],
       [1, 1, 1],
     ],
     [
       'without a ready endpoint, the first key with a serving one wins',
-      [
-        {
-          ports: http,
-          endpoints: [
-            endpoint('0', 'notReady'),
-            endpoint('1', 'serving'),
-            endpoint('2', 'serving'),
-          ],
-        },
-      ],
+      [http(endpoint('0', 'notReady'), endpoint('1', 'serving'), endpoint('2', 'serving'))],
       ['k0', 'k1', '*'],
       [1, 1, 0],
     ],
     [
       'a ready endpoint of a later key beats a serving one of an earlier key',
-      [{ ports: http, endpoints: [endpoint('0', 'serving'), endpoint('2')] }],
+      [http(endpoint('0', 'serving'), endpoint('2'))],
       ['k0', '*'],
       [1, 1],
     ],
     [
       'without a ready or serving endpoint, all that match any key are kept',
-      [{ ports: http, endpoints: [endpoint('0', 'notReady'), endpoint('2', 'notReady')] }],
+      [http(endpoint('0', 'notReady'), endpoint('2', 'notReady'))],
       ['k0', 'k1'],
       [1, 0],
     ],
     [
       'no key matches: no endpoint is kept, so that traffic fails immediately',
-      [{ ports: http, endpoints: [endpoint('3'), endpoint('')] }],
+      [http(endpoint('3'), endpoint(''))],
       ['k0', 'k1'],
       [0, 0],
     ],
     [
       'an endpoint without a node matches "*" only',
-      [{ ports: http, endpoints: [endpoint(''), endpoint('3')] }],
+      [http(endpoint(''), endpoint('3'))],
       ['k0', '*'],
       [1, 1],
     ],
     [
       'slices are decided together: a far one gives way to a near one',
-      [
-        { ports: http, endpoints: [endpoint('3'), endpoint('3')] },
-        { ports: http, endpoints: [endpoint('0')] },
-      ],
+      [http(endpoint('3'), endpoint('3')), http(endpoint('0'))],
       ['k0', '*'],
       [0, 0, 1],
     ],
     [
       'each port is decided alone: a near endpoint without the port cannot serve it',
-      [
-        { ports: ['TCP/metrics'], endpoints: [endpoint('0')] },
-        { ports: http, endpoints: [endpoint('3')] },
-      ],
+      [{ ports: ['TCP/metrics'], endpoints: [endpoint('0')] }, http(endpoint('3'))],
       ['k0', '*'],
       [1, 1],
     ],
     [
       'an endpoint is kept if it is chosen for any port of its slice',
-      [
-        { ports: ['TCP/http', 'TCP/metrics'], endpoints: [endpoint('3')] },
-        { ports: http, endpoints: [endpoint('0')] },
-      ],
+      [{ ports: ['TCP/http', 'TCP/metrics'], endpoints: [endpoint('3')] }, http(endpoint('0'))],
       ['k0', '*'],
       [1, 1],
     ],
@@ -156,10 +137,7 @@ describe('decide()', () => {
     ],
     [
       'each address family is decided alone',
-      [
-        { ports: http, endpoints: [endpoint('0')] },
-        { ports: http, endpoints: [endpoint('3', 'ready', 'IPv6')] },
-      ],
+      [http(endpoint('0')), http(endpoint('3', 'ready', 'IPv6'))],
       ['k0', '*'],
       [1, 1],
     ],
@@ -169,14 +147,14 @@ describe('decide()', () => {
       ['k0', '*'],
       [1, 0],
     ],
-    ['no endpoints: nothing to decide', [{ ports: http, endpoints: [] }], ['k0'], []],
+    ['no endpoints: nothing to decide', [http()], ['k0'], []],
   ])('%s', (_name, groups, keys, expected) => {
     expect(kept(groups, keys)).toEqual(expected);
   });
 
   test('returns the key that won for each family and port, and the stage', () => {
     const groups = [
-      { ports: http, endpoints: [endpoint('1'), endpoint('1', 'serving', 'IPv6')] },
+      http(endpoint('1'), endpoint('1', 'serving', 'IPv6')),
       { ports: ['TCP/metrics'], endpoints: [endpoint('3', 'notReady')] },
     ];
     expect(decide(groups, keyMaskBy(['k0', 'k1'], matches)).ports).toEqual([
@@ -185,53 +163,4 @@ describe('decide()', () => {
       { family: 'IPv4', port: 'TCP/metrics', key: -1, stage: 'any' },
     ]);
   });
-
-  test('for any groups and keys, shows exactly the endpoints of the winning key of each port', () => {
-    fc.assert(
-      fc.property(anyGroups, anyKeys, (groups, keys) => {
-        expect(kept(groups, keys)).toEqual(slowDecide(groups, keys));
-      }),
-      { numRuns: 2000 },
-    );
-  });
 });
-
-const anyEndpoint = fc.record({
-  family: fc.constantFrom('IPv4', 'IPv6'),
-  node: fc.constantFrom('', '0', '1', '2', '3'),
-  zone: fc.constant(''),
-  state: fc.constantFrom<EndpointState>('ready', 'serving', 'notReady'),
-});
-const anyGroups = fc.array(
-  fc.record({
-    ports: fc.uniqueArray(fc.constantFrom('TCP/a', 'TCP/b', 'UDP/a'), { maxLength: 3 }),
-    endpoints: fc.array(anyEndpoint, { maxLength: 5 }),
-  }),
-  { maxLength: 4 },
-);
-const anyKeys = fc
-  .tuple(fc.uniqueArray(fc.constantFrom('k0', 'k1', 'k2'), { minLength: 1 }), fc.boolean())
-  .map(([keys, any]) => (any ? [...keys, '*'] : keys));
-
-/** The rule of docs/architecture.md in its simplest form. */
-function slowDecide(groups: readonly EndpointGroup[], keys: readonly string[]): number[] {
-  const all = groups.flatMap((group) =>
-    group.endpoints.map((each) => ({
-      ...each,
-      ports: group.ports.length > 0 ? group.ports : [''],
-    })),
-  );
-  return all.map((candidate) => {
-    const chosen = candidate.ports.some((port) => {
-      const rivals = all.filter(
-        ({ family, ports }) => family === candidate.family && ports.includes(port),
-      );
-      const winnerAt = (state: EndpointState) =>
-        keys.find((key) => rivals.some((rival) => rival.state === state && matches(key, rival)));
-      const winner = winnerAt('ready') ?? winnerAt('serving');
-      if (winner !== undefined) return matches(winner, candidate);
-      return keys.some((key) => matches(key, candidate));
-    });
-    return chosen ? 1 : 0;
-  });
-}

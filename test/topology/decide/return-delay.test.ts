@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import {
   type DelayedKey,
   dueAt,
@@ -80,46 +79,7 @@ describe('nextDelay()', () => {
     expect(choose(delay, 1)).toBe(-1);
     expect(choose(delay, 2, 0, 1)).toBe(0);
   });
-
-  test('for any history, chooses like the rule in its simplest form', () => {
-    const steps = fc.array(fc.record({ wait: fc.nat(8), ready: fc.nat(15) }), { maxLength: 30 });
-    fc.assert(
-      fc.property(steps, (history) => {
-        const delay = new Choices();
-        const seen: { at: number; ready: number[] }[] = [];
-        let chosen = -1;
-        let now = 0;
-        for (const { wait, ready: mask } of history) {
-          now += wait;
-          const ready = [0, 1, 2, 3].filter((key) => (mask & (1 << key)) !== 0);
-          seen.push({ at: now, ready });
-          chosen = slowChoice(seen, chosen);
-          expect(delay.choose(mask, now)).toBe(chosen);
-        }
-      }),
-      { numRuns: 500 },
-    );
-  });
 });
-
-/** Whether a key has been ready for at least the delay until now. */
-function hasWaited(seen: readonly { at: number; ready: number[] }[], key: number): boolean {
-  const now = seen.at(-1)?.at ?? 0;
-  let since = now;
-  for (const { at, ready } of [...seen].reverse()) {
-    if (!ready.includes(key)) break;
-    since = at;
-  }
-  return now - since >= DELAY;
-}
-
-function slowChoice(seen: readonly { at: number; ready: number[] }[], held: number): number {
-  const ready = seen.at(-1)?.ready ?? [];
-  const nearest = ready[0] ?? -1;
-  if (held < 0 || nearest < 0) return nearest;
-  const returned = ready.find((key) => key < held && hasWaited(seen, key));
-  return returned ?? ready.find((key) => key >= held) ?? nearest;
-}
 
 describe('lowestBit()', () => {
   test.each([
