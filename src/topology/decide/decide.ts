@@ -43,6 +43,8 @@ export interface Decision {
   readonly added: number;
   /** The keys that match each endpoint, in the order of `keep`, so that the decision can be explained. */
   readonly masks: Uint16Array;
+  /** What was decided together, so that the decision can be explained. */
+  readonly classes: readonly EndpointClass[];
   /** By `<family> <port>`, for the next decision; empty without {@link DecideOptions.delay}. */
   readonly delayed: ReadonlyMap<string, DelayedKey>;
 }
@@ -81,7 +83,7 @@ export function decide(
   const delayed = new Map<string, DelayedKey>();
   const ports = decidePorts(classes, options, delayed);
   const { keep, added } = markKept(groups, classes, masks, options.alsoKeep);
-  return { ports, keep, masks, delayed, added };
+  return { ports, keep, masks, classes, delayed, added };
 }
 
 const ALL_KEYS = 0xffff;
@@ -132,7 +134,7 @@ function enoughReady(
   let enough = 0;
   minReady.forEach((needed, key) => {
     let count = 0;
-    for (const { counts } of classes) count += counts?.[key] ?? 0;
+    for (const { counts } of classes) count += counts?.ready[key] ?? 0;
     if (count >= needed) enough |= 1 << key;
   });
   return enough;

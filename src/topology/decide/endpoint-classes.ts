@@ -14,16 +14,23 @@ export interface EndpointClass {
   ready: number;
   /** Keys that match a serving endpoint. */
   serving: number;
-  /** Ready endpoints by key; only if some key needs more than one. */
-  readonly counts: Uint32Array | undefined;
+  /** Only if some key needs more than one ready endpoint, or for an explanation. */
+  readonly counts: ClassCounts | undefined;
   /** Keys that won for any of the ports. */
   winners: number;
+}
+
+/** Numbers of endpoints of a class by key, whatever other keys match. */
+export interface ClassCounts {
+  readonly ready: Uint32Array;
+  readonly serving: Uint32Array;
+  readonly total: Uint32Array;
 }
 
 /**
  * Puts all endpoints into classes, and their key masks into `masks`.
  *
- * @param counted number of keys, if their ready endpoints must be counted
+ * @param counted number of keys, if their endpoints must be counted
  */
 export function classify(
   groups: readonly EndpointGroup[],
@@ -41,8 +48,15 @@ export function classify(
       }
       const mask = keyMaskOf(endpoint);
       masks[index++] = mask;
-      if (endpoint.state === 'ready') addReady(current, mask);
-      else if (endpoint.state === 'serving') current.serving |= mask;
+      const { counts } = current;
+      if (counts !== undefined) addTo(counts.total, mask);
+      if (endpoint.state === 'ready') {
+        current.ready |= mask;
+        if (counts !== undefined) addTo(counts.ready, mask);
+      } else if (endpoint.state === 'serving') {
+        current.serving |= mask;
+        if (counts !== undefined) addTo(counts.serving, mask);
+      }
     }
   }
   return classes;
@@ -112,16 +126,18 @@ function classOf(
 ): EndpointClass {
   const known = classes.find((each) => each.family === family && each.ports === ports);
   if (known !== undefined) return known;
-  const counts = counted === undefined ? undefined : new Uint32Array(counted);
+  const counts = counted === undefined ? undefined : noCounts(counted);
   const added = { family, ports, ready: 0, serving: 0, counts, winners: 0 };
   classes.push(added);
   return added;
 }
 
-function addReady(target: EndpointClass, mask: number): void {
-  target.ready |= mask;
-  const { counts } = target;
-  if (counts === undefined) return;
+function noCounts(keys: number): ClassCounts {
+  const none = () => new Uint32Array(keys);
+  return { ready: none(), serving: none(), total: none() };
+}
+
+function addTo(counts: Uint32Array, mask: number): void {
   for (let key = 0; key < counts.length; key++) {
     if ((mask & (1 << key)) !== 0) counts[key] = (counts[key] as number) + 1;
   }

@@ -1,14 +1,15 @@
 import { type Decision, decide, type PortDecision } from '../decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
+import { classesByPort, type EndpointClass } from '../decide/endpoint-classes.ts';
 import type { DelayedKey, ReturnDelay } from '../decide/return-delay.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
 import type { KeyCounts, PortExplanation } from './explanation.ts';
-import { type ClassCounts, countByClass } from './key-counts.ts';
 
 /** A decision about the ports of a Service. */
 export interface PortsInput {
   readonly groups: readonly EndpointGroup[];
   readonly policy: ManagedPolicy;
+  /** With counts, see {@link DecideOptions.minReady}. */
   readonly decision: Decision;
   /** The keys that a return delay has chosen, by `<family> <port>`. */
   readonly delayed: ReadonlyMap<string, DelayedKey>;
@@ -26,24 +27,16 @@ export function asDelayed(previous: PortsInput['delayed']): ReturnDelay {
  * The time grows with the number of endpoints, plus the number of different lists of ports.
  */
 export function explainPorts(input: PortsInput, limit: number): PortExplanation[] {
-  const { groups, decision, policy } = input;
+  const { decision } = input;
   const listed = worstFirst(decision.ports, limit);
   if (listed.length === 0) return [];
-  const having = new Map(listed.map((port) => [idOf(port), [] as ClassCounts[]]));
-  for (const counts of countByClass(groups, decision.masks, policy.keys.length)) {
-    const { family, ports } = counts;
-    for (const port of ports.length === 0 ? [''] : ports) {
-      const all = having.get(idOf({ family, port }));
-      // A list may name a port twice; its endpoints count once.
-      if (all?.at(-1) !== counts) all?.push(counts);
-    }
-  }
+  const byPort = classesByPort(decision.classes);
   const won = new Set(listed.map(({ key }) => key).filter((key) => key >= 0));
   const names = new Set(listed.map(({ port }) => port));
   const next = new Map([...won].map((key) => [key, winnersWithout(input, key, names)]));
   return listed.map((port) => {
     const id = idOf(port);
-    return explainPort(input, having.get(id) ?? [], port, next.get(port.key)?.get(id));
+    return explainPort(input, byPort.get(id)?.having ?? [], port, next.get(port.key)?.get(id));
   });
 }
 
@@ -61,7 +54,7 @@ function worstFirst(ports: readonly PortDecision[], limit: number): readonly Por
 
 function explainPort(
   input: PortsInput,
-  having: readonly ClassCounts[],
+  having: readonly EndpointClass[],
   decision: PortDecision,
   next: string | undefined,
 ): PortExplanation {
@@ -81,12 +74,12 @@ function explainPort(
 
 function countKey(
   { minReady }: ManagedPolicy,
-  having: readonly ClassCounts[],
+  having: readonly EndpointClass[],
   key: string,
   index: number,
 ): KeyCounts {
   const sum = (field: 'ready' | 'serving' | 'total') =>
-    having.reduce((total, counts) => total + (counts[field][index] as number), 0);
+    having.reduce((total, { counts }) => total + (counts?.[field][index] ?? 0), 0);
   return {
     key,
     ready: sum('ready'),

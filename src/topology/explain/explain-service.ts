@@ -4,7 +4,7 @@
  * - explain-service.ts: the whole explanation of one Service
  * - policy-origins.ts, explain-outcome.ts: its policy, and what that means for the Service
  * - explain-keys.ts, explain-ports.ts, explain-endpoints.ts: what each key matches, and what was decided about each port
- *   and endpoint; key-counts.ts, endpoint-reasons.ts: how many, and why
+ *   and endpoint; endpoint-reasons.ts: why an endpoint is shown or not
  * - explain-warnings.ts: probable mistakes
  */
 
@@ -83,7 +83,9 @@ function decideFor(
   groups: readonly EndpointGroup[],
 ): PortsInput | undefined {
   if (policy?.managed !== true || (kind !== 'filtered' && kind !== 'withheld')) return undefined;
-  const decision = topology.decide(groups, policy, asDelayed(delayed));
+  // A minimum of one changes nothing, but the decision counts the endpoints of each key.
+  const minReady = policy.minReady ?? policy.keys.map(() => 1);
+  const decision = topology.decide(groups, { ...policy, minReady }, asDelayed(delayed));
   return { groups, policy, decision, delayed, timeOf };
 }
 

@@ -30,16 +30,11 @@ const groups: fc.Arbitrary<EndpointGroup[]> = fc.array(
   { maxLength: 5 },
 );
 
-function policyOf(minReady: readonly number[] | undefined): ManagedPolicy {
-  const policy = { managed: true, keys: KEYS, source: 'annotation' } as const;
-  return minReady === undefined ? policy : { ...policy, minReady };
+function policyOf(minReady: readonly number[]): ManagedPolicy {
+  return { managed: true, keys: KEYS, source: 'annotation', minReady };
 }
 
-const policies = fc
-  .option(fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 3, maxLength: 3 }), {
-    nil: undefined,
-  })
-  .map(policyOf);
+const policies = fc.tuple(...KEYS.map(() => fc.integer({ min: 1, max: 3 }))).map(policyOf);
 
 function has({ ports }: EndpointGroup, port: string): boolean {
   return ports.length === 0 ? port === '' : ports.includes(port);
@@ -49,8 +44,8 @@ describe('an explanation that visits each endpoint once', () => {
   test('has the same counts for each port as counting its endpoints one by one', () => {
     fc.assert(
       fc.property(groups, policies, (given, policy) => {
-        const options = policy.minReady === undefined ? {} : { minReady: policy.minReady };
-        const decision = decide(given, keyMaskBy(KEYS, matches), options);
+        const { minReady } = policy;
+        const decision = decide(given, keyMaskBy(KEYS, matches), { minReady });
         const ports = explainPorts({ groups: given, policy, decision, delayed, timeOf }, 100);
         const { ports: decided } = decision;
         expect(ports.map(({ family, port }) => `${family} ${port}`)).toEqual(
@@ -81,7 +76,7 @@ describe('an explanation that visits each endpoint once', () => {
             ...group,
             endpoints: group.endpoints.filter((each) => !matches(winner, each)),
           }));
-          const without = decide(left, keyMaskBy(KEYS, matches), options).ports[0];
+          const without = decide(left, keyMaskBy(KEYS, matches), { minReady }).ports[0];
           expect(next).toBe(KEYS[without?.key ?? -1]);
         }
       }),
@@ -120,8 +115,8 @@ describe('an explanation that visits each endpoint once', () => {
       { ports: ['TCP/1', 'TCP/2', 'TCP/3'], endpoints: on('a', 'ready') },
       { ports: ['TCP/bad'], endpoints: on('a', 'serving') },
     ];
-    const decision = decide(given, keyMaskBy(KEYS, matches));
-    const policy = policyOf(undefined);
+    const policy = policyOf([1, 1, 1]);
+    const decision = decide(given, keyMaskBy(KEYS, matches), policy);
     const ports = explainPorts({ groups: given, policy, decision, delayed, timeOf }, 2);
     expect(ports.map(({ port }) => port)).toEqual(['TCP/bad', 'TCP/1']);
   });
