@@ -55,7 +55,7 @@ export interface DecodedChunk {
 /** Decodes one watch stream. Do not use it after a fault. */
 export interface WatchDecoder {
   /** Takes the next chunk, which may be cut anywhere. */
-  push(chunk: Uint8Array): DecodedChunk;
+  push(chunk: Buffer): DecodedChunk;
   /** Throws `Malformed` when the stream ends within a frame. */
   finish(): void;
 }
@@ -201,10 +201,8 @@ export interface Codec extends ObjectReader {
   encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[];
   /** The body of a GET of one object, as a list of buffers. */
   encodeObject(resource: Resource, object: ObjectBytes): Buffer[];
-  /** One frame of a watch stream. */
-  encodeEvent(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer;
-  /** {@link encodeEvent} as a list of buffers, to be written in order. The object is not copied. */
-  encodeEventBuffers(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer[];
+  /** One frame of a watch stream, as a list of buffers, to be written in order. The object is not copied. */
+  encodeEvent(resource: Resource, type: ChangeType, object: ObjectBytes): Buffer[];
   /** A BOOKMARK frame; `initialEventsEnd` marks the end of a streaming list (annotation k8s.io/initial-events-end). */
   encodeBookmark(resource: Resource, resourceVersion: string, initialEventsEnd: boolean): Buffer;
   /** An ERROR frame. */

@@ -49,9 +49,7 @@ export function createCodec(format: Format): Codec {
     edit: (resource, object, edit) => editObject(format, resource, object, edit),
     encodeList: format.encodeList,
     encodeObject: format.encodeObject,
-    encodeEvent: (resource, type, object) =>
-      Buffer.concat(format.encodeEvent(resource, type, object)),
-    encodeEventBuffers: format.encodeEvent,
+    encodeEvent: format.encodeEvent,
     encodeBookmark: (resource, resourceVersion, initialEventsEnd) => {
       const object = format.bookmark(resource, resourceVersion, initialEventsEnd);
       return Buffer.concat(format.encodeEvent(resource, 'BOOKMARK', object));

@@ -1,5 +1,4 @@
 import type { Status } from '../../errors.ts';
-import { asBuffer } from './as-buffer.ts';
 import type { ObjectBytes, RawEvent, WatchDecoder } from './codec.ts';
 import { malformed } from './malformed.ts';
 
@@ -27,7 +26,7 @@ export function createWatchDecoder(
     push: (chunk) => {
       const events: RawEvent[] = [];
       try {
-        splitter.push(asBuffer(chunk), (frame, offset) => {
+        splitter.push(chunk, (frame, offset) => {
           const event = decode(frame, offset);
           if (event !== undefined) events.push(event);
         });

@@ -39,20 +39,20 @@ export class EventFrames {
     const last = this.#last;
     // A batch that was encoded before the log grew does not contain the newest entries.
     if (last !== undefined && last.position === position && last.end === end) return last;
-    const frames: Buffer[] = [];
+    const buffers: Buffer[] = [];
     let bytes = 0;
     let next = position;
     while (bytes < MAX_BATCH_BYTES) {
       const entry = this.#log.at(next);
       if (entry === undefined) break;
-      const frame = this.#codec.encodeEvent(this.#resource, entry.type, entry.object);
-      frames.push(frame);
-      bytes += frame.length;
+      for (const buffer of this.#codec.encodeEvent(this.#resource, entry.type, entry.object)) {
+        buffers.push(buffer);
+        bytes += buffer.length;
+      }
       next++;
     }
-    const [only] = frames;
-    if (only === undefined) return undefined;
-    const batch = { bytes: frames.length === 1 ? only : Buffer.concat(frames, bytes), next };
+    if (next === position) return undefined;
+    const batch = { bytes: Buffer.concat(buffers, bytes), next };
     this.#last = { ...batch, position, end };
     return batch;
   }

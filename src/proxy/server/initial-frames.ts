@@ -39,7 +39,7 @@ export class InitialFrames {
     let used = 0;
     while (this.#index < this.#items.length) {
       const object = this.#items[this.#index] as ObjectBytes;
-      const buffers = codec.encodeEventBuffers(resource, 'ADDED', object);
+      const buffers = codec.encodeEvent(resource, 'ADDED', object);
       let bytes = 0;
       for (const { length } of buffers) bytes += length;
       if (bytes > this.#block.length - used) {

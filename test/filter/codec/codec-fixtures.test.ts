@@ -26,7 +26,7 @@ function encode({ codec, resource }: Fixture, event: RawEvent): Buffer {
       return codec.encodeBookmark(resource, resourceVersion, annotations.has(INITIAL_EVENTS_END));
     }
     default:
-      return codec.encodeEvent(resource, event.type, event.object);
+      return Buffer.concat(codec.encodeEvent(resource, event.type, event.object));
   }
 }
 

@@ -262,7 +262,7 @@ test('an object of a list that is not in one line is passed on in one line', asy
     1,
   );
   const { items } = codec.decodeList([Buffer.from(body)]);
-  const frames = items.map((item) => codec.encodeEvent(NODES, 'ADDED', item));
+  const frames = items.map((item) => Buffer.concat(codec.encodeEvent(NODES, 'ADDED', item)));
   const events = await decodeAll(codec, chunked(Buffer.concat(frames), []));
   const type = { kind: 'Node', apiVersion: 'v1' };
   expect(frames.map((frame) => frame.toString().split('\n'))).toEqual([

@@ -136,7 +136,7 @@ describe('an event of unknown type', () => {
 
 describe('a frame beyond the limit', () => {
   /** A stream that records how many of its chunks were read. */
-  async function* counted(chunks: Buffer[], taken: number[]): AsyncGenerator<Uint8Array> {
+  async function* counted(chunks: Buffer[], taken: number[]): AsyncGenerator<Buffer> {
     for (const [index, chunk] of chunks.entries()) {
       taken.push(index);
       yield chunk;

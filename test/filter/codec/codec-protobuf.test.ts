@@ -221,7 +221,7 @@ describe('the encoder', () => {
   test('writes an object that is read back as the object of an event', async () => {
     const object = field(1, fields(field(1, 'n'), field(6, '5')));
     const body = Buffer.concat(codec.encodeObject(SERVICE_CIDRS, object));
-    const frame = codec.encodeEvent(SERVICE_CIDRS, 'DELETED', object);
+    const frame = Buffer.concat(codec.encodeEvent(SERVICE_CIDRS, 'DELETED', object));
     expect(frame.includes(body)).toBe(true);
     expect(await decodeAll(codec, chunked(frame, []))).toEqual([{ type: 'DELETED', object }]);
   });

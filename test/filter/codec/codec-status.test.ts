@@ -111,7 +111,9 @@ describe('a Status in place of something else', () => {
   });
 
   test.each(CODECS)('is required in an ERROR event ($encoding)', async (codec) => {
-    const event = codec.encodeEvent(ENDPOINT_SLICES, 'ADDED', emptyObject(codec.encoding));
+    const event = Buffer.concat(
+      codec.encodeEvent(ENDPOINT_SLICES, 'ADDED', emptyObject(codec.encoding)),
+    );
     const error = Buffer.from(event.toString('latin1').replace('ADDED', 'ERROR'), 'latin1');
     await expect(decodeAll(codec, chunked(error, []))).rejects.toMatchObject({ code: 'Malformed' });
   });

@@ -14,7 +14,7 @@ function setUp() {
 }
 
 function frameOf(object: Buffer): Buffer {
-  return codec.encodeEvent(ENDPOINT_SLICES, 'MODIFIED', object);
+  return Buffer.concat(codec.encodeEvent(ENDPOINT_SLICES, 'MODIFIED', object));
 }
 
 describe('EventFrames', () => {

@@ -36,7 +36,9 @@ describe.each([createProtobufCodec(), createJsonCodec()])('InitialFrames, $encod
           const batch = frames.next();
           written.push(batch.length < HIGH_WATER_MARK ? batch : Buffer.from(batch));
         }
-        const expected = items.map((item) => codec.encodeEvent(ENDPOINT_SLICES, 'ADDED', item));
+        const expected = items.map((item) =>
+          Buffer.concat(codec.encodeEvent(ENDPOINT_SLICES, 'ADDED', item)),
+        );
         expect(Buffer.concat(written).equals(Buffer.concat(expected))).toBe(true);
       }),
       { numRuns: propertyRuns(60) },

@@ -71,7 +71,7 @@ export function fixture(file: string): Fixture {
 export async function* chunked(
   bytes: Buffer,
   ends: Iterable<number>,
-): AsyncGenerator<Uint8Array, void, undefined> {
+): AsyncGenerator<Buffer, void, undefined> {
   let start = 0;
   for (const end of ends) {
     yield bytes.subarray(start, end);
@@ -83,7 +83,7 @@ export async function* chunked(
 /** All events of a stream. */
 export async function decodeAll(
   codec: Codec,
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Buffer>,
   maxFrameBytes = 1_000_000,
 ): Promise<RawEvent[]> {
   const events: RawEvent[] = [];
@@ -95,7 +95,7 @@ export async function decodeAll(
 export async function decodeInto(
   events: RawEvent[],
   codec: Codec,
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Buffer>,
   maxFrameBytes: number,
 ): Promise<void> {
   const take = (decoded: RawEvent[]) => void events.push(...decoded);

@@ -5,7 +5,7 @@ import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
 import { encodeBookmark, encodeEvent, encodeList, encodeMessage, encodeObject } from './encode.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { JsonEditor } from './json-editor.ts';
-import { createLineSplitter } from './line-splitter.ts';
+import { LineSplitter } from './line-splitter.ts';
 
 /** Creates the codec of `application/json`. */
 export function createJsonCodec(): Codec {
@@ -16,7 +16,7 @@ export function createJsonCodec(): Codec {
     encode: (_, value) => encodeMessage(value),
     decodeList,
     watchDecoder: (maxFrameBytes) =>
-      createWatchDecoder(createLineSplitter(maxFrameBytes), decodeEvent),
+      createWatchDecoder(new LineSplitter(maxFrameBytes), decodeEvent),
     decodeStatus,
     encodeList,
     encodeObject,

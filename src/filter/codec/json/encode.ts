@@ -53,7 +53,7 @@ export function encodeObject(resource: Resource, object: ObjectBytes): Buffer[] 
   return [Buffer.from(objectPrefix(resource, object)), object.subarray(1), LINE_END];
 }
 
-/** See `Codec.encodeEventBuffers`. */
+/** See `Codec.encodeEvent`. */
 export function encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[] {
   const prefix = `{"type":"${type}","object":${objectPrefix(resource, object)}`;
   return [Buffer.from(prefix), object.subarray(1), EVENT_END];

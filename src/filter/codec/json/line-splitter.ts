@@ -4,12 +4,8 @@ import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
 
 const NEWLINE = 0x0a;
 
-/** Creates a splitter of a JSON watch stream into lines. A newline within a JSON string is always escaped. */
-export function createLineSplitter(maxFrameBytes: number): FrameSplitter {
-  return new NewlineSplitter(maxFrameBytes);
-}
-
-class NewlineSplitter implements FrameSplitter {
+/** Splits a JSON watch stream into lines. A newline within a JSON string is always escaped. */
+export class LineSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
   /** The current line. */
   readonly #partial = new PartialFrame();

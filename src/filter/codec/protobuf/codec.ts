@@ -5,7 +5,7 @@ import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
 import { ProtobufEditor } from './editor.ts';
 import { encodeBookmark, encodeEvent, encodeList, encodeObject } from './encode.ts';
 import { FieldCursor } from './field-cursor.ts';
-import { createFrameSplitter } from './frame-splitter.ts';
+import { LengthPrefixSplitter } from './length-prefix-splitter.ts';
 import { encodeMessage } from './message.ts';
 
 /** Creates the codec of `application/vnd.kubernetes.protobuf`. */
@@ -17,7 +17,7 @@ export function createProtobufCodec(): Codec {
     encode: encodeMessage,
     decodeList,
     watchDecoder: (maxFrameBytes) =>
-      createWatchDecoder(createFrameSplitter(maxFrameBytes), decodeEvent),
+      createWatchDecoder(new LengthPrefixSplitter(maxFrameBytes), decodeEvent),
     decodeStatus,
     encodeList,
     encodeObject,

@@ -8,7 +8,7 @@ import { readMessage } from '../read-message.ts';
 import { LIST_META, message, one, STATUS, text, unread, unreadList } from '../schema.ts';
 import { readStatus } from '../status.ts';
 import { toEvent } from '../watch-decoder.ts';
-import { openEnvelope, openEnvelopeInBuffers } from './envelope.ts';
+import { openEnvelope } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
 
 /** A list of any kind. */
@@ -25,7 +25,7 @@ export function decodeList(
   maxItems = Number.POSITIVE_INFINITY,
 ): RawList {
   const body = new BufferList(buffers);
-  const { kind, start, end } = openEnvelopeInBuffers(body);
+  const { kind, start, end } = openEnvelope(body, 0);
   if (kind === 'Status') {
     const status = readStatus(FieldCursor.over(body.slice(start, end), STATUS, 0, start));
     throw new WrapperError('Refused', `list refused: ${status.message}`, { status });
@@ -74,7 +74,7 @@ export function decodeEvent(frame: Buffer, base: number): RawEvent {
   }
   if (start < 0) throw malformed('a watch event without an object', base);
   const envelope = frame.subarray(start, end);
-  const { kind, ...content } = openEnvelope(envelope, base + start);
+  const { kind, ...content } = openEnvelope(new BufferList([envelope]), base + start);
   const object = envelope.subarray(content.start, content.end);
   const at = base + start + content.start;
   const status =
@@ -85,7 +85,7 @@ export function decodeEvent(frame: Buffer, base: number): RawEvent {
 /** Reads a Status body; undefined when it is not a Status or does not parse. */
 export function decodeStatus(body: Buffer): Status | undefined {
   try {
-    const { kind, start, end } = openEnvelope(body, 0);
+    const { kind, start, end } = openEnvelope(new BufferList([body]), 0);
     if (kind !== 'Status') return undefined;
     return readStatus(FieldCursor.over(body.subarray(start, end), STATUS, 0, start));
   } catch {

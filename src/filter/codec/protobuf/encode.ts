@@ -93,7 +93,7 @@ export function encodeObject(resource: Resource, object: ObjectBytes): Buffer[] 
   return [bodyPrefix(headOf(resource), object.length), object, UNKNOWN_TAIL];
 }
 
-/** See `Codec.encodeEventBuffers`. */
+/** See `Codec.encodeEvent`. */
 export function encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[] {
   return [frameHead(type, headOf(resource), object.length), object, UNKNOWN_TAIL];
 }

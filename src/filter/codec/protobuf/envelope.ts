@@ -1,6 +1,6 @@
 import type { BufferList } from '../buffer-list.ts';
-import type { Cursor } from '../cursor.ts';
 import { malformed } from '../malformed.ts';
+import { readMessage } from '../read-message.ts';
 import { message, one, text, unread } from '../schema.ts';
 import { FieldCursor } from './field-cursor.ts';
 
@@ -26,71 +26,37 @@ export interface EnvelopeContent {
 }
 
 /**
- * Finds the object in an envelope. Throws `Malformed` if it has no object.
+ * Finds the object in an envelope. Throws `Malformed` if it has no object. The part before the object must fit into
+ * `HEAD_BYTES`.
  *
- * @param base offset of `bytes` in the stream or body, for errors
+ * @param base offset of the envelope in the stream or body, for errors
  */
-export function openEnvelope(bytes: Buffer, base: number): EnvelopeContent {
-  assertMagic(bytes, base);
-  const envelope = new Envelope();
-  const fields = FieldCursor.over(bytes, UNKNOWN, MAGIC.length, base);
-  while (fields.next()) envelope.take(fields, 0);
-  return envelope.content(base);
-}
-
-/** {@link openEnvelope} of a body in several buffers. The part before the object must fit into `HEAD_BYTES`. */
-export function openEnvelopeInBuffers(body: BufferList): EnvelopeContent {
+export function openEnvelope(body: BufferList, base: number): EnvelopeContent {
   const head = body.slice(0, Math.min(HEAD_BYTES, body.length));
-  assertMagic(head, 0);
-  const envelope = new Envelope();
-  const before = FieldCursor.over(head, UNKNOWN, MAGIC.length, 0, body.length);
-  while (!envelope.hasObject && before.next()) envelope.take(before, 0);
-  const { end } = envelope.content(0);
-  const after = FieldCursor.over(body.slice(end, body.length), UNKNOWN, 0, end);
-  while (after.next()) envelope.take(after, end);
-  return envelope.content(0);
-}
-
-function assertMagic(bytes: Buffer, base: number): void {
-  if (!bytes.subarray(0, MAGIC.length).equals(MAGIC))
+  if (!head.subarray(0, MAGIC.length).equals(MAGIC))
     throw malformed('a body without the prefix of Kubernetes protobuf', base);
+  let content: EnvelopeContent = { kind: '', start: -1, end: -1 };
+  const before = FieldCursor.over(head, UNKNOWN, MAGIC.length, base, body.length);
+  while (content.start < 0 && before.next()) content = readField(before, 0, content);
+  if (content.start < 0) throw malformed('a protobuf envelope without an object', base);
+  const { end } = content;
+  const after = FieldCursor.over(body.slice(end, body.length), UNKNOWN, 0, base + end);
+  while (after.next()) content = readField(after, end, content);
+  return content;
 }
 
-/** Collects the fields of a `runtime.Unknown`. */
-class Envelope {
-  #kind = '';
-  #start = -1;
-  #end = -1;
-
-  get hasObject(): boolean {
-    return this.#start >= 0;
-  }
-
-  /**
-   * Reads the cursor's current field.
-   *
-   * @param offset where the cursor's buffer begins in the body
-   */
-  take(fields: FieldCursor, offset: number): void {
-    if (fields.field === UNKNOWN.typeMeta) this.#kind = readKind(fields.enter(), this.#kind);
-    if (fields.field === UNKNOWN.raw) {
+/** @param offset where the cursor's buffer begins in the envelope */
+function readField(fields: FieldCursor, offset: number, content: EnvelopeContent): EnvelopeContent {
+  switch (fields.field) {
+    case UNKNOWN.typeMeta:
+      return { ...content, kind: readMessage(fields.enter(), TYPE_META).kind || content.kind };
+    case UNKNOWN.raw:
       fields.assertMessage();
-      this.#start = offset + fields.start;
-      this.#end = offset + fields.end;
-    }
-    if (fields.field === UNKNOWN.contentEncoding && fields.text() !== '') {
+      return { ...content, start: offset + fields.start, end: offset + fields.end };
+    case UNKNOWN.contentEncoding:
+      if (fields.text() === '') return content;
       throw fields.malformed(`an object in the unknown content encoding ${fields.text()}`);
-    }
+    default:
+      return content;
   }
-
-  content(base: number): EnvelopeContent {
-    if (!this.hasObject) throw malformed('a protobuf envelope without an object', base);
-    return { kind: this.#kind, start: this.#start, end: this.#end };
-  }
-}
-
-function readKind(typeMeta: Cursor, before: string): string {
-  let kind = before;
-  while (typeMeta.next()) if (typeMeta.field === TYPE_META.kind) kind = typeMeta.text();
-  return kind;
 }

@@ -5,12 +5,8 @@ import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
 /** Each frame begins with its length as a big-endian uint32 (apimachinery util/framer). */
 const HEADER_BYTES = 4;
 
-/** Creates a splitter of a protobuf watch stream into frames without their headers. */
-export function createFrameSplitter(maxFrameBytes: number): FrameSplitter {
-  return new LengthPrefixedSplitter(maxFrameBytes);
-}
-
-class LengthPrefixedSplitter implements FrameSplitter {
+/** Splits a protobuf watch stream into frames without their headers. */
+export class LengthPrefixSplitter implements FrameSplitter {
   readonly #maxFrameBytes: number;
   /** The current header or frame. */
   readonly #partial = new PartialFrame();
