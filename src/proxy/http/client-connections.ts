@@ -11,10 +11,8 @@ const SPARE = 32;
  * include connections without a TLS handshake and those that have switched protocols.
  */
 export class ClientConnections {
-  /** Accepted connections that are not evicted. Over https they are added before the handshake. */
+  /** Accepted connections that are open. Over https they are added before the handshake. */
   readonly #table: ConnectionTable<Socket>;
-  /** Accepted connections that are open. */
-  readonly #sockets = new Set<Socket>();
   /** Over https: accepted connections, by the addresses of both ends. */
   readonly #handshakes = new Map<string, Socket>();
   /** The accepted connection of each socket that carries requests. Over https that is the TLS socket. */
@@ -43,7 +41,7 @@ export class ClientConnections {
 
   /** Number of open connections. Over https this includes those without a handshake yet. */
   get size(): number {
-    return this.#sockets.size;
+    return this.#table.size;
   }
 
   /** Number of connections accepted since the start. */
@@ -69,18 +67,16 @@ export class ClientConnections {
   }
 
   destroyAll(): void {
-    for (const socket of this.#sockets) socket.destroy();
+    for (const socket of this.#table.connections()) socket.destroy();
   }
 
   #add(socket: Socket, isSecure: boolean): void {
     this.#accepted++;
-    this.#sockets.add(socket);
     this.#table.add(socket);
     const key = endsOf(socket);
     if (isSecure) this.#handshakes.set(key, socket);
     else this.#carriers.set(socket, socket);
     socket.once('close', () => {
-      this.#sockets.delete(socket);
       this.#table.delete(socket);
       if (this.#handshakes.get(key) === socket) this.#handshakes.delete(key);
     });

@@ -59,8 +59,9 @@ export class ConnectionTable<Connection> {
     return this.#inUse.size;
   }
 
-  has(connection: Connection): boolean {
-    return this.#entries.has(connection);
+  /** The open connections. */
+  connections(): Iterable<Connection> {
+    return this.#entries.keys();
   }
 
   /** Adds a new connection. */
