@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WrapperError } from '../../errors.ts';
 import type { View } from '../../filter/view/view.ts';
-import type { ListenAddress } from '../../util/address.ts';
 import { discoveryOf } from '../api/discovery.ts';
 import type { ListOptions } from '../api/list-options.ts';
 import { negotiate } from '../api/media-type.ts';
@@ -11,12 +10,9 @@ import { parseRequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import type { AccessPolicy } from '../auth/access-policy.ts';
 import { respondAndDestroy, sendError } from '../http/http-errors.ts';
-import { HttpListener } from '../http/http-listener.ts';
-import type { ListenerCounter } from '../http/listener-counter.ts';
-import type { ListenerLimits } from '../http/listener-limits.ts';
-import { type RefusalLog, reasonOf } from '../http/refusal-log.ts';
+import { HttpListener, type HttpListenerOptions } from '../http/http-listener.ts';
+import { reasonOf } from '../http/refusal-log.ts';
 import { sendBody, sendDocument } from '../http/respond.ts';
-import type { ServerCertificate } from '../http/server-certificate.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
 import { ANYONE, type CallerId } from '../views/view-budget.ts';
 import type { ViewLease } from '../views/view-registry.ts';
@@ -24,17 +20,14 @@ import { parseRead, type ReadRequest } from './parse-read.ts';
 import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
 import type { Watcher } from './watcher.ts';
 
-export interface RequestHandlerOptions {
-  /** Name of the setting that has the address, for messages. */
-  readonly name: string;
-  readonly address: ListenAddress;
-  /** For https; absent: plain http. */
-  readonly certificate?: ServerCertificate;
-  /** Throws if an inherited socket must not be served. */
-  readonly assertHost?: (host: string) => void;
+/** The listener as in HttpListenerOptions, and what answers its requests. */
+export interface RequestHandlerOptions
+  extends Pick<
+    HttpListenerOptions,
+    'name' | 'address' | 'certificate' | 'assertHost' | 'listenerLimits' | 'refusals' | 'requests'
+  > {
   /** Who may read and forward what. */
   readonly accessPolicy: AccessPolicy;
-  readonly listenerLimits: ListenerLimits;
   readonly nodeName: string;
   readonly acquire: (query: Query, caller: CallerId) => ViewLease;
   /** How long a request waits until its view is complete, in milliseconds. */
@@ -44,9 +37,6 @@ export interface RequestHandlerOptions {
   readonly writeTimeoutMs: number;
   /** How long idle connections are kept after the close, in milliseconds; see {@link HttpListener.close}. */
   readonly drainMs: number;
-  readonly refusals: RefusalLog;
-  /** Counts the requests by status code. */
-  readonly requests: ListenerCounter;
 }
 
 /**
