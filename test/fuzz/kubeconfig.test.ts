@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { dump } from 'js-yaml';
 import { WrapperError } from '../../src/errors.ts';
-import { createKubeconfigSource } from '../../src/proxy/credentials/credentials-source.ts';
+import { readFromKubeconfig } from '../../src/proxy/credentials/credentials-source.ts';
 import { userFromKubeconfig } from '../../src/proxy/credentials/kubeconfig-user.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 import { mutate, mutations } from './mutate.ts';
@@ -87,7 +87,7 @@ describe('a kubeconfig file', () => {
       const property = fc.asyncProperty(mutations, async (damage) => {
         writeFileSync(file, mutate(yaml, damage));
         try {
-          await createKubeconfigSource([file], 10_000).read(false);
+          await readFromKubeconfig([file], 10_000)(false);
         } catch (error) {
           if (!(error instanceof WrapperError)) throw error;
           expect(['Credentials', 'InvalidSettings']).toContain(error.code);

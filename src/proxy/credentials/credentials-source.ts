@@ -39,45 +39,40 @@ export interface Snapshot {
   readonly warning: string | undefined;
 }
 
-/** Where credentials are read from. */
-export interface CredentialsSource {
-  /**
-   * Reads everything again. `force` also runs a credential plugin whose answer has not expired. Throws `Credentials`
-   * or `InvalidSettings`.
-   */
-  read(force: boolean): Promise<Snapshot>;
-}
+/**
+ * Reads all credentials again. `force` also runs a credential plugin whose answer has not expired. Rejects with
+ * `Credentials` or `InvalidSettings`.
+ */
+export type ReadCredentials = (force: boolean) => Promise<Snapshot>;
 
 /**
- * Credentials of kubeconfig files.
+ * Reads credentials from kubeconfig files.
  *
  * @param paths several are read as one; then those that do not exist are left out, as kubectl does
  * @param pluginMs time limit for a credential plugin, in milliseconds
  * @param context default: the first current context
  */
-export function createKubeconfigSource(
+export function readFromKubeconfig(
   paths: readonly string[],
   pluginMs: number,
   context?: string,
-): CredentialsSource {
+): ReadCredentials {
   let last:
     | { readonly files: readonly KubeconfigFile[]; readonly user: KubeconfigUser }
     | undefined;
-  return {
-    async read(force) {
-      const files = await readKubeconfigs(paths.map((path) => resolve(path)));
-      // An unchanged file keeps its user, because KubeConfig caches the answer of a credential plugin in it.
-      if (force || last === undefined || !isDeepStrictEqual(last.files, files)) {
-        last = { files, user: userFromKubeconfig(files, context) };
-        limitPlugin(last.user.config, pluginMs);
-      }
-      return snapshotOf(last.user);
-    },
+  return async (force) => {
+    const files = await readKubeconfigs(paths.map((path) => resolve(path)));
+    // An unchanged file keeps its user, because KubeConfig caches the answer of a credential plugin in it.
+    if (force || last === undefined || !isDeepStrictEqual(last.files, files)) {
+      last = { files, user: userFromKubeconfig(files, context) };
+      limitPlugin(last.user.config, pluginMs);
+    }
+    return snapshotOf(last.user);
   };
 }
 
-/** Credentials of the Pod's service account, as client-go's rest.InClusterConfig reads them. */
-export function createInClusterSource(env: NodeJS.ProcessEnv, folder: string): CredentialsSource {
+/** Reads credentials of the Pod's service account, as client-go's rest.InClusterConfig. */
+export function readInCluster(env: NodeJS.ProcessEnv, folder: string): ReadCredentials {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (!host || !port) {
     throw new WrapperError(
@@ -99,7 +94,7 @@ export function createInClusterSource(env: NodeJS.ProcessEnv, folder: string): C
     dynamic: false,
     warning: undefined,
   };
-  return { read: () => snapshotOf(user) };
+  return () => snapshotOf(user);
 }
 
 async function readKubeconfigs(files: readonly string[]): Promise<KubeconfigFile[]> {

@@ -3,9 +3,9 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { FileFollower } from '../util/file-follower.ts';
 import {
-  type CredentialsSource,
-  createInClusterSource,
-  createKubeconfigSource,
+  type ReadCredentials,
+  readFromKubeconfig,
+  readInCluster,
   type Snapshot,
   type TlsOptions,
 } from './credentials-source.ts';
@@ -61,14 +61,13 @@ const PLUGIN_MS = 60_000;
  * kubeconfig nor a service account, and with `Credentials` if what is there cannot be used.
  */
 export async function loadCredentials(options: CredentialsOptions): Promise<Credentials> {
-  const { kubeconfig, env = process.env, logger } = options;
+  const { kubeconfig, env = process.env } = options;
   const folder = options.serviceAccountFolder ?? SERVICE_ACCOUNT_FOLDER;
-  const source =
+  const read =
     kubeconfig === undefined
-      ? createInClusterSource(env, folder)
-      : createKubeconfigSource([kubeconfig].flat(), options.pluginMs ?? PLUGIN_MS, options.context);
-  const snapshot = await source.read(false);
-  const credentials = new FollowedCredentials(source, snapshot, options, logger);
+      ? readInCluster(env, folder)
+      : readFromKubeconfig([kubeconfig].flat(), options.pluginMs ?? PLUGIN_MS, options.context);
+  const credentials = new FollowedCredentials(read, await read(false), options);
   try {
     await credentials.headers();
   } catch (error) {
@@ -83,7 +82,7 @@ export async function loadCredentials(options: CredentialsOptions): Promise<Cred
  * token has a file of its own, which is read whenever a request needs it.
  */
 class FollowedCredentials implements Credentials {
-  readonly #source: CredentialsSource;
+  readonly #readAll: ReadCredentials;
   readonly #tokenMaxAgeMs: number;
   readonly #logger: Logger;
   readonly #listeners = new Set<() => void>();
@@ -93,14 +92,13 @@ class FollowedCredentials implements Credentials {
   #readAt = performance.now();
 
   constructor(
-    source: CredentialsSource,
+    read: ReadCredentials,
     snapshot: Snapshot,
-    options: Pick<CredentialsOptions, 'pollMs' | 'tokenMaxAgeMs'>,
-    logger: Logger,
+    { logger, pollMs, tokenMaxAgeMs = TOKEN_MAX_AGE_MS }: CredentialsOptions,
   ) {
-    this.#source = source;
+    this.#readAll = read;
     this.#snapshot = snapshot;
-    this.#tokenMaxAgeMs = options.tokenMaxAgeMs ?? TOKEN_MAX_AGE_MS;
+    this.#tokenMaxAgeMs = tokenMaxAgeMs;
     this.#logger = logger;
     if (snapshot.warning !== undefined) logger.warn(snapshot.warning);
     this.#token = this.#tokenFileOf(snapshot);
@@ -110,7 +108,7 @@ class FollowedCredentials implements Credentials {
         const err = WrapperError.from(error, 'Credentials');
         logger.error({ err }, 'new credentials cannot be used; the old ones remain in use');
       },
-      pollMs: options.pollMs,
+      pollMs,
     });
   }
 
@@ -147,7 +145,7 @@ class FollowedCredentials implements Credentials {
 
   async #read(force: boolean): Promise<void> {
     try {
-      await this.#replace(await this.#source.read(force));
+      await this.#replace(await this.#readAll(force));
     } finally {
       this.#readAt = performance.now();
     }
