@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
+import { findView } from '../../../src/admin/explain/explained-view.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import {
   currentKubeProxyQueries,
@@ -123,7 +124,7 @@ describe('when a kube-proxy comes', () => {
     expect(lists).toEqual([1, 1, 1]);
   });
 
-  test('an older one gets its own views, the others are closed, and the policies stay in force', async () => {
+  test('an older one gets its own views, the others are closed, and the policies remain active', async () => {
     await start();
     await eventually(() => proxy.views.sources.every(({ view }) => view.started), true);
     expect(await kept()).toBe(1);
@@ -172,6 +173,8 @@ describe('when a kube-proxy comes', () => {
     await eventually(() => open().some(({ labelSelector }) => labelSelector === 'a=b'), false);
     expect(openPaths()).toEqual(paths(NEW.slices, NEW.slices, NEW.services));
     expect(isOpen()).toBe(true);
+    // A kube-proxy may be configured for JSON: what is read is explained before what is only kept.
+    expect(findView(proxy)?.query.encoding).toBe('json');
   });
 
   test.each(['services', 'slices'] as const)(

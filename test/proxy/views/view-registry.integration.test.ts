@@ -69,12 +69,10 @@ describe('the topology requests Services', () => {
     async (_version, labels, ...selectors) => {
       await start({}, { cloud: { mode: 'passthrough' }, edge: { labelSelector: 'role=edge' } });
       const services: Query = {
-        ...{
-          resource: SERVICES,
-          namespace: '',
-          labelSelector: selectors[0],
-          fieldSelector: selectors[1],
-        },
+        resource: SERVICES,
+        namespace: '',
+        labelSelector: selectors[0],
+        fieldSelector: selectors[1],
         encoding: 'protobuf',
       };
       proxy.views.acquire(services);
