@@ -11,19 +11,6 @@ function within<T>(promise: Promise<T>, milliseconds: number): Promise<T | undef
   return Promise.race([promise, sleep(milliseconds, undefined)]);
 }
 
-describe('cutWatches()', () => {
-  test('destroys the connection of every open watch', async () => {
-    const { server, url } = await start();
-    const one = await watch(`${url}/api/v1/nodes?watch=1`);
-    const other = await watch(`${url}/api/v1/services?watch=1`);
-    expect(server.openWatches().map(({ collection }) => collection)).toEqual(['nodes', 'services']);
-    server.cutWatches();
-    await expect(one.next()).rejects.toThrow('aborted');
-    await expect(other.next()).rejects.toThrow('aborted');
-    expect(server.openWatches()).toEqual([]);
-  });
-});
-
 describe('freezeWatches()', () => {
   test('stops open watches and their bookmarks, but not new watches, until the returned function is called', async () => {
     const { server, url } = await start({ bookmarkIntervalMs: 10 });
@@ -74,14 +61,6 @@ describe('refuse()', () => {
     expect((await sendRequest(`${url}/api/v1/services`)).status).toBe(200);
     lift();
     expect((await sendRequest(`${url}/api/v1/nodes`)).status).toBe(200);
-  });
-
-  test('sends Retry-After in the header and in the Status', async () => {
-    const { server, url } = await start();
-    server.refuse(() => true, 503, { retryAfterSeconds: 7 });
-    const answer = await sendRequest(`${url}/api/v1/nodes`);
-    expect(answer.headers['retry-after']).toBe('7');
-    expect(answer.json().details).toEqual({ retryAfterSeconds: 7 });
   });
 
   test('accepts a whole Status', async () => {

@@ -17,15 +17,6 @@ describe('the store', () => {
     expect(server.resourceVersion).toBe(15);
   });
 
-  test('label() and annotate() with null remove the key', async () => {
-    const { server } = await start();
-    server.create('nodes', node('edge-1', { site: 'a', edge: '' }));
-    server.create('services', service('web'));
-    expect(server.label('edge-1', 'site', null).metadata.labels).toEqual({ edge: '' });
-    server.annotate('web', 'topologyKeys', '[]');
-    expect(server.annotate('default/web', 'topologyKeys', null).metadata.annotations).toEqual({});
-  });
-
   test('stores and returns only frozen objects', async () => {
     const { server } = await start();
     const given = { metadata: { name: 'edge-1', labels: { site: 'a' } } };
@@ -33,12 +24,5 @@ describe('the store', () => {
     given.metadata.labels.site = 'b';
     expect(server.get('nodes', 'edge-1')?.metadata.labels).toEqual({ site: 'a' });
     expect(() => Object.assign(stored.metadata.labels ?? {}, { site: 'c' })).toThrow(TypeError);
-  });
-
-  test('a namespaced object without a namespace is in default', async () => {
-    const { server } = await start();
-    server.create('services', { metadata: { name: 'web' } });
-    expect(server.get('services', 'default/web')).toBe(server.get('services', 'web'));
-    expect(server.get('services', 'web')?.metadata.namespace).toBe('default');
   });
 });

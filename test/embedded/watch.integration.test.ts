@@ -1,17 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
-import {
-  protobufFrames,
-  sendRequest,
-  summarize,
-  watch,
-} from '../support/embedded/embedded-client.ts';
+import { sendRequest, summarize, watch } from '../support/embedded/embedded-client.ts';
 import { node, service, useApiServer } from '../support/embedded/embedded-server.ts';
 
 const start = useApiServer();
-
-const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url));
 
 describe('WATCH', () => {
   test('ends after timeoutSeconds with a final bookmark', async () => {
@@ -34,29 +26,6 @@ describe('WATCH', () => {
     expect((await events.next())?.object).toMatchObject({ metadata: { resourceVersion: '2' } });
     server.create('nodes', node('edge-1'));
     expect(summarize([await without.next()])).toEqual(['ADDED edge-1']);
-  });
-
-  test.each([
-    ['services', '/api/v1/services'],
-    ['endpoints', '/api/v1/endpoints'],
-    ['endpointslices', '/apis/discovery.k8s.io/v1/endpointslices'],
-  ])('a bookmark of %s has the bytes of a real one', async (collection, path) => {
-    const real = fixture(`${collection}.watch.json`).toString().trim().split('\n').at(-1) ?? '';
-    const version = JSON.parse(real).object.metadata.resourceVersion;
-    const { url } = await start({ initialResourceVersion: Number(version) });
-    const query = `watch=1&resourceVersion=${version}&timeoutSeconds=1&allowWatchBookmarks=true`;
-    const [json, protobuf] = await Promise.all([
-      sendRequest(`${url}${path}?${query}`),
-      sendRequest(`${url}${path}?${query}`, {
-        headers: { accept: 'application/vnd.kubernetes.protobuf' },
-      }),
-    ]);
-    expect(json.body.toString()).toBe(`${real}\n`);
-    expect(protobuf.headers['content-type']).toBe(
-      'application/vnd.kubernetes.protobuf;stream=watch',
-    );
-    const frames = protobufFrames(fixture(`${collection}.watch.pb`));
-    expect(protobuf.body.equals(frames.at(-1)?.frame ?? Buffer.alloc(0))).toBe(true);
   });
 
   test('from a compacted version is HTTP 410 if the server is set to do so', async () => {
