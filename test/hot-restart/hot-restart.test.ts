@@ -234,15 +234,6 @@ describe('a planned restart', () => {
       expect(await list()).toBe(200);
     },
   );
-
-  test('a port that another program uses is an error', async () => {
-    const other = createServer().listen(port, '127.0.0.1');
-    await once(other, 'listening');
-    const started = start();
-    const [code] = (await once(started.child, 'close')) as [number];
-    other.close();
-    expect(code).toBe(1);
-  });
 });
 
 describe('a socket of systemd', () => {

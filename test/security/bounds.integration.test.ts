@@ -4,7 +4,6 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { exchange } from '../support/http/review-server.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const GET = 'GET /api/v1/services HTTP/1.1\r\nHost: 127.0.0.1\r\n';
@@ -75,14 +74,6 @@ describe('limits', () => {
     }
   });
 
-  test('one byte at a time does not keep a connection open', async () => {
-    const { socket } = hold();
-    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
-    const drip = setInterval(() => socket.write('G'), 50);
-    await closed;
-    clearInterval(drip);
-  });
-
   test('a connection beyond the limit gets 503 with the name of the limit, until another one closes', async () => {
     const watches = Array.from({ length: 4 }, () => hold(WATCH));
     await eventually(() => proxy.listeners.watches === 4, true);
@@ -94,17 +85,5 @@ describe('limits', () => {
     watches[0]?.socket.destroy();
     await eventually(() => listener().connections === 3, true);
     expect(await exchange(port(), `${GET}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
-  });
-
-  test('pipelined requests to the admin port: only one is active', async () => {
-    const admin = await startTestAdmin(proxy, BOUNDS);
-    const metrics = 'GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
-    try {
-      const answer = await exchange(Number(new URL(admin.url).port), metrics.repeat(3));
-      expect(answer).toMatch(/^HTTP\/1.1 400 .*before the first one was answered/s);
-      expect(answer).not.toMatch(/200 OK/);
-    } finally {
-      await admin.close();
-    }
   });
 });

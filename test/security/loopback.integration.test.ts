@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { EVENTS as KUBE_PROXY_EVENTS } from '../support/http/kube-proxy-events.ts';
 import { exchange } from '../support/http/review-server.ts';
 import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
@@ -49,10 +48,7 @@ describe.each([
     ['a name that looks like localhost', 'Host: localhost.evil.example\r\n'],
     ['a user before the address', 'Host: evil@127.0.0.1\r\n'],
     ['an address without brackets', 'Host: ::1\r\n'],
-    ['the address of no host, which a browser takes for this machine', 'Host: 0.0.0.0\r\n'],
-    ['the same in IPv6', 'Host: [::]:10360\r\n'],
     ['an address that the connection is not to', 'Host: 192.0.2.1:10360\r\n'],
-    ['an IPv6 address that the connection is not to', 'Host: [2001:db8::1]\r\n'],
     ['an empty Host', 'Host:\r\n'],
     ['a web page of another origin', 'Host: 127.0.0.1\r\nOrigin: https://evil.example\r\n'],
     ['a web page without an origin', 'Host: 127.0.0.1\r\nOrigin: null\r\n'],
@@ -102,10 +98,8 @@ describe('the http listener', () => {
     const bytes = `POST ${EVENTS} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n${headers}\r\n${body}`;
     return exchange(portOf(proxy.url), bytes);
   }
-  const event = KUBE_PROXY_EVENTS[0].json;
 
   test.each([
-    ['of kube-proxy', `Content-Length: ${event.length}\r\n`, event],
     ['that is larger than any buffer', 'Content-Length: 100000000\r\n', ''],
     ['of unknown size', 'Transfer-Encoding: chunked\r\n', '1\r\nx\r\n0\r\n\r\n'],
     ['whose body never arrives', 'Content-Length: 300\r\n', '{'],

@@ -20,7 +20,9 @@ describe('concurrent requests', () => {
     const limits = new CallerLimits({ what: 'requests', maxRequests: 4, maxPerCaller: perCaller });
     for (let n = 0; n < Math.min(perCaller, 4); n++) limits.enter('a');
     expect(refusalOf(limits, 'a')).toMatchObject({
-      ...{ code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
+      code: 429,
+      reason: 'TooManyRequests',
+      retryAfterSeconds: 1,
       message: expect.stringContaining(whose),
     });
     expect(limits.refused).toEqual(refused);

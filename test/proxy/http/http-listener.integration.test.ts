@@ -178,21 +178,6 @@ describe('the handshake of https', () => {
     expect(performance.now() - start).toBeLessThan(20_000);
     await eventually(() => listener.connections === 0, true);
   });
-
-  test('that never arrives occupies a connection only for a limited time', async () => {
-    const listener = makeListener({
-      certificate,
-      listenerLimits: { ...listenerLimits, headersTimeoutMs: 1000 },
-    });
-    const url = await listener.listen();
-    for (let i = 0; i < 50; i++) openRaw(url);
-    await eventually(() => listener.refused > 0, true);
-    expect(listener.connections).toBeLessThanOrEqual(1 + 32);
-    await eventually(() => listener.connections === 0, true);
-    const client = open(url);
-    client.write(GET);
-    await eventually(() => client.received().endsWith('served'), true);
-  });
 });
 
 describe('requests of one connection', () => {
@@ -303,7 +288,9 @@ describe('clients that do not read their responses', () => {
     const { logger: recording, lines } = recordingLogger();
     const answers: ServerResponse[] = [];
     const listener = makeListener({
-      ...{ listenerLimits, writeTimeoutMs: 100, refusals: new RefusalLog(recording) },
+      listenerLimits,
+      writeTimeoutMs: 100,
+      refusals: new RefusalLog(recording),
       onRequest: (_request, response) => void answers.push(response.end(body)),
     });
     await stall(await listener.listen(), answers);

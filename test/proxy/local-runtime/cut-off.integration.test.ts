@@ -100,17 +100,6 @@ describe('a node that is cut off', () => {
     watch.close();
   });
 
-  test('chooses another endpoint while its Pod does not run', async () => {
-    const proxy = await start();
-    expect(await addresses(proxy)).toEqual(['10.1.0.2']);
-    await server.close();
-    cri.sandboxes = [];
-    // The key * wins, which matches the endpoint that is not ready too.
-    await eventually(() => addresses(proxy), ['10.1.0.2', '10.2.0.9']);
-    restartPod();
-    await eventually(() => addresses(proxy), ['10.1.0.3']);
-  });
-
   test('that starts from its disk shows the address that the Pod has now', async () => {
     await cutPower();
     const proxy = await start();

@@ -100,7 +100,7 @@ describe('headers', () => {
     'proxy-authorization': 'Basic x',
     'keep-alive': 'timeout=5',
     te: 'trailers',
-    connection: 'close, X-Private, Authorization',
+    connection: 'close, X-Private, Authorization, Impersonate-User',
     'x-private': 'secret',
     'x-other': 'secret',
     'audit-id': 'of-the-caller',

@@ -1,4 +1,4 @@
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
@@ -39,6 +39,13 @@ async function watch(query: Record<string, string>): Promise<WatchRecorder> {
   return recorder;
 }
 
+/** Sends a request on a connection of its own, and reads nothing. */
+function readNothing(path: string): Socket {
+  const socket = connect(Number(new URL(proxy.url).port), '127.0.0.1');
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`);
+  return socket.pause();
+}
+
 /** Creates slices that are together larger than the socket buffers. */
 function putFatSlices(count: number): void {
   for (let n = 0; n < count; n++) {
@@ -58,12 +65,7 @@ test('a client that reads nothing gets 410, and no other client waits for it', a
   }));
   const quick = await watch(STREAMING_LIST);
   await quick.until(2);
-  const { port } = new URL(proxy.url);
-  const slow = connect(Number(port), '127.0.0.1');
-  slow.write(
-    `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
-  );
-  slow.pause();
+  const slow = readNothing(`${SLICES}?watch=1`);
   await eventually(() => proxy.listeners.watches, 2);
   for (let i = 0; i < 400; i++) {
     putSlice(server, 'web-a', 'web', [...fat, { ip: `10.2.${i >> 8}.${i & 255}`, node: 'edge-1' }]);
@@ -81,31 +83,16 @@ test('a client that reads nothing gets 410, and no other client waits for it', a
   expect(text).toMatch(/"code":410/);
 }, 60_000);
 
-test('a client that reads nothing for a while is disconnected, also during its initial events', async () => {
+test('clients that read nothing of a list, or of the initial events of a watch, are disconnected after a while', async () => {
   putFatSlices(80);
   await start({ writeTimeoutMs: 200, readyWaitMs: 5000 });
   const quick = await watch(STREAMING_LIST);
   await quick.until(82);
-  const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
-  stalled.write(
-    `GET ${SLICES}?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`,
-  );
-  stalled.pause();
-  await eventually(() => proxy.listeners.watches, 2);
-  await eventually(() => proxy.listeners.watches, 1);
-  stalled.destroy();
+  const stalled = ['', '?watch=1'].map((query) => readNothing(SLICES + query));
+  const [listener] = proxy.listeners.handlers;
+  await eventually(() => listener?.stalled, 2);
+  await eventually(() => listener?.listener.connections, 1);
+  for (const socket of stalled) socket.destroy();
   putSlice(server, 'web-a', 'web', [near, { ip: '10.0.0.2', node: 'edge-1' }]);
   await quick.until(83);
-}, 60_000);
-
-test('a client that reads nothing of a list is disconnected too', async () => {
-  putFatSlices(80);
-  await start({ writeTimeoutMs: 200, readyWaitMs: 5000 });
-  const [listener] = proxy.listeners.handlers;
-  const stalled = connect(Number(new URL(proxy.url).port), '127.0.0.1');
-  stalled.write(`GET ${SLICES} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`);
-  stalled.pause();
-  await eventually(() => listener?.stalled, 1);
-  await eventually(() => listener?.listener.connections, 0);
-  stalled.destroy();
 }, 60_000);

@@ -71,7 +71,7 @@ class Passed implements ChangeHandler<EndpointsFacts> {
 export class CorrectedNode {
   readonly clock = new ManualClock();
   readonly reachability = new FakeReachability();
-  readonly runtime: FakeRuntime;
+  readonly runtime = new FakeRuntime();
   readonly passed = new Passed();
   readonly log = recordingLogger();
   readonly local: LocalRuntime;
@@ -83,15 +83,10 @@ export class CorrectedNode {
   isCurrent = true;
   #version = 0;
 
-  constructor(
-    codec: Codec,
-    resource: Resource = ENDPOINT_SLICES,
-    runtime: FakeRuntime = new FakeRuntime(),
-  ) {
+  constructor(codec: Codec, resource: Resource = ENDPOINT_SLICES) {
     this.codec = codec;
-    this.runtime = runtime;
     this.#resource = resource;
-    const { reachability, clock } = this;
+    const { reachability, clock, runtime } = this;
     this.local = new LocalRuntime({
       socket: '/run/cri.sock',
       runtime,

@@ -15,8 +15,6 @@ export class CriServer {
   sandboxes: readonly FakeSandbox[] = [];
   /** It accepts calls and never answers. */
   hangs = false;
-  /** Calls by name since the start. */
-  readonly calls: string[] = [];
   readonly #sessions = new Set<ServerHttp2Session>();
   readonly #ended = new AbortController();
   #server: Http2Server | undefined;
@@ -72,21 +70,21 @@ export class CriServer {
   #routes(router: ConnectRouter): void {
     router.service(RuntimeService, {
       version: async (_, context) => {
-        await this.#called('version', context);
+        await this.#called(context);
         return { runtimeName: 'fake', runtimeVersion: '1.0' };
       },
       listPodSandbox: async (_, context) => {
-        await this.#called('listPodSandbox', context);
+        await this.#called(context);
         return { items: this.sandboxes.map(podSandbox) };
       },
       podSandboxStatus: async ({ podSandboxId }, context) => {
-        await this.#called('podSandboxStatus', context);
+        await this.#called(context);
         const found = this.sandboxes.find(({ id }) => id === podSandboxId);
         if (found === undefined) throw new ConnectError('no such sandbox', Code.NotFound);
         return { status: statusOf(found) };
       },
       listContainers: async (_, context) => {
-        await this.#called('listContainers', context);
+        await this.#called(context);
         const containers = this.sandboxes.flatMap(toContainers);
         return {
           containers: containers.map(({ id, sandbox, name, state, createdAt }) => ({
@@ -99,7 +97,7 @@ export class CriServer {
         };
       },
       containerStatus: async ({ containerId }, context) => {
-        await this.#called('containerStatus', context);
+        await this.#called(context);
         const exit = exitOf(this.sandboxes, containerId);
         if (exit === undefined) throw new ConnectError('no such container', Code.NotFound);
         return { status: { finishedAt: exit.finishedAt, exitCode: exit.code } };
@@ -107,8 +105,7 @@ export class CriServer {
     });
   }
 
-  async #called(name: string, { signal }: HandlerContext): Promise<void> {
-    this.calls.push(name);
+  async #called({ signal }: HandlerContext): Promise<void> {
     if (!this.hangs) return;
     const gone = AbortSignal.any([signal, this.#ended.signal]);
     if (!gone.aborted) await once(gone, 'abort');
