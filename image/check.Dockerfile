@@ -18,7 +18,7 @@ LABEL org.opencontainers.image.title="kube-proxy-wrapper-check" \
       org.opencontainers.image.source="https://github.com/example/kube-proxy-wrapper"
 # netbase has /etc/protocols, from which nft knows the names of protocols.
 RUN apt-get update && \
-    apt-get install -y --no-install-recommends nftables iptables ipvsadm netbase && \
+    apt-get install -y --no-install-recommends nftables iptables netbase && \
     rm -rf /var/lib/apt/lists/* && \
     mkdir -p /nodejs/bin && ln -s /usr/local/bin/node /nodejs/bin/node
 COPY --from=wrapper /app /app

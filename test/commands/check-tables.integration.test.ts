@@ -1,49 +1,29 @@
 import { describe, expect, test } from '@jest/globals';
 import type { TableRow } from '../../src/admin/explain/table.ts';
 import { compareTables } from '../../src/commands/node/check/compare-tables.ts';
-import { parseTcp } from '../../src/commands/node/check/kube-proxy-process.ts';
 import { parseIptables } from '../../src/commands/node/check/parse-iptables.ts';
-import { parseIpvs, parseProcIpvs } from '../../src/commands/node/check/parse-ipvs.ts';
+import { parseIpvs } from '../../src/commands/node/check/parse-ipvs.ts';
 import { parseNftables } from '../../src/commands/node/check/parse-nftables.ts';
 
-describe('parseIpvs()', () => {
-  test('parses virtual and real servers, except real servers that take no new connections', () => {
-    const text = `IP Virtual Server version 1.2.1 (size=4096)
-Prot LocalAddress:Port Scheduler Flags
-  -> RemoteAddress:Port           Forward Weight ActiveConn InActConn
-TCP  10.96.0.10:80 rr
-  -> 10.244.2.10:8080             Masq    1      0          0
-  -> 10.244.1.10:8080             Masq    1      0          0
-  -> 10.244.3.10:8080             Masq    0      1          0
-UDP  [fd00::10]:53 rr persistent 10800
-  -> [fd00:1::5]:53               Masq    1      0          0
-TCP  10.96.0.11:80 rr
-`;
-    expect(parseIpvs(text)).toEqual(
-      new Map([
-        ['TCP 10.96.0.10:80', ['10.244.1.10:8080', '10.244.2.10:8080']],
-        ['UDP [fd00::10]:53', ['[fd00:1::5]:53']],
-        ['TCP 10.96.0.11:80', []],
-      ]),
-    );
-  });
-
-  test('parses /proc/net/ip_vs with hexadecimal addresses', () => {
-    const text = `IP Virtual Server version 1.2.1 (size=4096)
+test('parseIpvs() parses virtual and real servers, except real servers that take no new connections', () => {
+  const text = `IP Virtual Server version 1.2.1 (size=4096)
 Prot LocalAddress:Port Scheduler Flags
   -> RemoteAddress:Port Forward Weight ActiveConn InActConn
 TCP  0A60000A:0050 rr
   -> 0AF4020A:1F90      Masq    1      0          0
-TCP  [fd00:0000:0000:0000:0000:0000:0000:0010]:0035 rr
+  -> 0AF4010A:1F90      Masq    1      0          0
+  -> 0AF4030A:1F90      Masq    0      1          0
+UDP  [fd00:0000:0000:0000:0000:0000:0000:0010]:0035 rr persistent 10800
   -> [fd00:0001:0000:0000:0000:0000:0000:0005]:0035      Masq    1      0          0
+TCP  0A60000B:0050 rr
 `;
-    expect(parseProcIpvs(text)).toEqual(
-      new Map([
-        ['TCP 10.96.0.10:80', ['10.244.2.10:8080']],
-        ['TCP [fd00::10]:53', ['[fd00:1::5]:53']],
-      ]),
-    );
-  });
+  expect(parseIpvs(text)).toEqual(
+    new Map([
+      ['TCP 10.96.0.10:80', ['10.244.1.10:8080', '10.244.2.10:8080']],
+      ['UDP [fd00::10]:53', ['[fd00:1::5]:53']],
+      ['TCP 10.96.0.11:80', []],
+    ]),
+  );
 });
 
 test('parseIptables() follows the chains; a REJECT means no backends', () => {
@@ -153,17 +133,4 @@ describe('compareTables()', () => {
     if (difference === undefined) expect(differences).toEqual([]);
     else expect(differences).toMatchObject([{ service: 'default/web', target, ...difference }]);
   });
-});
-
-test('parseTcp() parses addresses of both families, and mapped ones as IPv4', () => {
-  const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-   0: 0100007F:D431 0100007F:2878 01 00000000:00000000 00:00000000 00000000     0        0 12345 1 0 100 0 0 10 0
-   1: 0000000000000000FFFF00000100007F:D432 0000000000000000FFFF00000100007F:2878 01 00000000:00000000 00:00000000 00000000     0        0 12346 1
-   2: 00000000000000000000000001000000:D433 00000000000000000000000001000000:192B 0A 00000000:00000000 00:00000000 00000000     0        0 12347 1
-`;
-  expect(parseTcp(text)).toEqual([
-    { local: '127.0.0.1:54321', remote: '127.0.0.1:10360', state: '01', inode: '12345' },
-    { local: '127.0.0.1:54322', remote: '127.0.0.1:10360', state: '01', inode: '12346' },
-    { local: '[::1]:54323', remote: '[::1]:6443', state: '0A', inode: '12347' },
-  ]);
 });

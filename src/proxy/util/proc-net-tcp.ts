@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Address } from '../../util/address.ts';
 
 /** State of a listening socket (include/net/tcp_states.h). */
-const LISTENING = '0A';
+export const LISTENING = '0A';
 /** About 27 lines of the table. */
 const READ_BYTES = 4096;
 const ALL: readonly string[] = ['0.0.0.0', '::'];
@@ -42,9 +42,10 @@ function readTable(path: string): ListeningSocket[] {
       const lines = text.split('\n');
       text = lines.pop() ?? '';
       for (const line of lines) {
-        const socket = parseLine(line);
-        if (socket !== undefined) found.push(socket);
-        else if (!line.includes('local_address')) return found;
+        const socket = parseSocket(line);
+        if (socket?.state === LISTENING) {
+          found.push({ ...socket.local, user: socket.user, inode: socket.inode });
+        } else if (!line.includes('local_address')) return found;
       }
       if (bytes === 0) return found;
     }
@@ -63,19 +64,49 @@ function open(path: string): number | undefined {
   }
 }
 
-/** Undefined if a line is not a listening socket. */
-function parseLine(line: string): ListeningSocket | undefined {
-  const [, local = '', , state, , , , user, , inode = ''] = line.trim().split(/\s+/);
-  if (state !== LISTENING) return undefined;
-  const [host = '', port = ''] = local.split(':');
-  return { host: parseHost(host), port: Number.parseInt(port, 16), user: Number(user), inode };
+/** A TCP socket of this network namespace. */
+export interface TcpSocket {
+  readonly local: Address;
+  readonly remote: Address;
+  /** In hexadecimal, such as {@link LISTENING}. */
+  readonly state: string;
+  /** See {@link ListeningSocket}. */
+  readonly user: number;
+  readonly inode: string;
 }
+
+/**
+ * Parses a line of /proc/net/tcp or tcp6 (Linux Documentation/networking/proc_net_tcp.rst). Undefined if it is not about
+ * a socket.
+ */
+export function parseSocket(line: string): TcpSocket | undefined {
+  const [, local = '', remote = '', state = '', , , , user, , inode = ''] = line
+    .trim()
+    .split(/\s+/);
+  if (!/^[0-9A-F]+:/.test(local)) return undefined;
+  return {
+    local: parseAddress(local),
+    remote: parseAddress(remote),
+    state,
+    user: Number(user),
+    inode,
+  };
+}
+
+function parseAddress(text: string): Address {
+  const [host = '', port = ''] = text.split(':');
+  return { host: parseHost(host), port: Number.parseInt(port, 16) };
+}
+
+/** How an IPv4 address begins that a socket for both families uses. */
+const MAPPED = '00000000000000000000ffff';
 
 /** Parses an address in the kernel's format: 32-bit words in the machine's byte order, in hexadecimal. */
 function parseHost(hex: string): string {
   const bytes = Buffer.from(hex, 'hex');
   if (IS_LITTLE_ENDIAN) bytes.swap32();
   if (bytes.length === 4) return bytes.join('.');
+  if (bytes.toString('hex', 0, 12) === MAPPED) return bytes.subarray(12).join('.');
   const groups = [0, 2, 4, 6, 8, 10, 12, 14].map((at) => bytes.readUInt16BE(at).toString(16));
   return shortForm(groups.join(':'));
 }

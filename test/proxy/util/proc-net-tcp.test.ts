@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { describe, expect, test } from '@jest/globals';
 import { listenerOwner } from '../../../src/proxy/util/listener-owner.ts';
-import { listeningSockets } from '../../../src/proxy/util/proc-net-tcp.ts';
+import { listeningSockets, parseSocket } from '../../../src/proxy/util/proc-net-tcp.ts';
 import { listeningSockets as openSockets } from '../../support/http/listening-sockets.ts';
 
 const { servers, listen } = openSockets();
@@ -43,4 +43,25 @@ test('listenerOwner() names the process that listens at an address', async () =>
   expect(listenerOwner({ host, port })).toMatch(new RegExp(`^process ${process.pid} \\(.+\\)$`));
   servers.splice(0)[0]?.close();
   expect(listenerOwner({ host, port })).toBeUndefined();
+});
+
+test('parseSocket() parses addresses of both families, and mapped ones as IPv4', () => {
+  const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:D431 0100007F:2878 01 00000000:00000000 00:00000000 00000000     0        0 12345 1 0 100 0 0 10 0
+   1: 0000000000000000FFFF00000100007F:D432 0000000000000000FFFF00000100007F:2878 01 00000000:00000000 00:00000000 00000000     0        0 12346 1
+   2: 00000000000000000000000001000000:D433 00000000000000000000000001000000:192B 0A 00000000:00000000 00:00000000 00000000     0        0 12347 1
+`;
+  const sockets = text.split('\n').flatMap((line) => parseSocket(line) ?? []);
+  const v4 = { host: '127.0.0.1', port: 10360 };
+  expect(sockets).toEqual([
+    { local: { ...v4, port: 54321 }, remote: v4, state: '01', user: 0, inode: '12345' },
+    { local: { ...v4, port: 54322 }, remote: v4, state: '01', user: 0, inode: '12346' },
+    {
+      local: { host: '::1', port: 54323 },
+      remote: { host: '::1', port: 6443 },
+      state: '0A',
+      user: 0,
+      inode: '12347',
+    },
+  ]);
 });

@@ -23,7 +23,7 @@ export async function checkKernel(admin: AdminClient, flags: KernelFlags): Promi
   if (mode === undefined) {
     return {
       ...unknown('kernel', 'no tables of kube-proxy can be read (nftables, iptables, ipvs)'),
-      next: 'run check as root in the network namespace of kube-proxy, with nft, iptables-save or ipvsadm installed; set --mode to see the error',
+      next: 'run check as root in the network namespace of kube-proxy, with nft or iptables-save installed; set --mode to see the error',
     };
   }
   const deadline = performance.now() + flags.wait * 1000;

@@ -1,4 +1,9 @@
 import { readdir, readFile, readlink } from 'node:fs/promises';
+import { LISTENING, parseSocket, type TcpSocket } from '../../../proxy/util/proc-net-tcp.ts';
+import { addressText } from '../../../util/address.ts';
+
+/** State of an open connection (include/net/tcp_states.h). */
+const ESTABLISHED = '01';
 
 /** A process that looks like a kube-proxy. */
 export interface KubeProxyProcess {
@@ -36,19 +41,19 @@ async function isKubeProxy(folder: string): Promise<boolean> {
 
 async function peersOf(folder: string): Promise<string[]> {
   const inodes = await socketInodes(folder);
-  const connections: Connection[] = [];
+  const sockets: TcpSocket[] = [];
   for (const file of ['tcp', 'tcp6']) {
     const text = await readFile(`${folder}/net/${file}`, 'utf8').catch(() => '');
-    connections.push(...parseTcp(text).filter(({ inode }) => inodes.has(inode)));
+    const all = text.split('\n').flatMap((line) => parseSocket(line) ?? []);
+    sockets.push(...all.filter(({ inode }) => inodes.has(inode)));
   }
-  const listening = new Set(
-    connections.filter(({ state }) => state === LISTEN).map(({ local }) => portOf(local)),
-  );
+  const listening = sockets.filter(({ state }) => state === LISTENING);
+  const served = new Set(listening.map(({ local }) => local.port));
   // Clients of its health and metrics ports are not its servers.
-  const own = connections.filter(
-    ({ state, local }) => state === ESTABLISHED && !listening.has(portOf(local)),
+  const own = sockets.filter(
+    ({ state, local }) => state === ESTABLISHED && !served.has(local.port),
   );
-  return [...new Set(own.map(({ remote }) => remote))].sort();
+  return [...new Set(own.map(({ remote }) => addressText(remote)))].sort();
 }
 
 async function socketInodes(folder: string): Promise<Set<string>> {
@@ -59,48 +64,4 @@ async function socketInodes(folder: string): Promise<Set<string>> {
     if (inode !== undefined) inodes.add(inode);
   }
   return inodes;
-}
-
-const ESTABLISHED = '01';
-const LISTEN = '0A';
-
-interface Connection {
-  readonly local: string;
-  readonly remote: string;
-  readonly state: string;
-  readonly inode: string;
-}
-
-/** Reads /proc/net/tcp or tcp6 (Linux Documentation/networking/proc_net_tcp.rst). */
-export function parseTcp(text: string): Connection[] {
-  return text
-    .split('\n')
-    .slice(1)
-    .flatMap((line) => {
-      const [, local, remote, state, , , , , , inode] = line.trim().split(/\s+/);
-      if (local === undefined || remote === undefined || inode === undefined) return [];
-      return [{ local: address(local), remote: address(remote), state: state ?? '', inode }];
-    });
-}
-
-/** `0100007F:2878`: words of 4 bytes in the byte order of the machine; Node.js runs on little-endian ones. */
-function address(text: string): string {
-  const [hex = '', port = ''] = text.split(':');
-  const bytes = (hex.match(/.{8}/g) ?? []).flatMap((word) =>
-    (word.match(/../g) ?? []).map((byte) => Number.parseInt(byte, 16)).reverse(),
-  );
-  const number = Number.parseInt(port, 16);
-  // Go opens IPv4 connections as IPv6 ones with a mapped address.
-  const mapped =
-    bytes.length === 16 && bytes.slice(0, 10).every((byte) => byte === 0) && bytes[10] === 255;
-  const v4 = bytes.length === 4 ? bytes : mapped ? bytes.slice(12) : undefined;
-  if (v4 !== undefined) return `${v4.join('.')}:${number}`;
-  const groups = Array.from({ length: 8 }, (_, index) =>
-    (((bytes[2 * index] ?? 0) << 8) | (bytes[2 * index + 1] ?? 0)).toString(16),
-  );
-  return `${new URL(`http://[${groups.join(':')}]`).hostname}:${number}`;
-}
-
-function portOf(endpoint: string): string {
-  return endpoint.slice(endpoint.lastIndexOf(':') + 1);
 }

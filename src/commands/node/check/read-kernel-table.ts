@@ -6,7 +6,7 @@ import { boundedRequest } from '../../../proxy/util/bounded-request.ts';
 import { messageOf } from '../../../util/message-of.ts';
 import type { KernelTable } from './kernel-table.ts';
 import { parseIptables } from './parse-iptables.ts';
-import { parseIpvs, parseProcIpvs } from './parse-ipvs.ts';
+import { parseIpvs } from './parse-ipvs.ts';
 import { parseNftables } from './parse-nftables.ts';
 
 /** Modes of kube-proxy. */
@@ -21,7 +21,7 @@ const MODE_MS = 2_000;
 
 /** Reads the tables that kube-proxy wrote. Throws if the tool is missing or has no permission. */
 export async function readKernelTable(mode: Mode): Promise<KernelTable> {
-  if (mode === 'ipvs') return readIpvs();
+  if (mode === 'ipvs') return parseIpvs(await readFile('/proc/net/ip_vs', 'utf8'));
   const parts =
     mode === 'nftables'
       ? ['ip', 'ip6'].map((family) => readNftables(family))
@@ -43,14 +43,6 @@ async function readNftables(family: string): Promise<KernelTable> {
       return new Map();
     }
     throw error;
-  }
-}
-
-async function readIpvs(): Promise<KernelTable> {
-  try {
-    return parseIpvs(await read('ipvsadm', ['-Ln']));
-  } catch {
-    return parseProcIpvs(await readFile('/proc/net/ip_vs', 'utf8'));
   }
 }
 
