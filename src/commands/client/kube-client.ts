@@ -1,8 +1,8 @@
 import { pino } from 'pino';
-import { WrapperError } from '../../errors.ts';
 import { type Credentials, loadCredentials } from '../../proxy/credentials/credentials.ts';
 import { createUpstream, readBody, type Upstream } from '../../proxy/upstream/upstream.ts';
 import type { UserKubeconfig } from '../command-line/user-kubeconfig.ts';
+import { responseError } from './response-error.ts';
 
 /** The API server as the user of a command reaches it. */
 export interface KubeClient {
@@ -59,17 +59,5 @@ async function send<T>(
   const text = body.toString('utf8');
   const { statusCode } = response;
   if (statusCode === 200 || statusCode === 201) return JSON.parse(text) as T;
-  const need = statusCode === 403 ? `you need the right to ${right}: ` : '';
-  throw new WrapperError(
-    'Refused',
-    `${need}${messageOf(text) || `the API server answered ${statusCode}`}`,
-  );
-}
-
-function messageOf(text: string): string {
-  try {
-    return String((JSON.parse(text) as { message?: unknown }).message ?? '');
-  } catch {
-    return '';
-  }
+  throw responseError(statusCode, text, right);
 }

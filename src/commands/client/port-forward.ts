@@ -6,6 +6,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { WebSocketHandler } from '@kubernetes/client-node/dist/web-socket-handler.js';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials } from '../../proxy/credentials/credentials.ts';
+import { responseError } from './response-error.ts';
 
 /*
  * A TCP connection to a port of a Pod, through the API server and the kubelet: what kubectl port-forward does. The
@@ -124,17 +125,7 @@ function unreachable({ namespace, name }: PodName, why: string): WrapperError {
 async function refusal(pod: PodName, response: IncomingMessage): Promise<WrapperError> {
   const { statusCode } = response;
   const body = await text(response).catch(() => '');
-  const message = messageOf(body) || `the API server answered ${statusCode}`;
-  if (statusCode !== 403) return unreachable(pod, message);
   const right = `create and get pods/portforward in namespace ${pod.namespace}`;
-  return new WrapperError('Refused', `you need the right to ${right}: ${message}`);
-}
-
-function messageOf(body: string): string {
-  try {
-    const { message } = JSON.parse(body) as { message?: unknown };
-    return typeof message === 'string' ? message : '';
-  } catch {
-    return body.trim().slice(0, 200);
-  }
+  const error = responseError(statusCode, body, right);
+  return statusCode === 403 ? error : unreachable(pod, error.message);
 }

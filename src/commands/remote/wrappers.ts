@@ -1,7 +1,10 @@
 import type { Socket } from 'node:net';
 import { WrapperError } from '../../errors.ts';
-import { type AdminClient, createAdminClient } from '../client/admin-client.ts';
-import type { HttpClientOptions } from '../client/http-client.ts';
+import {
+  type AdminClient,
+  type AdminClientOptions,
+  createAdminClient,
+} from '../client/admin-client.ts';
 import { type KubeClient, withKubeClient } from '../client/kube-client.ts';
 import { openPortForward } from '../client/port-forward.ts';
 import { type KubeconfigFlags, userKubeconfig } from '../command-line/user-kubeconfig.ts';
@@ -64,7 +67,7 @@ async function ask<T>(
  * there, because the Pod has the node's network.
  */
 function openAdmin({ credentials }: KubeClient, pod: WrapperPod, port: number): AdminClient {
-  const connect: HttpClientOptions['connect'] = (_, callback) => {
+  const connect: AdminClientOptions['connect'] = (_, callback) => {
     openPortForward(credentials, pod, port).then(
       // The HTTP client uses nothing of a socket but the stream.
       (stream) => callback(null, stream as Socket),
