@@ -1,7 +1,7 @@
 import { openSync } from 'node:fs';
 import { createInterface, type Interface } from 'node:readline';
 import { ReadStream } from 'node:tty';
-import { paint, wantsColour } from '../src/commands/output/colour.ts';
+import { paint } from '../src/commands/output/colour.ts';
 import { printLine } from '../src/untrusted-text.ts';
 
 const PROMPT = 'demo> ';
@@ -10,7 +10,6 @@ const MIN_WIDTH = 40;
 
 /** Prints the output of the demo, and reads the lines that the user types. */
 export class Terminal {
-  readonly #colour = wantsColour(process.stdout, process.env);
   #lines: Interface | undefined;
   #prompting = false;
 
@@ -34,7 +33,7 @@ export class Terminal {
 
   /** Prints a text of whole lines, in which untrusted text is escaped. */
   printText(text: string): void {
-    const shown = this.#colour ? paint(text) : text;
+    const shown = paint(text);
     // What comes while the user types is printed above the line.
     process.stdout.write(this.#prompting ? `\r\u001b[K${shown}` : shown);
     if (this.#prompting) this.#lines?.prompt(true);
@@ -57,7 +56,7 @@ export class Terminal {
       input,
       prompt: PROMPT,
       terminal: isPrompted,
-      ...(isPrompted ? { output: process.stdout } : {}),
+      output: isPrompted ? process.stdout : undefined,
       completer: (line: string) => [complete(line), line.split(' ').at(-1) ?? ''],
     });
     this.#lines = lines;

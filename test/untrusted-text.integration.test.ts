@@ -180,6 +180,7 @@ function cluster(write: Write): ClusterObjects {
 }
 
 const settings = nodeProxyOptions(loadSettings({ nodeName: 'any' }, {}, undefined));
+const PLAIN = { wide: false, headers: true };
 
 const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
   'explain of one Service': (write) => formatExplained(explained(write)),
@@ -224,19 +225,22 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
     formatStatusLines([
       { id: 'kernel', state: 'problem', text: write('text'), next: write('next') },
     ]),
-  'the matrix of simulate': (write) => formatMatrix(simulate(cluster(write), settings)),
+  'the matrix of simulate': (write) => formatMatrix(simulate(cluster(write), settings), PLAIN),
   'simulate of one Service': (write) => {
     const simulation = simulate(cluster(write), settings);
-    return simulation.services.map((each) => formatService(each, simulation.nodes)).join('');
+    return simulation.services.map((each) => formatService(each, simulation.nodes, PLAIN)).join('');
   },
   'the findings of simulate': (write) =>
-    findingsOf(simulate(cluster(write), settings), 1)
+    findingsOf(simulate(cluster(write), settings))
       .map(formatFinding)
       .join(''),
   'the differences of simulate': (write) => {
     const simulation = simulate(cluster(write), settings);
     const { slices, ...others } = cluster(write);
-    return formatDifferences(compare(simulation, simulate({ ...others, slices: [] }, settings)));
+    return formatDifferences(
+      compare(simulation, simulate({ ...others, slices: [] }, settings)),
+      PLAIN,
+    );
   },
   'the table of the demo': (write) =>
     formatServices([

@@ -140,4 +140,14 @@ describe('which Services', () => {
     const { services } = JSON.parse(out);
     expect(services.map(({ service }: { service: string }) => service)).toEqual(names);
   });
+
+  test('-o json has each answer with its nodes', async () => {
+    const { out } = await simulate('svc/nearby-only', '-o', 'json');
+    const [{ answers }] = JSON.parse(out).services;
+    expect(answers.map(({ nodes }: { nodes: string[] }) => nodes)).toEqual([
+      ['edge-1'],
+      ['edge-2'],
+      ['edge-3', 'cloud-1', 'cloud-2'],
+    ]);
+  });
 });

@@ -37,6 +37,7 @@ function seen({ services, nodes }: Simulation, service: string, node: string): s
 }
 
 const cluster = readManifests([EXAMPLE]);
+const PLAIN = { wide: false, headers: true };
 
 describe('simulate()', () => {
   test.each([
@@ -87,17 +88,16 @@ describe('the annotation filter: dry-run', () => {
   test('is marked as a dry run', () => {
     const [only] = row(dry);
     if (only === undefined) throw new Error('no row');
-    expect(formatMatrix({ ...dry, services: [only] })).toContain('0/1 NONE (dry run)');
-    expect(formatService(only, dry.nodes)).toContain(
+    expect(formatMatrix({ ...dry, services: [only] }, PLAIN)).toContain('0/1 NONE (dry run)');
+    expect(formatService(only, dry.nodes, PLAIN)).toContain(
       '1 endpoint (dry run: everything is shown; this is what the policy would show)\n',
     );
   });
 
   test('has no warnings, because no endpoint is lost', () => {
-    const found = findingsOf(dry, 0.1).filter(({ service }) => service === 'default/nearby-only');
+    const found = findingsOf(dry).filter(({ service }) => service === 'default/nearby-only');
     expect(found).toMatchObject([
       { code: 'no-endpoint', severity: 'info', message: 'dry run: no endpoint left on' },
-      { code: 'overload', severity: 'info' },
     ]);
   });
 
@@ -113,7 +113,7 @@ describe('the annotation filter: dry-run', () => {
       },
     ];
     const simulation = run({ ...cluster, namespaces }, { namespacePolicies: true });
-    expect(findingsOf(simulation, 0).filter(({ severity }) => severity === 'warning')).toEqual([]);
+    expect(findingsOf(simulation).filter(({ severity }) => severity === 'warning')).toEqual([]);
   });
 
   test('without it, excluded endpoints are removed and a lost port is a warning', () => {
@@ -127,14 +127,14 @@ describe('the annotation filter: dry-run', () => {
       added: [],
       removed: ['10.244.1.30'],
     });
-    const fresh = newFindings(findingsOf(dry, 0), findingsOf(live, 0));
+    const fresh = newFindings(findingsOf(dry), findingsOf(live));
     expect(fresh).toMatchObject([{ code: 'no-endpoint', severity: 'warning' }]);
   });
 });
 
 describe('findingsOf()', () => {
   test('names nodes without an endpoint', () => {
-    const found = findingsOf(run(cluster), 0).filter(({ severity }) => severity === 'warning');
+    const found = findingsOf(run(cluster)).filter(({ severity }) => severity === 'warning');
     expect(found).toMatchObject([
       {
         code: 'no-endpoint',
@@ -155,7 +155,7 @@ describe('findingsOf()', () => {
     const with3 = (far: EndpointGroup, changes: readonly string[] = []) =>
       run({ ...cluster, slices: [...cluster.slices, { ...near, groups: [far] }] }, {}, changes);
     const lost = (simulation: Simulation) =>
-      findingsOf(simulation, 0)
+      findingsOf(simulation)
         .filter(({ code }) => code === 'no-endpoint')
         .flatMap(({ subjects }) => subjects.map(({ text }) => text));
 
@@ -183,43 +183,49 @@ describe('findingsOf()', () => {
 
     test('is not new if all ports were lost before', () => {
       const far = { ports, endpoints: [{ ...endpoint, node: 'edge-3' }] };
-      const before = findingsOf(with3(far), 0);
-      const after = findingsOf(with3(far, ['node/cloud-1:site=a', 'node/edge-2:site-']), 0);
+      const before = findingsOf(with3(far));
+      const after = findingsOf(with3(far, ['node/cloud-1:site=a', 'node/edge-2:site-']));
       const fresh = newFindings(before, after);
       expect(fresh.flatMap(({ subjects }) => subjects.map(({ text }) => text))).toEqual(['edge-2']);
     });
   });
 
   test('names endpoints with too much load', () => {
-    // All of site a but edge-2 and all others share one endpoint each: edge-1 serves edge-1 alone of 5 nodes.
+    const [plain] = cluster.slices.filter(({ service }) => service === 'plain');
+    const [group] = plain?.groups ?? [];
+    const [, far] = group?.endpoints ?? [];
+    if (plain === undefined || far === undefined) throw new Error('no endpoint on cloud-2');
+    // All nodes but cloud-2 have one endpoint in their site, edge-2's. There are ten.
+    const more = {
+      ...plain,
+      groups: [{ ports: ['TCP/http'], endpoints: Array(8).fill({ ...far, node: 'cloud-2' }) }],
+      addresses: Array.from({ length: 8 }, (_, n) => `10.0.0.${n}`),
+    };
     const only = [
       'service/plain:topologyKeys=["site","*"]',
       'node/edge-3:site=a',
       'node/cloud-1:site=a',
     ];
-    const found = findingsOf(run(cluster, {}, only), 1.5);
+    const found = findingsOf(run({ ...cluster, slices: [...cluster.slices, more] }, {}, only));
     const overload = found.find(
       ({ code, service }) => code === 'overload' && service === 'default/plain',
     );
-    // Four nodes in site a go to edge-2's endpoint, cloud-2 to both: 4.5 of 5, the mean being 2.5.
+    // Four nodes go to this one alone, and cloud-2 to all ten: 4.1, the mean being 0.5.
     expect(overload?.subjects).toEqual([
-      { id: '10.244.2.40', text: '10.244.2.40 on edge-2 1.8 times' },
+      { id: '10.244.2.40', text: '10.244.2.40 on edge-2 8.2 times' },
     ]);
   });
 
   test('names keys that no node has, and invalid annotations', () => {
     const changes = ['service/web:topologyKeys=["rack","*"]', 'service/db:topologyKeys=site'];
-    const codes = findingsOf(run(cluster, {}, changes), 0).map(({ code, message }) => [
-      code,
-      message,
-    ]);
+    const codes = findingsOf(run(cluster, {}, changes)).map(({ code, message }) => [code, message]);
     expect(codes).toContainEqual(['key-without-nodes', expect.stringContaining('rack')]);
     expect(codes).toContainEqual(['invalid-policy', expect.stringContaining('not JSON')]);
   });
 
   test('newFindings() returns only new findings', () => {
-    const before = findingsOf(run(cluster), 0);
-    const after = findingsOf(run(cluster, {}, ['node/edge-1:site=b']), 0);
+    const before = findingsOf(run(cluster));
+    const after = findingsOf(run(cluster, {}, ['node/edge-1:site=b']));
     const fresh = newFindings(before, after).filter(({ severity }) => severity === 'warning');
     expect(fresh).toMatchObject([{ code: 'no-endpoint', subjects: [{ id: 'edge-2' }] }]);
     expect(newFindings(before, before)).toEqual([]);
@@ -261,6 +267,7 @@ test('compare() finds another address, even if the numbers are the same', () => 
 test('nodes that see the same share a column of the matrix', () => {
   const text = formatMatrix(
     run(cluster, {}, ['service/nearby-only:topologyKeys-', 'node/edge-3:site-']),
+    PLAIN,
   );
   expect(text).toMatch(/^SERVICE +edge-1/);
   expect(text).toMatch(/default\/plain +2\/2 unfiltered/);

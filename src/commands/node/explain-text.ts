@@ -103,7 +103,7 @@ function formatPolicy(policy: PolicyExplanation): string {
     const preset = policy.preset === undefined ? '' : ` (preset ${policy.preset})`;
     lines.push(`Policy: ${(policy.keys ?? []).join(' > ')}${preset}`, `  from ${from}`);
   } else {
-    lines.push(`Policy: none in force (${policy.reason})`);
+    lines.push(`Policy: none active (${policy.reason})`);
     if (from !== undefined) lines.push(`  from ${from}`);
   }
   for (const { source, keys } of policy.overrides) {

@@ -1,8 +1,7 @@
-/** Terminal sequences (ECMA-48, SGR). */
-const SGR = { red: '31', green: '32', yellow: '33', dim: '2', bold: '1' } as const;
+import { styleText } from 'node:util';
 
 /** What the start of a line means. All lines are printed by printLine(), so untrusted text cannot contain a sequence. */
-const RULES: readonly (readonly [RegExp, keyof typeof SGR])[] = [
+const RULES = [
   [/^(?:\[FAIL\]|E ).*/, 'red'],
   [/^! .*/, 'yellow'],
   [/^i .*/, 'dim'],
@@ -12,24 +11,16 @@ const RULES: readonly (readonly [RegExp, keyof typeof SGR])[] = [
   [/^ {2}-(?= )/, 'red'],
   [/^ {2}~(?= )/, 'yellow'],
   [/^[A-Z][A-Z ]+(?: {2}[A-Z ]+)+$/, 'bold'],
-];
+] as const;
 
-/** Whether output to this stream is coloured: on a terminal only, and not with NO_COLOR (no-color.org). */
-export function wantsColour(
-  stream: { readonly isTTY?: boolean },
-  env: Readonly<Record<string, string | undefined>>,
-): boolean {
-  return stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
-}
-
-/** Colours lines by how they begin. */
+/** Colours lines by how they begin, if standard output is a terminal that wants colours. */
 export function paint(text: string): string {
+  // Only a terminal has this method. It respects NO_COLOR (no-color.org) and TERM=dumb.
+  if (process.stdout.hasColors?.() !== true) return text;
   return text.replaceAll(/[^\n]+/g, (line) => {
-    for (const [pattern, colour] of RULES) {
-      if (pattern.test(line)) {
-        return line.replace(pattern, (found) => `\u001b[${SGR[colour]}m${found}\u001b[0m`);
-      }
-    }
-    return line;
+    const rule = RULES.find(([start]) => start.test(line));
+    if (rule === undefined) return line;
+    const [start, colour] = rule;
+    return line.replace(start, (found) => styleText(colour, found, { validateStream: false }));
   });
 }

@@ -1,12 +1,24 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { paint, wantsColour } from './colour.ts';
-import { type OutputFlags, type Report, renderReport } from './report.ts';
+import { paint } from './colour.ts';
+import { formatData } from './format-output.ts';
+import type { OutputFlags, Report } from './report.ts';
+
+/*
+ * The room `output`: how commands print what they found. It reads nothing.
+ *   report.ts, print.ts            a report, and its printing in the format of -o
+ *   format-output.ts, colour.ts    columns, numbers, times; the colours of lines
+ *   status-text.ts                 the lines of a status
+ */
 
 /** Prints a report on standard output, as fast as its reader reads. */
-export async function printReport(report: Report, flags: OutputFlags): Promise<void> {
-  const text = renderReport(report, flags);
-  const isData = flags.output === 'json' || flags.output === 'yaml';
-  const colour = !isData && wantsColour(process.stdout, process.env);
-  await pipeline(Readable.from([colour ? paint(text) : text]), process.stdout, { end: false });
+export async function printReport(
+  report: Report,
+  { output, headers = true }: OutputFlags,
+): Promise<void> {
+  const isData = output === 'json' || output === 'yaml';
+  const text = isData
+    ? formatData(report.data, output)
+    : paint(report.text({ wide: output === 'wide', headers }));
+  await pipeline(Readable.from([text]), process.stdout, { end: false });
 }

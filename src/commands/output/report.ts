@@ -1,4 +1,4 @@
-import { formatColumns, formatData } from './format-output.ts';
+import { formatColumns } from './format-output.ts';
 
 /** What a command found, in a form that every format of -o can be made from. */
 export interface Report {
@@ -20,12 +20,6 @@ export interface TextStyle {
 export interface OutputFlags {
   readonly output?: 'text' | 'json' | 'yaml' | 'wide';
   readonly headers?: boolean;
-}
-
-/** A report as text. */
-export function renderReport(report: Report, { output, headers = true }: OutputFlags): string {
-  if (output === 'json' || output === 'yaml') return formatData(report.data, output);
-  return report.text({ wide: output === 'wide', headers });
 }
 
 /** Formats a table whose first line is the header. */

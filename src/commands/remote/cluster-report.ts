@@ -1,8 +1,9 @@
 import type { StatusLine } from '../../admin/status/status-line.ts';
 import { printLine } from '../../untrusted-text.ts';
+import { some } from '../output/format-output.ts';
 import type { Report } from '../output/report.ts';
 import { formatStatusLine } from '../output/status-text.ts';
-import { type Finding, some } from '../simulate/findings.ts';
+import type { Finding } from '../simulate/findings.ts';
 import { formatFindings } from '../simulate/format-findings.ts';
 
 /** Whether it is well on one node, as seen from elsewhere. */

@@ -1,5 +1,5 @@
+import { some } from '../output/format-output.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
-import { some } from './findings.ts';
 import { addressesOf, cellOf, isDryRun } from './matrix.ts';
 import type { Answer, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
@@ -41,10 +41,7 @@ export function compare(before: Simulation, after: Simulation): Difference[] {
 }
 
 /** Formats differences for a terminal. */
-export function formatDifferences(
-  differences: readonly Difference[],
-  style: TextStyle = { wide: false, headers: true },
-): string {
+export function formatDifferences(differences: readonly Difference[], style: TextStyle): string {
   if (differences.length === 0) return 'no node would see a difference\n';
   const header = ['SERVICE', 'NODES', 'BEFORE', 'AFTER', 'ENDPOINTS'];
   const lines = differences.map(({ service, nodes, before, after, added, removed }) => [

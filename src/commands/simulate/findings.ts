@@ -1,5 +1,6 @@
 import { ANY_KEY } from '../../topology/policy/topology-keys.ts';
 import { printLine } from '../../untrusted-text.ts';
+import { some } from '../output/format-output.ts';
 import type { Answer, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
 
@@ -54,24 +55,20 @@ export function formatFinding({ severity, service, message, subjects }: Finding)
 /** An endpoint with more than this many times the mean load is a finding. A node of 5 that serves the others has 5. */
 const MAX_LOAD = 5;
 
-/** @param maxLoad maximum load of an endpoint, as a multiple of the mean; 0: unlimited */
-export function findingsOf(simulation: Simulation, maxLoad: number = MAX_LOAD): Finding[] {
+/** What is wrong with the policies, the warnings first. */
+export function findingsOf(simulation: Simulation): Finding[] {
   const findings = simulation.emptyKeys.map((key): Finding => {
     const message = `no node has a label for ${key}: the key has no effect anywhere`;
     return { ...finding('key-without-nodes', '', message), key };
   });
   for (const service of simulation.services) {
-    findings.push(...findingsOfService(simulation, service, maxLoad));
+    findings.push(...findingsOfService(simulation, service));
   }
   const order = { warning: 0, info: 1 };
   return findings.sort((a, b) => order[a.severity] - order[b.severity]);
 }
 
-function findingsOfService(
-  simulation: Simulation,
-  service: SimulatedService,
-  maxLoad: number,
-): Finding[] {
+function findingsOfService(simulation: Simulation, service: SimulatedService): Finding[] {
   const { policy } = service;
   if (!policy.managed) {
     if (policy.reason !== 'invalid-policy') return [];
@@ -79,8 +76,8 @@ function findingsOfService(
   }
   const findings = [
     ...withoutEndpoint(simulation, service),
-    ...(maxLoad > 0 ? overloaded(service, maxLoad) : []),
-    ...unusedKeys(simulation, service),
+    ...overloaded(service),
+    ...unusedKeys(service),
   ];
   return policy.dryRun === true ? findings.map(ofDryRun) : findings;
 }
@@ -113,7 +110,7 @@ export function usable({ endpoints }: SimulatedService, { shown }: Answer): read
 }
 
 /** Assumes that each node sends the same traffic, spread evenly over the endpoints that it sees. */
-function overloaded(service: SimulatedService, maxLoad: number): Finding[] {
+function overloaded(service: SimulatedService): Finding[] {
   const { endpoints, answers, byNode } = service;
   const nodesOf = new Uint32Array(answers.length);
   for (const answer of byNode) nodesOf[answer] = (nodesOf[answer] ?? 0) + 1;
@@ -133,20 +130,17 @@ function overloaded(service: SimulatedService, maxLoad: number): Finding[] {
   const heavy = endpoints.flatMap(({ address, node }, index) => {
     const times = (load[index] as number) / mean;
     const text = `${address} on ${node || 'no node'} ${times.toFixed(1)} times`;
-    return times > maxLoad ? [{ times, id: address, text }] : [];
+    return times > MAX_LOAD ? [{ times, id: address, text }] : [];
   });
   if (heavy.length === 0) return [];
   const subjects = heavy.sort((a, b) => b.times - a.times).map(({ id, text }) => ({ id, text }));
-  const message = `more than ${maxLoad} times the mean load`;
+  const message = `more than ${MAX_LOAD} times the mean load`;
   return [{ ...finding('overload', service.service, message), subjects }];
 }
 
 /** Keys that win on no node, because an earlier key always wins or because they match nothing. */
-function unusedKeys(
-  { nodes }: Simulation,
-  { service, policy, answers }: SimulatedService,
-): Finding[] {
-  if (!policy.managed || nodes.length === 0) return [];
+function unusedKeys({ service, policy, answers }: SimulatedService): Finding[] {
+  if (!policy.managed) return [];
   const won = new Set(answers.flatMap(({ winners }) => winners));
   if (won.size === 0) return [];
   return policy.keys
@@ -163,14 +157,4 @@ function finding(
   severity: Finding['severity'] = 'warning',
 ): Finding {
   return { code, severity, service, message, subjects: [] };
-}
-
-/** The first few of a list. */
-export function some(items: readonly string[], most = 5): string {
-  const more = items.length > most ? ` and ${items.length - most} more` : '';
-  return `${items.slice(0, most).join(', ')}${more}`;
-}
-
-export function count(number: number, what: string): string {
-  return `${number} ${what}${number === 1 ? '' : 's'}`;
 }

@@ -1,6 +1,6 @@
 import { printLine } from '../../untrusted-text.ts';
-import { plural } from '../output/format-output.ts';
-import { type Finding, formatFinding, some } from './findings.ts';
+import { plural, some } from '../output/format-output.ts';
+import { type Finding, formatFinding } from './findings.ts';
 
 /** More findings of one kind than this are summed up in one line. */
 const MAX_LINES: Readonly<Record<Finding['severity'], number>> = { warning: 20, info: 5 };

@@ -1,17 +1,15 @@
 import { shortKey } from '../../topology/explain/short-key.ts';
 import { printLine } from '../../untrusted-text.ts';
+import { plural, some } from '../output/format-output.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
-import { count, some } from './findings.ts';
 import type { Answer, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
 
 /** With more different columns than this, the matrix shows sums instead. */
 const MAX_COLUMNS = 12;
 
-const PLAIN: TextStyle = { wide: false, headers: true };
-
 /** Formats the matrix Service × node for a terminal. Nodes that see the same share a column. */
-export function formatMatrix(simulation: Simulation, style: TextStyle = PLAIN): string {
+export function formatMatrix(simulation: Simulation, style: TextStyle): string {
   const { nodes, services } = simulation;
   const columns = Map.groupBy(nodes.keys(), (node) => cellsOf(services, node).join('\n'));
   // -o wide never sums up.
@@ -57,7 +55,7 @@ function formatSums({ services, nodes }: Simulation, style: TextStyle): string {
 export function formatService(
   service: SimulatedService,
   nodes: readonly string[],
-  style: TextStyle = PLAIN,
+  style: TextStyle,
 ): string {
   const groups = Map.groupBy(nodes.keys(), (node) => service.byNode[node]);
   const lines = Array.from(groups.values(), (group) => {
@@ -67,11 +65,11 @@ export function formatService(
     return [names, cellOf(service, answer), some(addressesOf(service, answer), most)];
   });
   const { policy } = service;
-  const keys = policy.managed ? policy.keys.join(' > ') : `no policy in force (${policy.reason})`;
+  const keys = policy.managed ? policy.keys.join(' > ') : `no active policy (${policy.reason})`;
   const note = isDryRun(service)
     ? ' (dry run: everything is shown; this is what the policy would show)'
     : '';
-  const title = `${service.service}: ${keys}, ${count(service.endpoints.length, 'endpoint')}${note}`;
+  const title = `${service.service}: ${keys}, ${plural(service.endpoints.length, 'endpoint')}${note}`;
   const head = style.headers ? `${printLine(title)}\n` : '';
   return `${head}${formatTable([['NODE', 'SEES', 'ENDPOINTS'], ...lines], style)}`;
 }

@@ -10,32 +10,28 @@ export interface SharedTopology {
   readonly policies: ReadonlyMap<string, Policy>;
   /** Services with an endpoint that names a node but no zone. */
   readonly withoutZone: readonly string[];
-  readonly members: NodeSetMembers;
+  /** Names of the nodes that a label selector matches. */
+  readonly membersOf: (selector: string) => readonly string[];
 }
 
 /** Evaluates label selectors on the nodes like the API server, each one once. */
-export class NodeSetMembers {
-  readonly #nodes: readonly PartialObjectMetadata[];
-  readonly #known = new Map<string, readonly string[]>();
-
-  constructor(nodes: readonly PartialObjectMetadata[]) {
-    this.#nodes = nodes;
-  }
-
-  of(selector: string): readonly string[] {
-    const known = this.#known.get(selector);
-    if (known !== undefined) return known;
-    const parsed = parseLabelSelector(selector);
-    const members = this.#nodes.filter(({ labels }) => matchesLabels(parsed, labels));
-    const names = members.map(({ name }) => name);
-    this.#known.set(selector, names);
+export function nodeSetsOf(nodes: readonly PartialObjectMetadata[]): SharedTopology['membersOf'] {
+  const known = new Map<string, readonly string[]>();
+  return (selector) => {
+    let names = known.get(selector);
+    if (names === undefined) {
+      const parsed = parseLabelSelector(selector);
+      const members = nodes.filter(({ labels }) => matchesLabels(parsed, labels));
+      names = members.map(({ name }) => name);
+      known.set(selector, names);
+    }
     return names;
-  }
+  };
 }
 
 /** The Topology of one node, with all node sets synced. It is the same class that decides on the node. */
 export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopology): Topology {
-  const { options, communities, policies, withoutZone, members } = shared;
+  const { options, communities, policies, withoutZone, membersOf } = shared;
   const topology = new Topology({ ...options, nodeName: node.name, namespaces: false });
   if (options.declaredCommunities) topology.setCommunities(communities);
   topology.setOwnNode(node);
@@ -44,12 +40,11 @@ export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopo
     new Map(withoutZone.map((service) => [service, true] as const)),
   );
   topology.setPolicies(policies);
-  topology.setSynced('services');
   for (;;) {
     const waiting = [...topology.nodeSets.values()].filter(({ state }) => state === 'syncing');
     if (waiting.length === 0) return topology;
     for (const { selector } of waiting) {
-      topology.changeNodeSet(selector, members.of(selector), []);
+      topology.changeNodeSet(selector, membersOf(selector), []);
       topology.setNodeSetState(selector);
     }
   }

@@ -12,7 +12,7 @@ import type { Communities, Topology } from '../../topology/state/topology.ts';
 import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
 import { SimulatedService } from './simulated-service.ts';
-import { NodeSetMembers, type SharedTopology, simulateTopology } from './simulated-topology.ts';
+import { nodeSetsOf, type SharedTopology, simulateTopology } from './simulated-topology.ts';
 
 /*
  * The room `simulate`: what every node would see. It decides with the classes of the wrapper, and writes nothing.
@@ -85,7 +85,7 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
         cluster.slices.filter(({ groups }) => hasEndpointWithoutZone(groups)).map(serviceOf),
       ),
     ],
-    members: new NodeSetMembers(cluster.nodes),
+    membersOf: nodeSetsOf(cluster.nodes),
   };
 }
 
