@@ -1,4 +1,4 @@
-import type { V1Pod } from '@kubernetes/client-node';
+import type { V1Pod, V1PodList } from '@kubernetes/client-node';
 import type { KubeClient } from '../client/kube-client.ts';
 
 export interface PodSearch {
@@ -8,32 +8,14 @@ export interface PodSearch {
   readonly node?: string;
 }
 
-/** A list in JSON. V1PodList has another name for `continue`. */
-interface PodList {
-  readonly items: readonly V1Pod[];
-  readonly metadata?: { readonly continue?: string };
-}
-
-/** Pods of one response. */
-const PAGE = '500';
-
-/** Lists Pods, page by page. Throws `Refused` without the right to. */
+/** Lists Pods. Throws `Refused` without the right to. */
 export async function listPods(
   client: KubeClient,
   { namespace, selector, node }: PodSearch,
-): Promise<V1Pod[]> {
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods`;
-  const query = new URLSearchParams({ labelSelector: selector, limit: PAGE });
+): Promise<readonly V1Pod[]> {
+  const query = new URLSearchParams({ labelSelector: selector });
   if (node !== undefined) query.set('fieldSelector', `spec.nodeName=${node}`);
-  const pods: V1Pod[] = [];
-  for (;;) {
-    const list = await client.get<PodList>(
-      `${path}?${query}`,
-      `list pods in namespace ${namespace}`,
-    );
-    pods.push(...list.items);
-    const next = list.metadata?.continue ?? '';
-    if (next === '') return pods;
-    query.set('continue', next);
-  }
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${query}`;
+  const { items } = await client.get<V1PodList>(path, `list pods in namespace ${namespace}`);
+  return items;
 }

@@ -6,6 +6,7 @@ import { printLine } from '../../untrusted-text.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { serviceArgument } from '../command-line/service-argument.ts';
 import { UsageError } from '../command-line/usage-error.ts';
+import { formatStaleness } from '../node/data-age.ts';
 import { type ExplainFlags, explainReport } from '../node/explain.ts';
 import { summaryTable } from '../node/explain-text.ts';
 import { plural, some } from '../output/format-output.ts';
@@ -35,7 +36,7 @@ export async function executeRemoteExplain(call: Call<RemoteExplainFlags>): Prom
     if (only instanceof WrapperError) throw only;
     return {
       code: answers.some(({ answer }) => isError(answer)) ? EXIT.failed : EXIT.ok,
-      report: only ?? reportOfNodes(answers, service !== undefined),
+      report: only ?? reportOfNodes(answers, service !== undefined && flags.diff !== true),
     };
   });
 }
@@ -50,7 +51,8 @@ function isError(answer: Report | WrapperError): answer is WrapperError {
   return answer instanceof WrapperError;
 }
 
-function reportOfNodes(answers: readonly NodeAnswer[], isOneService: boolean): Report {
+/** @param isOutcome whether each answer is the explanation of one Service */
+function reportOfNodes(answers: readonly NodeAnswer[], isOutcome: boolean): Report {
   const nodes = answers.map(({ node, answer }) =>
     isError(answer)
       ? { node, error: { code: answer.code, message: answer.message } }
@@ -59,11 +61,10 @@ function reportOfNodes(answers: readonly NodeAnswer[], isOneService: boolean): R
   return {
     data: { nodes },
     text(style) {
-      if (isOneService && !style.wide) return formatOutcomes(answers, style);
-      const groups = groupsOf(answers, ({ data }, node) =>
-        isOneService ? node : listOf(data, node),
-      );
-      return groups.map((group) => formatSection(group, style)).join('\n');
+      if (isOutcome && !style.wide) return formatOutcomes(answers, style);
+      return groupsOf(answers, (report) => textOf(report, style))
+        .map(formatSection)
+        .join('\n');
     },
   };
 }
@@ -71,37 +72,34 @@ function reportOfNodes(answers: readonly NodeAnswer[], isOneService: boolean): R
 /** Nodes with the same answer. */
 interface Group {
   readonly text: string;
-  readonly answer: Report | WrapperError;
+  readonly isError: boolean;
   readonly nodes: readonly string[];
 }
 
 /** Groups nodes by a text of their answer. Those without an answer come first, then the largest groups. */
-function groupsOf(
-  answers: readonly NodeAnswer[],
-  textOf: (report: Report, node: string) => string,
-): Group[] {
-  const groups = Map.groupBy(answers, ({ node, answer }) =>
-    isError(answer) ? `no answer: ${answer.message}` : textOf(answer, node),
+function groupsOf(answers: readonly NodeAnswer[], print: (report: Report) => string): Group[] {
+  const groups = Map.groupBy(answers, ({ answer }) =>
+    isError(answer) ? `no answer: ${answer.message}` : print(answer),
   );
   const all = Array.from(groups, ([text, same]) => ({
     text,
-    answer: (same[0] as NodeAnswer).answer,
+    isError: same.some(({ answer }) => isError(answer)),
     nodes: same.map(({ node }) => node),
   }));
-  const rank = ({ answer, nodes }: Group) => (isError(answer) ? Infinity : nodes.length);
-  return all.sort((a, b) => rank(b) - rank(a) || b.nodes.length - a.nodes.length);
+  return all.sort(
+    (a, b) => Number(b.isError) - Number(a.isError) || b.nodes.length - a.nodes.length,
+  );
 }
 
 /** Nodes that see the same of the Service share one line. */
 function formatOutcomes(answers: readonly NodeAnswer[], style: TextStyle): string {
-  const lines = groupsOf(answers, ({ data }) => outcomeText(data as Explained)).map(
-    ({ text, answer, nodes }) => [
-      isError(answer) ? '!' : '',
-      text,
-      plural(nodes.length, 'node'),
-      some(nodes),
-    ],
-  );
+  const groups = groupsOf(answers, ({ data }) => outcomeText(data as Explained));
+  const lines = groups.map(({ text, isError, nodes }) => [
+    isError ? '!' : '',
+    text,
+    plural(nodes.length, 'node'),
+    some(nodes),
+  ]);
   return formatTable([['', 'SEES', 'NODES', ''], ...lines], style);
 }
 
@@ -114,23 +112,15 @@ function outcomeText({ outcome, counts, winners, endpoints }: Explained): string
   return kept.length === 0 ? what.join(' ') : `${what.join(' ')}: ${some(kept.sort())}`;
 }
 
-/** What is equal on nodes whose lists of Services are equal. Old data is not grouped. */
-function listOf(data: unknown, node: string): string {
-  const summary = data as Summary;
-  return summary.data?.warning === undefined ? JSON.stringify(withoutTimes(summary)) : node;
+/** A list of Services without its node, and since when keys have won there. */
+function textOf({ data, text }: Report, style: TextStyle): string {
+  const summary = data as Partial<Summary>;
+  if (summary.services === undefined) return text(style);
+  const services = summary.services.map(({ since: _since, ...each }) => each);
+  return `${formatStaleness(summary)}${formatTable(summaryTable(services, style.wide), style)}`;
 }
 
-/** Since when the keys have won differs from node to node. */
-function withoutTimes({ services }: Summary): Summary['services'] {
-  return services.map(({ since: _since, ...each }) => each);
-}
-
-function formatSection({ answer, nodes }: Group, style: TextStyle): string {
-  const isOne = nodes.length === 1;
-  const what = isOne ? `node ${nodes[0]}` : `${nodes.length} nodes: ${some(nodes)}`;
-  const title = printLine(`--- ${what}`);
-  if (isError(answer)) return `${title}${printLine(`! ${answer.message}`)}`;
-  if (isOne) return `${title}${answer.text(style)}`;
-  const services = withoutTimes(answer.data as Summary);
-  return `${title}${formatTable(summaryTable(services, style.wide), style)}`;
+function formatSection({ text, isError, nodes }: Group): string {
+  const what = nodes.length === 1 ? `node ${nodes[0]}` : `${nodes.length} nodes: ${some(nodes)}`;
+  return `${printLine(`--- ${what}`)}${isError ? printLine(`! ${text}`) : text}`;
 }

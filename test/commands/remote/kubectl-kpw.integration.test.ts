@@ -190,6 +190,10 @@ describe('kubectl kpw --all-nodes', () => {
     expect(out).toMatch(/^ +filtered 1\/2 hostname: 10\.0\.0\.1 +1 node +edge-1$/m);
     expect(out).toMatch(/^ +filtered 1\/2 hostname: 10\.0\.0\.3 +1 node +edge-3$/m);
     expect(cluster.mostForwards).toBeLessThanOrEqual(2);
+    const diff = await kpw('explain', 'web', '--all-nodes', '--diff');
+    expect(diff.out).toMatch(/^--- node edge-3\ndefault\/web on node edge-3\n/m);
+    const list = await kpw('explain', '--all-nodes');
+    expect(list.out).toMatch(/^--- 2 nodes: edge-1, edge-3\nSERVICE .*\ndefault/);
     cluster.server.annotate('web', 'topologyKeys', '["*"]');
     await eventually(
       async () =>
