@@ -183,8 +183,6 @@ function assertFilter(filter: string | undefined): void {
 /** Whether the policy of a Service may depend on its Namespace. */
 export function followsNamespace(service: ServiceDescription, settings: PolicySettings): boolean {
   if (!service.annotations.has(FILTER_ANNOTATION)) return true;
-  // Keys of default/kubernetes come only from its own annotation.
-  if (isKubernetesService(service)) return false;
   return annotatedKeySources(service.annotations, settings.compatibility).length === 0;
 }
 

@@ -10,13 +10,9 @@ function ignored(annotations: Readonly<Record<string, string>>): readonly string
 describe('ignoredAnnotations()', () => {
   test.each([
     ['topologykeys', 'topologyKeys'],
-    ['topology-keys', 'topologyKeys'],
-    ['TopologyKeys', 'topologyKeys'],
     ['topology_keys', 'topologyKeys'],
-    ['topologyKey', 'topologyKeys'],
     ['topolgyKeys', 'topologyKeys'],
     ['kube-proxy-wrapper.io/topologyKeys', PREFIXED],
-    ['kube-proxy-wrapper.io/topology-key', PREFIXED],
     ['kube-proxy-wraper.io/topology-keys', PREFIXED],
     ['kube-proxy-wrapper.io/filters', 'kube-proxy-wrapper.io/filter'],
     ['kube-proxy-wrapper.io/minReady', 'kube-proxy-wrapper.io/min-ready'],

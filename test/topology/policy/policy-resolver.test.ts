@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../../src/topology/policy/service-policy.ts';
 import { NO_POLICY } from '../../support/projection/topology.ts';
+import { describeService } from '../../support/topology/service-description.ts';
 
 let resolver: PolicyResolver;
 
@@ -10,16 +11,8 @@ beforeEach(() => {
 });
 
 function service(name: string, keys?: string, namespace = 'shop'): ServiceDescription {
-  const annotations = new Map(keys === undefined ? [] : [['topologyKeys', keys]]);
-  const base = {
-    namespace,
-    name,
-    labels: new Map(),
-    headless: false,
-    internalLocal: false,
-    externalLocal: false,
-  };
-  return { ...base, annotations };
+  const annotations: Record<string, string> = keys === undefined ? {} : { topologyKeys: keys };
+  return describeService({ namespace, name, annotations });
 }
 
 /** The policies that a change of the Namespace changes, as `service: source keys`. */

@@ -1,9 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
-import type {
-  PolicySettings,
-  ServiceDescription,
-} from '../../../src/topology/policy/service-policy.ts';
+import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import {
   followsNamespace,
   isOfOtherProxy,
@@ -11,6 +8,10 @@ import {
   policyFor,
 } from '../../../src/topology/policy/service-policy.ts';
 import { NO_POLICY as none } from '../../support/projection/topology.ts';
+import {
+  type GivenService as Given,
+  describeService as service,
+} from '../../support/topology/service-description.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const CLOUD = 'kube-proxy-wrapper.io/cloud';
@@ -18,30 +19,6 @@ const COMMUNITY = 'kube-proxy-wrapper.io/community';
 const ZONE = 'topology.kubernetes.io/zone';
 const MIN_READY = 'kube-proxy-wrapper.io/min-ready';
 const RETURN_DELAY = 'kube-proxy-wrapper.io/return-delay';
-
-interface Given {
-  readonly name?: string;
-  readonly namespace?: string;
-  readonly labels?: Record<string, string>;
-  readonly annotations?: Record<string, string>;
-  readonly headless?: boolean;
-  readonly internalLocal?: boolean;
-  readonly externalLocal?: boolean;
-  readonly trafficDistribution?: string;
-}
-
-function service({ labels = {}, annotations = {}, ...given }: Given): ServiceDescription {
-  return {
-    namespace: 'default',
-    name: 'web',
-    headless: false,
-    internalLocal: false,
-    externalLocal: false,
-    ...given,
-    labels: new Map(Object.entries(labels)),
-    annotations: new Map(Object.entries(annotations)),
-  };
-}
 
 /** The policy in short: the reason, or the source and the keys. */
 function policy(given: Given, settings: Partial<PolicySettings> = {}, namespaceKeys?: string) {
@@ -214,7 +191,7 @@ describe('presets', () => {
     const own = service({ annotations: { topologyKeys: ` ${name} ` } });
     const expected = { managed: true, keys, ...(edgeOnly === true ? { edgeOnly } : {}) };
     expect(policyFor(own, none)).toEqual({ ...expected, source: 'annotation' });
-    expect(policyFor(service({}), none, { keys: name })).toEqual({
+    expect(policyFor(service(), none, { keys: name })).toEqual({
       ...expected,
       source: 'namespace',
     });
@@ -258,19 +235,12 @@ describe(MIN_READY, () => {
     expect([managed, unusedMinReady]).toEqual([true, unused]);
   });
 
-  test.each([
-    '',
-    '2',
-    'null',
-    '[2]',
-    '{"site":0}',
-    '{"*":2,"site":0}',
-    '{"site":1.5}',
-    '{"site":"2"}',
-    '{',
-  ])('%j is invalid, and the message shows a valid one', (text) => {
-    expect(counts(text)).toMatch(/min-ready is .*whole numbers from 1 on, such as '\{.*:2\}'/);
-  });
+  test.each(['', 'null', '[2]', '{"*":2,"site":0}', '{"site":1.5}', '{"site":"2"}'])(
+    '%j is invalid, and the message shows a valid one',
+    (text) => {
+      expect(counts(text)).toMatch(/min-ready is .*whole numbers from 1 on, such as '\{.*:2\}'/);
+    },
+  );
 });
 
 describe(RETURN_DELAY, () => {
@@ -288,13 +258,12 @@ describe(RETURN_DELAY, () => {
     ['0s', undefined],
     ['30s', 30_000],
     [' 5m ', 300_000],
-    ['24h', 86_400_000],
     ['1440m', 86_400_000],
   ])('%j is %j ms', (text, expected) => {
     expect(delay(text)).toBe(expected);
   });
 
-  test.each(['', '30', '25h', '1441m', '-1s', '1.5s', '1d', 's', '9999999999s'])(
+  test.each(['', '30', '1441m', '-1s', '1.5s', '1d', '9999999999s'])(
     '%j is invalid, and the message shows valid ones',
     (text) => {
       expect(delay(text)).toMatch(/return-delay is .*at most 24h, such as 30s or 5m/);
@@ -319,16 +288,46 @@ describe('isOfOtherProxy()', () => {
   );
 });
 
-test('the filter of a Service has priority over the filter of its Namespace', () => {
-  const annotations = { topologyKeys: '["site"]', 'kube-proxy-wrapper.io/filter': 'on' };
-  const off = { keys: undefined, filter: 'off' };
-  expect(policyFor(service({ annotations }), none, off)).toMatchObject({ managed: true });
-  expect(policyFor(service({}), none, off)).toMatchObject({ reason: 'service-off' });
+describe('the filter', () => {
+  const settings = { ...none, defaults: { keys: ['site'] } };
+  const filtered = (filter: string) =>
+    service({ annotations: { 'kube-proxy-wrapper.io/filter': filter } });
+
+  test.each<[string, string | undefined, string | undefined, boolean]>([
+    ['of the Service', ' dry-run\n', undefined, false],
+    ['of its Namespace', undefined, 'dry-run', false],
+    ['of the settings', undefined, undefined, true],
+  ])('%s makes a dry run', (_, own, ofNamespace, dryRun) => {
+    const given = own === undefined ? service() : filtered(own);
+    const result = policyFor(given, { ...settings, dryRun }, { filter: ofNamespace });
+    expect(result).toMatchObject({ managed: true, keys: ['site'], dryRun: true });
+  });
+
+  test('of a Namespace switches filtering off or to a dry run, unless the Service has its own', () => {
+    expect(policyFor(service(), settings, { filter: 'off' })).toMatchObject({
+      reason: 'service-off',
+    });
+    for (const filter of ['off', 'dry-run']) {
+      const result = policyFor(filtered('on'), settings, { filter });
+      expect([result.managed, result.dryRun]).toEqual([true, undefined]);
+    }
+  });
+
+  test.each(['dryrun', 'Off', ''])(
+    '%j is invalid: it is reported, and the Service is not filtered',
+    (filter) => {
+      const message = expect.stringContaining('write off, dry-run or on');
+      const invalid = { managed: false, reason: 'invalid-policy', message };
+      expect(policyFor(filtered(filter), settings)).toEqual(invalid);
+      const ofNamespace = { ...invalid, ofNamespace: true };
+      expect(policyFor(service(), settings, { filter })).toEqual(ofNamespace);
+    },
+  );
 });
 
 test('a Service follows its Namespace unless it has both keys and the filter itself', () => {
   const settings = { ...none, compatibility: ['openyurt' as const] };
-  expect(followsNamespace(service({}), settings)).toBe(true);
+  expect(followsNamespace(service(), settings)).toBe(true);
   for (const key of ['topologyKeys', 'openyurt.io/topologyKeys']) {
     expect(followsNamespace(service({ annotations: { [key]: '[' } }), settings)).toBe(true);
     const both = { [key]: '[', 'kube-proxy-wrapper.io/filter': 'on' };
