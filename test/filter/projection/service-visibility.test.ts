@@ -19,20 +19,26 @@ let projection: ObjectsProjection<ServiceFacts>;
 
 beforeEach(() => {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
-  view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
-  const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
-  projection = servicesProjection({ view, topology, serviceFilter, followsCloudOnly: false });
+  open();
   switchNode('on');
   topology.setSynced('services');
   projection.onSynced();
 });
+
+/** Opens another view of the topology. */
+function open({ followsCloudOnly = false, onFeed = () => {} } = {}): void {
+  view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
+  const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
+  const feed = { onChanges: onFeed, onSynced: () => {} };
+  projection = servicesProjection({ view, topology, serviceFilter, followsCloudOnly, feed });
+}
 
 function switchNode(value: 'on' | 'off'): void {
   const annotations = new Map([['kube-proxy-wrapper.io/filter', value]]);
   topology.setOwnNode({ labels: new Map(), annotations });
 }
 
-function service(name: string, labels: Record<string, string>): Change<ServiceFacts> {
+function service(name: string, labels: Record<string, string> = {}): Change<ServiceFacts> {
   const metadata = { namespace: 'default', name, uid: name, resourceVersion: '1', labels };
   const object = Buffer.from(JSON.stringify({ metadata, spec: {} }));
   return { type: 'ADDED', key: `default/${name}`, facts: codec.service(object), object };
@@ -44,7 +50,7 @@ function shown(): string[] {
 
 describe('a Service that is not in the topology', () => {
   test('is hidden by its own label, but not on a node that is switched off', () => {
-    projection.onChanges([service('web', {}), service('mesh', { mesh: '' })]);
+    projection.onChanges([service('web'), service('mesh', { mesh: '' })]);
     expect(shown()).toEqual(['web']);
     switchNode('off');
     expect(shown()).toEqual(['mesh', 'web']);
@@ -62,10 +68,8 @@ describe('a Service that is not in the topology', () => {
 
 test('a Service that is deleted before all is known is not among the first', () => {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
-  view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
-  const options = { view, topology, serviceFilter: undefined, followsCloudOnly: false };
-  projection = servicesProjection(options);
-  projection.onChanges([service('web', {}), service('db', {})]);
+  open();
+  projection.onChanges([service('web'), service('db')]);
   projection.onSynced();
   projection.onChanges([{ type: 'DELETED', key: 'default/db' }]);
   switchNode('on');
@@ -75,7 +79,7 @@ test('a Service that is deleted before all is known is not among the first', () 
 });
 
 test('a Service can be looked up, hidden or not', () => {
-  projection.onChanges([service('web', {}), service('mesh', { mesh: '' })]);
+  projection.onChanges([service('web'), service('mesh', { mesh: '' })]);
   expect(shown()).toEqual(['web']);
   for (const name of ['web', 'mesh']) {
     const object = projection.find(`default/${name}`);
@@ -86,10 +90,8 @@ test('a Service can be looked up, hidden or not', () => {
 
 test('a Service can be looked up before the view is open', () => {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
-  view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
-  const options = { view, topology, serviceFilter: undefined, followsCloudOnly: true };
-  projection = servicesProjection(options);
-  const web = service('web', {});
+  open({ followsCloudOnly: true });
+  const web = service('web');
   projection.onChanges([web]);
   projection.onSynced();
   expect(view.started).toBe(false);
@@ -104,7 +106,7 @@ describe('a cloud-only Service that the topology no longer has', () => {
   beforeEach(() => {
     topology.setPolicies(new Map([['default/web', policy]]));
     setCloudOnly(true);
-    projection.onChanges([service('web', {})]);
+    projection.onChanges([service('web')]);
   });
 
   function removeFromTopology(): void {
@@ -136,36 +138,63 @@ describe('a cloud-only Service that the topology no longer has', () => {
 });
 
 test('a Service that is left to another proxy in the batch that shows it is not left in the view', () => {
-  projection.onChanges([service('web', {}), service('web', { mesh: '' })]);
+  projection.onChanges([service('web'), service('web', { mesh: '' })]);
   expect(shown()).toEqual([]);
   switchNode('off');
   expect(shown()).toEqual(['web']);
 });
 
 // The own labels wait for the nodes of one Service, and the first policy of another for the own labels.
-test('a Service whose policy comes into force through another Service is shown immediately', () => {
+test('a Service whose policy becomes active through another Service is shown immediately', () => {
   const setKeys = (name: string, key: string) =>
     topology.setPolicies(
       new Map([[`default/${name}`, { managed: true, keys: [key], source: 'default' }]]),
     );
   let feed = () => {};
-  view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
-  const options = { view, topology, serviceFilter: undefined, followsCloudOnly: false };
-  projection = servicesProjection({
-    ...options,
-    feed: { onChanges: () => feed(), onSynced: () => {} },
-  });
+  open({ onFeed: () => feed() });
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   setKeys('web', 'rack');
   projection.onSynced();
-  projection.onChanges([service('web', {})]);
+  projection.onChanges([service('web')]);
   topology.setOwnNode({ labels: new Map([['rack', 'r']]), annotations: new Map() });
   setKeys('db', 'site');
-  projection.onChanges([service('db', {})]);
+  projection.onChanges([service('db')]);
   expect(shown()).toEqual(['web']);
   feed = () => setKeys('web', '*');
-  projection.onChanges([service('web', {})]);
+  projection.onChanges([service('web')]);
   expect(shown()).toEqual(['db', 'web']);
+});
+
+describe('the changes of one batch', () => {
+  const gone = { type: 'DELETED', key: 'default/web' } as const;
+  const events = (from: number) => {
+    const types: (string | undefined)[] = [];
+    for (let at = from; at < view.log.end; at++) types.push(view.log.at(at)?.type);
+    return types;
+  };
+
+  test('delete a Service before the topology follows', () => {
+    const sizes: number[] = [];
+    open({ onFeed: () => sizes.push(view.size) });
+    projection.onSynced();
+    projection.onChanges([service('web')]);
+    projection.onChanges([gone]);
+    expect(sizes).toEqual([0, 0]);
+  });
+
+  test('are shown one by one if they change or add a Service and delete it', () => {
+    projection.onChanges([service('web'), service('web', { a: '' }), gone]);
+    expect(events(0)).toEqual(['ADDED', 'MODIFIED', 'DELETED']);
+    expect(view.size).toBe(0);
+  });
+
+  test('that replace a Service leave no state in between', () => {
+    projection.onChanges([service('web')]);
+    const sizes: number[] = [];
+    view.log.subscribe(() => sizes.push(view.size));
+    projection.onChanges([gone, service('web')]);
+    expect([sizes, events(1)]).toEqual([[1], ['DELETED', 'ADDED']]);
+  });
 });
 
 test('close() ends all changes', () => {
