@@ -91,6 +91,8 @@ describe('the version of an object in the first state of a view', () => {
         },
       ),
     );
+    const cutHints = { resourceVersion: '9', raw: Buffer.from('a'), edit: { cutHints: true } };
+    expect(initialVersion(cutHints, 2n ** 90n)).not.toBe(of('9', Buffer.from('a'), 2n ** 90n));
     expect(of('x', Buffer.from('a'), 7n)).toBe(7n);
     expect(of('9', Buffer.from('a'), 7n)).toBe(7n);
     expect(of('9', Buffer.from('a'), 10_000_000_000n) < 9_000_000_000n).toBe(true);

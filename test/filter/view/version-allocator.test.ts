@@ -12,49 +12,13 @@ describe('VersionAllocator', () => {
     expect(String(allocator.next())).toBe('327000042000');
   });
 
-  test('versions strictly increase, whatever versions the API server sends', () => {
-    const anyObservations = fc.array(
-      fc.oneof(fc.nat().map(String), fc.constantFrom('', 'x', '007')),
-    );
-    fc.assert(
-      fc.property(anyObservations, fc.nat(), (observed, now) => {
-        const allocator = new VersionAllocator(now);
-        let last = -1n;
-        for (const version of observed) {
-          allocator.observe(version);
-          const next = allocator.next();
-          expect(next > last).toBe(true);
-          last = next;
-        }
-      }),
-    );
-  });
-
-  test('a process that starts later allocates other versions under the same upstream version', () => {
-    const before = new VersionAllocator(1_000_000);
-    const after = new VersionAllocator(1_000_500);
-    for (const allocator of [before, after]) allocator.observe('326');
-    const versions = new Set([before.next(), before.next(), after.next(), after.next()]);
-    expect(versions.size).toBe(4);
-  });
-
-  // A regression: a label change of the own node changed 300 slices under one upstream version. The process that
-  // started a second later began with one of those 300 versions. A client that had received only some of the changes
-  // could resume there.
-  test('the versions also differ when the earlier process has just made many changes', () => {
-    const before = new VersionAllocator(1_000_000);
-    const after = new VersionAllocator(1_000_500);
-    for (const allocator of [before, after]) allocator.observe('326');
-    for (let changes = 1; changes < 20_000; changes++) before.next();
-    expect(after.next() > before.next()).toBe(true);
-  });
-
   test('two processes never allocate the same version, whatever each has observed', () => {
     const upstream = fc.integer({ min: 1, max: 5 });
     const changes = fc.array(fc.tuple(upstream, fc.integer({ min: 0, max: 99 })), {
       maxLength: 20,
     });
-    // From some milliseconds up to the time after which the offset wraps around, minus the second one's own changes.
+    // A regression: a label change made 300 changes under one version, and a process that started a second later began
+    // with one of these. From some milliseconds up to the time after which the offset wraps around, minus the second one's own changes.
     const apartMs = fc.integer({ min: 20, max: 9_999_900 });
     fc.assert(
       fc.property(fc.nat(2 ** 41), apartMs, changes, changes, (now, apart, first, second) => {
@@ -67,19 +31,22 @@ describe('VersionAllocator', () => {
 
   // A regression: a version of 31 digits was observed. The versions made from it had more digits, and each client
   // that sent one back was refused.
-  test('parseVersion() accepts every version, whatever versions the API server sends', () => {
+  test('versions rise, and parseVersion() accepts each, whatever versions the API server sends', () => {
     const upstream = fc.oneof(
       fc.bigInt({ min: 0n, max: 10n ** 40n }).map(String),
-      fc.constantFrom(String(2n ** 63n - 1n), String(2n ** 63n), '9'.repeat(31), '9'.repeat(22)),
+      fc.constantFrom(String(2n ** 63n - 1n), String(2n ** 63n), '9'.repeat(31), '', 'x', '007'),
     );
     fc.assert(
       fc.property(fc.array(upstream), fc.nat(2 ** 41), (observed, now) => {
         const allocator = new VersionAllocator(now);
+        let last = -1n;
         for (const version of observed) {
           allocator.observe(version);
           const next = allocator.next();
+          expect(next > last).toBe(true);
           expect(parseVersion(String(next))).toBe(next);
           expect(String(next).length).toBeLessThanOrEqual(28);
+          last = next;
         }
       }),
     );
@@ -95,14 +62,6 @@ function versionsOf(allocator: VersionAllocator, changes: readonly [number, numb
 }
 
 describe('parseVersion()', () => {
-  test.each([
-    ['0', 0n],
-    ['326', 326n],
-    ['18446744073709551616', 18446744073709551616n],
-  ])('reads %s', (text, version) => {
-    expect(parseVersion(text)).toBe(version);
-  });
-
   test.each(['', '-1', '01', '1.0', '0x1', ' 1', '1'.repeat(40)])('refuses %p', (text) => {
     expect(parseVersion(text)).toBeUndefined();
   });
