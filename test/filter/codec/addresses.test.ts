@@ -1,11 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Codec } from '../../../src/filter/codec/codec.ts';
-import {
-  ENDPOINT_SLICES,
-  ENDPOINTS,
-  type Resource,
-  SERVICES,
-} from '../../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
 import { CODECS, codecOf, fixture, objectsOf } from '../../support/codec/codec-fixtures.ts';
 
 async function objects(name: string, codec: Codec): Promise<readonly Buffer[]> {
@@ -25,9 +20,10 @@ describe.each([
       expect(groups.map(({ ports }) => ports.map(({ key }) => key))).toEqual(
         facts.groups.map(({ ports }) => ports),
       );
-      expect(groups.map(({ endpoints }) => endpoints.length)).toEqual(
-        facts.groups.map(({ endpoints }) => endpoints.length),
-      );
+      const counts = facts.groups.map(({ endpoints }) => endpoints.length);
+      expect(groups.map(({ endpoints }) => endpoints.length)).toEqual(counts);
+      expect(groups.map(({ hinted }) => hinted.length)).toEqual(counts);
+      expect(groups.some(({ hinted }) => hinted.includes(true))).toBe(facts.hinted);
     }
   });
 
@@ -90,15 +86,4 @@ test('a Service without clusterIPs falls back to its clusterIP', () => {
   const object = Buffer.from(JSON.stringify({ spec: { clusterIP: '10.96.0.1' } }));
   const read = codecOf('json').serviceAddresses(object);
   expect(read).toEqual({ clusterIPs: ['10.96.0.1'], ports: [] });
-  expect(SERVICES.kind).toBe('Service');
-});
-
-test.each(CODECS)('hinted says which endpoints have hints ($encoding)', async (codec) => {
-  const all = await objects('endpointslices.list', codec);
-  for (const object of all) {
-    const [group] = codec.addresses(ENDPOINT_SLICES, object);
-    expect(group?.hinted.length).toBe(group?.endpoints.length);
-    expect(group?.hinted.some(Boolean)).toBe(codec.endpointSlice(object).hinted);
-  }
-  expect(all.some((object) => codec.endpointSlice(object).hinted)).toBe(true);
 });

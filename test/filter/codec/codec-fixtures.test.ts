@@ -2,6 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { RawEvent, RawList } from '../../../src/filter/codec/codec.ts';
 import {
+  CODECS,
   chunked,
   decodeAll,
   eventsOf,
@@ -12,6 +13,7 @@ import {
   objectsOf,
   WATCHES,
 } from '../../support/codec/codec-fixtures.ts';
+import { encodeObject } from '../../support/codec/encode-object.ts';
 import { semanticBytes } from '../../support/codec/semantic-bytes.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
@@ -93,10 +95,6 @@ describe.each(LISTS)('the list $file', (list) => {
     expect(Buffer.concat(buffers).equals(withoutItemTypes(list))).toBe(true);
   });
 
-  test('is complete', () => {
-    expect(codec.decodeList([bytes]).continue).toBe('');
-  });
-
   test('is the same however it is split, and an item within one buffer is not copied', () => {
     const whole = codec.decodeList([bytes]);
     const cut = fc.uniqueArray(fc.nat(bytes.length), { maxLength: 20 });
@@ -117,32 +115,29 @@ describe.each(LISTS)('the list $file', (list) => {
     );
   });
 
-  test('gives objects with a name, a uid and a version', () => {
-    const metas = codec.decodeList([bytes]).items.map((item) => codec.meta(item));
-    const anonymous = metas.filter((meta) => !meta.name || !meta.uid || !meta.resourceVersion);
-    expect(anonymous).toEqual([]);
+  test('is refused with fewer than its items', () => {
+    const { length } = codec.decodeList([bytes]).items;
+    expect(codec.decodeList([bytes], length).continue).toBe('');
+    const refused = expect.objectContaining({ code: 'TooLarge' });
+    expect(() => codec.decodeList([bytes], length - 1)).toThrow(refused);
   });
 });
 
 describe('both encodings', () => {
   const protobuf = [...LISTS, ...WATCHES].filter(({ codec }) => codec.encoding === 'protobuf');
 
-  test.each(protobuf)('give the same facts of the objects of $name', async (binary) => {
-    const text = fixture(`${binary.name}.json`);
-    const factsFrom = async (from: Fixture) =>
-      (await objectsOf(from)).map((object) => factsOf(from.codec, from.resource, object));
-    expect(await factsFrom(text)).toEqual(await factsFrom(binary));
-  });
-
-  test.each(protobuf)('give the same metadata of the objects of $name', async (binary) => {
-    const text = fixture(`${binary.name}.json`);
-    const factsFrom = async (from: Fixture) =>
-      (await objectsOf(from)).map((object) => [
-        from.codec.meta(object),
-        from.codec.partialMetadata(object),
-      ]);
-    expect(await factsFrom(text)).toEqual(await factsFrom(binary));
-  });
+  test.each(protobuf)(
+    'give the same facts and metadata of the objects of $name',
+    async (binary) => {
+      const read = async (from: Fixture) =>
+        (await objectsOf(from)).map((object) => [
+          factsOf(from.codec, from.resource, object),
+          from.codec.meta(object),
+          from.codec.partialMetadata(object),
+        ]);
+      expect(await read(fixture(`${binary.name}.json`))).toEqual(await read(binary));
+    },
+  );
 
   test.each(WATCHES)('give the same event types for $file', async ({ name }) => {
     const types = async (file: string) => (await eventsOf(fixture(file))).map(({ type }) => type);
@@ -194,32 +189,6 @@ describe('facts of the fixtures', () => {
     },
   );
 
-  test.each(encodings)('distinguish headless and node port Services (%s)', (extension) => {
-    const { codec, bytes } = fixture(`services.list.${extension}`);
-    const facts = codec.decodeList([bytes]).items.map((item) => codec.service(item));
-    const brief = facts.map(({ name, type, clusterIP, externalTrafficPolicy }) => ({
-      name,
-      type,
-      clusterIP,
-      externalTrafficPolicy,
-    }));
-    const none = { type: 'ClusterIP', externalTrafficPolicy: '' };
-    expect(brief).toEqual([
-      { name: 'headless', ...none, clusterIP: 'None' },
-      { name: 'hidden', ...none, clusterIP: '10.96.0.91' },
-      { name: 'kubernetes', ...none, clusterIP: '10.96.0.1' },
-      { name: 'multi', ...none, clusterIP: '10.96.0.90' },
-      {
-        name: 'nodeport',
-        type: 'NodePort',
-        clusterIP: '10.96.0.92',
-        externalTrafficPolicy: 'Cluster',
-      },
-      { name: 'plain', ...none, clusterIP: '10.96.0.81' },
-      { name: 'web', ...none, clusterIP: '10.96.0.80' },
-    ]);
-  });
-
   test.each(encodings)(
     'give the labels and annotations of metadata-only nodes (%s)',
     (extension) => {
@@ -233,4 +202,18 @@ describe('facts of the fixtures', () => {
       ]);
     },
   );
+});
+
+test.each(CODECS)('a Service has the facts of its spec ($encoding)', (codec) => {
+  const spec = {
+    type: 'NodePort',
+    clusterIP: '10.96.0.1',
+    internalTrafficPolicy: 'Cluster',
+    externalTrafficPolicy: 'Local',
+    trafficDistribution: 'PreferSameNode',
+  };
+  const read = (object: object) => codec.service(encodeObject(codec.encoding, 'Service', object));
+  expect(read({ spec })).toMatchObject(spec);
+  const empty = Object.fromEntries(Object.keys(spec).map((name) => [name, '']));
+  expect(read({ spec: {} })).toMatchObject(empty);
 });

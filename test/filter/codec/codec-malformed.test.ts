@@ -114,22 +114,14 @@ describe('every truncation', () => {
 });
 
 describe('an event of unknown type', () => {
-  test.each(CODECS)('is Malformed ($encoding)', async (codec) => {
-    const event = codec.encodeBookmark(SERVICES, '1', false).toString('latin1');
-    const renamed = Buffer.from(event.replace('BOOKMARK', 'BOOKMARX'), 'latin1');
-    await expect(decodeAll(codec, chunked(renamed, []))).rejects.toThrow(
-      "a watch event of unknown type 'BOOKMARX' at offset",
-    );
-  });
-
   test.each(CODECS)('is reported after the events before it ($encoding)', async (codec) => {
     const good = codec.encodeBookmark(SERVICES, '1', false);
     const bad = Buffer.from(good.toString('latin1').replace('BOOKMARK', 'BOOKMARX'), 'latin1');
     const events: RawEvent[] = [];
     const chunks = chunked(Buffer.concat([good, good, bad, good]), []);
-    await expect(decodeInto(events, codec, chunks, 1_000)).rejects.toMatchObject({
-      code: 'Malformed',
-    });
+    await expect(decodeInto(events, codec, chunks, 1_000)).rejects.toThrow(
+      "a watch event of unknown type 'BOOKMARX' at offset",
+    );
     expect(events.map(({ type }) => type)).toEqual(['BOOKMARK', 'BOOKMARK']);
   });
 });

@@ -3,34 +3,6 @@ import fc from 'fast-check';
 import { NodeSetRegistry } from '../../../src/topology/state/node-set-registry.ts';
 
 describe('NodeSetRegistry', () => {
-  test('opens missing sets, lets unneeded sets linger, and returns whether anything changed', () => {
-    const sets = new NodeSetRegistry();
-    expect(sets.want(new Set(['a', 'b']))).toBe(true);
-    expect(sets.want(new Set(['b', 'a']))).toBe(false);
-    expect(sets.want(new Set(['b']))).toBe(true);
-    expect(sets.want(new Set(['b']))).toBe(false);
-    expect([...sets.all.values()].map(({ selector, needed }) => [selector, needed])).toEqual([
-      ['a', false],
-      ['b', true],
-    ]);
-    expect([sets.drop('a'), sets.drop('a'), sets.drop('b')]).toEqual([true, false, false]);
-    expect([...sets.all.keys()]).toEqual(['b']);
-  });
-
-  test('a set that lingers keeps its nodes until it is needed again, a set that was dropped does not', () => {
-    const sets = new NodeSetRegistry();
-    sets.want(new Set(['a']));
-    sets.move('a', ['n'], []);
-    sets.setState('a', undefined);
-    sets.want(new Set());
-    sets.want(new Set(['a']));
-    expect([sets.areKnown(['a']), sets.include(['a'], 'n')]).toEqual([true, true]);
-    sets.want(new Set());
-    sets.drop('a');
-    sets.want(new Set(['a']));
-    expect([sets.areKnown(['a']), sets.include(['a'], 'n')]).toEqual([false, false]);
-  });
-
   test('sets that linger make room for new sets, the oldest first; sets in use never do', () => {
     const sets = new NodeSetRegistry(2);
     const watched = () =>
@@ -89,34 +61,5 @@ describe('NodeSetRegistry', () => {
         },
       ),
     );
-  });
-
-  test('sets are known when each of them is synced or refused', () => {
-    const sets = new NodeSetRegistry();
-    sets.want(new Set(['a', 'b']));
-    sets.setState('a', undefined);
-    expect(sets.areKnown(['a', 'b'])).toBe(false);
-    sets.setState('b', 'forbidden');
-    expect(sets.areKnown(['a', 'b'])).toBe(true);
-    sets.setState('unknown', undefined);
-    expect(sets.all.size).toBe(2);
-  });
-
-  test('a synced set remains synced when it is refused', () => {
-    const sets = new NodeSetRegistry();
-    sets.want(new Set(['a']));
-    sets.setState('a', undefined);
-    sets.setState('a', 'forbidden');
-    expect(sets.all.get('a')).toMatchObject({ state: 'synced', refusal: 'forbidden' });
-  });
-
-  test('returns the nodes that were really added or removed', () => {
-    const sets = new NodeSetRegistry();
-    expect(sets.move('a', ['n'], [])).toEqual([]);
-    sets.want(new Set(['a']));
-    expect(sets.move('a', ['n', 'm'], ['x'])).toEqual(['n', 'm']);
-    expect(sets.move('a', ['n'], ['m', 'm'])).toEqual(['m']);
-    expect(sets.include(['b', 'a'], 'n')).toBe(true);
-    expect(sets.include(['a'], 'm')).toBe(false);
   });
 });
