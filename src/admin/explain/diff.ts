@@ -73,7 +73,7 @@ async function endpointsDiffs(
   for (const object of objects) {
     const shown = view.get(object.key) !== undefined;
     const patch = shown
-      ? compare(endpointsOf(view, object, undefined), endpointsOf(view, object, object))
+      ? compare(endpointsOf(view, object, undefined), endpointsOf(view, object, object.shown))
       : REMOVED;
     diffs.push({ kind: view.resource.kind, ...nameParts(object.key), shown, patch });
     await slice.pause();
@@ -85,7 +85,7 @@ async function endpointsDiffs(
 function endpointsOf(
   { codec, resource }: View,
   { raw, groups }: EndpointsObject,
-  edit: Pick<EndpointsObject, 'keep' | 'cutHints'> | undefined,
+  edit: EndpointsObject['shown'],
 ): object {
   let index = 0;
   const all = codec.addresses(resource, raw).map(({ endpoints, hinted }, group) => {

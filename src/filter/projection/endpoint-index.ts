@@ -2,7 +2,18 @@ import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts'
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 import { Interner } from './interner.ts';
 
-/** An EndpointSlice or Endpoints object, and how it was shown last. */
+/** How an object was shown last. */
+export interface ShownEndpoints {
+  /** Endpoints that are shown, as in Edit.keep; undefined: all. */
+  readonly keep: Uint8Array | undefined;
+  readonly cutHints: boolean;
+  /** Whether a policy selected the endpoints that are shown. */
+  readonly managed: boolean;
+  /** Size in bytes of what is shown, if that is a copy; 0: it is the raw object itself. */
+  readonly copied: number;
+}
+
+/** An EndpointSlice or Endpoints object: what is known of it, and how it was shown last. */
 export interface EndpointsObject {
   readonly key: string;
   /** `namespace/name` of its Service; undefined: it belongs to none. */
@@ -17,16 +28,8 @@ export interface EndpointsObject {
   raw: ObjectBytes;
   /** Whether the raw bytes were not compared yet with what is shown. */
   isNew: boolean;
-  /** The view still shows a deleted object of this name; it leaves when this one is shown. */
-  replaces: boolean;
-  /** Size in bytes of what is shown, if that is a copy; 0: it is `raw` itself. */
-  copied: number;
-  /** Endpoints that are shown, as in Edit.keep; undefined: all. */
-  keep: Uint8Array | undefined;
-  /** Whether hints are cut. */
-  cutHints: boolean;
-  /** Whether a policy selected the endpoints that are shown. */
-  managed: boolean;
+  /** Undefined: never. The view may still show a deleted object of this name. */
+  shown: ShownEndpoints | undefined;
 }
 
 /** Indexes the objects of a view by key and by Service, and the Services by the nodes of their endpoints. */
@@ -60,11 +63,13 @@ export class EndpointIndex {
     return this.#byNode.get(node) ?? [];
   }
 
+  /** @param shown how the same object was shown before it changed */
   add(
     key: string,
     facts: EndpointsFacts,
     raw: ObjectBytes,
     { selected, ofOtherProxy }: Pick<EndpointsObject, 'selected' | 'ofOtherProxy'>,
+    shown: ShownEndpoints | undefined,
   ): EndpointsObject {
     const object: EndpointsObject = {
       key,
@@ -75,11 +80,7 @@ export class EndpointIndex {
       ofOtherProxy,
       raw,
       isNew: true,
-      replaces: false,
-      copied: 0,
-      keep: undefined,
-      cutHints: false,
-      managed: false,
+      shown,
     };
     this.#objects.set(key, object);
     if (object.service === undefined) return object;

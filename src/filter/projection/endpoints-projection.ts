@@ -222,26 +222,27 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     const { key } = change;
     const before = this.#index.get(key);
     if (change.type === 'DELETED') {
-      if (before !== undefined) this.#remove(before, affected);
+      if (before !== undefined) {
+        this.#remove(before, affected);
+        this.#writer.forget(before);
+      }
       if (before === undefined || this.view.get(key) === undefined) return;
       if (before.service === undefined) this.view.delete(key);
       else affected.get(before.service)?.push(key);
       return;
     }
     const { facts, object: raw } = change;
-    const shown = { selected: selects(raw), ofOtherProxy: ofOtherProxy(raw) };
+    const traits = { selected: selects(raw), ofOtherProxy: ofOtherProxy(raw) };
     if (before !== undefined) {
-      if (this.#index.refresh(before, facts, raw, shown)) return;
+      if (this.#index.refresh(before, facts, raw, traits)) return;
       this.#remove(before, affected);
     }
-    const object = this.#index.add(key, facts, raw, shown);
-    object.replaces = before?.replaces ?? this.view.get(key) !== undefined;
+    const object = this.#index.add(key, facts, raw, traits, before?.shown);
     if (object.service !== undefined) affect(affected, object.service);
   }
 
   #remove(object: EndpointsObject, affected: AffectedServices): void {
     this.#index.remove(object);
-    this.#writer.forget(object);
     if (object.service !== undefined) affect(affected, object.service);
   }
 
@@ -256,7 +257,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
         this.#show({ object, keep: undefined, managed: false });
       } else if (this.#isDecided(object.service, affected) && this.view.get(key) !== undefined) {
         // The decision uses nothing of what changed, so the last one still applies.
-        const { keep, managed } = object;
+        const { keep, managed = false } = object.shown ?? {};
         this.#writer.show({ object, keep, managed });
       }
     }
@@ -277,7 +278,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     }
     this.#undecided.delete(service);
     if (projected === 'hidden') {
-      for (const { key } of this.#index.ofService(service)) this.view.delete(key);
+      for (const object of this.#index.ofService(service)) this.#writer.hide(object);
     } else {
       for (const each of mostReadyFirst(projected)) this.#show(each);
     }
@@ -288,7 +289,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   #show(projected: ProjectedEndpoints): void {
     const { object } = projected;
     if (object.selected) this.#writer.show(projected);
-    else this.view.delete(object.key);
+    else this.#writer.hide(object);
   }
 
   #decide(service: string, cause?: Cause): DecidedService['projected'] {

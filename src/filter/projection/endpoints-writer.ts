@@ -1,6 +1,6 @@
 import type { ObjectBytes } from '../codec/codec.ts';
 import type { InitialObject, View } from '../view/view.ts';
-import type { EndpointsObject } from './endpoint-index.ts';
+import type { EndpointsObject, ShownEndpoints } from './endpoint-index.ts';
 import type { ProjectedEndpoints } from './service-decider.ts';
 
 /**
@@ -27,24 +27,29 @@ export class EndpointsWriter {
   }
 
   /** Forgets an object that no longer exists. The view may show it a moment longer. */
-  forget(object: EndpointsObject): void {
-    this.#recordCopy(object, 0);
+  forget({ shown }: EndpointsObject): void {
+    this.#copied -= shown?.copied ?? 0;
+  }
+
+  /** Removes an object from the view. */
+  hide(object: EndpointsObject): void {
+    this.#view.delete(object.key);
+    this.forget(object);
+    if (object.shown !== undefined) object.shown = { ...object.shown, copied: 0 };
   }
 
   /** Shows an object as it was decided; does nothing if clients would see no difference. */
   show(projected: ProjectedEndpoints): void {
     const { object } = projected;
     // A new object with the name of a deleted one: clients must see DELETED and ADDED.
-    if (object.replaces) this.#view.delete(object.key);
-    object.replaces = false;
-    const shown = this.#view.get(object.key);
-    if (shown === undefined || !this.#isUnchanged(projected, shown)) {
-      this.#record(projected, this.#view.set(object.key, object.raw, editOf(projected)));
+    if (object.shown === undefined) this.#view.delete(object.key);
+    const bytes = this.#view.get(object.key);
+    if (bytes === undefined || !this.#isUnchanged(projected, bytes)) {
+      this.#recordNew(projected, this.#view.set(object.key, object.raw, editOf(projected)));
       return;
     }
     if (object.isNew) this.#suppressed++;
-    this.#recordEdit(projected);
-    this.#recordCopy(object, object.raw === shown ? 0 : shown.length);
+    this.#record(projected, bytes);
   }
 
   /** Starts the view with these objects. */
@@ -57,42 +62,37 @@ export class EndpointsWriter {
     for (const each of all) {
       const { key, raw } = each.object;
       yield [key, raw, editOf(each)];
-      this.#record(each, this.#view.get(key) as ObjectBytes);
+      this.#recordNew(each, this.#view.get(key) as ObjectBytes);
     }
   }
 
-  /** Records how an object is shown now. */
-  #record(projected: ProjectedEndpoints, shown: ObjectBytes): void {
-    const { object } = projected;
-    this.#recordEdit(projected);
+  #recordNew(projected: ProjectedEndpoints, bytes: ObjectBytes): void {
+    const { object, keep } = projected;
     // Nothing is cut, so the bytes shown contain everything: keep them once.
-    if (projected.keep === undefined && !object.cutHints) object.raw = shown;
-    this.#recordCopy(object, object.raw === shown ? 0 : shown.length);
+    if (keep === undefined && !cutsHints(projected)) object.raw = bytes;
+    this.#record(projected, bytes);
   }
 
-  #recordEdit(projected: ProjectedEndpoints): void {
+  /** Records how an object is shown now. */
+  #record(projected: ProjectedEndpoints, bytes: ObjectBytes): void {
     const { object, keep, managed } = projected;
+    const copied = object.raw === bytes ? 0 : bytes.length;
+    this.forget(object);
+    this.#copied += copied;
     object.isNew = false;
-    object.keep = keep;
-    object.managed = managed;
-    object.cutHints = cutsHints(projected);
+    object.shown = { keep, cutHints: cutsHints(projected), managed, copied };
   }
 
-  #recordCopy(object: EndpointsObject, bytes: number): void {
-    this.#copied += bytes - object.copied;
-    object.copied = bytes;
-  }
-
-  #isUnchanged(projected: ProjectedEndpoints, shown: ObjectBytes): boolean {
-    const { object, keep, managed } = projected;
+  #isUnchanged(projected: ProjectedEndpoints, bytes: ObjectBytes): boolean {
+    const { object, managed } = projected;
     const { codec, resource } = this.#view;
     const edit = editOf(projected);
     // The same bytes with another edit always differ.
-    if (!object.isNew) return object.cutHints === edit.cutHints && sameMask(object.keep, keep);
+    if (!object.isNew) return isSameEdit(object.shown, edit);
     // An object that no policy manages passes every change on.
     if (!managed) return false;
     const next = codec.edit(resource, object.raw, { ...edit, withoutNoise: true });
-    return next.equals(codec.edit(resource, shown, { withoutNoise: true }));
+    return next.equals(codec.edit(resource, bytes, { withoutNoise: true }));
   }
 }
 
@@ -104,6 +104,13 @@ function cutsHints({ object, managed }: ProjectedEndpoints): boolean {
 function editOf(projected: ProjectedEndpoints): { cutHints: boolean; keep?: Uint8Array } {
   const { keep } = projected;
   return { cutHints: cutsHints(projected), keep };
+}
+
+function isSameEdit(
+  before: ShownEndpoints | undefined,
+  { cutHints, keep }: ReturnType<typeof editOf>,
+): boolean {
+  return before?.cutHints === cutHints && sameMask(before.keep, keep);
 }
 
 function sameMask(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
