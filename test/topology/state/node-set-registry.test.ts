@@ -43,8 +43,9 @@ describe('NodeSetRegistry', () => {
           const watched = () => [...sets.all.values()].filter(({ state }) => state !== 'overLimit');
           for (const step of steps) {
             const inUse = watched().filter(({ needed }) => needed);
-            if (typeof step === 'string') sets.drop(step);
-            else sets.want(new Set(step));
+            const before = JSON.stringify([...sets.all.values()]);
+            const changed = typeof step === 'string' ? sets.drop(step) : sets.want(new Set(step));
+            expect(changed).toBe(JSON.stringify([...sets.all.values()]) !== before);
             expect(watched().length).toBeLessThanOrEqual(max);
             for (const set of inUse) {
               const stillNeeded = typeof step === 'string' || step.includes(set.selector);
