@@ -66,8 +66,8 @@ const web = (one: ModelService) => new Map([['default/web', one]]);
 
 describe('a history that once failed', () => {
   // The own labels waited for the nodes of a community. Then no policy used communities any more, and the node set
-  // was closed. Nothing was left to put the labels in force, so no new view could start.
-  test('own labels that wait for a node set come into force when the policy that needs it is removed', () => {
+  // was closed. Nothing was left to make the labels active, so no new view could start.
+  test('own labels that wait for a node set become active when the policy that needs it is removed', () => {
     replay(
       {},
       { services: web(service([COMMUNITY])), slices: new Map([['default/web-0', slice('near')]]) },

@@ -8,14 +8,14 @@ export function outcomeNow(
   service: string,
   groups: readonly EndpointGroup[],
 ): ServiceOutcome {
-  const inForce = topology.activePolicy(service);
+  const active = topology.activePolicy(service);
   const latest = topology.policies.latest(service);
-  if (inForce?.managed !== true) {
-    return outcomeOf(service, { policy: inForce, latest, cloudOnly: false }, groups);
+  if (active?.managed !== true) {
+    return outcomeOf(service, { policy: active, latest, cloudOnly: false }, groups);
   }
-  const canDecide = topology.canDecide(inForce, groups);
-  const decision = canDecide ? topology.decide(groups, inForce) : undefined;
-  const cloudOnly = decision !== undefined && topology.isCloudOnly(inForce, decision);
-  const policy = canDecide ? inForce : undefined;
+  const canDecide = topology.canDecide(active, groups);
+  const decision = canDecide ? topology.decide(groups, active) : undefined;
+  const cloudOnly = decision !== undefined && topology.isCloudOnly(active, decision);
+  const policy = canDecide ? active : undefined;
   return outcomeOf(service, { policy, latest, cloudOnly }, groups, decision);
 }

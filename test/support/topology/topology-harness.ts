@@ -59,6 +59,18 @@ export class TopologyHarness {
     this.topology.setOwnNode({ labels: new Map(Object.entries(own)), annotations: new Map() });
   }
 
+  /** Sets the topology keys of a Service, or (without) removes it. */
+  setKeys(service: string, ...keys: string[]): void {
+    const policy = keys.length === 0 ? undefined : managed(...keys);
+    this.topology.setPolicies(new Map([[service, policy]]));
+  }
+
+  /** Adds nodes to a node set, and completes it. */
+  sync(selector: string, ...nodes: string[]): void {
+    this.topology.changeNodeSet(selector, nodes, []);
+    this.topology.setNodeSetState(selector);
+  }
+
   /** Sets own labels and all policies. */
   settle(own: Record<string, string>, policies: Record<string, Policy>): void {
     this.setOwnLabels(own);

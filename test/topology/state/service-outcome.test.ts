@@ -10,7 +10,7 @@ const plain = { ofOtherProxy: false, cloudOnly: false };
 
 describe('a Service', () => {
   test.each<[string, KindInput, string, boolean]>([
-    ['with a policy in force', { ...plain, policy: managed, latest: managed }, 'filtered', false],
+    ['with an active policy', { ...plain, policy: managed, latest: managed }, 'filtered', false],
     ['without a policy', { ...plain, policy: none, latest: none }, 'unfiltered', false],
     [
       'whose first policy is pending',

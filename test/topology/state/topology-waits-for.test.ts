@@ -27,15 +27,14 @@ describe('waitsFor()', () => {
     expect(waits()).toEqual(['c.x/blue=true', 'pool=blue', 'site=a']);
   });
 
-  test('is empty once the node sets are known and the change is in force', () => {
+  test('is empty once the node sets are known and the change is active', () => {
     harness.setOwnLabels({ pool: 'red' });
     expect(waits()).toEqual(['c.x/red=true', 'pool=red']);
     harness.topology.setCommunities(new Map([['red', new Set(['edge-1', 'edge-2'])]]));
-    harness.topology.setNodeSetState('pool=red');
+    harness.sync('pool=red');
     expect(waits()).toEqual(['c.x/red=true']);
     expect(harness.sees([community], on('edge-1'), on('edge-2'))).toEqual([false, false]);
-    harness.topology.changeNodeSet('c.x/red=true', ['edge-3'], []);
-    harness.topology.setNodeSetState('c.x/red=true');
+    harness.sync('c.x/red=true', 'edge-3');
     expect(waits()).toEqual([]);
     expect(harness.sees([community], on('edge-1'), on('edge-2'), on('edge-3'))).toEqual([
       true,

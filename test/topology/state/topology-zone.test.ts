@@ -14,7 +14,7 @@ function waits() {
   return [harness.topology.settled, harness.topology.waitsFor('default/web')];
 }
 
-function inForce() {
+function activeKeys() {
   const policy = harness.topology.activePolicy('default/web');
   return policy?.managed === true ? policy.keys : [];
 }
@@ -42,46 +42,45 @@ describe('the zone key', () => {
     expect(canDecide(zone, ...endpoints)).toBe(false);
     expect(canDecide(zone, on('', ''), on('edge-3', 'z1'))).toBe(true);
     expect(canDecide('site', ...endpoints)).toBe(true);
-    harness.topology.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
-    harness.topology.setNodeSetState(`${zone}=z1`);
+    harness.sync(`${zone}=z1`, 'edge-2');
     expect(waits()).toEqual([true, []]);
     expect(canDecide(zone, ...endpoints)).toBe(true);
     const seen = harness.sees([zone], ...endpoints, on('edge-2', 'z2'));
     expect(seen).toEqual([true, true, false, true, false]);
   });
 
-  test('a policy and a label of this node come into force when the nodes of the zone are known', () => {
+  test('a policy and a label of this node become active when the nodes of the zone are known', () => {
     harness.settle({ [zone]: 'z1' }, { 'default/web': managed('*') });
     harness.topology.setServicesWithoutZone({}, new Map([['default/web', true]]));
-    harness.topology.setPolicies(new Map([['default/web', managed(zone)]]));
+    harness.setKeys('default/web', zone);
     expect(waits()).toEqual([false, [`${zone}=z1`]]);
-    expect(inForce()).toEqual(['*']);
-    harness.topology.setNodeSetState(`${zone}=z1`);
-    expect(inForce()).toEqual([zone]);
+    expect(activeKeys()).toEqual(['*']);
+    harness.sync(`${zone}=z1`);
+    expect(activeKeys()).toEqual([zone]);
     harness.setOwnLabels({ [zone]: 'z2' });
     expect(waits()).toEqual([false, [`${zone}=z2`]]);
     expect(harness.sees([zone], on('edge-3', 'z1'))).toEqual([true]);
-    harness.topology.setNodeSetState(`${zone}=z2`);
+    harness.sync(`${zone}=z2`);
     expect(waits()).toEqual([true, []]);
     expect(harness.sees([zone], on('edge-3', 'z1'))).toEqual([false]);
   });
 
-  test('a policy that waits for the nodes of the zone comes into force if no endpoint needs them any more', () => {
+  test('a policy that waits for the nodes of the zone becomes active if no endpoint needs them any more', () => {
     const view = {};
     harness.settle({ [zone]: 'z1' }, { 'default/web': managed('*') });
     harness.topology.setServicesWithoutZone(view, new Map([['default/web', true]]));
-    harness.topology.setPolicies(new Map([['default/web', managed(zone)]]));
-    expect(inForce()).toEqual(['*']);
+    harness.setKeys('default/web', zone);
+    expect(activeKeys()).toEqual(['*']);
     harness.topology.setServicesWithoutZone(view, new Map([['default/web', false]]));
-    expect(inForce()).toEqual([zone]);
+    expect(activeKeys()).toEqual([zone]);
   });
 
   // Regression: the index kept the key of the first policy, so the nodes of the zone were watched forever.
   test('a replaced policy with the zone key no longer needs the nodes of the zone', () => {
     harness.settle({ [zone]: 'z1', site: 'a' }, { 'default/web': managed(zone) });
-    harness.topology.setPolicies(new Map([['default/web', managed('site')]]));
+    harness.setKeys('default/web', 'site');
     harness.topology.setServicesWithoutZone({}, new Map([['default/web', true]]));
-    harness.topology.setNodeSetState('site=a');
+    harness.sync('site=a');
     expect(harness.wanted).toEqual(['site=a']);
   });
 
@@ -93,13 +92,12 @@ describe('the zone key', () => {
       harness.topology.decide([{ ports: [], endpoints: [endpoint] }], policy).keep[0];
     harness.settle({ [zone]: 'z1' }, { 'default/web': policy });
     harness.topology.setServicesWithoutZone(view, new Map([['default/web', true]]));
-    harness.topology.changeNodeSet(`${zone}=z1`, ['edge-2'], []);
-    harness.topology.setNodeSetState(`${zone}=z1`);
+    harness.sync(`${zone}=z1`, 'edge-2');
     expect(seen()).toBe(1);
     harness.topology.setServicesWithoutZone(view, new Map([['default/web', false]]));
     harness.topology.dropNodeSet(`${zone}=z1`);
     harness.topology.setServicesWithoutZone(view, new Map([['default/web', true]]));
-    harness.topology.setNodeSetState(`${zone}=z1`);
+    harness.sync(`${zone}=z1`);
     expect(seen()).toBe(0);
   });
 });

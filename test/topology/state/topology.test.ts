@@ -44,10 +44,10 @@ describe('Topology', () => {
       last();
       expect(harness.topology.settled).toBe(true);
     }
-    harness.topology.setPolicies(new Map([['default/web', managed('site')]]));
+    harness.setKeys('default/web', 'site');
     harness.setOwnLabels({ site: 'a' });
     expect([harness.topology.hasNext, harness.topology.settled]).toEqual([true, false]);
-    harness.topology.setNodeSetState('site=a');
+    harness.sync('site=a');
     expect([harness.topology.hasNext, harness.topology.settled]).toEqual([false, true]);
   });
 
@@ -59,8 +59,7 @@ describe('Topology', () => {
 
   test('a node set that this node itself enters or leaves changes nothing: only its own Node decides', () => {
     harness.settle({ site: 'a' }, { 'default/web': managed('site') });
-    harness.topology.changeNodeSet('site=a', ['edge-2'], []);
-    harness.topology.setNodeSetState('site=a');
+    harness.sync('site=a', 'edge-2');
     harness.touched();
 
     harness.topology.changeNodeSet('site=a', ['edge-1'], []);
@@ -73,7 +72,7 @@ describe('Topology', () => {
 
   test('own labels that no policy uses affect no Service', () => {
     harness.settle({ site: 'a' }, { 'default/web': managed('site') });
-    harness.topology.setNodeSetState('site=a');
+    harness.sync('site=a');
     harness.touched();
     harness.setOwnLabels({ site: 'a', color: 'red' });
     expect(harness.touched()).toEqual([]);
@@ -109,7 +108,7 @@ describe('Topology', () => {
       managed: false,
       reason: 'node-off',
     });
-    harness.topology.setNodeSetState('site=b');
+    harness.sync('site=b');
     expect(harness.topology.activePolicy('default/web')).toMatchObject({ managed: true });
   });
 });
