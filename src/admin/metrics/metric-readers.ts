@@ -87,20 +87,26 @@ export function perView(
   read: (source: Source, views: Views) => number | undefined,
   combine: Combine = sum,
 ): Reader {
+  const sampleOf = (source: Source, views: Views): Sample[] => {
+    const value = read(source, views);
+    return value === undefined ? [] : [[value]];
+  };
   return {
     labels: ['collection', 'encoding'],
-    read: ({ proxy }) => combineSamples(readViews(proxy, read), combine),
+    read: ({ proxy }) => combineSamples(readViews(proxy, sampleOf), combine),
   };
 }
 
+/** The samples of each view, with its labels in front of their own. */
 function* readViews(
   { views, topology }: NodeProxy,
-  read: (source: Source, views: Views) => number | undefined,
+  read: (source: Source, views: Views) => Iterable<Sample>,
 ): Iterable<Sample> {
   const collection = collectionLabel(topology.nodeName);
   for (const source of views.sources) {
-    const value = read(source, views);
-    if (value !== undefined) yield [value, collection(source.query), source.query.encoding];
+    for (const [value, ...labels] of read(source, views)) {
+      yield [value, collection(source.query), source.query.encoding, ...labels];
+    }
   }
 }
 
@@ -121,21 +127,12 @@ function combineSamples(all: Iterable<Sample>, combine: Combine): Sample[] {
 /** Number of Services by winning key. */
 export const winners: Reader = {
   labels: ['collection', 'encoding', 'winner'],
-  read: ({ proxy }) => combineSamples(readWinners(proxy), sum),
+  read: ({ proxy }) => combineSamples(readViews(proxy, countWinners), sum),
 };
 
-function* readWinners({ views, topology }: NodeProxy): Iterable<Sample> {
-  const collection = collectionLabel(topology.nodeName);
-  for (const { query, projection } of views.sources) {
-    const counts = new Map<string, number>();
-    for (const outcome of projection?.outcomes() ?? []) {
-      const winner = winnerText(outcome);
-      counts.set(winner, (counts.get(winner) ?? 0) + 1);
-    }
-    for (const [winner, count] of counts) {
-      yield [count, collection(query), query.encoding, winner];
-    }
-  }
+function countWinners({ projection }: Source): Sample[] {
+  const byWinner = Map.groupBy(projection?.outcomes() ?? [], winnerText);
+  return Array.from(byWinner, ([winner, outcomes]) => [outcomes.length, winner]);
 }
 
 type HttpListener = NodeProxy['listeners']['handlers'][number];

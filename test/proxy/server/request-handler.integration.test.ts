@@ -214,14 +214,21 @@ describe('idle views', () => {
     proxy = await useWrapper(await server.listen(), { maxViews: 3 });
   });
 
-  test('are closed for a new query, the one that has been idle longest first', async () => {
+  test('are closed for a new query, the one that has been idle longest first; views in use remain open', async () => {
     for (const n of [1, 2, 3]) expect((await list(n)).code).toBe(200);
     expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=3']));
-    expect((await list(1)).code).toBe(200);
+    const watch = new AbortController();
+    const { signal } = watch;
+    await fetch(`${proxy.url}${SLICES}?labelSelector=n%3D1&watch=1`, {
+      headers: JSON_ONLY,
+      signal,
+    });
+    expect((await list(2)).code).toBe(200);
     clock.advance(5_000);
     expect((await list(4)).code).toBe(200);
-    expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=3', 'n=4']));
-    expect(open()).not.toContain('n=2');
+    expect(open()).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=4']));
+    expect(open()).not.toContain('n=3');
+    watch.abort();
   });
 });
 
