@@ -1,6 +1,16 @@
 import type { Encoding } from '../../filter/codec/codec.ts';
 import { apiVersion, type Resource } from '../../filter/codec/resource.ts';
 
+/*
+ * The room api: the vocabulary of Kubernetes requests. It parses and writes, and knows neither sockets nor views.
+ *   query.ts, kube-proxy-queries.ts, query-json.ts   what is listed or watched
+ *   request-url.ts, request-info.ts, list-options.ts what a request is for
+ *   media-type.ts                                    in which encoding
+ *   slice-selection.ts                               selectors that the wrapper evaluates itself
+ *   status.ts, discovery.ts                          answers that need no view
+ *   read-limits.ts                                   limits of what the API server sends
+ */
+
 /** The query of a LIST or WATCH. Equal queries share one reflector and one view. */
 export interface Query {
   readonly resource: Resource;

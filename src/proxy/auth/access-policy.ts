@@ -3,6 +3,16 @@ import type { Duplex } from 'node:stream';
 import type { RequestTarget } from '../api/request-info.ts';
 import type { ForwardOptions } from '../passthrough/passthrough.ts';
 
+/*
+ * The room auth: who sends a request, and whether it may be read or forwarded.
+ *   loopback-access.ts           plain http: anybody on the node reads, and nothing is forwarded
+ *   caller-access.ts             https: each caller with its own rights
+ *   caller-reader.ts             the caller of an https request: its token or its certificate
+ *   access-review-authorizer.ts  answers of the API server about callers, which are cached
+ *   access-review.ts             how it is asked
+ * It takes no decision about a user itself, and lends nobody the identity of the wrapper.
+ */
+
 /** Who sends a request, as far as we can tell. */
 export type Caller =
   /** Any process on the node: over loopback they cannot be distinguished. */

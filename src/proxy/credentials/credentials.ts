@@ -13,6 +13,16 @@ import { TokenFile } from './token-file.ts';
 
 export type { TlsOptions } from './credentials-source.ts';
 
+/*
+ * The room credentials: the wrapper's own identity at the API server, and the server's address.
+ *   credentials.ts         what is in use, and follows its files
+ *   credentials-source.ts  one reading of a kubeconfig, or of a Pod's service account
+ *   kubeconfig-user.ts     cluster and user of a kubeconfig, as client-go's clientcmd selects them
+ *   exec-plugin.ts         limits of credential plugins
+ *   token-file.ts          a token that another process rotates
+ * It sends nothing, and logs no secret.
+ */
+
 export interface CredentialsOptions {
   /** Path of a kubeconfig, or several that are read as one; absent: the service account of the Pod this runs in. */
   readonly kubeconfig?: string | readonly string[];

@@ -8,6 +8,16 @@ import type { ContainerRuntime } from './container-runtime.ts';
 import { type CorrectedEndpoint, Corrector, type CorrectorOptions } from './corrector.ts';
 import { RuntimeReader } from './runtime-reader.ts';
 
+/*
+ * The room local-runtime: what is true of endpoints of this node while the API server is unreachable. It reads the
+ * container runtime, and never changes anything in it.
+ *   local-runtime.ts      when endpoints are corrected
+ *   corrector.ts          corrects the objects of one view
+ *   correct-endpoint.ts   corrects one endpoint
+ *   runtime-reader.ts     reads Pods; local-pods.ts: what it found
+ *   cri-client.ts         the client of the runtime (CRI); container-runtime.ts: what is read of it
+ */
+
 /** Whether the API server can be reached. */
 export interface Reachability {
   /** It is unreachable. */

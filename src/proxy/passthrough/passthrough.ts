@@ -9,6 +9,14 @@ import { requestHeaders } from './passthrough-headers.ts';
 import { ProxyTargets } from './proxy-targets.ts';
 import { type Exchange, RepairedHttpProxy } from './repaired-http-proxy.ts';
 
+/*
+ * The room passthrough: forwards requests of https to the API server. It authorizes nothing: that has happened before.
+ *   passthrough.ts           what is sent, and which error the caller gets
+ *   passthrough-headers.ts   which headers are forwarded, in both directions
+ *   proxy-targets.ts         the API server in use, and its connections
+ *   repaired-http-proxy.ts   http-proxy, without its faults
+ */
+
 export interface PassthroughOptions {
   readonly credentials: Credentials;
   /** Answers a request that could not be forwarded. Nothing has been written to the response yet. */

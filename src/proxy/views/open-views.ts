@@ -2,7 +2,6 @@ import type { WrapperError } from '../../errors.ts';
 import { CODECS } from '../../filter/codec/codecs.ts';
 import { kubeProxyQueryTest } from '../api/kube-proxy-queries.ts';
 import { type Query, queryKey, queryPath } from '../api/query.ts';
-import { type OpenView, type PinnedBy, refusedSource } from './open-view.ts';
 import {
   ANYONE,
   type BudgetLimits,
@@ -13,6 +12,7 @@ import {
 } from './view-budget.ts';
 import {
   openViewSource,
+  refusedSource,
   type SourceContext,
   type SourceRole,
   type ViewSource,
@@ -23,6 +23,28 @@ export interface OpenViewsOptions extends SourceContext, BudgetLimits {
   readonly hasCallers: boolean;
   /** A view without users is closed after this long, in milliseconds. */
   readonly idleMs: number;
+}
+
+/**
+ * Why a view remains open without users:
+ * - `topology`: the topology needs it
+ * - `kube-proxy`: a kube-proxy has read it last
+ * - `default`: the newest kube-proxy would read it, and none has come yet
+ */
+export type PinnedBy = 'topology' | 'kube-proxy' | 'default';
+
+/** An open view, with its users and its timer. */
+export interface OpenView {
+  /** A refused view keeps only its query and error; see {@link refusedSource}. */
+  source: ViewSource;
+  /** Its part of the budget; undefined for kube-proxy's own queries and for what the topology needs. */
+  readonly reservation: Reservation | undefined;
+  readonly pinnedBy: Set<PinnedBy>;
+  users: number;
+  /** The timer that closes the view while it has no users. */
+  idleTimer: NodeJS.Timeout | undefined;
+  /** Since when it has no users; monotonic, in milliseconds. */
+  idleSince: number;
 }
 
 /**

@@ -11,8 +11,7 @@ import {
 import { type Query, queryKey } from '../api/query.ts';
 import { OwnNodeHandler } from '../cluster/own-node-handler.ts';
 import { ServicesHandler } from '../cluster/services-handler.ts';
-import type { OpenView } from './open-view.ts';
-import { OpenViews, type OpenViewsOptions } from './open-views.ts';
+import { type OpenView, OpenViews, type OpenViewsOptions } from './open-views.ts';
 import { ANYONE, type CallerId, type ViewBudget } from './view-budget.ts';
 import type { ViewSource } from './view-source.ts';
 
@@ -42,7 +41,14 @@ export interface ViewLease {
  * earlier, and may be an older one.
  *
  * The room: ViewRegistry knows who needs a view; OpenViews opens, shares and closes them; `openViewSource` connects
- * reflector, projection and view; ViewBudget limits number and memory.
+ * reflector, projection and view; ViewBudget limits number and memory; DecisionLog logs changed decisions. It serves no
+ * requests, and decides nothing about endpoints.
+ *
+ *     who opens a view                  how many views                         bytes
+ *     the topology, or kube-proxy's     no limit: these queries are few        OwnReadMemory: all lists together,
+ *       own queries                                                              and the objects of each query
+ *     clients of plain http, together   maxViews; half of it if https is on    ViewBudget: maxViewBytes,
+ *     each caller of https              a quarter of maxViews                    for all of them together
  */
 export class ViewRegistry {
   readonly #options: ViewRegistryOptions;

@@ -68,6 +68,14 @@ export interface ViewSource {
   close(): Promise<void>;
 }
 
+/** The source of a refused view, without anything that takes memory. */
+export function refusedSource(
+  { query, view, status }: ViewSource,
+  close: () => Promise<void>,
+): ViewSource {
+  return { query, view, projection: undefined, status, find: () => undefined, close };
+}
+
 /** What a source needs besides its query. */
 export interface SourceRole {
   /** Notified of each change of a Service before the view: its effect on the topology must be active first. */
