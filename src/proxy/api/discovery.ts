@@ -9,7 +9,7 @@ export interface DiscoveryDocument {
 const JSON_TYPE = 'application/json';
 const AGGREGATED_TYPE = `${JSON_TYPE};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`;
 const VERBS = ['get', 'list', 'watch'];
-/** The collections by API group. */
+/** The collections by API group. Those of one group have the same version. */
 const GROUPS = Map.groupBy(RESOURCES, ({ group }) => group);
 /** Short names and categories of kubectl, by plural (pkg/registry/core/…/storage.go). */
 const NAMES: Readonly<Record<string, object>> = {
@@ -75,16 +75,9 @@ function rootOf(resource: Resource): string {
 }
 
 function groupOf(name: string): object {
-  const versions = [...versionsOf(name).keys()].map((version) => ({
-    groupVersion: `${name}/${version}`,
-    version,
-  }));
-  return { name, versions, preferredVersion: versions[0] };
-}
-
-/** The collections of a group by version. */
-function versionsOf(group: string): Map<string, Resource[]> {
-  return Map.groupBy(GROUPS.get(group) ?? [], ({ version }) => version);
+  const { version } = GROUPS.get(name)?.[0] ?? {};
+  const preferredVersion = { groupVersion: `${name}/${version}`, version };
+  return { name, versions: [preferredVersion], preferredVersion };
 }
 
 function plainResource({ plural, kind, namespaced }: Resource): object {
@@ -100,15 +93,12 @@ function plainResource({ plural, kind, namespaced }: Resource): object {
 
 /** @param core the core group, which has a path of its own; else all others */
 function aggregated(core: boolean): object {
-  const names = [...GROUPS.keys()].filter((name) => (name === '') === core);
-  const items = names.map((name) => ({
-    metadata: { name },
-    versions: Array.from(versionsOf(name), ([version, resources]) => ({
-      version,
-      freshness: 'Current',
-      resources: resources.map(aggregatedResource),
-    })),
-  }));
+  const groups = [...GROUPS].filter(([name]) => (name === '') === core);
+  const items = groups.map(([name, all]) => {
+    const resources = all.map(aggregatedResource);
+    const version = { version: all[0]?.version, freshness: 'Current', resources };
+    return { metadata: { name }, versions: [version] };
+  });
   return {
     kind: 'APIGroupDiscoveryList',
     apiVersion: 'apidiscovery.k8s.io/v2',

@@ -196,7 +196,7 @@ function readError(error: unknown, { file, dynamic }: KubeconfigUser): WrapperEr
 
 function unusable(file: string, problem: string, cause?: unknown): WrapperError {
   const message = `the credentials of ${file} cannot be used: ${problem}`;
-  return new WrapperError('Credentials', message, cause === undefined ? {} : { cause });
+  return new WrapperError('Credentials', message, { cause });
 }
 
 function codeOf(error: unknown): string {

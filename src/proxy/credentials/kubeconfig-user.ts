@@ -280,5 +280,5 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 function unusable(file: string, problem: string, cause?: unknown): WrapperError {
   const message = `the kubeconfig ${file} cannot be used: ${problem}`;
-  return new WrapperError('Credentials', message, cause === undefined ? {} : { cause });
+  return new WrapperError('Credentials', message, { cause });
 }
