@@ -45,40 +45,39 @@ async function expectSame(change: () => void): Promise<void> {
   expect(Math.abs((await since()) - before)).toBeLessThan(10);
 }
 
-test('an outage without a change does not start the time of a decision anew', async () => {
-  await expectSame(() => {});
-});
-
-test('nor does one after which everything is listed again', async () => {
-  await expectSame(() => server.compact());
-});
-
-test('nor does a slice that was replaced, so that the slices have another order', async () => {
-  await expectSame(() => {
-    server.delete('endpointslices', 'default/web-1');
-    putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
-  });
-});
-
-test('nor do labels of this node that change and change back', async () => {
-  await expectSame(() => {
-    server.label('edge-1', 'site', 'b');
-    server.label('edge-1', 'site', 'a');
-  });
-});
-
-test('nor does a Service that was deleted and created again', async () => {
-  await expectSame(() => {
-    server.delete('services', 'default/web');
-    putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
-  });
+test.each<[what: string, change: () => void]>([
+  ['an outage without a change', () => {}],
+  ['an outage after which everything is listed again', () => server.compact()],
+  [
+    'a slice that was replaced, so that the slices have another order',
+    () => {
+      server.delete('endpointslices', 'default/web-1');
+      putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
+    },
+  ],
+  [
+    'labels of this node that change and change back',
+    () => {
+      server.label('edge-1', 'site', 'b');
+      server.label('edge-1', 'site', 'a');
+    },
+  ],
+  [
+    'a Service that was deleted and created again',
+    () => {
+      server.delete('services', 'default/web');
+      putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
+    },
+  ],
+])('the time of a decision does not start anew with %s', async (_what, change) => {
+  await expectSame(change);
 });
 
 /*
  * A slice that changes moves behind its siblings. The answer of a Service was compared with the ports in the order of its
  * slices, so each change of one slice counted as another answer.
  */
-test('nor does a changed slice of a Service whose slices have different ports', async () => {
+test('nor with a changed slice of a Service whose slices have different ports', async () => {
   const slice = {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
