@@ -1,13 +1,6 @@
 import { eventually } from '../../support/eventually.ts';
 import type { Machine } from './machine.ts';
 
-/** Schedulers that kube-proxy's documentation of `--ipvs-scheduler` names and the kernel has. */
-export const schedulers = [
-  ...(['rr', 'wrr', 'lc', 'wlc', 'lblc', 'lblcr', 'dh', 'sh', 'sed', 'nq'] as const),
-];
-
-export type Scheduler = (typeof schedulers)[number];
-
 export interface GuestKubeProxyOptions {
   readonly machine: Machine;
   /** Network namespace inside the machine, and name of its Node. */
@@ -15,7 +8,7 @@ export interface GuestKubeProxyOptions {
   /** Path of the kubeconfig inside the machine. */
   readonly kubeconfig: string;
   /** Default: kube-proxy's own, which is rr. */
-  readonly scheduler?: Scheduler;
+  readonly scheduler?: string | undefined;
 }
 
 /** A kube-proxy in IPVS mode inside a machine. */

@@ -8,6 +8,7 @@ import {
   type ModelWorld,
   viewOf,
 } from '../../support/model.ts';
+import { NODE_ADDRESS } from './ipvs-node.ts';
 
 /** All objects of the API that decide what is in a node's tables. */
 export interface ApiState {
@@ -37,25 +38,18 @@ export async function readApiState(api: ApiClient): Promise<ApiState> {
 /**
  * Computes with support/model.ts what the node sees and, from that, what kube-proxy makes of it in IPVS mode: a
  * virtual server for each port at the cluster IP, also of Services without endpoints, and for each node port at
- * the node's own address.
- *
- * @param node its name and address
- * @param cloudPassthrough whether the wrappers run with cloud.mode passthrough
+ * the node's own address. The wrapper runs with cloud.mode passthrough.
  */
-export function expectedIpvs(
-  state: ApiState,
-  node: { readonly nodeName: string; readonly address: string },
-  cloudPassthrough: boolean,
-): ExpectedIpvs {
+export function expectedIpvs(state: ApiState, nodeName: string): ExpectedIpvs {
   const objects = new Map(state.slices.map((slice) => [keyOf(slice), modelSlice(slice)] as const));
-  const topology = { ...modelWorld(state), cloudPassthrough };
-  const view = viewOf(topology, node.nodeName, objects);
-  const isHere = (endpoint: ModelEndpoint) => endpoint.node === node.nodeName;
+  const topology = { ...modelWorld(state), cloudPassthrough: true };
+  const view = viewOf(topology, nodeName, objects);
+  const isHere = (endpoint: ModelEndpoint) => endpoint.node === nodeName;
   const local = new Map([...view].map(([key, endpoints]) => [key, endpoints.filter(isHere)]));
   const backends = new Map<string, readonly string[]>();
   const addresses = new Set<string>();
   for (const service of state.services.filter(({ spec }) => spec.clusterIP !== 'None')) {
-    if (isCloudOnly(topology, node.nodeName, keyOf(service), objects)) continue;
+    if (isCloudOnly(topology, nodeName, keyOf(service), objects)) continue;
     addresses.add(service.spec.clusterIP);
     for (const port of service.spec.ports as ServicePort[]) {
       const name = port.name ?? '';
@@ -68,7 +62,7 @@ export function expectedIpvs(
           service.spec.externalTrafficPolicy === 'Local'
             ? asBackends(local, objects, keyOf(service), { name, number })
             : seen;
-        backends.set(`${protocol} ${node.address}:${port.nodePort}`, fromOutside);
+        backends.set(`${protocol} ${NODE_ADDRESS}:${port.nodePort}`, fromOutside);
       }
     }
   }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { createNode } from '../../support/cluster-objects.ts';
 import type { ControlPlane } from '../../support/control-plane.ts';
-import { startWrapper, type Wrapper } from '../../support/wrapper.ts';
-import { type GuestKubeProxy, type Scheduler, startGuestKubeProxy } from './guest-kube-proxy.ts';
+import { startWrapper } from '../../support/wrapper.ts';
+import { type GuestKubeProxy, startGuestKubeProxy } from './guest-kube-proxy.ts';
 import { hostLoopback, type Machine } from './machine.ts';
 import { type NodeTables, readTables } from './read-tables.ts';
 
@@ -10,12 +10,14 @@ export interface IpvsNodeOptions {
   readonly plane: ControlPlane;
   readonly machine: Machine;
   readonly nodeName: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  /** From 1 on, another one for each node of a machine. */
-  readonly number: number;
-  /** Path of the wrapper's settings file. Default: none. */
-  readonly configFile?: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Path of the wrapper's settings file. */
+  readonly configFile: string;
 }
+
+/** The node's own address, and that of the machine at the other end of its veth. */
+export const NODE_ADDRESS = '10.77.1.2';
+const GATEWAY = '10.77.1.1';
 
 /**
  * A node: a network namespace inside the machine, with IPVS tables and a kube-proxy of its own, whose API server
@@ -23,13 +25,10 @@ export interface IpvsNodeOptions {
  */
 export interface IpvsNode {
   readonly nodeName: string;
-  /** The node's own address. */
-  readonly address: string;
-  readonly wrapper: Wrapper;
   /** The kube-proxy that was started last. */
   kubeProxy(): GuestKubeProxy;
   /** Starts kube-proxy, in the place of the one that runs, and waits for its first sync. */
-  startKubeProxy(scheduler?: Scheduler): Promise<void>;
+  startKubeProxy(scheduler?: string): Promise<void>;
   /** What the kernel holds for it. */
   readTables(): Promise<NodeTables>;
   /** Runs a command of the shell in the node's namespace and returns its stdout. */
@@ -40,21 +39,17 @@ export interface IpvsNode {
 
 /** Makes the Node and its namespace, and starts the wrapper; kube-proxy is not started yet. */
 export async function startIpvsNode(options: IpvsNodeOptions): Promise<IpvsNode> {
-  const { plane, machine, nodeName, labels, number, configFile } = options;
-  const address = `10.77.${number}.2`;
-  await createNode(plane.admin, nodeName, labels, address);
-  await connectNamespace(machine, nodeName, number);
-  const port = 10_360 + 10 * number;
+  const { plane, machine, nodeName, labels, configFile } = options;
+  const { netns } = machine;
+  await createNode(plane.admin, nodeName, labels, NODE_ADDRESS);
+  await connectNamespace(machine, nodeName);
   const wrapper = await startWrapper({
-    netns: machine.netns,
+    netns,
     nodeName,
-    name: `wrapper-${nodeName}`,
-    kubeconfig: plane.kubeconfig('wrapper', { server: plane.serverAt(machine.netns.hostAddress) }),
-    listen: `127.0.0.1:${port}`,
-    adminListen: `127.0.0.1:${port + 1}`,
-    ...(configFile === undefined ? {} : { configFile }),
+    kubeconfig: plane.kubeconfig('wrapper', { server: plane.serverAt(netns.hostAddress) }),
+    configFile,
   });
-  const server = `http://${hostLoopback}:${port}`;
+  const server = `http://${hostLoopback}:${new URL(wrapper.url).port}`;
   const kubeconfig = `/nodes/${nodeName}.kubeconfig`;
   await machine.writeFile(
     kubeconfig,
@@ -64,38 +59,31 @@ export async function startIpvsNode(options: IpvsNodeOptions): Promise<IpvsNode>
   let running: GuestKubeProxy | undefined;
   return {
     nodeName,
-    address,
-    wrapper,
     kubeProxy: () => {
       if (running === undefined) throw new Error('kube-proxy was never started');
       return running;
     },
     startKubeProxy: async (scheduler) => {
       await running?.stop();
-      const how = scheduler === undefined ? {} : { scheduler };
-      running = await startGuestKubeProxy({ machine, nodeName, kubeconfig, ...how });
+      running = await startGuestKubeProxy({ machine, nodeName, kubeconfig, scheduler });
     },
-    readTables: async () => {
-      const [tables] = await readTables(machine, [nodeName]);
-      return tables as NodeTables;
-    },
+    readTables: async () => await readTables(machine, nodeName),
     exec,
     stop: async () => await wrapper.stop('SIGKILL'),
   };
 }
 
 /** A veth to the machine's main namespace, which masquerades what leaves the machine; see guest/boot.sh. */
-async function connectNamespace(machine: Machine, name: string, number: number): Promise<void> {
-  const gateway = `10.77.${number}.1`;
+async function connectNamespace(machine: Machine, name: string): Promise<void> {
   const commands = [
     `ip netns add ${name}`,
-    `ip link add node${number} type veth peer name eth0 netns ${name}`,
-    `ip address add ${gateway}/24 dev node${number}`,
-    `ip link set node${number} up`,
+    `ip link add node type veth peer name eth0 netns ${name}`,
+    `ip address add ${GATEWAY}/24 dev node`,
+    'ip link set node up',
     `ip -n ${name} link set lo up`,
-    `ip -n ${name} address add 10.77.${number}.2/24 dev eth0`,
+    `ip -n ${name} address add ${NODE_ADDRESS}/24 dev eth0`,
     `ip -n ${name} link set eth0 up`,
-    `ip -n ${name} route add default via ${gateway}`,
+    `ip -n ${name} route add default via ${GATEWAY}`,
   ];
   await machine.exec(commands.join(' && '));
 }

@@ -1,28 +1,21 @@
 /** A real server of a virtual server, as `ipvsadm -Ln` shows it. */
-export interface RealServer {
-  /** `ip:port`, an IPv6 address in brackets. */
+interface RealServer {
+  /** `ip:port`. */
   readonly endpoint: string;
-  readonly forward: string;
   /** 0: it gets no new connections; kube-proxy keeps it until those that it has are over. */
   readonly weight: number;
-  readonly activeConnections: number;
-  readonly inactiveConnections: number;
 }
 
 /** A virtual server, as `ipvsadm -Ln` shows it. */
 export interface VirtualServer {
-  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
-  /** Without brackets. */
-  readonly address: string;
-  readonly port: number;
+  /** Such as `TCP 10.96.0.1:80`. */
+  readonly name: string;
   readonly scheduler: string;
-  /** The text after the scheduler, such as `persistent 10800`. */
-  readonly flags: string;
   readonly realServers: readonly RealServer[];
 }
 
-const virtualLine = /^(TCP|UDP|SCTP) {1,2}(\S+):(\d+) (\S+) ?(.*)$/;
-const realLine = /^ {2}-> (\S+) +(\S+) +(\d+) +(\d+) +(\d+) *$/;
+const virtualLine = /^(TCP|UDP|SCTP) {1,2}(\S+:\d+) (\S+)/;
+const realLine = /^ {2}-> (\S+) +\S+ +(\d+) +\d+ +\d+ *$/;
 const headLines = 3;
 
 /**
@@ -30,27 +23,16 @@ const headLines = 3;
  * firewall mark, which kube-proxy never makes.
  */
 export function parseIpvs(text: string): VirtualServer[] {
-  const lines = text.split('\n').slice(headLines);
   const table: (VirtualServer & { realServers: RealServer[] })[] = [];
-  for (const line of lines) {
+  for (const line of text.split('\n').slice(headLines)) {
     if (line === '') continue;
-    const real = realLine.exec(line);
-    const virtual = virtualLine.exec(line);
-    if (real !== null && table.length > 0) {
-      const [, endpoint = '', forward = '', ...numbers] = real;
-      const [weight = 0, activeConnections = 0, inactiveConnections = 0] = numbers.map(Number);
-      const server = { endpoint, forward, weight, activeConnections, inactiveConnections };
-      table.at(-1)?.realServers.push(server);
-    } else if (virtual !== null) {
-      const [, protocol, address = '', port, scheduler = '', flags = ''] = virtual;
-      table.push({
-        protocol: protocol as VirtualServer['protocol'],
-        address: address.replace(/^\[(.*)\]$/, '$1'),
-        port: Number(port),
-        scheduler,
-        flags: flags.trim(),
-        realServers: [],
-      });
+    const [, endpoint = '', weight] = realLine.exec(line) ?? [];
+    const [, protocol, address, scheduler = ''] = virtualLine.exec(line) ?? [];
+    const last = table.at(-1);
+    if (weight !== undefined && last !== undefined) {
+      last.realServers.push({ endpoint, weight: Number(weight) });
+    } else if (protocol !== undefined) {
+      table.push({ name: `${protocol} ${address}`, scheduler, realServers: [] });
     } else {
       throw new Error(`ipvsadm printed a line that is not understood: ${line}`);
     }
@@ -58,17 +40,12 @@ export function parseIpvs(text: string): VirtualServer[] {
   return table;
 }
 
-/**
- * Where new connections go: by `TCP 10.96.0.1:80` the sorted `ip:port` of its real servers, without those of
- * weight 0.
- */
+/** Where new connections go: by virtual server the sorted endpoints of its real servers, without those of weight 0. */
 export function backendsOfIpvs(table: readonly VirtualServer[]): Map<string, string[]> {
   return new Map(
-    table.map(({ protocol, address, port, realServers }) => {
-      const host = address.includes(':') ? `[${address}]` : address;
+    table.map(({ name, realServers }) => {
       const usable = realServers.filter(({ weight }) => weight > 0);
-      const backends = usable.map(({ endpoint }) => endpoint).sort();
-      return [`${protocol} ${host}:${port}`, backends] as const;
+      return [name, usable.map(({ endpoint }) => endpoint).sort()] as const;
     }),
   );
 }

@@ -12,23 +12,12 @@ export interface NodeTables {
 /** Between the parts of the answer. */
 const mark = '=====';
 
-/**
- * Reads the tables of several nodes of a machine, in one command: those who wait for a change ask all the time, and
- * the machine is slow.
- */
-export async function readTables(
-  machine: Machine,
-  nodeNames: readonly string[],
-): Promise<NodeTables[]> {
-  const command = nodeNames.map((name) => {
-    // By their paths, or the nsenter of busybox would run the ip of busybox.
-    const enter = `nsenter --net=/run/netns/${name}`;
-    const ipvs = `${enter} /usr/sbin/ipvsadm -Ln && echo ${mark}`;
-    return `${ipvs} && ${enter} /usr/bin/ip -json address show dev kube-ipvs0 && echo ${mark}`;
-  });
-  const parts = (await machine.exec(command.join(' && '))).split(`${mark}\n`);
-  return nodeNames.map((_, index) => ({
-    ipvs: parseIpvs(parts[2 * index] ?? ''),
-    addresses: parseAddresses(parts[2 * index + 1] ?? ''),
-  }));
+/** Reads the tables of a node, in one command: those who wait for a change ask all the time, and the machine is slow. */
+export async function readTables(machine: Machine, nodeName: string): Promise<NodeTables> {
+  // By their paths, or the nsenter of busybox would run the ip of busybox.
+  const enter = `nsenter --net=/run/netns/${nodeName}`;
+  const addresses = `${enter} /usr/bin/ip -json address show dev kube-ipvs0`;
+  const text = await machine.exec(`${enter} /usr/sbin/ipvsadm -Ln && echo ${mark} && ${addresses}`);
+  const [ipvs = '', json = ''] = text.split(`${mark}\n`);
+  return { ipvs: parseIpvs(ipvs), addresses: parseAddresses(json) };
 }
