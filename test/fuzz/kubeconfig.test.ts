@@ -54,22 +54,24 @@ describe('userFromKubeconfig() returns a user, or throws Credentials without quo
     'for kubeconfigs with values of other kinds',
     () => {
       const path = fc.constantFrom<readonly (string | number)[]>(
-        ...[['current-context'], ['contexts'], ['contexts', 0], ['contexts', 0, 'context']],
-        ...[['contexts', 0, 'name'], ['contexts', 0, 'context', 'cluster'], ['clusters']],
-        ...[
-          ['contexts', 0, 'context', 'user'],
-          ['clusters', 0],
-          ['clusters', 0, 'cluster'],
-        ],
-        ...[['clusters', 0, 'cluster', 'server'], ['users'], ['users', 0], ['users', 0, 'user']],
-        ...[
-          ['users', 0, 'user', 'token'],
-          ['users', 0, 'user', 'tokenFile'],
-        ],
-        ...[
-          ['users', 0, 'user', 'exec'],
-          ['users', 0, 'user', 'auth-provider'],
-        ],
+        ['current-context'],
+        ['contexts'],
+        ['contexts', 0],
+        ['contexts', 0, 'context'],
+        ['contexts', 0, 'name'],
+        ['contexts', 0, 'context', 'cluster'],
+        ['clusters'],
+        ['contexts', 0, 'context', 'user'],
+        ['clusters', 0],
+        ['clusters', 0, 'cluster'],
+        ['clusters', 0, 'cluster', 'server'],
+        ['users'],
+        ['users', 0],
+        ['users', 0, 'user'],
+        ['users', 0, 'user', 'token'],
+        ['users', 0, 'user', 'tokenFile'],
+        ['users', 0, 'user', 'exec'],
+        ['users', 0, 'user', 'auth-provider'],
       );
       const property = fc.property(path, fc.anything({ maxDepth: 2 }), (keys, value) => {
         expectUserOrReason(JSON.stringify(withValue(EXAMPLE, keys, value)));

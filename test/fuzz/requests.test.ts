@@ -7,10 +7,36 @@ import { parseRequestInfo } from '../../src/proxy/api/request-info.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 
 const words = fc.constantFrom(
-  ...['api', 'apis', 'v1', 'v1beta1', 'namespaces', 'default', 'watch', 'proxy', 'log', 'status'],
-  ...['discovery.k8s.io', 'networking.k8s.io', 'events.k8s.io', 'events', 'secrets', 'pods'],
+  'api',
+  'apis',
+  'v1',
+  'v1beta1',
+  'namespaces',
+  'default',
+  'watch',
+  'proxy',
+  'log',
+  'status',
+  'discovery.k8s.io',
+  'networking.k8s.io',
+  'events.k8s.io',
+  'events',
+  'secrets',
+  'pods',
   ...RESOURCES.flatMap(({ plural, group }) => [plural, group]),
-  ...['', '.', '..', '%2e%2e', '%2F', '%00', '%', '%zz', ';', '\\', '//', ' ', '…'],
+  '',
+  '.',
+  '..',
+  '%2e%2e',
+  '%2F',
+  '%00',
+  '%',
+  '%zz',
+  ';',
+  '\\',
+  '//',
+  ' ',
+  '…',
 );
 const segment = fc.oneof({ weight: 4, arbitrary: words }, fc.string({ maxLength: 8 }));
 /** Paths that are served or forwarded, most of them with one or two other segments. */
@@ -73,11 +99,20 @@ function pathsOf(info: Exclude<ReturnType<typeof parseRequestInfo>, { kind: 'oth
 }
 
 const names = [
-  ...['watch', 'labelSelector', 'fieldSelector', 'resourceVersion', 'resourceVersionMatch'],
-  ...['continue', 'sendInitialEvents', 'allowWatchBookmarks', 'timeoutSeconds', 'limit', 'pretty'],
+  'watch',
+  'labelSelector',
+  'fieldSelector',
+  'resourceVersion',
+  'resourceVersionMatch',
+  'continue',
+  'sendInitialEvents',
+  'allowWatchBookmarks',
+  'timeoutSeconds',
+  'limit',
+  'pretty',
 ];
 const values = fc.oneof(
-  fc.constantFrom(...['', '0', '1', 'true', 'false', 'T', 'NotOlderThan', 'Exact', '-1', '1e9']),
+  fc.constantFrom('', '0', '1', 'true', 'false', 'T', 'NotOlderThan', 'Exact', '-1', '1e9'),
   fc.string({ unit: 'binary', maxLength: 12 }),
   fc.bigInt({ min: 0n, max: 10n ** 40n }).map(String),
 );
