@@ -7,12 +7,7 @@ import {
   labelNode,
   setPodReady,
 } from './support/cluster-objects.ts';
-import {
-  type CommunitySource,
-  communitySettings,
-  communitySources,
-  fabedgeSource,
-} from './support/community-sources.ts';
+import { type Communities, communitySettings, createCommunities } from './support/communities.ts';
 import { type ControlPlane, startControlPlane } from './support/control-plane.ts';
 import { dial } from './support/dial.ts';
 import { createPlacedService, putSlice, setEndpointReady } from './support/placed-service.ts';
@@ -84,41 +79,27 @@ test('without communities each node sees its own pods only, and an absent CRD is
   await fleet.each(expectReady);
 });
 
-/** Communities {edge1, edge2} and {edge2, edge3}, and what each node sees of them. */
-async function joinBoth(communities: CommunitySource): Promise<void> {
-  await communities.prepare();
-  for (const node of ['edge1', 'edge2']) await communities.join(node, 'north');
-  for (const node of ['edge2', 'edge3']) await communities.join(node, 'south');
-  await follow(web, { edge1: [E2], edge2: [E2], edge3: [E3], cloud1: [E2, E3] });
-}
-
-async function dissolveBoth(communities: CommunitySource): Promise<void> {
-  await communities.dissolve('north');
-  await communities.dissolve('south');
-  await follow(web, { edge1: [], edge2: [E2], edge3: [E3] });
-}
-
-test.each(Object.keys(communitySources))('nodes join and leave communities by %s', async (name) => {
-  const communities = communitySources[name as keyof typeof communitySources](plane.admin);
-  await joinBoth(communities);
-  await communities.join('edge1', 'south');
-  await follow(web, { edge1: [E2, E3], edge2: [E2], edge3: [E3] });
-  await communities.leave('edge1', 'north');
-  await fleet.of('edge1').keeps({ [web]: [E2, E3] });
-  await communities.leave('edge1', 'south');
-  await follow(web, { edge1: [] });
-  await dissolveBoth(communities);
-});
-
 describe('communities by a label on edge1 and the CRD for the others', () => {
-  let communities: CommunitySource;
+  let communities: Communities;
 
+  // {edge1, edge2} and {edge2, edge3}
   beforeAll(async () => {
-    communities = communitySources['a label on edge1 and the CRD for the others'](plane.admin);
-    await joinBoth(communities);
+    communities = await createCommunities(plane.admin);
+    for (const node of ['edge1', 'edge2']) await communities.join(node, 'north');
+    for (const node of ['edge2', 'edge3']) await communities.join(node, 'south');
+    await follow(web, { edge1: [E2], edge2: [E2], edge3: [E3], cloud1: [E2, E3] });
   });
 
-  afterAll(async () => await dissolveBoth(communities));
+  test('a node joins and leaves a community', async () => {
+    await communities.join('edge1', 'south');
+    await follow(web, { edge1: [E2, E3], edge2: [E2], edge3: [E3] });
+    await communities.leave('edge1', 'north');
+    await fleet.of('edge1').keeps({ [web]: [E2, E3] });
+    await communities.leave('edge1', 'south');
+    await follow(web, { edge1: [] });
+    await communities.join('edge1', 'north');
+    await follow(web, { edge1: [E2] });
+  });
 
   test('connections go where the tables say', async () => {
     expect(await whoAnswers('edge1', web)).toEqual([E2]);
@@ -155,16 +136,21 @@ describe('communities by a label on edge1 and the CRD for the others', () => {
     await createNode(admin, 'edge4', EDGE);
     await communities.leave('edge4', 'north');
   });
-});
 
-test('a deleted CRD removes its communities, and is not an error', async () => {
-  const crd = fabedgeSource(plane.admin);
-  await crd.prepare();
-  for (const node of ['edge1', 'edge2']) await crd.join(node, 'north');
-  await follow(web, { edge1: [E2] });
-  await crd.remove();
-  await follow(web, { edge1: [] });
-  await fleet.each(expectReady);
+  test('a community that is dissolved has no node', async () => {
+    await communities.dissolve('south');
+    await communities.leave('edge2', 'north');
+    await follow(web, { edge1: [], edge2: [E2], edge3: [E3] });
+    await communities.join('edge2', 'north');
+    await follow(web, { edge1: [E2] });
+  });
+
+  test('a deleted CRD removes its communities, and is not an error', async () => {
+    await communities.removeCrd();
+    await follow(web, { edge1: [] });
+    await communities.leave('edge1', 'north');
+    await fleet.each(expectReady);
+  });
 });
 
 describe('a Service with ready endpoints in the cloud only', () => {

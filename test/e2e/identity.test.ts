@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { send } from '../security/hostile/support/http.ts';
 import { writeServingFiles } from '../support/http/certificates.ts';
 import { createNode, createPod, createService, waitForSlices } from './support/cluster-objects.ts';
 import { type ControlPlane, startControlPlane, testUsers } from './support/control-plane.ts';
@@ -55,31 +54,25 @@ afterAll(async () => {
 });
 
 /** Sends a request to the wrapper over https, from outside the node. */
-async function ask(path: string, token?: string): Promise<{ code: number; body: string }> {
-  const { promise, resolve, reject } = Promise.withResolvers<{ code: number; body: string }>();
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const target = { host: node.netns.address, port: 10362, path, servername: 'localhost' };
-  const outgoing = request({ ...target, headers, ca: readFileSync(caFile) }, async (response) => {
-    resolve({ code: response.statusCode ?? 0, body: await text(response) });
+const ask = async (path: string, token?: string) =>
+  await send(`https://${node.netns.address}:10362${path}`, {
+    ca: readFileSync(caFile),
+    ...(token === undefined ? {} : { token }),
   });
-  outgoing.once('error', reject);
-  outgoing.end();
-  return promise;
-}
 
 describe('over https, in front of a real API server', () => {
   test('callers get what the API server grants them, in views and beside them', async () => {
     const { kubeProxy, nobody, admin } = plane.tokens;
-    expect((await ask(SLICES)).code).toBe(401);
-    expect((await ask(SLICES, 'made-up')).code).toBe(401);
-    expect((await ask(SLICES, nobody)).code).toBe(403);
+    expect((await ask(SLICES)).status).toBe(401);
+    expect((await ask(SLICES, 'made-up')).status).toBe(401);
+    expect((await ask(SLICES, nobody)).status).toBe(403);
     const view = await ask(SLICES, kubeProxy);
-    expect(view.code).toBe(200);
+    expect(view.status).toBe(200);
     expect(view.body).toContain('10.244.1.5');
     expect(view.body).not.toContain('10.244.1.6');
-    expect((await ask('/api/v1/secrets', kubeProxy)).code).toBe(403);
-    expect((await ask('/api/v1/secrets', admin)).code).toBe(200);
-    expect((await ask('/api/v1/secrets', 'made-up')).code).toBe(401);
+    expect((await ask('/api/v1/secrets', kubeProxy)).status).toBe(403);
+    expect((await ask('/api/v1/secrets', admin)).status).toBe(200);
+    expect((await ask('/api/v1/secrets', 'made-up')).status).toBe(401);
   });
 
   test.each([

@@ -84,19 +84,7 @@ const ADDRESSES = '-o=jsonpath={.metadata.name} {.endpoints[*].addresses[0]}{"\\
 test.each<[what: string, args: string[], before: string, after: string]>([
   ['all slices', [ADDRESSES], 'web-1 10.0.0.1', 'web-1 10.0.0.2'],
   ['one slice by name', ['web-1', ADDRESSES], 'web-1 10.0.0.1', 'web-1 10.0.0.2'],
-  [
-    'the slices of one Service',
-    ['-l', 'kubernetes.io/service-name=web', ADDRESSES],
-    'web-1 10.0.0.1',
-    'web-1 10.0.0.2',
-  ],
   // As a table kubectl shows name and age only.
-  [
-    'all slices as a table',
-    ['--no-headers', '-o=custom-columns=N:.metadata.name'],
-    'web-1',
-    'web-1',
-  ],
   ['all slices without a format', ['--no-headers'], 'web-1', 'web-1'],
 ])('kubectl get -w follows %s', async (_, which, before, after) => {
   const args = [...flags(), 'get', 'endpointslices', ...which, '--watch'];

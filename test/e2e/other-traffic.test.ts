@@ -24,6 +24,8 @@ import {
 
 jest.setTimeout(180_000);
 
+/** Of a Service that EdgeMesh serves. */
+const EDGEMESH = 'service.edgemesh.kubeedge.io/service-proxy-name';
 const ZONE_ELSE_ANY = { topologyKeys: 'prefer-same-zone' };
 
 let scene: TrafficScene;
@@ -77,9 +79,7 @@ describe('a Service with a traffic policy of its own', () => {
       expect(Object.keys(inside).sort()).toEqual([NEAR.at, at].sort());
       const outside = async (client: typeof node, server: typeof node) =>
         Object.keys(
-          await dial(client.netns, `${server.netns.address}:${nodePortOf(service)}`, 20, {
-            timeoutMs: 500,
-          }),
+          await dial(client.netns, `${server.netns.address}:${nodePortOf(service)}`, 20, 500),
         );
       expect(await outside(other, node)).toEqual([at]);
       expect(await outside(node, other)).toEqual(['timeout']);
@@ -151,6 +151,26 @@ describe('Services of another kind', () => {
     await scene.see(target, [apiServer]);
   });
 
+  test('those that EdgeMesh serves are in no table of the second node, except default/kubernetes', async () => {
+    const { first, second, plane } = scene;
+    const patch = async (name: string, value: string | null) =>
+      await plane.admin.patch(`/api/v1/namespaces/default/services/${name}`, {
+        metadata: { labels: { [EDGEMESH]: value } },
+      });
+    const { target } = await scene.serve('meshed', [NEAR]);
+    await scene.see(target, [NEAR]);
+    await patch('kubernetes', 'edgemesh');
+    await patch('meshed', 'edgemesh');
+    await second.sees({ [target]: undefined });
+    const kubernetes = `10.99.0.1:${new URL(plane.server).port}`;
+    await second.keeps({ [target]: undefined, '10.96.0.1:443': [kubernetes] });
+    await first.keeps({ [target]: [NEAR.at] });
+    expect(await shownAddresses(second, 'meshed')).toBeUndefined();
+    await patch('meshed', null);
+    await scene.see(target, [NEAR]);
+    await patch('kubernetes', null);
+  });
+
   test('ExternalName has no endpoints to filter, and becomes a Service like others', async () => {
     const { admin } = scene.plane;
     const spec = { type: 'ExternalName', externalName: 'example.com' };
@@ -212,18 +232,6 @@ describe('Services of another kind', () => {
 });
 
 describe('endpoints of another kind', () => {
-  test('of Pods in the network of their host match by their node', async () => {
-    const { first, second } = scene;
-    const at = ({ netns }: typeof first) => `${netns.address}:80`;
-    const endpoints = [first, second].map((node) => ({ at: at(node), node: node.nodeName }));
-    const keys = { topologyKeys: '["kubernetes.io/hostname"]' };
-    const { target } = await scene.serve('host-network', endpoints, {}, keys);
-    for (const node of [first, second]) {
-      await node.sees({ [target]: [at(node)] });
-      expect(await dial(node.netns, target, 10)).toEqual({ [at(node)]: 10 });
-    }
-  });
-
   test('without a node match no key but *', async () => {
     const { node: _, ...nowhere } = { ...MID, zone: 'z1' };
     const { target } = await scene.serve('nowhere', [NEAR, nowhere, FAR], {}, ZONE_ELSE_ANY);
@@ -278,33 +286,5 @@ describe('what is decided separately', () => {
     await putSlice(admin, { name: 'ports-near', service: 'ports' }, [NEAR], 'metrics');
     await scene.see(metrics, [NEAR]);
     await scene.see(http, [FAR]);
-  });
-
-  test('is not each client: its affinity sticks, and moves when its endpoint is cut', async () => {
-    const { admin } = scene.plane;
-    const keys = { topologyKeys: '["site"]' };
-    const endpoints = [NEAR, MID, FAR];
-    const { target } = await scene.serve(
-      'sticky',
-      endpoints,
-      { sessionAffinity: 'ClientIP' },
-      keys,
-    );
-    await scene.see(target, endpoints);
-    for (const { netns } of scene.fleet.all) {
-      const [stuck = ''] = Object.keys(await dial(netns, target, 1));
-      expect(await dial(netns, target, 30)).toEqual({ [stuck]: 30 });
-      const { node = '' } = endpoints.find(({ at }) => at === stuck) ?? {};
-      await labelNode(admin, node, { site: 'b' });
-      await scene.see(
-        target,
-        endpoints.filter(({ at }) => at !== stuck),
-      );
-      const [next = ''] = Object.keys(await dial(netns, target, 1));
-      expect(next).not.toBe(stuck);
-      expect(await dial(netns, target, 30)).toEqual({ [next]: 30 });
-      await labelNode(admin, node, { site: 'a' });
-      await scene.see(target, endpoints);
-    }
   });
 });

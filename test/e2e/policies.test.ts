@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { annotateService, labelNode } from './support/cluster-objects.ts';
+import { annotateService } from './support/cluster-objects.ts';
 import {
   annotateNamespace,
   createPolicyNamespace,
   follow,
   keep,
-  PLACE_LABELS,
   PLACES,
   type Place,
   type PolicyScene,
@@ -182,26 +181,6 @@ async function both(
 describe('what is changed applies to what is there', () => {
   const annotations = keyed('same-zone-only');
 
-  test('labels of a node: it sees what its new group has, and its group sees it', async () => {
-    const service = await scene.serve({
-      name: 'moving',
-      annotations: { 'openyurt.io/topologyKeys': 'openyurt.io/nodepool' },
-    });
-    const pool = 'apps.openyurt.io/nodepool';
-    const label = async (name: 'here' | 'mid', value: string | null) =>
-      await labelNode(scene.plane.admin, name, { [pool]: value });
-    await follow(scene.here, [[service, NEAR]]);
-    await label('here', 'beijing');
-    await follow(scene.here, [[service, ['here', 'mid']]]);
-    await label('here', null);
-    await follow(scene.here, [[service, ['here']]]);
-    await label('here', PLACE_LABELS.here[pool]);
-    await label('mid', PLACE_LABELS.here[pool]);
-    await follow(scene.here, [[service, ['here', 'near', 'mid']]]);
-    await label('mid', PLACE_LABELS.mid[pool]);
-    await follow(scene.here, [[service, NEAR]]);
-  });
-
   test('the annotation of a Namespace, and of a Service in it', async () => {
     const { plane } = scene;
     const namespace = 'changing';
@@ -230,16 +209,6 @@ describe('what is changed applies to what is there', () => {
     await scene.plane.admin.patch(path, { metadata: { annotations: ON } });
     await both(service, NEAR);
     await both(created, NEAR);
-  });
-
-  test('a node that stops being an edge node: fab-proxy is for edge nodes only', async () => {
-    const service = await scene.serve({ name: 'fab', annotations: keyed('fab-proxy') });
-    await follow(scene.here, [[service, ['here']]]);
-    const edge = 'node-role.kubernetes.io/edge';
-    await labelNode(scene.plane.admin, 'here', { [edge]: null });
-    await follow(scene.here, [[service, ALL]]);
-    await labelNode(scene.plane.admin, 'here', { [edge]: '' });
-    await follow(scene.here, [[service, ['here']]]);
   });
 });
 

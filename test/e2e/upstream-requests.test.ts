@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { AuditedRequest } from './support/audit-log.ts';
-import { annotateService, createNode, createService } from './support/cluster-objects.ts';
+import { createNode, createService } from './support/cluster-objects.ts';
 import { type ControlPlane, startControlPlane, testUsers } from './support/control-plane.ts';
 import { eventually } from './support/eventually.ts';
 import { startInformers } from './support/informer.ts';
@@ -158,25 +158,6 @@ describe.each([
     await second.stop();
     expect(reads('wrapper', from)).toEqual([]);
   });
-
-  // It takes a minute, so once.
-  (mode === 'nftables' ? test : test.skip)(
-    'serves a node set for a minute longer than a Service needs it',
-    async () => {
-      const { admin } = plane;
-      const [rack, site] = NODE_SETS as [string, string];
-      const open = () => openWatches('wrapper', since);
-      const from = Date.now();
-      await annotateService(admin, 'rack', { topologyKeys: '["site"]' });
-      await eventually(open, (watches) => !watches.includes(rack), { timeoutMs: 90_000 });
-      expect(Date.now() - from).toBeGreaterThan(55_000);
-      expect(open()).toEqual([...alone, site].sort());
-      await annotateService(admin, 'rack', { topologyKeys: '["rack","site"]' });
-      await eventually(open, (watches) => watches.includes(rack));
-      expect(open()).toEqual([...alone, ...NODE_SETS].sort());
-    },
-    120_000,
-  );
 });
 
 /** The labelSelector with which kube-proxy reads slices. */

@@ -9,14 +9,12 @@ export type DialCounts = Readonly<Record<string, number>>;
  *
  * @param timeoutMs for each connection. Default 5,000, in which the kernel tries a lost SYN again
  *     (after 1 and 3 s): it sends only so many refusals a second (net.ipv4.icmp_msgs_per_sec).
- * @param from address of ours to connect from. Default: the kernel chooses.
  */
 export async function dial(
   netns: NodeNetns,
   target: string,
   count = 40,
-  { timeoutMs = 5_000, from }: { readonly timeoutMs?: number; readonly from?: string } = {},
+  timeoutMs = 5_000,
 ): Promise<DialCounts> {
-  const source = from === undefined ? {} : { from };
-  return (await netns.ask({ op: 'dial', target, count, timeoutMs, ...source })) as DialCounts;
+  return (await netns.ask({ op: 'dial', target, count, timeoutMs })) as DialCounts;
 }

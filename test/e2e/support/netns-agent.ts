@@ -5,7 +5,7 @@
  */
 import { once } from 'node:events';
 import { get } from 'node:http';
-import { connect, createServer, type Server } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import {
   type ActiveTcpFault,
@@ -18,14 +18,11 @@ import {
 /** One request. `endpoint` and `target` are `ip:port`, with an IPv6 address in brackets. */
 export type AgentRequest =
   | { readonly op: 'listen'; readonly endpoint: string }
-  | { readonly op: 'unlisten'; readonly endpoint: string }
   | {
       readonly op: 'dial';
       readonly target: string;
       readonly count: number;
       readonly timeoutMs: number;
-      /** Address that it connects from; by default the kernel chooses. */
-      readonly from?: string;
     }
   | { readonly op: 'http'; readonly url: string; readonly timeoutMs: number }
   /** Passes connections on; see tcp-front.ts. Each address is `ip:port`, or the path of a Unix socket. */
@@ -58,11 +55,10 @@ type DialOutcome = string;
 const parallelDials = 16;
 
 async function main(): Promise<void> {
-  const servers = new Map<string, Server>();
   const relays = new Map<string, Relay>();
   for await (const line of createInterface({ input: process.stdin })) {
     const { id, ...request } = JSON.parse(line) as AgentRequest & { readonly id: number };
-    void answer(request as AgentRequest, servers, relays).then(
+    void answer(request as AgentRequest, relays).then(
       (result) => write({ id, result }),
       (error: unknown) => write({ id, error: String(error) }),
     );
@@ -74,17 +70,10 @@ function write(answer: AgentAnswer): void {
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 }
 
-async function answer(
-  request: AgentRequest,
-  servers: Map<string, Server>,
-  relays: Map<string, Relay>,
-): Promise<unknown> {
+async function answer(request: AgentRequest, relays: Map<string, Relay>): Promise<unknown> {
   switch (request.op) {
     case 'listen':
-      return await listen(request.endpoint, servers);
-    case 'unlisten':
-      servers.get(request.endpoint)?.close();
-      return servers.delete(request.endpoint);
+      return await listen(request.endpoint);
     case 'dial':
       return await dialMany(request);
     case 'http':
@@ -117,14 +106,13 @@ async function harm(relay: Relay | undefined, fault: TcpFault | null): Promise<v
   if (fault !== null) relay.fault = await relay.front.begin(fault);
 }
 
-async function listen(endpoint: string, servers: Map<string, Server>): Promise<void> {
+async function listen(endpoint: string): Promise<void> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.end(endpoint);
   });
   server.listen(toTarget(endpoint));
   await once(server, 'listening');
-  servers.set(endpoint, server);
 }
 
 function toTarget(endpoint: string): { host: string; port: number } {
@@ -152,10 +140,9 @@ async function dialMany(request: DialRequest): Promise<Record<DialOutcome, numbe
   return counts;
 }
 
-async function dialOnce({ target, timeoutMs, from }: DialRequest): Promise<DialOutcome> {
+async function dialOnce({ target, timeoutMs }: DialRequest): Promise<DialOutcome> {
   return await new Promise((done) => {
-    const local = from === undefined ? {} : { localAddress: from };
-    const socket = connect({ ...toTarget(target), ...local });
+    const socket = connect(toTarget(target));
     let text = '';
     const finish = (outcome: DialOutcome) => {
       socket.destroy();

@@ -31,8 +31,6 @@ export interface NodeNetns {
   spawn(options: ProcessOptions): ManagedProcess;
   /** Gives the namespace these `ip:port` (`[ip]:port`) and answers there with the very same text. */
   addEndpoints(endpoints: readonly string[]): Promise<void>;
-  /** Stops answering there, so that connections are refused. */
-  removeEndpoints(endpoints: readonly string[]): Promise<void>;
   /** GET inside; undefined when nothing answers in 2 seconds. */
   httpGet(url: string): Promise<{ status: number; body: string } | undefined>;
   /**
@@ -70,7 +68,7 @@ export async function createNodeNetns(): Promise<NodeNetns> {
     const ask = createAgentClient(started);
     await waitUntilReady(
       started,
-      async () => (await ask({ op: 'unlisten', endpoint: '' })) === false,
+      async () => (await ask({ op: 'dial', target: '', count: 0, timeoutMs: 0 })) !== undefined,
     );
     return describeNetns({ number, folder, ask, stop });
   } catch (error) {
@@ -189,9 +187,6 @@ function describeNetns(parts: NetnsParts): NodeNetns {
         await runCommand('ip', ['-n', name, 'addr', 'replace', address, 'dev', 'lo', ...flags]);
         await ask({ op: 'listen', endpoint });
       }
-    },
-    removeEndpoints: async (endpoints) => {
-      for (const endpoint of endpoints) await ask({ op: 'unlisten', endpoint });
     },
     httpGet: async (url) => await httpGet(ask, url),
     relay: async (endpoint, target, hold = true) =>

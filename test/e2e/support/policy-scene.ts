@@ -18,7 +18,7 @@ const EDGE = { 'node-role.kubernetes.io/edge': '' };
 const ZONE = 'topology.kubernetes.io/zone';
 
 /** `near` is with `here` in everything; `mid` is in its region only; `far` in nothing, and in the cloud. */
-export const PLACE_LABELS = {
+const PLACE_LABELS = {
   here: {
     ...EDGE,
     [ZONE]: 'z1',

@@ -21,7 +21,7 @@ export const FIRST: Placed = { at: '10.244.1.8:80', node: 'first', zone: 'z1' };
 
 /**
  * Two nodes of one zone whose default is `same-zone-only`, so that it shows what is left alone. They reach
- * each other; the `second` filters headless Services too.
+ * each other. The `second` filters headless Services too, and hides those that EdgeMesh serves.
  */
 export interface TrafficScene {
   readonly plane: ControlPlane;
@@ -66,11 +66,15 @@ export async function startTrafficScene(): Promise<TrafficScene> {
         ...common,
         nodeName: 'second',
         mode: 'iptables',
-        settings: { ...settings, headless: true },
+        settings: {
+          ...settings,
+          headless: true,
+          serviceFilter: { mode: 'FilterIfLabelDoesNotExists' },
+        },
       },
     ]);
     stops.push(async () => await fleet.stop());
-    const network = await connectNodes(fleet.all.map(({ netns }) => ({ netns, pods: [] })));
+    const network = await connectNodes(fleet.all.map(({ netns }) => netns));
     stops.push(async () => await network.stop());
     await fleet.each(prepareNode);
     return describeScene(plane, fleet, stop);
@@ -84,7 +88,6 @@ export async function startTrafficScene(): Promise<TrafficScene> {
 async function prepareNode({ nodeName, netns }: ServedNode): Promise<void> {
   const remote = [NEAR, MID, FAR, NEAR6, FAR6].map(({ at }) => at);
   await netns.addEndpoints(nodeName === FIRST.node ? [...remote, FIRST.at] : remote);
-  await netns.ask({ op: 'listen', endpoint: `${netns.address}:80` });
   await netns.exec('ip', ['addr', 'add', 'fd00:99::2/64', 'dev', 'eth0', 'nodad']);
   await netns.exec('ip', ['route', 'add', 'fd00:10:96::/112', 'dev', 'eth0']);
 }

@@ -103,7 +103,10 @@ export async function startFaultScene(random: Random): Promise<FaultScene> {
 
 const RESOURCES = ['endpointslices', 'endpoints'] as const;
 
-/** Informers of all kinds: in protobuf and JSON, by streaming list and LIST, of one namespace and of all. */
+/**
+ * Informers of all kinds: in protobuf and JSON, by streaming list and LIST, of one namespace and of all. That of all has
+ * a resync and its handler none: it never gets an update that keeps the resourceVersion.
+ */
 function informerVariants(
   where: Pick<InformerVariant, 'server' | 'kubeconfig'>,
   contentType: 'protobuf' | 'json',
@@ -112,7 +115,15 @@ function informerVariants(
   const by = where.kubeconfig === undefined ? 'http' : 'https';
   const how = [contentType, streaming ? 'streaming' : 'list', by].join(' ');
   return RESOURCES.flatMap((resource) => [
-    { ...where, name: `${resource} ${how}`, resource, contentType, streaming },
+    {
+      ...where,
+      name: `${resource} ${how}`,
+      resource,
+      contentType,
+      streaming,
+      resyncSeconds: 1,
+      handlerResyncSeconds: 0,
+    },
     {
       ...where,
       name: `${resource} ${how} one`,
