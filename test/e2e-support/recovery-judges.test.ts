@@ -334,7 +334,6 @@ test('a seed gives the same plan each time, and another seed another one', () =>
       faults: 40,
       memoryHistories: 3,
       hasReal: true,
-      scale: 1,
     });
   expect(plan(5)).toEqual(plan(5));
   expect(plan(5)).not.toEqual(plan(6));

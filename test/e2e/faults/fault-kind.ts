@@ -57,8 +57,6 @@ export interface FaultKind<Target extends FaultTarget = FaultTarget> {
   readonly name: string;
   /** Which cluster or protocol it needs; default: any. */
   readonly needs?: 'http1' | 'http2' | 'memory' | 'real';
-  /** The open issue that explains what it breaks: it is run and printed, and does not count. */
-  readonly known?: string;
   /** Bounds of its duration in seconds; default 0.1 to 120. */
   readonly seconds?: readonly [least: number, most: number];
   /**

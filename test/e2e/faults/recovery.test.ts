@@ -31,7 +31,6 @@ beforeAll(async () => {
     protocol: PROTOCOL,
     // Part of the name of a kind, such as `status: 429`.
     only: env.KPW_KIND ?? '',
-    scale: 1,
     ...(env.KPW_VERBOSE === '1' ? { log: (line) => void process.stderr.write(`${line}\n`) } : {}),
   });
   report.print();

@@ -1,6 +1,6 @@
-import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { apiServerArgs } from './api-server-args.ts';
 import { auditPolicy } from './audit-log.ts';
 import { freePorts } from './free-port.ts';
 import { getStatus } from './http-status.ts';
@@ -36,7 +36,18 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const { binary, folder } = options;
   const [port = 0] = await freePorts(1);
   const cert = await makeServingCert(folder, 'apiserver', ['127.0.0.1', ...gatewayAddresses()]);
-  const args = apiServerArgs(options, cert, port);
+  const policyFile = join(folder, 'audit-policy.json');
+  writeFileSync(policyFile, JSON.stringify(auditPolicy));
+  const args = [
+    // Nobody listens at that address: Pods are not real.
+    ...apiServerArgs({ ...options, cert, port, advertiseAddress: '10.99.0.1' }),
+    '--authorization-mode=RBAC',
+    // Pods need no ServiceAccount then, which no controller would make here.
+    '--disable-admission-plugins=ServiceAccount',
+    `--audit-policy-file=${policyFile}`,
+    `--audit-log-path=${join(folder, 'audit.log')}`,
+    ...options.extraArgs,
+  ];
   const ca = readFileSync(cert.certFile);
   const url = `https://127.0.0.1:${port}`;
   let running: ManagedProcess | undefined;
@@ -67,41 +78,4 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     throw error;
   }
   return server;
-}
-
-function apiServerArgs(options: ApiServerOptions, cert: ServingCert, port: number): string[] {
-  const { folder } = options;
-  const accountKey = writeAccountKey(folder);
-  const policyFile = join(folder, 'audit-policy.json');
-  writeFileSync(policyFile, JSON.stringify(auditPolicy));
-  return [
-    `--etcd-servers=${options.etcdUrl}`,
-    '--service-cluster-ip-range=10.96.0.0/16',
-    `--secure-port=${port}`,
-    // Nodes reach it from their namespaces, at the host's end of their veth.
-    '--bind-address=0.0.0.0',
-    // It refuses to advertise loopback. Nobody listens here: Pods are not real.
-    '--advertise-address=10.99.0.1',
-    `--tls-cert-file=${cert.certFile}`,
-    `--tls-private-key-file=${cert.keyFile}`,
-    `--cert-dir=${folder}`,
-    `--token-auth-file=${options.tokenFile}`,
-    `--client-ca-file=${options.clientCaFile}`,
-    '--authorization-mode=RBAC',
-    `--service-account-key-file=${accountKey}`,
-    `--service-account-signing-key-file=${accountKey}`,
-    '--service-account-issuer=https://kubernetes.default.svc',
-    // Pods need no ServiceAccount then, which no controller would make here.
-    '--disable-admission-plugins=ServiceAccount',
-    `--audit-policy-file=${policyFile}`,
-    `--audit-log-path=${join(folder, 'audit.log')}`,
-    ...options.extraArgs,
-  ];
-}
-
-function writeAccountKey(folder: string): string {
-  const path = join(folder, 'service-account.key');
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  writeFileSync(path, privateKey.export({ type: 'pkcs1', format: 'pem' }));
-  return path;
 }

@@ -40,8 +40,8 @@ export interface ApiClient {
   update(path: string, object: KubeObject): Promise<KubeObject>;
   /** Default kind: merge. */
   patch(path: string, patch: unknown, kind?: PatchKind): Promise<KubeObject>;
-  /** Default grace period: 0 seconds, which removes a Pod at once. An absent object is fine. */
-  delete(path: string, graceSeconds?: number): Promise<void>;
+  /** A Pod is removed at once. An absent object is fine. */
+  delete(path: string): Promise<void>;
   /** HTTP status of a GET, or undefined if the server can't be reached. */
   status(path: string): Promise<number | undefined>;
   /** Closes the connections. */
@@ -74,8 +74,8 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     update: async (path, object) => await callObject('PUT', path, object),
     patch: async (path, patch, kind = 'merge') =>
       await callObject('PATCH', path, patch, patchType(kind)),
-    delete: async (path, gracePeriodSeconds = 0) => {
-      const answer = await call('DELETE', path, { gracePeriodSeconds });
+    delete: async (path) => {
+      const answer = await call('DELETE', path, { gracePeriodSeconds: 0 });
       if (answer.status >= 300 && answer.status !== 404) throw apiError('DELETE', path, answer);
     },
     status: async (path) => {

@@ -9,23 +9,17 @@ export interface PodOptions {
   /** Default `default`. */
   readonly namespace?: string;
   readonly labels?: StringMap;
-  /** Left out: a Pod that is on no node. */
-  readonly nodeName?: string;
+  readonly nodeName: string;
   readonly ip: string;
-  /** Default true. */
-  readonly ready?: boolean;
-  /** Named container ports, for a Service whose targetPort is a name. */
-  readonly ports?: readonly { readonly name: string; readonly containerPort: number }[];
 }
 
 /** A port of a Service. */
 export interface ServicePortOptions {
   readonly name?: string;
   readonly port: number;
-  /** Number or name of a container's port. Default: `port`. */
-  readonly targetPort?: number | string;
-  readonly nodePort?: number;
-  readonly protocol?: 'TCP' | 'UDP' | 'SCTP';
+  /** Number of a container's port. Default: `port`. */
+  readonly targetPort?: number;
+  readonly protocol?: 'TCP' | 'UDP';
 }
 
 /** A Service to be made. */
@@ -48,9 +42,8 @@ export interface SliceOptions {
   /** Default `default`. */
   readonly namespace?: string;
   readonly service: string;
-  readonly labels?: StringMap;
   /** Default IPv4. */
-  readonly addressType?: 'IPv4' | 'IPv6' | 'FQDN';
+  readonly addressType?: 'IPv4' | 'IPv6';
   /** Endpoints as in discovery.k8s.io/v1. */
   readonly endpoints: readonly Readonly<Record<string, unknown>>[];
   readonly ports: readonly Readonly<Record<string, unknown>>[];
@@ -96,13 +89,10 @@ export async function labelNode(
 
 /** Makes a Pod that seems to run: the test writes its status, because there is no kubelet. */
 export async function createPod(api: ApiClient, options: PodOptions): Promise<KubeObject> {
-  const { name, namespace = 'default', labels = {}, nodeName, ip, ready = true, ports } = options;
+  const { name, namespace = 'default', labels = {}, nodeName, ip } = options;
   await api.create(`/api/v1/namespaces/${namespace}/pods`, {
     metadata: { name, labels },
-    spec: {
-      ...(nodeName === undefined ? {} : { nodeName }),
-      containers: [{ name: 'main', image: 'none', ...(ports === undefined ? {} : { ports }) }],
-    },
+    spec: { nodeName, containers: [{ name: 'main', image: 'none' }] },
   });
   return await api.patch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, {
     status: {
@@ -110,7 +100,7 @@ export async function createPod(api: ApiClient, options: PodOptions): Promise<Ku
       podIP: ip,
       podIPs: [{ ip }],
       startTime: new Date().toISOString(),
-      conditions: [readyCondition(ready)],
+      conditions: [readyCondition(true)],
     },
   });
 }
@@ -129,19 +119,6 @@ export async function setPodReady(
 function readyCondition(ready: boolean): object {
   const status = ready ? 'True' : 'False';
   return { type: 'Ready', status, lastTransitionTime: new Date().toISOString() };
-}
-
-/**
- * Deletes a Pod. With seconds of grace it stays as terminating, since no kubelet ends it; call
- * again with 0 to end it.
- */
-export async function deletePod(
-  api: ApiClient,
-  name: string,
-  graceSeconds = 0,
-  namespace = 'default',
-): Promise<void> {
-  await api.delete(`/api/v1/namespaces/${namespace}/pods/${name}`, graceSeconds);
 }
 
 /** Makes a Service and returns it with its cluster IP and node ports. */
@@ -170,14 +147,13 @@ export async function annotateService(
 
 /** Makes an EndpointSlice that no controller touches. */
 export async function createSlice(api: ApiClient, options: SliceOptions): Promise<KubeObject> {
-  const { name, namespace = 'default', service, labels, addressType = 'IPv4' } = options;
+  const { name, namespace = 'default', service, addressType = 'IPv4' } = options;
   return await api.create(`/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`, {
     metadata: {
       name,
       labels: {
         'kubernetes.io/service-name': service,
         'endpointslice.kubernetes.io/managed-by': 'test.kube-proxy-wrapper.io',
-        ...labels,
       },
     },
     addressType,

@@ -18,11 +18,7 @@ export async function startEtcd(binary: string, folder: string): Promise<Etcd> {
   const [client = 0, peer = 0] = await freePorts(2);
   const url = `http://127.0.0.1:${client}`;
   const peerUrl = `http://127.0.0.1:${peer}`;
-  const args = ['--name', 'test', '--data-dir', join(folder, 'etcd'), '--log-level', 'warn'];
-  args.push('--listen-client-urls', url, '--advertise-client-urls', url);
-  args.push('--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl);
-  // Tests do not survive a power cut anyway, and without fsync they start a second earlier.
-  args.push('--initial-cluster', `test=${peerUrl}`, '--unsafe-no-fsync');
+  const args = etcdArgs(folder, url, peerUrl);
   const logFile = join(folder, 'etcd.log');
   let running: ManagedProcess | undefined;
   const etcd: Etcd = {
@@ -41,4 +37,14 @@ export async function startEtcd(binary: string, folder: string): Promise<Etcd> {
     throw error;
   }
   return etcd;
+}
+
+/** Flags of an etcd of one member. */
+export function etcdArgs(folder: string, url: string, peerUrl: string): string[] {
+  const args = ['--name', 'test', '--data-dir', join(folder, 'etcd'), '--log-level', 'warn'];
+  args.push('--listen-client-urls', url, '--advertise-client-urls', url);
+  args.push('--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl);
+  // Tests do not survive a power cut anyway, and without fsync they start a second earlier.
+  args.push('--initial-cluster', `test=${peerUrl}`, '--unsafe-no-fsync');
+  return args;
 }

@@ -1,9 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@jest/globals';
-import type { KubeProxyVersion } from './binaries.ts';
 import { readBackends } from './kernel-table.ts';
 import type { KubeProxyMode } from './kube-proxy.ts';
-import type { ManagedProcess } from './managed-process.ts';
 import {
   startWrappedNode,
   type WrappedNode,
@@ -21,25 +19,20 @@ export interface ServedNode extends WrappedNode {
   sees(wanted: Backends, timeoutMs?: number): Promise<number>;
   /** Expects the kernel to have just these backends now, and for a while after (default 400 ms). */
   keeps(wanted: Backends, forMs?: number): Promise<void>;
-  /** The kube-proxy that was started first. */
-  readonly kubeProxy: ManagedProcess;
 }
 
-export interface ServedNodeOptions extends WrappedNodeOptions {
+interface ServedNodeOptions extends WrappedNodeOptions {
   readonly mode: KubeProxyMode;
-  /** Default 1.36.3. */
-  readonly version?: KubeProxyVersion;
 }
 
-export async function startServedNode(options: ServedNodeOptions): Promise<ServedNode> {
-  const { mode, version = '1.36.3' } = options;
+async function startServedNode(options: ServedNodeOptions): Promise<ServedNode> {
+  const { mode } = options;
   const node = await startWrappedNode(options);
   try {
-    const kubeProxy = await node.startKubeProxy({ version, mode });
+    await node.startKubeProxy({ version: '1.36.3', mode });
     return {
       ...node,
       mode,
-      kubeProxy,
       sees: async (wanted, timeoutMs) =>
         await waitForBackends(node.netns, mode, inOrder(wanted), timeoutMs),
       keeps: async (wanted, forMs = 400) => {

@@ -19,8 +19,6 @@ export interface WrapperOptions {
   readonly configFile?: string;
   /** The program. Default: {@link PROGRAM}. */
   readonly program?: string;
-  /** More flags. */
-  readonly extraArgs?: readonly string[];
   /** A command that it is run by, such as `nsenter` with its flags. */
   readonly runBy?: readonly string[];
   /** Wait until /readyz answers 200. Default true. */
@@ -38,14 +36,14 @@ export interface Wrapper extends ManagedProcess {
 /** Starts the wrapper inside the namespace. */
 export async function startWrapper(options: WrapperOptions): Promise<Wrapper> {
   const { netns, nodeName, kubeconfig, configFile, wait = true } = options;
-  const { program = PROGRAM, extraArgs = [], runBy = [] } = options;
+  const { program = PROGRAM, runBy = [] } = options;
   const { listen = '127.0.0.1:10360', adminListen = '127.0.0.1:10361', name = 'wrapper' } = options;
   const adminUrl = `http://${adminListen}`;
   const args = [program, 'run'];
   args.push('--kubeconfig', kubeconfig, '--node-name', nodeName, '--listen', listen);
   args.push('--admin-listen', adminListen);
   if (configFile !== undefined) args.push('--config', configFile);
-  const [command = '', ...all] = [...runBy, process.execPath, ...args, ...extraArgs];
+  const [command = '', ...all] = [...runBy, process.execPath, ...args];
   const managed = netns.spawn({
     name,
     command,

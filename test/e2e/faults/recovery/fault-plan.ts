@@ -32,8 +32,6 @@ export interface PlanOptions {
   readonly hasReal: boolean;
   /** What the API servers of all histories speak; default: three of four speak HTTP/2. */
   readonly protocol?: Protocol | undefined;
-  /** Scales all durations. */
-  readonly scale: number;
 }
 
 /** Share of faults that come with a second one. */
@@ -70,7 +68,7 @@ export function planHistories(options: PlanOptions): HistoryPlan[] {
     plan.faults.push({
       number: dealt,
       kinds,
-      seconds: secondsOf(random, kinds, options.scale),
+      seconds: secondsOf(random, kinds),
       seed: random.below(2 ** 32),
     });
   }
@@ -103,7 +101,7 @@ function secondOf(
 }
 
 /** Mostly short; from 0.1 to 120 s. */
-function secondsOf(random: Random, kinds: readonly FaultKind[], scale: number): number {
+function secondsOf(random: Random, kinds: readonly FaultKind[]): number {
   const share = random.below(1000) / 1000;
   const within = (least: number, most: number) =>
     least * (most / least) ** (random.below(1000) / 1000);
@@ -117,5 +115,5 @@ function secondsOf(random: Random, kinds: readonly FaultKind[], scale: number): 
           : within(40, 120);
   const least = Math.max(...kinds.map(({ seconds }) => seconds?.[0] ?? 0.1));
   const most = Math.min(...kinds.map(({ seconds }) => seconds?.[1] ?? 120));
-  return Math.max(least, Math.min(most, chosen * scale));
+  return Math.max(least, Math.min(most, chosen));
 }

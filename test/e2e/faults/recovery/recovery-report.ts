@@ -60,8 +60,7 @@ export class RecoveryReport {
 
   get summary(): RecoverySummary {
     const counted = this.#outcomes.filter(({ outcome }) => outcome.hits > 0);
-    const judged = counted.filter(({ outcome }) => knownBy(outcome) === undefined);
-    const times = judged.map(({ outcome }) => timeOf(outcome));
+    const times = counted.map(({ outcome }) => timeOf(outcome));
     const hit = new Set(counted.flatMap(({ outcome }) => outcome.fault.kinds.map(nameOf)));
     const all = this.#outcomes.flatMap(({ outcome }) => outcome.fault.kinds.map(nameOf));
     const kinds = [...new Set(all)].sort();
@@ -72,7 +71,7 @@ export class RecoveryReport {
       kinds: hit.size,
       harmless: this.#outcomes.length - counted.length,
       rightAgainMs: percentiles(times),
-      findings: this.#findings((outcome) => knownBy(outcome) === undefined),
+      findings: this.#outcomes.flatMap(({ history, outcome }) => findingsOf(history, outcome)),
       neverHit: kinds.filter((kind) => !hit.has(kind) && tries(kind) > 1),
       leftOut: [...this.#leftOut],
       brokenOff: [...this.#brokenOff],
@@ -88,12 +87,6 @@ export class RecoveryReport {
     };
   }
 
-  #findings(isMeant: (outcome: FaultOutcome) => boolean): Finding[] {
-    return this.#outcomes
-      .filter(({ outcome }) => isMeant(outcome))
-      .flatMap(({ history, outcome }) => findingsOf(history, outcome));
-  }
-
   /** A line for each kind, what was found, and the percentiles of all. */
   print(): void {
     const { byKind, rightAgainMs, findings, neverHit, leftOut, brokenOff, ...rest } = this.summary;
@@ -105,11 +98,6 @@ export class RecoveryReport {
     }
     table.print('faults, and milliseconds until the view was right again');
     const lines = findings.map(({ check, fault, what }) => `${check}: ${fault}: ${what}`);
-    for (const { check, fault, what } of this.#findings(
-      (outcome) => knownBy(outcome) !== undefined,
-    )) {
-      lines.push(`known: ${check}: ${fault}: ${what}`);
-    }
     lines.push(...neverHit.map((kind) => `never hit anything: ${kind}`));
     lines.push(...brokenOff.map((why) => `broke off: ${why}`));
     if (leftOut.length > 0) lines.push(`left out, no HTTP/2: ${leftOut.join(', ')}`);
@@ -126,10 +114,6 @@ export class RecoveryReport {
 
 export function nameOf({ room, name }: { readonly room: Room; readonly name: string }): string {
   return `${room}: ${name}`;
-}
-
-function knownBy({ fault }: FaultOutcome): string | undefined {
-  return fault.kinds.find(({ known }) => known !== undefined)?.known;
 }
 
 /** One that never became right counts as the longest that was waited. */

@@ -23,15 +23,13 @@ export interface RecoveryOptions {
   readonly protocol?: Protocol | undefined;
   /** Part of the names of kinds that are wanted; empty: all. */
   readonly only: string;
-  /** Factor for the durations. */
-  readonly scale: number;
   /** Gets a line for each fault. */
   readonly log?: (line: string) => void;
 }
 
 /** Runs all histories to their end. Rejects only if a history could not start; what was found is in the report. */
 export async function runRecovery(options: RecoveryOptions): Promise<RecoveryReport> {
-  const { seed, faults, only, hasReal, protocol, scale } = options;
+  const { seed, faults, only, hasReal, protocol } = options;
   const authority = await makeAuthority();
   const { common, history } = faultKinds(await makeOtherCertificates(authority, '127.0.0.1'));
   const kinds = [...common, ...history].filter((kind) => nameOf(kind).includes(only));
@@ -44,7 +42,6 @@ export async function runRecovery(options: RecoveryOptions): Promise<RecoveryRep
     memoryHistories,
     hasReal,
     protocol,
-    scale,
   });
   const report = new RecoveryReport(seed);
   const until = performance.now() + options.seconds * 1000;
