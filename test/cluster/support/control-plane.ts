@@ -1,11 +1,13 @@
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ApiClient, createApiClient } from '../../e2e/support/api.ts';
+import { apiServerArgs, serviceAccountKey } from '../../e2e/support/api-server-args.ts';
+import { etcdArgs } from '../../e2e/support/etcd.ts';
 import { getStatus } from '../../e2e/support/http-status.ts';
 import { writeKubeconfig } from '../../e2e/support/kubeconfig.ts';
 import { type ManagedProcess, waitUntilReady } from '../../e2e/support/managed-process.ts';
-import { makeServingCert } from '../../e2e/support/serving-cert.ts';
+import { makeServingCert, type ServingCert } from '../../e2e/support/serving-cert.ts';
 import type { ClusterBinaries } from './binaries.ts';
 import { API_SERVER, type ClusterNetwork } from './network.ts';
 
@@ -29,26 +31,29 @@ export interface ControlPlaneOptions {
   readonly nodeNames: readonly string[];
 }
 
+/** In the hub, so it is at the same port in each cluster. */
+const ETCD = 'http://127.0.0.1:2379';
+
 /** Starts the control plane and returns before it is ready, so that nodes can start beside it. */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { network, folder, nodeNames } = options;
   const addresses = ['127.0.0.1', API_SERVER.address, network.hubAddress, '10.96.0.1'];
-  const { certFile, keyFile } = await makeServingCert(folder, 'apiserver', addresses);
+  const cert = await makeServingCert(folder, 'apiserver', addresses);
   const tokens = writeTokens(folder, nodeNames);
   const url = (address: string) => `https://${address}:${API_SERVER.port}`;
   const kubeconfigFor = (user: string, address: string) => {
     const path = join(folder, `${user}.kubeconfig`);
     writeKubeconfig(path, {
       server: url(address),
-      caFile: certFile,
+      caFile: cert.certFile,
       token: tokens.get(user) ?? '',
     });
     return path;
   };
   const server = url(network.hubAddress);
-  const ca = readFileSync(certFile);
+  const ca = readFileSync(cert.certFile);
   const admin = createApiClient({ server, ca, token: tokens.get('admin') ?? '' });
-  const running = startComponents(options, { certFile, keyFile });
+  const running = startComponents(options, cert);
   const ready = waitUntilReady(
     running.apiServer,
     async () => (await getStatus(`${server}/readyz`, ca)) === 200,
@@ -67,10 +72,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   };
 }
 
-function startComponents(
-  { binaries, network, folder }: ControlPlaneOptions,
-  cert: { readonly certFile: string; readonly keyFile: string },
-) {
+function startComponents({ binaries, network, folder }: ControlPlaneOptions, cert: ServingCert) {
   const processes: ManagedProcess[] = [];
   const start = (name: string, command: string, args: readonly string[]) => {
     const logFile = join(folder, `${name}.log`);
@@ -78,13 +80,22 @@ function startComponents(
     processes.push(started);
     return started;
   };
-  const accountKey = writeAccountKey(folder);
-  start('etcd', binaries.etcd, etcdArgs(folder));
+  start('etcd', binaries.etcd, etcdArgs(folder, ETCD, 'http://127.0.0.1:2380'));
   const apiServer = start('kube-apiserver', binaries.kubeApiserver, [
-    ...apiServerArgs(folder, accountKey),
-    `--tls-cert-file=${cert.certFile}`,
-    `--tls-private-key-file=${cert.keyFile}`,
-    `--client-ca-file=${cert.certFile}`,
+    ...apiServerArgs({
+      folder,
+      etcdUrl: ETCD,
+      cert,
+      port: API_SERVER.port,
+      advertiseAddress: API_SERVER.address,
+      tokenFile: join(folder, 'tokens.csv'),
+      clientCaFile: cert.certFile,
+    }),
+    '--authorization-mode=Node,RBAC',
+    // kube-proxy is a privileged Pod.
+    '--allow-privileged=true',
+    // For logs, exec and port-forward: the names of nodes do not resolve.
+    '--kubelet-preferred-address-types=InternalIP',
   ]);
   return {
     processes,
@@ -97,56 +108,11 @@ function startComponents(
       ]);
       start('kube-controller-manager', binaries.kubeControllerManager, [
         ...common,
-        ...controllerArgs(accountKey, cert.certFile),
+        ...controllerArgs(serviceAccountKey(folder), cert.certFile),
         `--cert-dir=${join(folder, 'controller-manager')}`,
       ]);
     },
   };
-}
-
-function etcdArgs(folder: string): string[] {
-  const url = 'http://127.0.0.1:2379';
-  const peerUrl = 'http://127.0.0.1:2380';
-  return [
-    '--name',
-    'cluster',
-    '--data-dir',
-    join(folder, 'etcd'),
-    '--log-level',
-    'warn',
-    '--listen-client-urls',
-    url,
-    '--advertise-client-urls',
-    url,
-    '--listen-peer-urls',
-    peerUrl,
-    '--initial-advertise-peer-urls',
-    peerUrl,
-    // The cluster does not survive its test.
-    '--initial-cluster',
-    `cluster=${peerUrl}`,
-    '--unsafe-no-fsync',
-  ];
-}
-
-function apiServerArgs(folder: string, accountKey: string): string[] {
-  return [
-    '--etcd-servers=http://127.0.0.1:2379',
-    '--service-cluster-ip-range=10.96.0.0/16',
-    `--secure-port=${API_SERVER.port}`,
-    '--bind-address=0.0.0.0',
-    `--advertise-address=${API_SERVER.address}`,
-    `--cert-dir=${folder}`,
-    `--token-auth-file=${join(folder, 'tokens.csv')}`,
-    '--authorization-mode=Node,RBAC',
-    // kube-proxy is a privileged Pod.
-    '--allow-privileged=true',
-    // For logs, exec and port-forward: the names of nodes do not resolve.
-    '--kubelet-preferred-address-types=InternalIP',
-    `--service-account-key-file=${accountKey}`,
-    `--service-account-signing-key-file=${accountKey}`,
-    '--service-account-issuer=https://kubernetes.default.svc',
-  ];
 }
 
 function controllerArgs(accountKey: string, caFile: string): string[] {
@@ -175,11 +141,4 @@ function writeTokens(folder: string, nodeNames: readonly string[]): ReadonlyMap<
   ];
   writeFileSync(join(folder, 'tokens.csv'), `${lines.join('\n')}\n`, { mode: 0o600 });
   return tokens;
-}
-
-function writeAccountKey(folder: string): string {
-  const path = join(folder, 'service-account.key');
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  writeFileSync(path, privateKey.export({ type: 'pkcs1', format: 'pem' }));
-  return path;
 }
