@@ -106,17 +106,6 @@ describe('F12: headers that reach the API server', () => {
     expect(scene.reached()).toHaveLength(requests.length);
     expect(unusual).toEqual([]);
   });
-
-  test('over http nothing is forwarded, so none do', async () => {
-    const headers = { 'content-type': 'application/json' };
-    const { status } = await send(scene.wrapper.url + EVENTS, {
-      method: 'POST',
-      headers,
-      body: kubeProxyEvent('edge-1'),
-    });
-    expect(status).toBe(403);
-    expect(scene.reached()).toEqual([]);
-  });
 });
 
 describe('F13: after a framing that is refused', () => {

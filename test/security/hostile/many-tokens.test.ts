@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { createNamespace } from '../../e2e/support/cluster-objects.ts';
-import { eventually } from '../../e2e/support/eventually.ts';
 import type { HostWrapper } from './support/host-wrapper.ts';
 import { inLanes, send } from './support/http.ts';
 import { type RealScene, startRealScene } from './support/real-scene.ts';
 import { report } from './support/report.ts';
-import { Crowd } from './support/sockets.ts';
+import { Crowd, watchRequest } from './support/sockets.ts';
 
 jest.setTimeout(180_000);
 
@@ -64,22 +63,13 @@ async function requestTokens(account: string): Promise<string[]> {
   return [...granted];
 }
 
-/** Opens a watch with each token, ten at a time. Returns how many are open, and how many were refused. */
+/** Opens a watch with each token. Returns how many are open, and how many were refused. */
 async function watchWithEach(pathOf: (index: number) => string) {
   crowd = new Crowd();
-  for (let asked = 0; asked < TOKENS; asked += 8) {
-    crowd.open(8, wrapper.httpsPort, (index) => ({
-      ca: wrapper.ca(),
-      bytes:
-        `GET ${pathOf(asked + index)} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
-        `Authorization: Bearer ${tokens[asked + index]}\r\n\r\n`,
-    }));
-    await eventually(
-      () => crowd.count('HTTP/1.1 '),
-      (answered) => answered === asked + 8,
-      { what: 'an answer to each watch', timeoutMs: 30_000 },
-    );
-  }
+  await crowd.openInTurn(TOKENS, 8, wrapper.httpsPort, (index) => ({
+    ca: wrapper.ca(),
+    bytes: watchRequest(pathOf(index), tokens[index]),
+  }));
   const count = (code: number) => crowd.count(`HTTP/1.1 ${code}`);
   return { open: count(200), refused: count(429) + count(503) };
 }

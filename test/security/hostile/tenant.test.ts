@@ -14,7 +14,7 @@ import { startLikeKubeProxy } from './support/kube-proxy-queries.ts';
 import { inWords, startProber } from './support/prober.ts';
 import { HERE, PORTS, type RealScene, startRealScene } from './support/real-scene.ts';
 import { report } from './support/report.ts';
-import { Crowd } from './support/sockets.ts';
+import { Crowd, watchRequest } from './support/sockets.ts';
 import { HARMFUL, TRICKS } from './support/terminal-tricks.ts';
 
 jest.setTimeout(120_000);
@@ -29,7 +29,7 @@ beforeAll(async () => {
   // A legitimate client that watches, so that the views are open.
   const path =
     '/apis/discovery.k8s.io/v1/endpointslices?watch=true&labelSelector=%21service.kubernetes.io%2Fheadless';
-  crowd.open(1, wrapper.port, () => ({ bytes: `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n` }));
+  crowd.open(1, wrapper.port, () => ({ bytes: watchRequest(path) }));
   await startLikeKubeProxy(wrapper.url, HERE, '1.36');
 });
 

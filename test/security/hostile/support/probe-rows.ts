@@ -1,5 +1,4 @@
 import { EVENTS, kubeProxyEvent } from './events.ts';
-import { FRAMINGS } from './framings.ts';
 import { HEADER_ROWS } from './probe-headers.ts';
 import { PATH_ROWS } from './probe-paths.ts';
 import { type ProbeRow, request } from './probe-request.ts';
@@ -29,12 +28,5 @@ const WRITES: ProbeRow[] = [
   })),
 ];
 
-const FRAMED: ProbeRow[] = FRAMINGS.map(([name, bytes]) => ({
-  name: `framing: ${name}`,
-  bytes,
-  http: '400|403|405|411|413|505|end',
-  https: '400|405|411|413|505|end',
-}));
-
-/** All probes. */
-export const PROBE_ROWS: readonly ProbeRow[] = [...PATH_ROWS, ...HEADER_ROWS, ...WRITES, ...FRAMED];
+/** All probes, except framings that are refused (framings.ts). */
+export const PROBE_ROWS: readonly ProbeRow[] = [...PATH_ROWS, ...HEADER_ROWS, ...WRITES];

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
+import { eventually } from '../../../e2e/support/eventually.ts';
 
 /** A connection that an attacker keeps open. */
 export interface HeldSocket {
@@ -43,6 +44,12 @@ export async function endsWithin({ closed }: HeldSocket, ms: number): Promise<bo
   return ended;
 }
 
+/** The bytes of a GET from 127.0.0.1. */
+export function watchRequest(path: string, token?: string): string {
+  const authorization = token === undefined ? '' : `Authorization: Bearer ${token}\r\n`;
+  return `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${authorization}\r\n`;
+}
+
 /** Many connections that end together. */
 export class Crowd {
   readonly #held: HeldSocket[] = [];
@@ -51,6 +58,23 @@ export class Crowd {
   /** Opens `count` connections; `options` is called for each. */
   open(count: number, port: number, options: (index: number) => HoldOptions = () => ({})): void {
     for (let index = 0; index < count; index++) this.#held.push(hold(port, options(index)));
+  }
+
+  /** Opens `count` watches, `batch` at a time: one is opened when all before it have an answer. */
+  async openInTurn(
+    count: number,
+    batch: number,
+    port: number,
+    options: (index: number) => HoldOptions,
+  ): Promise<void> {
+    for (let asked = 0; asked < count; asked += batch) {
+      this.open(batch, port, (index) => options(asked + index));
+      await eventually(
+        () => this.count('HTTP/1.1 '),
+        (answered) => answered === asked + batch,
+        { what: 'an answer to each watch', timeoutMs: 30_000 },
+      );
+    }
   }
 
   /** Sends one byte on each connection every `everyMs`. */
