@@ -39,6 +39,7 @@ test.each<[string, readonly Command[]]>([
         expect(help).toMatch(new RegExp(`^ {2}(-\\w, )?${long}\\b`, 'm'));
       expect(help).not.toContain('{program}');
       expect(help).toContain(`${program} ${command.name}`);
+      expect(help).toMatch(/\nExamples:\n(.+\n)+\nExit codes:\n {2}0 /);
     }
   },
 );

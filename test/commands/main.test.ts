@@ -12,6 +12,7 @@ import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { eventually } from '../support/eventually.ts';
 import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
 import { REFUSED_COMMANDS } from '../support/process/refused-commands.ts';
+import { runInProcess } from '../support/remote/run-in-process.ts';
 import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 
 const MAIN = new URL('../../src/main.ts', import.meta.url).pathname;
@@ -96,21 +97,11 @@ describe('kube-proxy-wrapper', () => {
     expect(engines).toEqual({ node: '>=24' });
   });
 
-  test.each(COMMANDS.map(({ name }) => name).filter((name) => !name.startsWith('_')))(
-    '%s --help shows flags, examples and exit codes',
-    async (command) => {
-      const { code, out } = await run(command, '--help');
-      expect(code).toBe(0);
-      expect(out).toContain(`kube-proxy-wrapper ${command} `);
-      expect(out).toContain('\nExamples:\n');
-      expect(out).toMatch(/\nExit codes:\n {2}0 /);
-    },
-  );
-
   test.each(REFUSED_COMMANDS)(
     '%j ends with code %d and one clear line',
     async (args, code, message) => {
-      const result = await run(...args);
+      // `run` can end its process.
+      const result = args[0] === 'run' ? await run(...args) : await runInProcess(COMMANDS, args);
       expect(result).toMatchObject({ code, err: expect.stringMatching(message) });
       expect(result.err.trimEnd().split('\n')).toHaveLength(1);
     },
@@ -171,36 +162,16 @@ describe('kube-proxy-wrapper', () => {
     expect(one.out).toMatch(/^service: default\/web$/m);
     expect((await run('explain', 'api', ...at)).code).toBe(1);
     expect((await run('explain', 'web', '--diff', ...at)).code).toBe(0);
-    const unwatched = await run('status', ...at);
-    expect(unwatched.out).toMatch(/^\[not known\] kube-proxy +.*: Services not watched yet/m);
     const services = await recordWatch(`${listen}/api/v1/services`, STREAMING_LIST);
     await services.until(2);
     const status = await run('status', ...at);
     expect(status).toMatchObject({ code: 0, out: expect.stringMatching(/\nno problem found/) });
-    await services.close();
     const own = join(folder, 'kube-proxy.conf');
     writeFileSync(own, kubeconfigFor(new URL(listen).host));
     const check = await run('check', ...at, '--kube-proxy-kubeconfig', own);
-    expect(check.out).toMatch(/^\[not known\] kube-proxy .*: Services not watched yet/m);
     expect(check.out).toMatch(/^\[ok\] +kubeconfig /m);
+    await services.close();
     await watch.close();
-  });
-
-  test('an address in use is an error that names the address', async () => {
-    const { child, listen } = await listening('--node-name', 'edge-1', '--kubeconfig', kubeconfig);
-    const { host } = new URL(listen);
-    const args = [
-      '--node-name',
-      'edge-1',
-      '--kubeconfig',
-      kubeconfig,
-      '--admin-listen',
-      '127.0.0.1:0',
-    ];
-    const second = await run('run', ...args, '--listen', host);
-    expect(second).toMatchObject({ code: 1, err: expect.stringContaining(host) });
-    child.kill('SIGTERM');
-    await once(child, 'close');
   });
 
   test('serves, reports its state, and ends its watches on SIGTERM', async () => {
@@ -223,12 +194,5 @@ describe('kube-proxy-wrapper', () => {
     expect(code).toBe(0);
     await watch.ended;
     expect(watch.names()).toEqual(['BOOKMARK', 'BOOKMARK']);
-  });
-
-  test('is not ready without its Node, and reports the reason', async () => {
-    const { admin } = await listening('--node-name', 'nobody', '--kubeconfig', kubeconfig);
-    const response = await fetch(`${admin}/readyz`);
-    expect(response.status).toBe(503);
-    expect(await response.text()).toMatch(/\[-\]own-node failed: there is no Node "nobody"/);
   });
 });

@@ -112,13 +112,7 @@ describe('readRunningProcess()', () => {
     ['sends no http', (socket) => socket.end('220 mail.example.com\r\n')],
     ['refuses', respond(serializeQueries(currentKubeProxyQueries(NODE)), 'HTTP/1.1 500 Oops')],
     ['redirects', respond('', 'HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/views')],
-    ['sends no JSON', respond('<html>')],
-    ['sends an empty list', respond('[]')],
     ['nests lists 100,000 deep', respond('['.repeat(100_000) + ']'.repeat(100_000))],
-    [
-      'sends a version to go on from',
-      respond(JSON.stringify({ format: 1, node: NODE, views: [{ version: '9'.repeat(31) }] })),
-    ],
     [
       'sends more than any wrapper would',
       respond(' '.repeat(256 * 1024) + serializeQueries(currentKubeProxyQueries(NODE))),

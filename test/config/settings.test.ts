@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { loadSettings } from '../../src/config/settings.ts';
-import { DEFAULT_ALLOWED_KEYS } from '../../src/topology/policy/allowed-keys.ts';
 
 let folder: string;
 
@@ -39,51 +38,6 @@ describe('loadSettings()', () => {
       expect(load).toThrow(/nodeName=".*": is not a valid name of a Node/);
     },
   );
-
-  test('has a default for all but the node name', () => {
-    expect(loadSettings({ nodeName: 'edge-1' }, {}, undefined)).toEqual({
-      nodeName: 'edge-1',
-      listen: { host: '127.0.0.1', port: 10360 },
-      adminListen: { host: '127.0.0.1', port: 10361 },
-      logLevel: 'info',
-      defaultTopologyKeys: { keys: [] },
-      allowedTopologyKeys: [...DEFAULT_ALLOWED_KEYS],
-      maxNodeSets: 64,
-      namespacePolicies: false,
-      compatibility: [],
-      headless: false,
-      communities: {
-        nodeLabels: [],
-        labelPrefix: 'community.kube-proxy-wrapper.io/',
-        labelValues: [],
-      },
-      edge: {
-        labelSelector: [
-          {
-            key: 'node-role.kubernetes.io/edge',
-            operator: 'exists',
-            values: [],
-            text: 'node-role.kubernetes.io/edge',
-          },
-        ],
-      },
-      cloud: { mode: 'endpoints' },
-      minReady: {},
-      returnDelaySeconds: 0,
-      dryRun: false,
-      windowEntries: 10_000,
-      windowBytes: 33_554_432,
-      maxViews: 64,
-      maxViewBytes: 134_217_728,
-      idleViewSeconds: 300,
-      bookmarkSeconds: 60,
-      maxConnections: 256,
-      handoverSeconds: 0,
-      servers: [],
-      maxListBytes: 134_217_728,
-      stateMaxBytes: 268_435_456,
-    });
-  });
 
   test('a flag wins over the environment, the environment over the file', () => {
     const path = file('nodeName: of-file\nkubeconfig: /file\nlogLevel: warn\n');
@@ -147,20 +101,15 @@ describe('loadSettings()', () => {
     ['{}', /no node name: give --node-name, NODE_NAME or nodeName/],
     ['nodeName: n\nlisten: localhost', /listen="localhost": must be <ip>:<port>/],
     ['nodeName: n\nlisten: 127.0.0.1:99999', /listen="127.0.0.1:99999"/],
-    ['nodeName: n\nmaxViews: 0', /maxViews=0/],
     ['nodeName: n\nmaxViews: many', /maxViews="many": must be of type number/],
     ['nodeName: n\nmaxViews: 1e300', /maxViews=1e\+300: must be a whole number/],
     ['nodeName: n\nedge: { a: 1, b: 2 }', /unknown key edge\.a, edge\.b in /],
     ['nodeName: n\nconstructor: 1', /unknown key constructor in /],
     ['nodeName: n\nservers: ["https://a", 5]', /servers\.1: must be of type string/],
-    ['nodeName: n\nheadless: "yes"', /headless="yes"/],
     ['nodeName: n\nlogLevel: loud', /logLevel="loud"/],
     ['nodeName: n\nservers: [ftp://a]', /servers.*must be the URL of an API server/],
     ['nodeName: n\nservers: ["https://user:secret@a"]', /servers.*without a user/],
-    ['nodeName: n\nmaxListBytes: -1', /maxListBytes=-1/],
     ['nodeName: n\nmaxObjects: 1', /maxObjects was removed in 1\.1\.0: its default is now fixed/],
-    ['nodeName: n\nstateMaxBytes: 1.5', /stateMaxBytes=1.5/],
-    ['nodeName: n\ndefaultTopologyKeys: ["*", site]', /defaultTopologyKeys=.*has to be the last/],
     ['- a\n- b', /settings.yaml is not a mapping/],
     ['a: [', /cannot read the settings file .*settings.yaml/],
   ])('refuses %j in one line that names it', (text, message) => {
@@ -220,13 +169,11 @@ describe('loadSettings()', () => {
       /https.listen="localhost:1": must be <ip>:<port>/,
     ],
     ['maxConnections: 0', /maxConnections=0/],
-    ['maxNodeSets: 0', /maxNodeSets=0/],
     ['allowedTopologyKeys: [a b]', /allowedTopologyKeys.0="a b": is not a label key, a prefix/],
     [
       'defaultTopologyKeys: [site]\nallowedTopologyKeys: [zone]',
       /defaultTopologyKeys=.*: topologyKeys holds "site", which the setting allowedTopologyKeys does/,
     ],
-    ['defaultTopologyKeys: [kubernetes.io/os]', /defaultTopologyKeys=.*allowedTopologyKeys/],
     ['handoverSeconds: -1', /handoverSeconds=-1/],
     ['bookmarkSeconds: 2592000', /bookmarkSeconds=2592000.*2147483/],
   ])('refuses %j', (text, message) => {

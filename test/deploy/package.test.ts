@@ -93,6 +93,12 @@ test('its commands run', async () => {
   expect((await npx('--version')).trim()).toBe(version);
   expect(await npx('--help')).toContain('kube-proxy-wrapper COMMAND [flags]');
   expect(await npx('explain', '--help')).toContain('--selector');
+  const example = 'node_modules/kube-proxy-wrapper/examples/cluster.yaml';
+  const said = await npx('simulate', '--from', example, '--service', 'web');
+  expect(said).toContain('default/web');
+  // The plugin of kubectl.
+  const plugin = ['--offline', '--no-install', 'kubectl-kpw', '--help'];
+  expect(await runCommand('npx', plugin, { cwd: folder })).toContain('kubectl kpw COMMAND [flags]');
 });
 
 // The image is built without demo/, so it has no dist/demo.js either.
@@ -120,19 +126,6 @@ test('the page of its demo is complete', async () => {
   );
   await demo.close();
   expect(sizes).toEqual(Array(4).fill([200, true]));
-});
-
-test('it brings the plugin of kubectl', async () => {
-  const offline = ['--offline', '--no-install', 'kubectl-kpw', '--help'];
-  expect(await runCommand('npx', offline, { cwd: folder })).toContain(
-    'kubectl kpw COMMAND [flags]',
-  );
-});
-
-test('it simulates the example that comes with it', async () => {
-  const example = 'node_modules/kube-proxy-wrapper/examples/cluster.yaml';
-  const said = await npx('simulate', '--from', example, '--service', 'web');
-  expect(said).toContain('default/web');
 });
 
 // Otherwise images and packages of two states would share a tag, and a node would keep the one that it has.
