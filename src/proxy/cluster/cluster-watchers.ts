@@ -77,7 +77,6 @@ export class ClusterWatchers {
     const running = runReflector({
       ...this.#options,
       ...collection,
-      handlers: [collection.handler],
       memory: this.#options.ownMemory?.account(),
       // Only a custom resource can be absent: 404 for Namespaces is not from an API server.
       absentIsEmpty: collection.query.resource.group !== '',

@@ -147,16 +147,14 @@ export class NodeSetWatcher {
       metadataOnly: true,
       memory: ownMemory?.account(),
       decode: (object) => CODECS.protobuf.partialMetadata(object),
-      handlers: [
-        {
-          onChanges: (changes) => {
-            if (isOpen()) this.#changeMembers(selector, changes);
-          },
-          onSynced: () => {
-            if (isOpen()) topology.setNodeSetState(selector);
-          },
+      handler: {
+        onChanges: (changes) => {
+          if (isOpen()) this.#changeMembers(selector, changes);
         },
-      ],
+        onSynced: () => {
+          if (isOpen()) topology.setNodeSetState(selector);
+        },
+      },
       onRefused: (error) => this.#onRefused(selector, error),
     });
     return reflector;

@@ -35,7 +35,7 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
       if (change.type === 'DELETED') {
         this.#logger.warn(
           { node: change.key },
-          'the own Node was deleted; its last labels and annotations remain in force',
+          'the own Node was deleted; its last labels and annotations remain active',
         );
       } else {
         this.#uid = change.facts.uid;

@@ -26,15 +26,6 @@ export interface Listed {
   readonly items: readonly ObjectBytes[];
 }
 
-/** Where a watch begins. */
-export interface WatchStart {
-  readonly version: string;
-  /** The API server is known to have reached the version. If it is not, a request finds out. */
-  readonly reached: boolean;
-  /** Known objects for that request, the one that changed last first; default: none. */
-  readonly newest?: () => KnownState['objects'];
-}
-
 /** Receives what a watch brings. */
 export interface WatchHandlers {
   /** The API server has accepted the watch and has reached the version. */
@@ -58,8 +49,8 @@ const EARLY_MS = 1_000;
 
 interface PageOptions {
   readonly query?: Query;
-  /** Called when the page begins to arrive. */
-  readonly onArrival?: () => void;
+  /** It counts as a list when it begins to arrive. */
+  readonly isFirst?: boolean;
   /** Called with the bytes of each chunk before they are kept. What it throws ends the request. */
   readonly onBytes?: (length: number) => void;
 }
@@ -106,11 +97,7 @@ export class CollectionClient {
       const parameters = new URLSearchParams();
       if (token !== '') parameters.set('continue', token);
       else if (version !== '') parameters.set('resourceVersion', version);
-      const isFirst = token === '';
-      const page = await this.#listPage(parameters, signal, {
-        onBytes,
-        onArrival: isFirst ? () => this.#limits.onList() : undefined,
-      });
+      const page = await this.#listPage(parameters, signal, { onBytes, isFirst: token === '' });
       // Not push(...items): a page may have more items than a call accepts arguments.
       for (const item of page.items) items.push(item);
       if (items.length > readLimits.maxObjects) {
@@ -127,9 +114,13 @@ export class CollectionClient {
    * an API server does that stops. Throws as {@link list} does, and what a handler throws, which ends the watch.
    * If the API server has not reached the version, throws after about 3 s `Refused` with the cause
    * ResourceVersionTooLarge; the same if it has another history. If that cannot be found out, throws `Refused` with 410.
+   *
+   * @param unconfirmed known objects, the one that changed last first: a request with them finds out whether the API
+   * server has reached the version; undefined: it is known to have reached it
    */
   async watch(
-    { version, reached, newest = () => new Map() }: WatchStart,
+    version: string,
+    unconfirmed: KnownState['objects'] | undefined,
     signal: AbortSignal,
     handlers: WatchHandlers,
   ): Promise<boolean> {
@@ -150,7 +141,9 @@ export class CollectionClient {
       await this.#limits.request(deadline.signal);
       const response = await this.#get(query, parameters, deadline.signal);
       // After the watch was accepted: a version that is reached now can be lost only if the watch ends.
-      if (!reached) await this.#assertReached({ version, objects: newest() }, deadline.signal);
+      if (unconfirmed !== undefined) {
+        await this.#assertReached({ version, objects: unconfirmed }, deadline.signal);
+      }
       handlers.opened();
       await response.body.each((chunk) => {
         const { events, fault } = decoder.push(chunk);
@@ -181,7 +174,7 @@ export class CollectionClient {
   async #listPage(
     parameters: URLSearchParams,
     caller: AbortSignal,
-    { query = this.#options.query, onArrival = () => {}, onBytes = () => {} }: PageOptions = {},
+    { query = this.#options.query, isFirst = false, onBytes }: PageOptions = {},
   ): Promise<RawList> {
     const { readLimits } = this.#options;
     const { maxListBytes, maxObjects } = readLimits;
@@ -190,7 +183,7 @@ export class CollectionClient {
     try {
       await this.#limits.request(deadline.signal);
       const { signal } = deadline;
-      const response = await this.#get(query, parameters, signal, onArrival);
+      const response = await this.#get(query, parameters, signal, isFirst);
       const { body, headers } = response;
       deadline.set('silence', LIST_SILENCE_MS, 'sent nothing in a list');
       const withSilenceLimit = async function* (): AsyncGenerator<Buffer, void, undefined> {
@@ -216,13 +209,13 @@ export class CollectionClient {
    * `Refused` with the Status of the API server. Throws `Unreachable` if something else has answered; with a Status if
    * that may also mean that the API server does not have the collection.
    *
-   * @param onArrival called when the answer is 200, in whichever of the encodings
+   * @param isList it counts as a list when the answer is 200, in whichever of the encodings
    */
   async #get(
     query: Query,
     parameters: URLSearchParams,
     signal: AbortSignal,
-    onArrival: () => void = () => {},
+    isList = false,
   ): Promise<UpstreamResponse> {
     const { upstream } = this.#options;
     const isWatch = parameters.has('watch');
@@ -233,7 +226,7 @@ export class CollectionClient {
     const expected = this.#expected(query);
     if (response.statusCode === 200) {
       const type = mediaType(response.headers);
-      if (Object.values(MEDIA_TYPES).includes(type)) onArrival();
+      if (isList && Object.values(MEDIA_TYPES).includes(type)) this.#limits.onList();
       if (type === expected.type) return response;
     }
     const status = await readStatus(response, this.#codec);

@@ -14,7 +14,7 @@
  *     any state ── the API server has another history ──▶ LIST newest
  */
 export interface Position {
-  /** The handlers have been notified of every change up to this version; empty: of nothing yet. */
+  /** The handler has been notified of every change up to this version; empty: of nothing yet. */
   readonly notified: string;
   /** The history that the objects belong to; see ServerState. */
   readonly history: number;
@@ -39,12 +39,12 @@ export function initialPosition(snapshotVersion: string): Position {
   return { notified: '', history: 0, next: { verb: 'list', version: snapshotVersion } };
 }
 
-/** The handlers were notified of a snapshot. Only a list shows whether it has the same history. */
+/** The handler was notified of a snapshot. Only a list shows whether it has the same history. */
 export function restored(position: Position, version: string): Position {
   return { ...position, notified: version };
 }
 
-/** The handlers were notified of a list. */
+/** The handler was notified of a list. */
 export function listed(version: string, history: number): Position {
   return { notified: version, history, next: { verb: 'watch', reached: true } };
 }

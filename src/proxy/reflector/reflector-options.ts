@@ -17,8 +17,8 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly metadataOnly: boolean;
   /** Reads the facts of an object; throws `Malformed`. */
   readonly decode: (object: ObjectBytes) => Facts;
-  /** Notified of each change, in this order. */
-  readonly handlers: readonly ChangeHandler<Facts>[];
+  /** Notified of each change. */
+  readonly handler: ChangeHandler<Facts>;
   readonly versions: VersionAllocator;
   readonly logger: Logger;
   /**
@@ -45,6 +45,6 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly random?: () => number;
   /** Default: the machine's monotonic clock. */
   readonly clock?: Clock;
-  /** Called with the time from the arrival of events until all handlers have returned, in seconds. */
+  /** Called with the time from the arrival of events until the handler has returned, in seconds. */
   readonly onHandled?: (seconds: number) => void;
 }

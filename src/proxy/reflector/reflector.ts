@@ -34,7 +34,7 @@ export interface ReflectorStatus extends HealthStatus {
   readonly watches: number;
 }
 
-/** What the handlers hold: nothing, the state of a snapshot, or that of the API server. */
+/** What the handler has: nothing, the state of a snapshot, or that of the API server. */
 type Contents =
   | { readonly from: 'nowhere' }
   | { readonly from: 'snapshot'; readonly savedAt: number }
@@ -62,9 +62,9 @@ const CHECKED_OBJECTS = 3;
 const DENIALS = 3;
 
 /**
- * Lists a collection, then watches it until it is stopped, and notifies its handlers of every difference.
+ * Lists a collection, then watches it until it is stopped, and notifies its handler of every difference.
  *
- *     run ─▶ load snapshot ─▶ LIST ── arrived: notify handlers ──▶ WATCH ─┐ events: notify handlers
+ *     run ─▶ load snapshot ─▶ LIST ── arrived: notify handler ───▶ WATCH ─┐ events: notify handler
  *                            ▲ ▲ │                                ▲ │ ▲   │
  *                            │ │ │ failed                  ended, │ │ └───┘
  *                            │ │ ▼                      of use:   │ │ failed, or of no use
@@ -73,12 +73,12 @@ const DENIALS = 3;
  *                            │     ├─ the query's own failure: its own back-off
  *                            │     └─ the API server's: with all queries, until one of them is answered
  *                            └── 410, behind, unusable twice, or the history has changed: a list is next
- *     while the API server is unreachable at the start: notify handlers of the snapshot
+ *     while the API server is unreachable at the start: notify the handler of the snapshot
  *
  * `Position` says what is sent next, `FAILURE_RULES` and `RetryBackoff` how long to wait, `ReflectorHealth` how fresh
  * the objects are, and `ServerState` whether the API server answers any query. `QueryLimits` bounds the requests.
  *
- * Invariant: the handlers have been notified of every change up to the version in the position, and of nothing
+ * Invariant: the handler has been notified of every change up to the version in the position, and of nothing
  * after it. A list never requests less than that version, unless the API server no longer has it.
  *
  * A watch that continues where another was cut counts as open only once the API server has reached the version
@@ -218,7 +218,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#position = position.listNewest(this.#position);
   }
 
-  /** Puts the state of the API server in force. */
+  /** Uses the state of the API server. */
   #replace(
     items: readonly ObjectBytes[],
     resourceVersion: string,
@@ -231,7 +231,7 @@ export class Reflector<Facts extends ObjectMeta> {
     return changes;
   }
 
-  /** Throws `Malformed`, `TooLarge` or `LimitExceeded` before any handler is notified. */
+  /** Throws `Malformed`, `TooLarge` or `LimitExceeded` before the handler is notified. */
   #restore({ objects, resourceVersion, savedAt }: StoredState): readonly Change<Facts>[] {
     // An earlier process that showed this version may have counted on from it.
     const changes = this.#objects.replace(objects, String(BigInt(resourceVersion) + 1n));
@@ -240,7 +240,7 @@ export class Reflector<Facts extends ObjectMeta> {
     return changes;
   }
 
-  /** The handlers were notified of a complete state. */
+  /** The handler was notified of a complete state. */
   #onContents(contents: Contents): void {
     if (this.#contents.from === 'nowhere') this.#options.onUnanswerable?.(undefined);
     this.#contents = contents;
@@ -249,11 +249,11 @@ export class Reflector<Facts extends ObjectMeta> {
   async #watch(reached: boolean, attempt: Attempt, signal: AbortSignal): Promise<void> {
     this.#sent.watches++;
     const version = this.#position.notified;
-    const newest = () => this.#objects.newest(CHECKED_OBJECTS);
+    const unconfirmed = reached ? undefined : this.#objects.newest(CHECKED_OBJECTS);
     this.#position = position.watching(this.#position, version);
     let ended = (): void => {};
     try {
-      const inTime = await this.#client.watch({ version, reached, newest }, signal, {
+      const inTime = await this.#client.watch(version, unconfirmed, signal, {
         opened: () => {
           attempt.isOpen = true;
           this.#watchOpened();
@@ -288,7 +288,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#health.progressed();
   }
 
-  /** Throws at an event that cannot be used, after the handlers were notified of all events before it. */
+  /** Throws at an event that cannot be used, after the handler was notified of all events before it. */
   #applyEvents(events: readonly RawEvent[], attempt: Attempt): void {
     const { changes, resourceVersion, error } = this.#objects.apply(events);
     if (resourceVersion !== '') {

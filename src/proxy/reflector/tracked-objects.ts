@@ -7,7 +7,7 @@ import type { ReflectorOptions } from './reflector-options.ts';
 
 export type TrackedObjectsOptions<Facts extends ObjectMeta> = Pick<
   ReflectorOptions<Facts>,
-  'decode' | 'handlers' | 'versions' | 'readLimits' | 'memory' | 'onHandled'
+  'decode' | 'handler' | 'versions' | 'readLimits' | 'memory' | 'onHandled'
 > & { readonly codec: Pick<Codec, 'meta'> };
 
 /** What is kept of each object, to find differences. */
@@ -28,11 +28,11 @@ export interface AppliedEvents<Facts extends ObjectMeta> {
 }
 
 /**
- * The objects that the handlers have been notified of. Turns lists and watch events into differences to them: whatever
+ * The objects that the handler has been notified of. Turns lists and watch events into differences to them: whatever
  * happened between becomes a change, also an object that was deleted or replaced while no watch was open.
  *
- * {@link replace} and {@link apply} account for the memory first, then notify the handlers, and then count the changes as
- * known. What they throw, they throw before any handler is notified.
+ * {@link replace} and {@link apply} account for the memory first, then notify the handler, and then count the changes as
+ * known. What they throw, they throw before the handler is notified.
  */
 export class TrackedObjects<Facts extends ObjectMeta> {
   readonly #options: TrackedObjectsOptions<Facts>;
@@ -57,11 +57,10 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   ): readonly Change<Facts>[] {
     const changes = this.#difference(items, otherHistory);
     this.#assertRoom(changes);
-    this.#options.versions.observe(resourceVersion);
-    for (const handler of this.#options.handlers) {
-      handler.onChanges(changes);
-      handler.onSynced();
-    }
+    const { handler, versions } = this.#options;
+    versions.observe(resourceVersion);
+    handler.onChanges(changes);
+    handler.onSynced();
     this.#commit(changes);
     return changes;
   }
@@ -69,13 +68,13 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   /** Applies the events of a watch, up to the first that cannot be used. Throws `LimitExceeded`. */
   apply(events: readonly RawEvent[]): AppliedEvents<Facts> {
     const arrived = performance.now();
-    const { handlers, versions, onHandled } = this.#options;
+    const { handler, versions, onHandled } = this.#options;
     const applied = this.#changesOf(events);
     const { changes, resourceVersion } = applied;
     this.#assertRoom(changes);
     if (resourceVersion !== '') versions.observe(resourceVersion);
     if (changes.length > 0) {
-      for (const handler of handlers) handler.onChanges(changes);
+      handler.onChanges(changes);
       onHandled?.((performance.now() - arrived) / 1000);
     }
     this.#commit(changes);

@@ -245,7 +245,6 @@ function run<Facts extends ObjectMeta>(context: SourceContext, parts: Running<Fa
   const reflector = runReflector({
     ...context,
     ...parts,
-    handlers: [parts.handler],
     metadataOnly: false,
     memory,
     onUnanswerable: (error) => view.refuse(error),

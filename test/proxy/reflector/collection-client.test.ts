@@ -108,7 +108,7 @@ test('a list is requested compressed, a watch is not', async () => {
   });
   await client.list('', signal);
   const handlers = { opened: () => {}, events: () => {} };
-  await client.watch({ version: '10', reached: true }, signal, handlers);
+  await client.watch('10', undefined, signal, handlers);
   expect(encodings).toEqual(['gzip', undefined]);
 });
 
@@ -176,8 +176,7 @@ describe('a watch that continues where another was cut', () => {
       const controller = new AbortController();
       const opened = () => controller.abort(new Error('it was opened'));
       const handlers = { opened, events: () => {} };
-      const start = { version: '10', reached: false };
-      const watch = client.watch(start, controller.signal, handlers);
+      const watch = client.watch('10', new Map(), controller.signal, handlers);
       await expect(watch).rejects.toMatchObject({ code: 'Refused', status: { code } });
       expect(new Set(fields)).toEqual(
         new Set(['spec.clusterIP!=None,metadata.name=nobody.kube-proxy-wrapper.io']),
@@ -213,7 +212,7 @@ describe('with a manual clock', () => {
     const opened = Promise.withResolvers<void>();
     let batches = 0;
     const handlers = { opened: () => opened.resolve(), events: () => void batches++ };
-    const ended = client.watch({ version: '10', reached: true }, signal, handlers);
+    const ended = client.watch('10', undefined, signal, handlers);
     ended.catch(() => undefined);
     await Promise.race([opened.promise, ended]);
     return { ended, response: await begun.promise, batches: () => batches };

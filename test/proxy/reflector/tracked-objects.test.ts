@@ -27,13 +27,13 @@ function tracked(
     decode = (bytes: Buffer): ObjectMeta => codec.meta(bytes),
     costs = [] as number[],
     account = (): void => {},
-    handlers = [] as ChangeHandler[],
+    handler = { onChanges: () => {}, onSynced: () => {} } as ChangeHandler,
   } = {},
 ): TrackedObjects<ObjectMeta> {
   const objects = new TrackedObjects({
     codec,
     decode,
-    handlers,
+    handler,
     readLimits,
     versions: new VersionAllocator(1),
     memory: {
@@ -89,7 +89,7 @@ describe('tracked objects', () => {
     };
     const room = { isLeft: true };
     const objects = tracked([object('web', '1')], {
-      handlers: [handler],
+      handler,
       account: () => {
         if (!room.isLeft) throw new WrapperError('LimitExceeded', 'no room');
       },

@@ -49,7 +49,7 @@ export class Simulation {
         versions: new VersionAllocator(0),
         readLimits: DEFAULT_READ_LIMITS,
         absentIsEmpty: resource.group !== '',
-        handlers: [{ onChanges, onSynced: () => {} }],
+        handler: { onChanges, onSynced: () => {} },
         onRefused: (error) => this.refusals.push(error?.status?.code),
       });
     });
