@@ -129,7 +129,8 @@ export class SnapshotFallback {
       this.#attempt !== undefined && serverState.lastContactAt > this.#attempt.since;
     const graceMs = serverState.isGivenUp && !isArriving ? KNOWN_UNREACHABLE_MS : wholeMs;
     if (this.#attempt !== undefined) {
-      const isSilent = this.#state === 'lastWait' && serverState.hadContactWithin(silenceMs);
+      const isSilent =
+        this.#state === 'lastWait' && performance.now() - serverState.lastContactAt <= silenceMs;
       return (
         Math.max(this.#attempt.since, serverState.lastContactAt) + (isSilent ? silenceMs : graceMs)
       );

@@ -124,25 +124,27 @@ export class SnapshotFolder {
     return this.#files?.bytes ?? 0;
   }
 
-  /** Starts to keep the objects of one query. Close the writer. */
+  /** Starts to keep the objects of one query, until {@link closeWriter}. */
   open(query: string): SnapshotWriter {
     const { quietMs = 1_000, unrestMs = 10_000, retryMs = RETRY_MS } = this.#options;
     const { writeBytesPerSecond } = this.#options;
     const writer = new SnapshotWriter({
       query,
       save: (state) => this.#save(query, state),
-      times: { quietMs, unrestMs, retryMs, writeBytesPerSecond, closeMs: CLOSE_MS },
+      times: { quietMs, unrestMs, retryMs, writeBytesPerSecond },
       notBefore: this.#notBefore.get(query) ?? 0,
-      isEnding: () => this.#isEnding,
-      onClosed: (notBefore, late) => {
-        if (late !== undefined) this.#timedOut(late);
-        this.#writers.delete(writer);
-        this.#problems.delete(query);
-        this.#keepBound(query, notBefore);
-      },
     });
     this.#writers.add(writer);
     return writer;
+  }
+
+  /** Lets a writer write once more, if its write bound allows it or the process ends. Never rejects. */
+  async closeWriter(writer: SnapshotWriter): Promise<void> {
+    await this.#untilDisk(writer.finish(this.#isEnding));
+    writer.discard();
+    this.#writers.delete(writer);
+    this.#problems.delete(writer.query);
+    this.#keepBound(writer);
   }
 
   /** The state of a query on disk; undefined if there is none that can be trusted. Never rejects. */
@@ -176,8 +178,7 @@ export class SnapshotFolder {
 
   /** Writes all that is not on disk, for the process that replaces this one. Never rejects. */
   async flush(): Promise<void> {
-    const flushed = Promise.all(Array.from(this.#writers, (writer) => writer.flush()));
-    await withTimeout(CLOSE_MS, flushed).catch((error) => this.#timedOut(error));
+    await this.#untilDisk(Promise.all(Array.from(this.#writers, (writer) => writer.flush())));
   }
 
   /** Call it when the process ends, before the writers are closed: each then writes once more. */
@@ -188,8 +189,7 @@ export class SnapshotFolder {
   /** Call it after the writers are closed. It waits for the disk unless one of them has timed out. */
   async close(): Promise<void> {
     this.#unsubscribe();
-    if (this.#hasTimedOut) return;
-    await withTimeout(CLOSE_MS, this.#queue).catch((error) => this.#timedOut(error));
+    if (!this.#hasTimedOut) await this.#untilDisk(this.#queue);
   }
 
   /** Does this when nobody else uses the files. */
@@ -327,19 +327,24 @@ export class SnapshotFolder {
   }
 
   /** A query that is opened again keeps its write bound. */
-  #keepBound(query: string, notBefore: number): void {
+  #keepBound({ query, notBefore }: SnapshotWriter): void {
     this.#notBefore.set(query, notBefore);
     const now = performance.now();
     for (const [each, until] of this.#notBefore) if (until <= now) this.#notBefore.delete(each);
   }
 
-  #timedOut({ message: err }: Error): void {
-    if (this.#hasTimedOut) return;
-    this.#hasTimedOut = true;
-    const { folder, logger } = this.#options;
-    const text =
-      'what is not on disk yet is not waited for, the snapshots before are kept (stateDir)';
-    logger.error({ folder, err }, text);
+  /** Waits for work on the disk, but not for a disk that hangs. */
+  async #untilDisk(work: Promise<unknown>): Promise<void> {
+    try {
+      await withTimeout(CLOSE_MS, work);
+    } catch (error) {
+      if (this.#hasTimedOut) return;
+      this.#hasTimedOut = true;
+      const { folder, logger } = this.#options;
+      const text =
+        'what is not on disk yet is not waited for, the snapshots before are kept (stateDir)';
+      logger.error({ folder, err: (error as Error).message }, text);
+    }
   }
 
   #currentOwner(): SnapshotOwner {

@@ -15,8 +15,8 @@ export interface SnapshotRestoreOptions {
   readonly upstream: Pick<Upstream, 'serverState' | 'search'>;
   readonly logger: Logger;
   /**
-   * Puts a snapshot in force; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and
-   * then nothing is in force.
+   * Shows a snapshot; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and then shows
+   * nothing of it.
    */
   readonly restore: (stored: StoredState) => readonly Change[];
   /** Called when no snapshot can be used and the API server has not answered since the start. */
@@ -24,14 +24,14 @@ export interface SnapshotRestoreOptions {
 }
 
 /**
- * The snapshot of one reflector: written as the API server reports changes, and put in force when the API server is
- * out of reach at the start. That happens at most once, and only before the first list.
+ * The snapshot of one reflector: written as the API server reports changes, and shown when the API server is
+ * unreachable at the start. That happens at most once, and only before the first list.
  */
 export class SnapshotRestore {
   readonly #writer: SnapshotWriter;
   readonly #fallback: SnapshotFallback;
   readonly #options: SnapshotRestoreOptions;
-  /** What may still be put in force. */
+  /** What may still be shown. */
   #stored: StoredState | undefined;
   /** A list has arrived, or none is waited for. */
   #isOver = false;
@@ -80,7 +80,7 @@ export class SnapshotRestore {
   async close(): Promise<void> {
     this.#fallback.end();
     this.#isOver = true;
-    await this.#writer.close();
+    await this.#options.folder.closeWriter(this.#writer);
   }
 
   /**
@@ -101,7 +101,7 @@ export class SnapshotRestore {
     if (!upstream.serverState.answered) onNothing?.(problem);
   }
 
-  /** Returns whether the snapshot is in force now. If it is not, the reason has been logged. */
+  /** Returns whether the snapshot is shown now. If it is not, the reason has been logged. */
   #restore(stored: StoredState): boolean {
     const { folder, logger, restore } = this.#options;
     const { savedAt, resourceVersion: rv, objects } = stored;

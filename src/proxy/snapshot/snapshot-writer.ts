@@ -1,6 +1,5 @@
 import type { Change } from '../../filter/codec/change.ts';
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
-import { withTimeout } from '../../util/with-timeout.ts';
 import type { StoredState } from './snapshot-format.ts';
 
 export interface SnapshotWriterOptions {
@@ -17,15 +16,9 @@ export interface SnapshotWriterOptions {
     /** Pause after a failed write. */
     readonly retryMs: number;
     readonly writeBytesPerSecond: number;
-    /** How long the close waits for the disk. */
-    readonly closeMs: number;
   };
-  /** No write before this time, except the last one of the process; as of performance.now(). */
+  /** See {@link SnapshotWriter.notBefore}. */
   readonly notBefore: number;
-  /** Whether the process ends. */
-  readonly isEnding: () => boolean;
-  /** Called once: when this query may write again, and the error if the close did not wait for the disk. */
-  readonly onClosed: (notBefore: number, late: Error | undefined) => void;
 }
 
 /** A flush may be this far ahead of the write bound, in milliseconds; the writes after it wait for longer. */
@@ -72,6 +65,11 @@ export class SnapshotWriter {
     return isWritten && this.#resourceVersion !== '' && !this.#isClosed;
   }
 
+  /** No write of this query before, except the last one of the process; as of performance.now(). */
+  get notBefore(): number {
+    return this.#notBefore;
+  }
+
   /** Takes over what came from disk, without writing it. */
   adopt(changes: readonly Change[], resourceVersion: string, savedAt: number): void {
     this.#apply(changes, resourceVersion);
@@ -107,33 +105,28 @@ export class SnapshotWriter {
   }
 
   /**
-   * Writes what is not on disk, unless the write bound forbids it and the process goes on. So a query that opens and
-   * closes often, as a node set does when a label flaps, wears the disk no more than another. Never rejects.
+   * The last write of this query: what is not on disk, unless the write bound forbids it and the process goes on. So a
+   * query that opens and closes often, as a node set does when a label flaps, wears the disk no more than another.
+   * Never rejects. Call {@link discard} then, or when the disk takes too long.
    */
-  async close(): Promise<void> {
+  async finish(isProcessEnding: boolean): Promise<void> {
     this.#state = 'closing';
     clearTimeout(this.#timer);
-    const { times, onClosed } = this.#options;
-    let late: Error | undefined;
-    await withTimeout(times.closeMs, this.#writeLast()).catch((error) => {
-      late = error;
-    });
+    await this.#writing;
+    const mayWrite = isProcessEnding || performance.now() >= this.#notBefore;
+    if (this.#state === 'closing' && this.#dirtySince !== undefined && mayWrite) {
+      await this.#write();
+    }
+  }
+
+  /** Forgets the objects. Nothing is written any more. */
+  discard(): void {
     this.#state = 'closed';
     this.#objects.clear();
-    onClosed(this.#notBefore, late);
   }
 
   get #isClosed(): boolean {
     return this.#state === 'closing' || this.#state === 'closed';
-  }
-
-  /** The last write of this query, if the bound allows it. */
-  async #writeLast(): Promise<void> {
-    await this.#writing;
-    // The disk hung for so long that the close did not wait for it.
-    if (this.#state === 'closed') return;
-    const mayWrite = this.#options.isEnding() || performance.now() >= this.#notBefore;
-    if (this.#dirtySince !== undefined && mayWrite) await this.#write();
   }
 
   #apply(changes: readonly Change[], resourceVersion: string): void {

@@ -131,11 +131,6 @@ export class ServerState {
     return Math.max(this.#contact.at, this.#pingAt);
   }
 
-  /** Whether the last sign of it is at most `ms` old. */
-  hadContactWithin(ms: number): boolean {
-    return this.#clock.now() - this.#contact.at <= ms;
-  }
-
   /** Calls the listener after the condition, the history or `returns` has changed. Returns how to end that. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);

@@ -35,8 +35,11 @@ let folder: string;
 let lines: readonly LogLine[];
 let logger: SnapshotFolderOptions['logger'];
 let credentials: FakeCredentials;
+/** The writers of each process that a test has started. */
+let started: Map<SnapshotFolder, readonly SnapshotWriter[]>;
 
 beforeEach(async () => {
+  started = new Map();
   base = await mkdtemp(join(tmpdir(), 'snapshots-'));
   folder = join(base, 'state');
   ({ logger, lines } = recordingLogger());
@@ -45,11 +48,16 @@ beforeEach(async () => {
 
 afterEach(async () => {
   jest.restoreAllMocks();
+  for (const [snapshots, writers] of started) {
+    for (const writer of writers) writer.discard();
+    await snapshots.close();
+  }
   await rm(base, { recursive: true, force: true });
 });
 
-function folderOf(options: Partial<SnapshotFolderOptions> = {}): SnapshotFolder {
-  return new SnapshotFolder({
+/** Starts a process that keeps the objects of these queries. It ends with the test. */
+function start(options: Partial<SnapshotFolderOptions> = {}, queries: readonly string[] = [QUERY]) {
+  const snapshots = new SnapshotFolder({
     folder,
     nodeName: 'edge-1',
     credentials,
@@ -61,6 +69,16 @@ function folderOf(options: Partial<SnapshotFolderOptions> = {}): SnapshotFolder 
     unrestMs: 50,
     ...options,
   });
+  const writers = queries.map((query) => snapshots.open(query));
+  const [writer] = writers as [SnapshotWriter];
+  started.set(snapshots, writers);
+  return { snapshots, writers, writer };
+}
+
+/** Ends a process: its writers write once more. */
+async function end(snapshots: SnapshotFolder): Promise<void> {
+  for (const writer of started.get(snapshots) ?? []) await snapshots.closeWriter(writer);
+  await snapshots.close();
 }
 
 function change(key: string, text: string): Change {
@@ -74,21 +92,17 @@ async function leave(
   text = 'object',
   options: Partial<SnapshotFolderOptions> = {},
 ): Promise<string> {
-  const snapshots = folderOf(options);
-  const writer = snapshots.open(QUERY);
+  const { snapshots, writer } = start(options);
   writer.update([change('web', text)], '7');
-  await writer.close();
-  await snapshots.close();
+  await end(snapshots);
   const [name = ''] = (await readdir(folder)).filter((each) => each.endsWith('.snapshot'));
   return join(folder, name);
 }
 
 async function loadAgain(options: Partial<SnapshotFolderOptions> = {}, query = QUERY) {
-  const snapshots = folderOf(options);
-  const writer = snapshots.open(query);
+  const { snapshots } = start(options, [query]);
   const stored = await snapshots.load(query);
-  await writer.close();
-  await snapshots.close();
+  await end(snapshots);
   return stored && { version: stored.resourceVersion, objects: stored.objects.map(String) };
 }
 
@@ -125,37 +139,31 @@ describe('a snapshot', () => {
   }
 
   test('is written after a quiet time without changes', async () => {
-    const snapshots = folderOf({ quietMs: 200, unrestMs: 60_000 });
-    const writer = snapshots.open(QUERY);
+    const { snapshots, writer } = start({ quietMs: 200, unrestMs: 60_000 });
     const pauses = await unrest(writer, 200, () => true);
     expect(snapshots.counters.writes).toBeLessThanOrEqual(pauses);
     await eventually(async () => (await snapshots.load(QUERY))?.resourceVersion, '11');
     await delay(300);
     expect(snapshots.counters.writes).toBeLessThanOrEqual(pauses + 1);
-    await writer.close();
-    await snapshots.close();
+    await end(snapshots);
     expect(await loadAgain()).toEqual({ version: '11', objects: ['state 11'] });
   });
 
   test('is written during continuous changes after the longer time, and not more often', async () => {
-    const snapshots = folderOf({ quietMs: 200, unrestMs: 400 });
-    const writer = snapshots.open(QUERY);
+    const { snapshots, writer } = start({ quietMs: 200, unrestMs: 400 });
     const began = performance.now();
     const isDone = () => snapshots.counters.writes > 0 || performance.now() - began > 20_000;
     const pauses = await unrest(writer, 200, isDone);
     const { writes } = snapshots.counters;
     expect(writes).toBeGreaterThan(0);
     expect(writes).toBeLessThanOrEqual(pauses + (performance.now() - began) / 398);
-    await writer.close();
-    await snapshots.close();
   });
 
   // At a few bytes a second the wait was longer than a timer allows, so that there was no wait.
   test.each([1000, 0.01])(
     'is not written more than writeBytesPerSecond allows (%d bytes/s)',
     async (rate) => {
-      const snapshots = folderOf({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: rate });
-      const writer = snapshots.open(QUERY);
+      const { snapshots, writer } = start({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: rate });
       writer.update([change('web', 'x'.repeat(100_000))], '1');
       await eventually(() => snapshots.counters.writes, 1);
       writer.update([change('web', 'y')], '2');
@@ -163,26 +171,23 @@ describe('a snapshot', () => {
       expect(snapshots.counters.writes).toBe(1);
       // The last write of the process is not bounded.
       snapshots.end();
-      await writer.close();
-      await snapshots.close();
+      await end(snapshots);
       expect(await loadAgain()).toEqual({ version: '2', objects: ['y'] });
     },
   );
 
   test('is not written for a bookmark', async () => {
-    const snapshots = folderOf();
-    const writer = snapshots.open(QUERY);
+    const { snapshots, writer } = start();
     writer.update([], '1');
     await eventually(() => snapshots.counters.writes, 1);
     writer.update([], '2');
-    await writer.close();
-    await snapshots.close();
+    await end(snapshots);
     expect(snapshots.counters.writes).toBe(1);
   });
 
   // A label of the own node that flaps opens and closes node sets.
   test('is not written more often when its query opens and closes often, but once more at the end', async () => {
-    const snapshots = folderOf({ writeBytesPerSecond: 1 });
+    const { snapshots } = start({ writeBytesPerSecond: 1 }, []);
     const open = async (version: string) => {
       const writer = snapshots.open(QUERY);
       writer.update([change('web', 'object')], version);
@@ -190,12 +195,12 @@ describe('a snapshot', () => {
     };
     const first = await open('1');
     await eventually(() => snapshots.counters.writes, 1);
-    await first.close();
-    for (const version of ['2', '3', '4']) await (await open(version)).close();
+    await snapshots.closeWriter(first);
+    for (const version of ['2', '3', '4']) await snapshots.closeWriter(await open(version));
     expect(snapshots.counters.writes).toBe(1);
     const last = await open('5');
     snapshots.end();
-    await last.close();
+    await snapshots.closeWriter(last);
     await snapshots.close();
     expect((await loadAgain())?.version).toBe('5');
   });
@@ -203,14 +208,12 @@ describe('a snapshot', () => {
   test('is rewritten for a rotated authority, so that the next process still trusts it', async () => {
     const [old, next] = [(await makeAuthority('old')).cert, (await makeAuthority('next')).cert];
     credentials.setTls({ ca: old });
-    const snapshots = folderOf();
-    const writer = snapshots.open(QUERY);
+    const { snapshots, writer } = start();
     writer.update([change('web', 'object')], '7');
     await eventually(() => snapshots.counters.writes, 1);
     credentials.setTls({ ca: old + next });
     await eventually(() => snapshots.counters.writes, 2);
-    await writer.close();
-    await snapshots.close();
+    await end(snapshots);
     credentials.setTls({ ca: next });
     expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
   });
@@ -278,11 +281,9 @@ describe('a file that cannot be trusted', () => {
 
   test('is also one that answers another query', async () => {
     const path = await leave();
-    const snapshots = folderOf();
-    const other = snapshots.open('protobuf /api/v1/nodes');
-    other.update([], '1');
-    await other.close();
-    await snapshots.close();
+    const other = start({}, ['protobuf /api/v1/nodes']);
+    other.writer.update([], '1');
+    await end(other.snapshots);
     const [name = ''] = (await files()).filter((each) => each.startsWith('nodes'));
     await writeFile(join(folder, name), await readFile(path));
     expect(await loadAgain({}, 'protobuf /api/v1/nodes')).toBeUndefined();
@@ -291,25 +292,20 @@ describe('a file that cannot be trusted', () => {
 });
 
 describe('the disk', () => {
-  async function written(
-    snapshots: SnapshotFolder,
-    query: string,
-    bytes: number,
-  ): Promise<SnapshotWriter> {
-    const writer = snapshots.open(query);
-    const writes = snapshots.counters.writes + snapshots.counters.failures;
+  /** Waits until an object of this size is written, or cannot be. */
+  async function write(snapshots: SnapshotFolder, writer: SnapshotWriter, bytes: number) {
+    const attempts = () => snapshots.counters.writes + snapshots.counters.failures;
+    const before = attempts();
     writer.update([change('web', 'x'.repeat(bytes))], '1');
-    await eventually(() => snapshots.counters.writes + snapshots.counters.failures, writes + 1);
-    return writer;
+    await eventually(attempts, before + 1);
   }
 
   test('that cannot be used is logged once and counted, without other effects', async () => {
     await writeFile(folder, 'a file where the folder should be');
-    const snapshots = folderOf();
-    const writers = [await written(snapshots, 'a /x', 1), await written(snapshots, 'b /x', 1)];
+    const { snapshots, writers } = start({}, ['a /x', 'b /x']);
+    for (const writer of writers) await write(snapshots, writer, 1);
     expect(await snapshots.load('a /x')).toBeUndefined();
-    for (const writer of writers) await writer.close();
-    await snapshots.close();
+    await end(snapshots);
     expect(snapshots.counters.writes).toBe(0);
     const logged = lines.filter(({ msg }) => msg.includes('cannot be'));
     expect(logged).toEqual([
@@ -325,8 +321,7 @@ describe('the disk', () => {
     const path = await leave();
     await rm(path);
     await mkdir(join(path, 'in-the-way'), { recursive: true });
-    const snapshots = folderOf({ retryMs: 20 });
-    const writer = snapshots.open(QUERY);
+    const { snapshots, writer } = start({ retryMs: 20 });
     writer.update([change('web', 'new')], '8');
     await eventually(() => snapshots.counters.failures > 3, true);
     const about = (words: string) => lines.filter(({ msg }) => msg.includes(words));
@@ -337,8 +332,7 @@ describe('the disk', () => {
     expect(snapshots.problem).toBeUndefined();
     expect(about('can be written again')).toHaveLength(1);
     expect(about('cannot be written')).toHaveLength(1);
-    await writer.close();
-    await snapshots.close();
+    await end(snapshots);
     expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
   });
 
@@ -362,45 +356,38 @@ describe('the disk', () => {
   });
 
   test('that is newer is not replaced by an older state that was written late', async () => {
-    const snapshots = folderOf();
-    const [older, newer] = [0, 1].map(() => snapshots.open(QUERY)) as [
-      SnapshotWriter,
-      SnapshotWriter,
-    ];
+    const { snapshots, writers } = start({}, [QUERY, QUERY]);
+    const [older, newer] = writers as [SnapshotWriter, SnapshotWriter];
     const now = Date.now();
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 1_000);
     older.update([change('web', 'older')], '7');
     clock.mockReturnValue(now);
     newer.update([change('web', 'newer')], '8');
-    await newer.close();
-    await older.close();
-    await snapshots.close();
+    for (const writer of [newer, older]) await snapshots.closeWriter(writer);
     expect(await loadAgain()).toEqual({ version: '8', objects: ['newer'] });
   });
 
   test('never holds more than stateMaxBytes: unused files are removed first, then the error names the setting', async () => {
     const maxBytes = 100_000;
-    const old = folderOf({ maxBytes });
-    for (const query of ['a /x', 'b /x']) await (await written(old, query, 40_000)).close();
-    await old.close();
-    const snapshots = folderOf({ maxBytes });
-    const c = await written(snapshots, 'c /x', 50_000);
+    const old = start({ maxBytes }, ['a /x', 'b /x']);
+    for (const writer of old.writers) await write(old.snapshots, writer, 40_000);
+    await end(old.snapshots);
+    const { snapshots, writers } = start({ maxBytes }, ['c /x', 'd /x']);
+    const [first, second] = writers as [SnapshotWriter, SnapshotWriter];
+    await write(snapshots, first, 50_000);
     expect(snapshots.bytes).toBeLessThan(maxBytes);
     expect(await files()).toHaveLength(2);
-    const d = await written(snapshots, 'd /x', 60_000);
+    await write(snapshots, second, 60_000);
     expect(snapshots.counters.failures).toBe(1);
     expect(lines.at(-1)).toMatchObject({ err: expect.stringContaining('stateMaxBytes=100000') });
-    for (const writer of [c, d]) await writer.close();
-    await snapshots.close();
   });
 
   test('that hangs does not keep the process from ending for more than 5 s, which is logged once', async () => {
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
-    const snapshots = folderOf();
-    const writers = ['a /x', 'b /x'].map((query) => snapshots.open(query));
+    const { snapshots, writers } = start({}, ['a /x', 'b /x']);
     for (const writer of writers) writer.update([change('web', 'new')], '8');
     const started = performance.now();
-    await Promise.all(writers.map((writer) => writer.close()));
+    await Promise.all(writers.map((writer) => snapshots.closeWriter(writer)));
     await snapshots.close();
     expect(performance.now() - started).toBeLessThan(5_500);
     expect(lines).toEqual([
@@ -411,8 +398,7 @@ describe('the disk', () => {
   test('that hangs at the start is reported after 2 s, until it works', async () => {
     const hanging = Promise.withResolvers<never>();
     const opened = jest.spyOn(SnapshotFiles, 'open').mockReturnValueOnce(hanging.promise);
-    const snapshots = folderOf();
-    const writers = ['a /x', 'b /x'].map((query) => snapshots.open(query));
+    const { snapshots, writers } = start({}, ['a /x', 'b /x']);
     const started = performance.now();
     const loaded = writers.map(({ query }) => snapshots.load(query));
     expect(await Promise.all(loaded)).toEqual([undefined, undefined]);
@@ -424,8 +410,6 @@ describe('the disk', () => {
     await eventually(() => snapshots.problem, undefined);
     expect(lines).toHaveLength(2);
     expect(opened).toHaveBeenCalledTimes(4);
-    for (const writer of writers) await writer.close();
-    await snapshots.close();
   });
 
   test('that hangs is logged once while the process runs, and when it works again', async () => {
@@ -434,8 +418,7 @@ describe('the disk', () => {
       goOn = resolve;
     });
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(hanging);
-    const snapshots = folderOf({ slowMs: 20 });
-    const writers = ['a /x', 'b /x'].map((query) => snapshots.open(query));
+    const { snapshots, writers } = start({ slowMs: 20 }, ['a /x', 'b /x']);
     for (const writer of writers) writer.update([change('web', 'new')], '8');
     await eventually(() => snapshots.counters.failures, 2);
     expect(snapshots.problem).toContain('the disk takes more than 0.02 s');
@@ -444,8 +427,6 @@ describe('the disk', () => {
     await eventually(() => snapshots.counters.writes, 2);
     expect(snapshots.problem).toBeUndefined();
     expect(lines.at(-1)?.msg).toContain('written again');
-    for (const writer of writers) await writer.close();
-    await snapshots.close();
   });
 
   test('that fails with the state of a closed view does not remain a problem', async () => {
@@ -454,14 +435,12 @@ describe('the disk', () => {
       fail = reject;
     });
     jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValueOnce(hanging);
-    const snapshots = folderOf();
-    const gone = snapshots.open('a /x');
-    gone.update([change('web', 'new')], '8');
-    await gone.close();
+    const { snapshots, writer } = start();
+    writer.update([change('web', 'new')], '8');
+    await snapshots.closeWriter(writer);
     fail(Object.assign(new Error('i/o error'), { code: 'EIO' }));
     await eventually(() => lines.at(-1)?.err, 'i/o error');
     expect(snapshots.problem).toBeUndefined();
-    await snapshots.close();
   });
 
   test('loses files whose writer was killed, but not one that is being written', async () => {
@@ -489,8 +468,7 @@ describe('the folder of the snapshots', () => {
     await mkdir(shared);
     await chmod(shared, 0o777);
     const folder = join(shared, 'state');
-    const snapshots = folderOf({ folder, retryMs: 20 });
-    const writer = snapshots.open(QUERY);
+    const { snapshots, writer } = start({ folder, retryMs: 20 });
     expect(await snapshots.load(QUERY)).toBeUndefined();
     expect(snapshots.problem).toMatch('can be written by everybody');
     writer.update([], '7');
@@ -502,38 +480,35 @@ describe('the folder of the snapshots', () => {
       'all snapshots can be written again (stateDir)',
     ]);
     expect(await snapshotsIn(folder)).toHaveLength(1);
-    await writer.close();
-    await snapshots.close();
   });
 
   // Of the other queries one has not changed, and one comes from disk while the API server is away.
   test('that has gone is made with the next write of any query, and filled with the state of all', async () => {
-    const snapshots = folderOf({ folder, retryMs: 20 });
-    const [services, nodes] = [snapshots.open(QUERY), snapshots.open('protobuf /api/v1/nodes')];
-    const slices = snapshots.open('protobuf /apis/discovery.k8s.io/v1/endpointslices');
+    const { snapshots, writers } = start({ folder, retryMs: 20 }, [
+      QUERY,
+      'protobuf /api/v1/nodes',
+      'protobuf /apis/discovery.k8s.io/v1/endpointslices',
+    ]);
+    const [services, nodes, slices] = writers as [SnapshotWriter, SnapshotWriter, SnapshotWriter];
     services.update([], '7');
     nodes.update([], '7');
     slices.adopt([change('web', 'web')], '7', 1);
-    const all = [services, nodes, slices];
-    await eventually(async () => (await snapshotsIn(folder)).length, all.length);
-    await eventually(() => all.every(({ isOnDisk }) => isOnDisk), true);
+    await eventually(async () => (await snapshotsIn(folder)).length, writers.length);
+    await eventually(() => writers.every(({ isOnDisk }) => isOnDisk), true);
     await rm(folder, { recursive: true });
     services.update([change('web', 'web')], '8');
-    await eventually(async () => (await snapshotsIn(folder)).length, all.length);
+    await eventually(async () => (await snapshotsIn(folder)).length, writers.length);
     const stored = await snapshots.load(slices.query);
     expect(stored).toMatchObject({ resourceVersion: '7', savedAt: 1 });
     expect(stored?.objects.map(String)).toEqual(['web']);
     const gone = lines.filter(({ msg }) => msg.includes('have gone'));
     expect(gone.at(-1)).toMatchObject({ files: 2 });
-    for (const writer of all) await writer.close();
-    await snapshots.close();
   });
 
   test('that has gone and cannot be made again is reported once, and filled when it can be', async () => {
     const parent = join(base, 'parent');
     const folder = join(parent, 'state');
-    const snapshots = folderOf({ folder, retryMs: 20 });
-    const writer = snapshots.open(QUERY);
+    const { snapshots, writer } = start({ folder, retryMs: 20 });
     writer.update([], '7');
     await eventually(() => writer.isOnDisk, true);
     await chmod(parent, 0o777);
@@ -548,13 +523,10 @@ describe('the folder of the snapshots', () => {
     await chmod(parent, 0o755);
     await eventually(() => snapshots.problem, undefined);
     expect(await snapshotsIn(folder)).toHaveLength(1);
-    await writer.close();
-    await snapshots.close();
   });
 
   test('with a file that cannot be read reports it until the next state replaces the file', async () => {
-    const snapshots = folderOf({ folder: base, retryMs: 20 });
-    const writer = snapshots.open(QUERY);
+    const { snapshots, writer } = start({ folder: base, retryMs: 20 });
     writer.update([], '7');
     await eventually(() => writer.isOnDisk, true);
     const [name = ''] = await snapshotsIn(base);
@@ -565,7 +537,5 @@ describe('the folder of the snapshots', () => {
     writer.update([change('web', 'web')], '8');
     await eventually(() => snapshots.problem, undefined);
     expect((await snapshots.load(QUERY))?.resourceVersion).toBe('8');
-    await writer.close();
-    await snapshots.close();
   });
 });

@@ -68,7 +68,7 @@ class Process {
   async stop(): Promise<void> {
     await this.folder.flush();
     this.folder.end();
-    await this.writer.close();
+    await this.folder.closeWriter(this.writer);
     await this.folder.close();
   }
 }

@@ -50,7 +50,7 @@ beforeEach(async () => {
   const writer = snapshots.open(queryKey(QUERY));
   writer.update([], '7');
   await eventually(() => writer.isOnDisk, true);
-  await writer.close();
+  await snapshots.closeWriter(writer);
   restore = new SnapshotRestore({
     folder: snapshots,
     query: QUERY,
