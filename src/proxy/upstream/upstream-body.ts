@@ -30,25 +30,14 @@ export function createBody(
   source: Readable,
   options: {
     readonly explain: (error: unknown) => unknown;
-    /** A body is destroyed if nobody has started to read it after this time, in milliseconds. */
-    readonly unreadMs: number;
-    readonly onUnread: () => void;
     /** Called for each chunk, before its reader gets it. */
     readonly onChunk?: () => void;
   },
 ): UpstreamBody {
   // An error before the body is read is thrown to its later reader. Without a listener it would end the process.
   source.on('error', () => {});
-  const timer = setTimeout(() => {
-    if (source.readableDidRead || source.destroyed) return;
-    options.onUnread();
-    source.destroy();
-  }, options.unreadMs);
-  timer.unref();
-  source.once('close', () => clearTimeout(timer));
   return {
     async *[Symbol.asyncIterator]() {
-      clearTimeout(timer);
       try {
         for await (const chunk of source) {
           options.onChunk?.();
@@ -58,10 +47,7 @@ export function createBody(
         throw options.explain(error);
       }
     },
-    each: async (onChunk) => {
-      clearTimeout(timer);
-      await readEach(source, options, onChunk);
-    },
+    each: (onChunk) => readEach(source, options, onChunk),
     destroy: () => void source.destroy(),
   };
 }

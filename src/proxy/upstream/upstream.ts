@@ -40,7 +40,7 @@ export interface UpstreamRequest {
 export interface UpstreamResponse {
   readonly statusCode: number;
   readonly headers: ResponseHeaders;
-  /** As it was sent: gzip if the request allowed that; see {@link readBody}. */
+  /** As it was sent: gzip if the request allowed that; see {@link readBody}. Read or destroy it. */
   readonly body: UpstreamBody;
   /**
    * Records who has answered, as its reader has found; see {@link judgeResponse}. A response that is not judged shows
@@ -82,15 +82,11 @@ export interface UpstreamOptions
   /** Health checks read this Node; default: a Node that does not exist. */
   readonly nodeName?: string;
   readonly logger: Logger;
-  /** A request whose body nobody reads ends after this time, in milliseconds; default 30,000. */
-  readonly unreadMs?: number;
   /** After this time without a byte the API server is asked for a sign of life, in milliseconds; see Agent. */
   readonly quietMs?: number;
   /** Time limit for the start of a response, in milliseconds; default 40,000. */
   readonly headersMs?: number;
 }
-
-const UNREAD_MS = 30_000;
 
 /** Creates the client. It connects when the first request is sent. Throws `InvalidSettings`; see {@link Failover}. */
 export function createUpstream(options: UpstreamOptions): Upstream {
@@ -117,17 +113,15 @@ class AgentUpstream implements Upstream {
   readonly serverState: ServerState;
   readonly failover: Failover;
   readonly #logger: Logger;
-  readonly #unreadMs: number;
   readonly #agents: AgentPool;
   readonly #aborts = new AbortGroup();
   readonly #probe: ServerProbe;
   readonly #unauthorized = new OncePerCause();
 
   constructor(options: UpstreamOptions) {
-    const { logger, headersMs, quietMs, unreadMs = UNREAD_MS } = options;
+    const { logger, headersMs, quietMs } = options;
     this.#logger = logger;
     this.serverState = new ServerState({ logger });
-    this.#unreadMs = unreadMs;
     this.failover = new Failover({
       credentials: options.credentials,
       servers: options.servers,
@@ -240,15 +234,10 @@ class AgentUpstream implements Upstream {
       };
       onBytes();
       body.once('close', () => this.#aborts.end(abort));
-      const onUnread = (): void => {
-        const fields = { path: request.path };
-        this.serverState.log.warn(fields, 'a response was not read; its request is ended');
-      };
-      const options = { explain, onUnread, onChunk: onBytes, unreadMs: this.#unreadMs };
       return {
         statusCode,
         headers,
-        body: createBody(body, options),
+        body: createBody(body, { explain, onChunk: onBytes }),
         judged: (judgement) => this.#judged(server, statusCode, judgement),
       };
     } catch (error) {

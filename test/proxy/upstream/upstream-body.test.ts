@@ -134,11 +134,7 @@ describe('readBuffers()', () => {
 
 describe('each()', () => {
   const bodyOf = (source: Readable) =>
-    createBody(source, {
-      explain: (error) => new Error('explained', { cause: error }),
-      unreadMs: 1_000,
-      onUnread: () => {},
-    });
+    createBody(source, { explain: (error) => new Error('explained', { cause: error }) });
 
   test('calls back with a chunk in the turn in which it arrives', () => {
     const source = new PassThrough();

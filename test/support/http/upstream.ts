@@ -36,7 +36,6 @@ export async function startUpstream(
   listener: RequestListener,
   options: {
     readonly prefix?: string;
-    readonly unreadMs?: number;
     readonly headersMs?: number;
   } = {},
 ): Promise<UpstreamHarness> {
