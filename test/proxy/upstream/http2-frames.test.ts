@@ -58,6 +58,12 @@ const respond = (connection: RawHttp2Connection, stream: number): void => {
   connection.respond(stream);
 };
 
+const respondWhole = (connection: RawHttp2Connection, stream: number): void => {
+  connection.respond(stream);
+  connection.data(stream, 'ok');
+  connection.end(stream);
+};
+
 const first = () => server.connections[0] as RawHttp2Connection;
 
 describe.each(['each', 'loop'] as const)('a body that is read by %s', (how) => {
@@ -94,15 +100,10 @@ describe.each(['each', 'loop'] as const)('a body that is read by %s', (how) => {
 
 describe('GOAWAY', () => {
   test('repeats what is above its last stream, also a POST, on a new connection', async () => {
-    const answer = (connection: RawHttp2Connection, stream: number): void => {
-      connection.respond(stream);
-      connection.data(stream, 'ok');
-      connection.end(stream);
-    };
     await setUp((connection, stream, n) => {
       if (n === 1) connection.respond(stream);
       else if (n === 2) connection.goaway(1, CODES.NGHTTP2_NO_ERROR);
-      else answer(connection, stream);
+      else respondWhole(connection, stream);
     });
     const watch = await open('each');
     expect(await text((await get({ method: 'POST', body: 'x' })).body)).toBe('ok');
@@ -148,11 +149,7 @@ describe('a body', () => {
   test.each(['each', 'loop'] as const)(
     'that is complete before it is read (by %s) is whole',
     async (how) => {
-      await setUp((connection, stream) => {
-        connection.respond(stream);
-        connection.data(stream, 'ok');
-        connection.end(stream);
-      });
+      await setUp(respondWhole);
       const { body } = await get();
       await new Promise((resolve) => setTimeout(resolve, 20));
       const chunks: string[] = [];
@@ -161,6 +158,15 @@ describe('a body', () => {
       expect(chunks).toEqual(['ok']);
     },
   );
+
+  test('that is complete and unread ends with its signal', async () => {
+    await setUp(respondWhole);
+    const controller = new AbortController();
+    const { body } = await get({ signal: controller.signal });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    controller.abort(new Error('enough'));
+    await expect(text(body)).rejects.toThrow('enough');
+  });
 });
 
 describe('a response whose headers arrive together with', () => {

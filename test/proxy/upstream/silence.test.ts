@@ -89,6 +89,7 @@ describe('over HTTP/2', () => {
     await setUp();
     const watching = await watch();
     const { serverState } = upstream;
+    const { lastContactAt } = serverState;
     pass(1);
     for (let looks = 0; looks < 3_600_000 / LOOK_MS; looks += 9) {
       const { lastByteAt } = serverState;
@@ -97,6 +98,8 @@ describe('over HTTP/2', () => {
       pass(1);
     }
     expect([watching.state, silentLines()]).toEqual(['open', []]);
+    // A PING is no sign that requests are answered.
+    expect(serverState.lastContactAt).toBe(lastContactAt);
     expect(pings).toBeGreaterThan(140);
     expect(pings).toBeLessThanOrEqual(180);
   });
