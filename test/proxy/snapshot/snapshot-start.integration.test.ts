@@ -1,13 +1,16 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { KubeObject } from '../../../embedded/kube-object.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { decodeSnapshot, encodeSnapshot } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { eventually } from '../../support/eventually.ts';
 import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
+import { startPortal } from '../../support/http/portal.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import {
   allShownBy,
@@ -33,7 +36,8 @@ const running: NodeProxy[] = [];
 beforeEach(async () => {
   ({ folder, state, remove } = await stateFolder());
   lines = [];
-  server = createSmallCluster();
+  // A portal answers without TLS.
+  server = createSmallCluster({ tls: undefined });
   server.create('servicecidrs', {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'ServiceCIDR',
@@ -50,6 +54,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  jest.restoreAllMocks();
   await Promise.all(running.splice(0).map((proxy) => proxy.close()));
   await server.close();
   await remove();
@@ -129,6 +134,19 @@ describe('a start while the API server is out of reach', () => {
     expect(lines.some(({ msg }) => msg.includes('its state replaces the snapshot'))).toBe(true);
   });
 
+  test('uses higher versions than the process before, though the clock was set back', async () => {
+    const version = async (proxy: NodeProxy) => {
+      const list = (await (await fetch(proxy.url + PATHS.slices)).json()) as KubeObject;
+      return BigInt(list.metadata.resourceVersion ?? 0);
+    };
+    const first = await start();
+    const before = await version(first);
+    await stop(first);
+    await server.close();
+    jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 60_000);
+    expect(await version(await start())).toBeGreaterThan(before);
+  });
+
   test('requests nothing older than the snapshot, and does not watch from it', async () => {
     await leaveState();
     const version = String(server.resourceVersion);
@@ -142,6 +160,21 @@ describe('a start while the API server is out of reach', () => {
     expect(first?.query.has('watch')).toBe(false);
     expect(first?.query.get('resourceVersion')).toBe(version);
   });
+
+  test.each(['404 text', '200 JSON', 'a redirect'] as const)(
+    'with %s in its place is one too, until the API server answers',
+    async (kind) => {
+      const before = await leaveState();
+      await server.close();
+      const portal = await startPortal(Number(new URL(url).port), FOREIGN_ANSWERS[kind]);
+      const proxy = await start({ readyWaitMs: 20_000 });
+      expect(await allShownBy(proxy)).toEqual(before);
+      expect(proxy.upstream.serverState.isCutOff).toBe(true);
+      await portal.close();
+      await listen();
+      await eventually(() => problemsOf(proxy), []);
+    },
+  );
 
   test('is replaced by the state of an API server that was restored from a backup', async () => {
     await leaveState();

@@ -14,7 +14,7 @@ const PAGE = '<!doctype html><html><title>Welcome</title><body>Please log in</bo
 const OTHER_LIST = { kind: 'ConfigMapList', apiVersion: 'v1', metadata: { resourceVersion: '9' } };
 
 /** Seen in the field: portals, ingress controllers, firewalls, other JSON APIs. */
-export const FOREIGN_ANSWERS: Readonly<Record<string, ForeignAnswer>> = {
+export const FOREIGN_ANSWERS = {
   '404 text': { statusCode: 404, headers: TEXT, body: '404 page not found\n' },
   '404 JSON': { statusCode: 404, headers: JSON_TYPE, body: '{"message":"no Route matched"}' },
   '401 text': { statusCode: 401, headers: TEXT, body: 'Unauthorized' },
@@ -29,4 +29,4 @@ export const FOREIGN_ANSWERS: Readonly<Record<string, ForeignAnswer>> = {
   '200 HTML': { statusCode: 200, headers: HTML, body: PAGE },
   'a redirect': { statusCode: 302, headers: { location: 'https://portal.example/' }, body: '' },
   '511 HTML': { statusCode: 511, headers: HTML, body: PAGE },
-};
+} satisfies Record<string, ForeignAnswer>;
