@@ -4,11 +4,19 @@ import type { Codec, ObjectBytes } from './codec.ts';
 import { editObject } from './edit.ts';
 import { EndpointsReader } from './endpoints-facts.ts';
 import type { Format } from './format.ts';
-import { readMeta, readPartialMetadata } from './metadata.ts';
+import { readMeta } from './metadata.ts';
 import { readSlicePods, readSubsetPods } from './pod-endpoint.ts';
+import { readMessage } from './read-message.ts';
 import { ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './resource.ts';
-import { ENDPOINTS, OBJECT, SERVICE, SLICE, STATUS } from './schema.ts';
-import { readService } from './service-facts.ts';
+import {
+  ENDPOINTS,
+  LABELLED_OBJECT,
+  OBJECT,
+  SERVICE,
+  SERVICE_FACTS,
+  SLICE,
+  STATUS,
+} from './schema.ts';
 import { statusValue } from './status.ts';
 
 /** Objects of kind Status, which are in no collection. */
@@ -33,8 +41,12 @@ export function createCodec(format: Format): Codec {
     watchDecoder: format.watchDecoder,
     decodeStatus: format.decodeStatus,
     meta: (object) => readMeta(format.cursor(object, OBJECT)),
-    partialMetadata: (object) => readPartialMetadata(format.cursor(object, OBJECT)),
-    service: (object) => readService(format.cursor(object, SERVICE)),
+    partialMetadata: (object) =>
+      readMessage(format.cursor(object, LABELLED_OBJECT), LABELLED_OBJECT).metadata,
+    service: (object) => {
+      const { metadata, spec } = readMessage(format.cursor(object, SERVICE_FACTS), SERVICE_FACTS);
+      return { ...metadata, ...spec };
+    },
     endpointSlice: (object) => reader.slice(slice(object)),
     endpoints: (object) => reader.endpoints(endpoints(object)),
     addresses: (resource, object) =>

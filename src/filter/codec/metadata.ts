@@ -1,4 +1,4 @@
-import type { ObjectMeta, PartialObjectMetadata } from './codec.ts';
+import type { ObjectMeta } from './codec.ts';
 import type { Cursor } from './cursor.ts';
 import { METADATA, OBJECT_META } from './schema.ts';
 
@@ -44,29 +44,4 @@ export function readMeta(object: Cursor): ObjectMeta {
   const meta = emptyMeta();
   while (object.next()) if (object.field === METADATA) readMetadata(object.enter(), meta);
   return meta;
-}
-
-/**
- * Reads metadata with labels and annotations.
- *
- * @param visit called for every other field of the object
- */
-export function readPartialMetadata(
-  object: Cursor,
-  visit?: (field: Cursor) => void,
-): PartialObjectMetadata {
-  const meta = emptyMeta();
-  const labels = new Map<string, string>();
-  const annotations = new Map<string, string>();
-  while (object.next()) {
-    if (object.field !== METADATA) {
-      visit?.(object);
-      continue;
-    }
-    readMetadata(object.enter(), meta, (field) => {
-      if (field.field === OBJECT_META.labels) field.readMap(labels);
-      if (field.field === OBJECT_META.annotations) field.readMap(annotations);
-    });
-  }
-  return { ...meta, labels, annotations };
 }

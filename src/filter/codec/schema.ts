@@ -143,6 +143,12 @@ export const METADATA = { name: 'metadata', ...one(1, OBJECT_META) };
 /** An object of any kind. */
 export const OBJECT = message({ metadata: METADATA });
 
+const { name, namespace, uid, resourceVersion, labels, annotations } = OBJECT_META;
+const LABELLED_META = message({ name, namespace, uid, resourceVersion, labels, annotations });
+
+/** What PartialObjectMetadata has of an object of any kind. */
+export const LABELLED_OBJECT = message({ metadata: one(1, LABELLED_META) });
+
 /** ListMeta (meta/v1). */
 export const LIST_META = message({
   selfLink: text(1),
@@ -154,7 +160,7 @@ export const LIST_META = message({
 export const PORT = message({ name: text(1), protocol: text(2), port: integer(3) });
 
 /** ServiceSpec (core/v1). */
-export const SERVICE_SPEC = message({
+const SERVICE_SPEC = message({
   ports: many(1, PORT),
   clusterIP: text(3),
   type: text(4),
@@ -164,8 +170,20 @@ export const SERVICE_SPEC = message({
   trafficDistribution: text(23),
 });
 
-/** Service (core/v1). */
-export const SERVICE = message({ metadata: METADATA, spec: one(2, SERVICE_SPEC) });
+/** Service (core/v1): where it is reached. */
+export const SERVICE = message({ spec: one(2, SERVICE_SPEC) });
+
+const { type, clusterIP, internalTrafficPolicy, externalTrafficPolicy, trafficDistribution } =
+  SERVICE_SPEC;
+
+/** Service (core/v1): what a decision needs of it. */
+export const SERVICE_FACTS = message({
+  metadata: LABELLED_OBJECT.metadata,
+  spec: one(
+    2,
+    message({ type, clusterIP, internalTrafficPolicy, externalTrafficPolicy, trafficDistribution }),
+  ),
+});
 
 /** ObjectReference (core/v1). */
 export const REFERENCE = message({

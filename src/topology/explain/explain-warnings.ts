@@ -186,8 +186,8 @@ function notes({ explanation, active, hinted, topology }: WarningsInput): Warnin
   const { policies } = topology;
   const isNew = policies.withNext.has(service) && !samePolicy(active, policies.latest(service));
   if (isNew || topology.hasNext) {
-    const what = isNew ? 'a new policy comes' : 'a change of this node comes';
-    const text = `${what} into force once nodes with ${outcome.waitsFor.join('; ')} are known; until then the previous decision remains in force`;
+    const what = isNew ? 'a new policy becomes' : 'a change of this node becomes';
+    const text = `${what} active once nodes with ${outcome.waitsFor.join('; ')} are known; until then the previous decision remains`;
     notes.push({ code: 'change-pending', severity: 'warning', message: text });
   }
   return notes;
