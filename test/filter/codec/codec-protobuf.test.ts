@@ -81,15 +81,6 @@ describe('resourceVersion', () => {
       field(1, field(6, '44')).toString('hex'),
     );
   });
-
-  test('makes the length prefix of the metadata grow and shrink', () => {
-    const name = field(1, 'n'.repeat(120));
-    const short = field(1, fields(name, field(6, '1')));
-    const long = field(1, fields(name, field(6, '1234567890')));
-    expect(long.length - short.length).toBe(10);
-    expect(spliceHex(short, { resourceVersion: '1234567890' })).toBe(long.toString('hex'));
-    expect(spliceHex(long, { resourceVersion: '1' })).toBe(short.toString('hex'));
-  });
 });
 
 describe('splice()', () => {
@@ -208,14 +199,6 @@ describe('decodeList()', () => {
 });
 
 describe('the encoder', () => {
-  test('writes an object that is read back as the object of an event', async () => {
-    const object = field(1, fields(field(1, 'n'), field(6, '5')));
-    const body = Buffer.concat(codec.encodeObject(SERVICE_CIDRS, object));
-    const frame = Buffer.concat(codec.encodeEvent(SERVICE_CIDRS, 'DELETED', object));
-    expect(frame.includes(body)).toBe(true);
-    expect(await decodeAll(codec, chunked(frame, []))).toEqual([{ type: 'DELETED', object }]);
-  });
-
   test('writes only metadata into a bookmark of another kind', async () => {
     const frame = codec.encodeBookmark(SERVICE_CIDRS, '8', true);
     const [event] = await decodeAll(codec, chunked(frame, []));

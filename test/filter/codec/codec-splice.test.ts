@@ -76,13 +76,6 @@ describe.each(LISTS)('splice() of the objects of $file', (list) => {
     });
     expect(back).toEqual(objects.map((each) => textOf(codec, each)));
   });
-
-  test('does not change the object that it is given', async () => {
-    const objects = await objectsOf(list);
-    const before = objects.map((each) => textOf(codec, each));
-    for (const each of objects) codec.edit(resource, each, { resourceVersion: VERSION });
-    expect(objects.map((each) => textOf(codec, each))).toEqual(before);
-  });
 });
 
 describe.each(['pb', 'json'])('splice() of real slices (%s)', (extension) => {

@@ -157,6 +157,9 @@ test('an Endpoints object is cut subset by subset, and a change of its last subs
   expect(shown()).toEqual({ 'default/web': ['10.0.0.1', '10.0.0.1', '10.0.0.4'] });
   put('far', 'far');
   expect(shown()).toEqual({ 'default/web': ['10.0.0.1', '10.0.0.1'] });
+  expect(projection.copiedBytes).toBe(view.get('default/web')?.length);
+  projection.onChanges([{ type: 'DELETED', key: 'default/web' }]);
+  expect(projection.copiedBytes).toBe(0);
 });
 
 test('watchers are notified of many changed Services in portions, each twice as large as the last', () => {

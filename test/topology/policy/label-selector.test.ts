@@ -38,16 +38,12 @@ describe('parseLabelSelector()', () => {
 
   test.each([
     ['', /it is empty/],
-    ['  ', /it is empty/],
     ['a,', /"" is not one of key/],
     ['a b', /"a b" is not one of key, !key, key=value, key!=value, key in \(a,b\)/],
     ['a in (b', /is not one of/],
-    ['a in b', /is not one of/],
     ['a in ()', /has no values/],
     ['a>1', /"a>1" is not a label key/],
-    ['-a', /"-a" is not a label key/],
     ['a/b/c=d', /"a\/b\/c" is not a label key/],
-    ['a=b c', /is not one of/],
     ['a=-b', /"-b" is not a label value/],
     ['a in (b,c*)', /"c\*" is not a label value/],
     ['a,b)', /"b\)" is not one of/],

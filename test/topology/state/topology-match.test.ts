@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
 import {
   communitiesOf,
-  isEdge,
   type NodeContext,
   type TopologyMatchSettings,
   topologyMatchOf,
@@ -69,16 +68,6 @@ describe('the match of the community key', () => {
     });
   });
 
-  test('several communities add up', () => {
-    const { selectors, nodes } = communities(
-      { pool: 'red', 'x.io/group': 'blue' },
-      { red: ['a'], blue: ['b'], green: ['c'] },
-    );
-    expect(selectors).toContain('pool in (blue,red)');
-    expect(selectors).toContain('x.io/group in (blue,red)');
-    expect(nodes).toEqual(['a', 'b']);
-  });
-
   test('a node without a community matches no node, not even itself', () => {
     expect(communities({ site: 'a' }, { red: ['near'] })).toEqual({
       self: false,
@@ -114,14 +103,5 @@ describe('the match of the cloud key', () => {
     expect(self).toBe(false);
     expect(selectors).toEqual(['role notin (edge,far)', 'lab']);
     expect(topologyMatchOf(CLOUD, from({ role: 'edge', lab: '' }), settings).self).toBe(true);
-  });
-
-  test.each<[Record<string, string>, boolean]>([
-    [{ role: 'edge' }, true],
-    [{ role: 'core' }, false],
-    [{}, false],
-    [{ role: 'far', lab: 'x' }, false],
-  ])('a node with %j is an edge node: %j', (labels, expected) => {
-    expect(isEdge(from(labels), settings)).toBe(expected);
   });
 });

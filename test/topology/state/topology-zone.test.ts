@@ -83,21 +83,4 @@ describe('the zone key', () => {
     harness.sync('site=a');
     expect(harness.wanted).toEqual(['site=a']);
   });
-
-  test('a node that left the zone while its nodes were not watched is not in it later', () => {
-    const policy = managed(zone);
-    const view = {};
-    const endpoint = on('edge-2');
-    const seen = () =>
-      harness.topology.decide([{ ports: [], endpoints: [endpoint] }], policy).keep[0];
-    harness.settle({ [zone]: 'z1' }, { 'default/web': policy });
-    harness.topology.setServicesWithoutZone(view, new Map([['default/web', true]]));
-    harness.sync(`${zone}=z1`, 'edge-2');
-    expect(seen()).toBe(1);
-    harness.topology.setServicesWithoutZone(view, new Map([['default/web', false]]));
-    harness.topology.dropNodeSet(`${zone}=z1`);
-    harness.topology.setServicesWithoutZone(view, new Map([['default/web', true]]));
-    harness.sync(`${zone}=z1`);
-    expect(seen()).toBe(0);
-  });
 });
