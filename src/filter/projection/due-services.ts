@@ -39,7 +39,6 @@ export class DueServices {
   }
 
   close(): void {
-    this.#due.clear();
     this.#timer?.cancel();
   }
 

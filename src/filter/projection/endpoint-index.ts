@@ -1,4 +1,4 @@
-import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts';
+import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 import { Interner } from './interner.ts';
 
@@ -136,23 +136,17 @@ function serviceOf({ namespace, service }: EndpointsFacts): string | undefined {
   return service === '' ? undefined : `${namespace}/${service}`;
 }
 
+/** Equal endpoints are one object, except after the cache that interns them was cleared. */
 function sameGroup(a: EndpointGroup, b: EndpointGroup): boolean {
-  return (
-    sameItems(a.ports, b.ports, (one, other) => one === other) &&
-    sameItems(a.endpoints, b.endpoints, sameEndpoint)
-  );
+  return sameItems(a.ports, b.ports) && sameItems(a.endpoints, b.endpoints);
 }
 
-/** Equal endpoints are mostly one object; they are two if the cache that interns them was cleared in between. */
-function sameEndpoint(a: Endpoint, b: Endpoint): boolean {
-  if (a === b) return true;
-  return a.node === b.node && a.state === b.state && a.zone === b.zone && a.family === b.family;
-}
-
-function sameItems<T>(a: readonly T[], b: readonly T[], same: (a: T, b: T) => boolean): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (!same(a[i] as T, b[i] as T)) return false;
-  return true;
+function sameItems<T>(
+  a: readonly T[],
+  b: readonly T[],
+  same: (a: T, b: T) => boolean = Object.is,
+): boolean {
+  return a.length === b.length && a.every((item, index) => same(item, b[index] as T));
 }
 
 const NONE: readonly EndpointsObject[] = [];
