@@ -23,9 +23,12 @@ const MAX_NAMES = 5;
 
 /**
  * Annotations that were probably meant for this program and have no effect: misspelt names, and of two contradicting
- * annotations the one that does not apply. A sentence for each of them, up to a limit.
+ * annotations the one that does not apply. A sentence for each of them, up to a limit; undefined: there are
+ * none.
  */
-export function ignoredAnnotations(annotations: ReadonlyMap<string, string>): readonly string[] {
+export function ignoredAnnotations(
+  annotations: ReadonlyMap<string, string>,
+): readonly string[] | undefined {
   const ignored: string[] = [];
   let more = 0;
   for (const name of annotations.keys()) {
@@ -42,7 +45,7 @@ export function ignoredAnnotations(annotations: ReadonlyMap<string, string>): re
       `the annotation ${TOPOLOGY_KEYS_ANNOTATION} has no effect, because ${PREFIXED_KEYS_ANNOTATION} has another value and applies; remove one of them`,
     );
   }
-  return ignored;
+  return ignored.length === 0 ? undefined : ignored;
 }
 
 /** The name that was probably meant; undefined: the name is right, or is not meant for this program. */

@@ -88,14 +88,16 @@ export interface NamespacePolicy {
   /** Annotation `kube-proxy-wrapper.io/filter`, see {@link filterOf}. */
   readonly filter?: string | undefined;
   /** Annotations without effect, and why; absent: none. */
-  readonly ignored?: readonly string[];
+  readonly ignored?: readonly string[] | undefined;
 }
 
 /** The policy in the annotations of a Namespace. */
 export function namespacePolicyOf(annotations: ReadonlyMap<string, string>): NamespacePolicy {
-  const ignored = ignoredAnnotations(annotations);
-  const policy = { keys: keysAnnotation(annotations), filter: filterOf(annotations) };
-  return ignored.length === 0 ? policy : { ...policy, ignored };
+  return {
+    keys: keysAnnotation(annotations),
+    filter: filterOf(annotations),
+    ignored: ignoredAnnotations(annotations),
+  };
 }
 
 /**
@@ -107,9 +109,8 @@ export function policyFor(
   settings: PolicySettings,
   namespace: NamespacePolicy = {},
 ): Policy {
-  const policy = chosenPolicy(service, settings, namespace);
   const ignored = ignoredAnnotations(service.annotations);
-  return ignored.length === 0 ? policy : { ...policy, ignored };
+  return { ...chosenPolicy(service, settings, namespace), ignored };
 }
 
 function chosenPolicy(

@@ -1,30 +1,27 @@
 import { ZONE_KEY } from '../policy/topology-keys.ts';
 import type { KeyMatcher } from './key-matcher.ts';
-import type { NodeSetRegistry } from './node-set-registry.ts';
-import type { OwnNodeState } from './own-node-state.ts';
 import type { PolicyStates } from './policy-states.ts';
 import type { TopologyChange } from './topology-change.ts';
 import type { NodeContext } from './topology-match.ts';
 import type { ServicesWithoutZone } from './without-zone.ts';
-
-/** The state that an activation reads, and makes active. */
-export interface ActivationParts {
-  readonly ownNode: OwnNodeState;
-  readonly policies: PolicyStates;
-  readonly nodeSets: NodeSetRegistry;
-  readonly servicesWithoutZone: ServicesWithoutZone;
-  readonly matcher: KeyMatcher;
-}
 
 /**
  * Makes the next node context and the next policies active, once the node sets that they require are known. Until
  * then the previous ones remain active, and the node sets of both are needed.
  */
 export class Activation {
-  readonly #parts: ActivationParts;
+  readonly #policies: PolicyStates;
+  readonly #matcher: KeyMatcher;
+  readonly #servicesWithoutZone: ServicesWithoutZone;
 
-  constructor(parts: ActivationParts) {
-    this.#parts = parts;
+  constructor(
+    policies: PolicyStates,
+    matcher: KeyMatcher,
+    servicesWithoutZone: ServicesWithoutZone,
+  ) {
+    this.#policies = policies;
+    this.#matcher = matcher;
+    this.#servicesWithoutZone = servicesWithoutZone;
   }
 
   /**
@@ -35,7 +32,7 @@ export class Activation {
    *   all others that wait go on waiting.
    */
   run(change: TopologyChange, services?: Iterable<string>): void {
-    const { withNext } = this.#parts.policies;
+    const { withNext } = this.#policies;
     let candidates = services ?? withNext;
     // Each may make the other ready: a policy that is replaced may have held up the node context.
     for (;;) {
@@ -46,21 +43,21 @@ export class Activation {
 
   /** Selectors of the node sets that policies need now: from the active context, and from the next one. */
   neededSelectors(): ReadonlySet<string> {
-    const { current, next } = this.#parts.ownNode;
+    const { current, next } = this.#matcher.ownNode;
     return new Set([current, next].flatMap((context) => [...this.#selectorsIn(context)]));
   }
 
   /** Selectors of the node sets that must become known before the latest state of a Service is active. */
   waitsFor(service: string): readonly string[] {
-    const { ownNode } = this.#parts;
+    const { ownNode } = this.#matcher;
     const context = ownNode.next ?? ownNode.current;
     return context === undefined ? [] : this.#unknownSelectors(service, context);
   }
 
   /** Makes the policies of these Services active that are ready. Returns whether there were any. */
   #activatePolicies(change: TopologyChange, services: Iterable<string>): boolean {
-    const { policies, ownNode } = this.#parts;
-    const context = ownNode.current;
+    const policies = this.#policies;
+    const context = this.#matcher.ownNode.current;
     if (context === undefined) return false;
     let activated = false;
     for (const service of services) {
@@ -75,7 +72,9 @@ export class Activation {
 
   /** Makes the next node context active if it is ready. Returns whether it did. */
   #adoptNodeContext(change: TopologyChange): boolean {
-    const { policies, ownNode, nodeSets, matcher } = this.#parts;
+    const policies = this.#policies;
+    const matcher = this.#matcher;
+    const { ownNode, nodeSets } = matcher;
     const { current, next } = ownNode;
     if (next === undefined) return false;
     const keys = [...policies.keysInUse()];
@@ -92,7 +91,7 @@ export class Activation {
 
   /** Adds what the next node context changes about one key. Returns whether the key matches other nodes. */
   #addKeyChange(change: TopologyChange, key: string, next: NodeContext): boolean {
-    const { policies, matcher } = this.#parts;
+    const matcher = this.#matcher;
     const before = matcher.active(key);
     const after = matcher.of(key, next);
     const sameSelf = before?.self === after.self;
@@ -100,7 +99,7 @@ export class Activation {
     // Two cases affect more than the nodes that match now and did not before, or the reverse. The zone key also
     // compares zones of endpoints. `self` of the cloud key decides whether a policy for edge nodes applies.
     if (before === undefined || !sameSelf || (key === ZONE_KEY && !sameSelectors)) {
-      for (const service of policies.usersOf(key)) change.services.add(service);
+      for (const service of this.#policies.usersOf(key)) change.services.add(service);
     } else {
       const nodes = matcher.otherNodes(before).symmetricDifference(matcher.otherNodes(after));
       for (const node of nodes) change.addNode(node, key);
@@ -110,11 +109,10 @@ export class Activation {
 
   /** Selectors that the latest policy of a Service requires, and whose nodes are not known. */
   #unknownSelectors(service: string, context: NodeContext): readonly string[] {
-    const { policies, nodeSets } = this.#parts;
-    const policy = policies.latest(service);
+    const policy = this.#policies.latest(service);
     if (!policy.managed) return [];
     const required = policy.keys.flatMap((key) => this.#requiredBy(key, context, service));
-    return required.filter((selector) => !nodeSets.areKnown([selector]));
+    return required.filter((selector) => !this.#matcher.nodeSets.areKnown([selector]));
   }
 
   /**
@@ -125,19 +123,18 @@ export class Activation {
   #requiredBy(key: string, context: NodeContext, service?: string): readonly string[] {
     if (context.off) return [];
     if (key === ZONE_KEY && !this.#needsZoneNodes(service)) return [];
-    return this.#parts.matcher.of(key, context).selectors;
+    return this.#matcher.of(key, context).selectors;
   }
 
   /** Most endpoints name their zone: then the zone key needs no nodes. */
   #needsZoneNodes(service: string | undefined): boolean {
-    const { policies, servicesWithoutZone } = this.#parts;
     return service === undefined
-      ? servicesWithoutZone.hasAnyOf(policies.usersOf(ZONE_KEY))
-      : servicesWithoutZone.has(service);
+      ? this.#servicesWithoutZone.hasAnyOf(this.#policies.usersOf(ZONE_KEY))
+      : this.#servicesWithoutZone.has(service);
   }
 
   *#selectorsIn(context: NodeContext | undefined): Generator<string> {
     if (context === undefined) return;
-    for (const key of this.#parts.policies.keysInUse()) yield* this.#requiredBy(key, context);
+    for (const key of this.#policies.keysInUse()) yield* this.#requiredBy(key, context);
   }
 }

@@ -20,10 +20,10 @@ const MAX_ENDPOINTS = 100_000;
  * that are known.
  */
 export class KeyMatcher {
+  readonly ownNode: OwnNodeState;
+  readonly nodeSets: NodeSetRegistry;
   readonly #nodeName: string;
   readonly #settings: TopologyMatchSettings;
-  readonly #ownNode: OwnNodeState;
-  readonly #nodeSets: NodeSetRegistry;
   /** What a key matches depends on nothing but the node context. */
   readonly #matches = new WeakMap<NodeContext, Map<string, TopologyMatch>>();
   /** Services share a few lists of keys, so that these are compared by identity. */
@@ -37,13 +37,13 @@ export class KeyMatcher {
   ) {
     this.#nodeName = nodeName;
     this.#settings = settings;
-    this.#ownNode = ownNode;
-    this.#nodeSets = nodeSets;
+    this.ownNode = ownNode;
+    this.nodeSets = nodeSets;
   }
 
   /** What a key matches by the active node context; undefined while there is none. */
   active(key: string): TopologyMatch | undefined {
-    const context = this.#ownNode.current;
+    const context = this.ownNode.current;
     return context === undefined ? undefined : this.of(key, context);
   }
 
@@ -66,13 +66,13 @@ export class KeyMatcher {
   matches(key: string, { node, zone }: Endpoint): boolean {
     if (key === ANY_KEY) return true;
     if (node === '') return false;
-    if (key === ZONE_KEY && zone !== '') return this.#ownNode.current?.labels.get(key) === zone;
+    if (key === ZONE_KEY && zone !== '') return this.ownNode.current?.labels.get(key) === zone;
     const match = this.active(key);
     if (match === undefined) return false;
     // Own Node decides, not a node set: two watches may disagree for a moment.
     if (node === this.#nodeName) return match.self;
     if (match.nodes.has(node)) return true;
-    return this.#nodeSets.include(match.selectors, node);
+    return this.nodeSets.include(match.selectors, node);
   }
 
   /** The same for a list of keys, cached until {@link invalidate}. Equal endpoints are one object. */
@@ -100,7 +100,7 @@ export class KeyMatcher {
   otherNodes({ selectors, nodes }: TopologyMatch): ReadonlySet<string> {
     const all = new Set(nodes);
     for (const selector of selectors) {
-      for (const node of this.#nodeSets.all.get(selector)?.members ?? []) all.add(node);
+      for (const node of this.nodeSets.all.get(selector)?.members ?? []) all.add(node);
     }
     all.delete(this.#nodeName);
     return all;

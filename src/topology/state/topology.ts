@@ -81,13 +81,7 @@ export class Topology {
     this.#nodeSets = new NodeSetRegistry(maxNodeSets);
     this.#ownNode = new OwnNodeState(nodeName, declaredCommunities);
     this.#matcher = new KeyMatcher(nodeName, topologyMatch, this.#ownNode, this.#nodeSets);
-    this.#activation = new Activation({
-      ownNode: this.#ownNode,
-      policies: this.policies,
-      nodeSets: this.#nodeSets,
-      servicesWithoutZone: this.#servicesWithoutZone,
-      matcher: this.#matcher,
-    });
+    this.#activation = new Activation(this.policies, this.#matcher, this.#servicesWithoutZone);
     this.#incomplete = new Set(namespaces ? ['services', 'namespaces'] : ['services']);
   }
 

@@ -24,9 +24,7 @@ export class ServicesWithoutZone {
   /** Whether any view reported any of these Services. */
   hasAnyOf(services: ReadonlySet<string>): boolean {
     for (const reported of this.#byView.values()) {
-      const [fewer, more] =
-        services.size < reported.size ? [services, reported] : [reported, services];
-      for (const service of fewer) if (more.has(service)) return true;
+      if (!services.isDisjointFrom(reported)) return true;
     }
     return false;
   }

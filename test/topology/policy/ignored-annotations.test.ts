@@ -4,7 +4,7 @@ import { ignoredAnnotations } from '../../../src/topology/policy/ignored-annotat
 const PREFIXED = 'kube-proxy-wrapper.io/topology-keys';
 
 function ignored(annotations: Readonly<Record<string, string>>): readonly string[] {
-  return ignoredAnnotations(new Map(Object.entries(annotations)));
+  return ignoredAnnotations(new Map(Object.entries(annotations))) ?? [];
 }
 
 describe('ignoredAnnotations()', () => {
