@@ -24,8 +24,6 @@ export interface CallerAccessOptions {
   readonly forwarding: CallerLimits;
   /** Limits the reads of views by one user, including watches. */
   readonly reads: CallerLimits;
-  /** How long a body that is read before it is forwarded may take to arrive, in milliseconds; default 10,000. */
-  readonly bodyMs?: number;
 }
 
 /**
@@ -33,6 +31,7 @@ export interface CallerAccessOptions {
  * not occupy a request slot of the API server. Larger bodies are rare, and are streamed.
  */
 const MAX_BUFFERED_BYTES = 256 * 1024;
+/** How long a body that is read before it is forwarded may take to arrive, in milliseconds. */
 const BODY_MS = 10_000;
 
 /**
@@ -96,7 +95,7 @@ export class CallerAccess implements AccessPolicy {
     options: ForwardOptions,
   ): Promise<void> {
     assertCanForward(caller);
-    const { passthrough, authorizer, forwarding, bodyMs: timeoutMs = BODY_MS } = this.#options;
+    const { passthrough, authorizer, forwarding } = this.#options;
     const user = await authorizer.identify(caller);
     if (response.closed) return;
     response.once('close', forwarding.enter(user));
@@ -104,7 +103,7 @@ export class CallerAccess implements AccessPolicy {
       passthrough.forward(request, response, options);
       return;
     }
-    const body = await readBody(request, timeoutMs);
+    const body = await readBody(request, BODY_MS);
     passthrough.forward(request, response, { ...options, body });
   }
 
