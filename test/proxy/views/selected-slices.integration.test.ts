@@ -5,10 +5,9 @@ import { request } from 'undici';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { recordWatch } from '../../support/guarantees/watch-recorder.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
-import { putService, type SmallEndpoint } from '../../support/wrapper/small-cluster.ts';
-import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
+import { putService, putSlice, type SmallEndpoint } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
 /*
  * A decision needs all slices of a Service. A client that selects some of them by label or name must see of these what
@@ -32,25 +31,8 @@ beforeEach(async () => {
   proxy = await useWrapper(upstream);
 });
 
-function put(name: string, service: string, labels: object, endpoints: SmallEndpoint[]): void {
-  const object = {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: {
-      name,
-      namespace: 'default',
-      labels: { 'kubernetes.io/service-name': service, ...labels },
-    },
-    addressType: 'IPv4',
-    endpoints: endpoints.map(({ ip, node, ready = true }) => ({
-      addresses: [ip],
-      nodeName: node,
-      conditions: { ready },
-    })),
-    ports: [{ name: 'http', protocol: 'TCP', port: 80 }],
-  };
-  if (server.get('endpointslices', name) === undefined) server.create('endpointslices', object);
-  else server.update('endpointslices', object);
+function put(name: string, labels: Record<string, string>, endpoints: SmallEndpoint[]): void {
+  putSlice(server, name, 'web', endpoints, labels);
 }
 
 interface Item {
@@ -75,28 +57,27 @@ function addressesOf({ endpoints }: Item): string[] {
 
 describe('a view of some slices of a Service', () => {
   beforeEach(() => {
-    put('part-1', 'web', { part: 'one' }, [FAR]);
-    put('part-2', 'web', { part: 'two' }, [NEAR]);
+    put('part-1', { part: 'one' }, [FAR]);
+    put('part-2', { part: 'two' }, [NEAR]);
   });
 
   test('follows a slice that it does not have', async () => {
     const query = { labelSelector: 'part=one' };
-    const watch = await recordWatch(proxy.url + PATH, { resourceVersion: '0', ...query });
+    const watch = await useWatch(proxy.url + PATH, { resourceVersion: '0', ...query });
     await watch.until(1);
-    put('part-2', 'web', { part: 'two' }, []);
+    put('part-2', { part: 'two' }, []);
     await watch.until(2);
     expect(await list(query)).toEqual({ 'part-1': ['10.0.0.3'] });
-    put('part-2', 'web', { part: 'one' }, [NEAR]);
+    put('part-2', { part: 'one' }, [NEAR]);
     await watch.until(4);
     expect(watch.names().slice(0, 2)).toEqual(['ADDED part-1', 'MODIFIED part-1']);
     expect(watch.names().slice(2).sort()).toEqual(['ADDED part-2', 'MODIFIED part-1']);
-    put('part-1', 'web', {}, [FAR]);
+    put('part-1', {}, [FAR]);
     await watch.until(5);
     server.delete('endpointslices', 'part-2');
     await watch.until(6);
     expect(watch.names().slice(4)).toEqual(['DELETED part-1', 'DELETED part-2']);
     expect(await list(query)).toEqual({});
-    watch.close();
   });
 });
 
@@ -140,7 +121,7 @@ test('a view with any selector is refused, or is the whole view without the othe
         if (server.get('endpointslices', name) !== undefined) server.delete('endpointslices', name);
       }
       for (const [index, { part, endpoints }] of slices.entries()) {
-        put(`s-${index}`, 'web', part === '' ? {} : { part }, endpoints);
+        put(`s-${index}`, part === '' ? {} : { part }, endpoints);
       }
       for (const query of QUERIES) await eventually(() => differenceOf(query), 'none');
     }),

@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { request } from 'undici';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
-import { createSmallCluster, putService } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { listNames } from '../../support/policy/policy-cluster.ts';
+import { putService } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
 /**
  * kube-proxy in nftables mode drops traffic to an address of a ServiceCIDR if none of its Services has the address. So
@@ -15,27 +15,26 @@ const CIDRS = '/apis/networking.k8s.io/v1/servicecidrs';
 const PASSTHROUGH = { cloud: { mode: 'passthrough' }, edge: { labelSelector: 'role=edge' } };
 
 let server: ApiServer;
-let proxy: NodeProxy | undefined;
+let proxy: NodeProxy;
 
 beforeEach(() => {
-  server = createSmallCluster();
+  server = useCluster();
+  putCidr('kubernetes');
+});
+
+function putCidr(name: string): void {
   server.create('servicecidrs', {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'ServiceCIDR',
-    metadata: { name: 'kubernetes' },
+    metadata: { name },
     spec: { cidrs: ['10.96.0.0/12'] },
   });
-});
-
-afterEach(async () => {
-  await proxy?.close();
-  await server.close();
-});
+}
 
 test('an edge node with cloud passthrough sees no ServiceCIDR while it is an edge node', async () => {
   server.label('edge-1', 'role', 'edge');
-  proxy = await startWrapper(await server.listen(), {}, PASSTHROUGH);
-  const watch = await recordWatch(proxy.url + CIDRS, STREAMING_LIST);
+  proxy = await useWrapper(await server.listen(), {}, PASSTHROUGH);
+  const watch = await useWatch(proxy.url + CIDRS, STREAMING_LIST);
   await watch.until(1);
   expect(watch.names()).toEqual(['BOOKMARK']);
   server.label('edge-1', 'role', null);
@@ -45,7 +44,6 @@ test('an edge node with cloud passthrough sees no ServiceCIDR while it is an edg
   const annotations = { 'kube-proxy-wrapper.io/filter': 'off' };
   server.patch('nodes', 'edge-1', { metadata: { annotations } });
   await eventually(() => watch.names().slice(3), ['ADDED kubernetes']);
-  watch.close();
 });
 
 test('in a dry run an edge node sees all of them, and Services of another proxy too', async () => {
@@ -54,34 +52,21 @@ test('in a dry run an edge node sees all of them, and Services of another proxy 
   server.patch('services', 'web', { metadata: { labels: { mesh: '' } } });
   const serviceFilter = { mode: 'FilterIfLabelExists', label: 'mesh' };
   const settings = { ...PASSTHROUGH, serviceFilter, dryRun: true };
-  proxy = await startWrapper(await server.listen(), {}, settings);
-  const names = async (path: string) => {
-    const { body } = await request(`${proxy?.url}${path}`, {
-      headers: { accept: 'application/json' },
-    });
-    const { items } = (await body.json()) as { items: { metadata: { name: string } }[] };
-    return items.map(({ metadata }) => metadata.name);
-  };
-  expect(await names(CIDRS)).toEqual(['kubernetes']);
-  expect(await names('/api/v1/services')).toContain('web');
+  proxy = await useWrapper(await server.listen(), {}, settings);
+  expect(await listNames(proxy.url + CIDRS, 'json')).toEqual(['kubernetes']);
+  expect(await listNames(`${proxy.url}/api/v1/services`, 'json')).toContain('web');
 });
 
 test('a ServiceCIDR from a second list is shown too', async () => {
-  proxy = await startWrapper(await server.listen(), {}, PASSTHROUGH);
-  const watch = await recordWatch(proxy.url + CIDRS, STREAMING_LIST);
+  proxy = await useWrapper(await server.listen(), {}, PASSTHROUGH);
+  const watch = await useWatch(proxy.url + CIDRS, STREAMING_LIST);
   await watch.until(2);
   for (const name of ['more', 'most']) {
-    server.create('servicecidrs', {
-      apiVersion: 'networking.k8s.io/v1',
-      kind: 'ServiceCIDR',
-      metadata: { name },
-      spec: { cidrs: ['10.112.0.0/16'] },
-    });
+    putCidr(name);
     server.compact();
     server.cutWatches();
     await eventually(() => watch.names().at(-1), `ADDED ${name}`);
   }
   server.delete('servicecidrs', 'more');
   await eventually(() => watch.names().slice(2), ['ADDED more', 'ADDED most', 'DELETED more']);
-  watch.close();
 });

@@ -73,17 +73,19 @@ function createService(
   });
 }
 
-/** Creates or replaces a slice of a Service. */
+/** Creates or replaces a slice of a Service. @param more labels besides that of the Service */
 export function putSlice(
   server: ApiServer,
   name: string,
   service: string,
   endpoints: readonly SmallEndpoint[],
+  more: Readonly<Record<string, string>> = {},
 ): void {
+  const labels = { 'kubernetes.io/service-name': service, ...more };
   const object = {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { name, namespace: 'default', labels: { 'kubernetes.io/service-name': service } },
+    metadata: { name, namespace: 'default', labels },
     addressType: 'IPv4',
     endpoints: endpoints.map(({ ip, node, ready = true, zone, pod }) => ({
       addresses: [ip],
