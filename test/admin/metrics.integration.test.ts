@@ -1,18 +1,17 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { createMetrics } from '../../src/admin/metrics/metrics.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { writeServingFiles } from '../support/http/certificates.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const PREFIX = 'kube_proxy_wrapper_';
 
-let folder: string;
 let server: ApiServer;
 let proxy: NodeProxy;
 let registered: readonly RegisteredMetric[];
@@ -27,7 +26,7 @@ interface RegisteredMetric {
 
 /** Starts a wrapper with everything that has metrics: the https listener, a state folder, a runtime. */
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'metrics-'));
+  const folder = useFolder();
   server = useCluster();
   const { certFile, keyFile } = await writeServingFiles(folder);
   const https = { listen: '127.0.0.1:0', certFile, keyFile };
@@ -38,10 +37,6 @@ beforeAll(async () => {
   registered = registry.getMetricsAsArray() as unknown as RegisteredMetric[];
   const text = await registry.metrics();
   there = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name));
-});
-
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true });
 });
 
 function read(path: string): string {

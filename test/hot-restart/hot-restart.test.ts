@@ -1,18 +1,20 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { VERSION } from '../../src/version.ts';
 import { freePorts } from '../e2e/support/free-port.ts';
+import { closedLater } from '../support/closed-later.ts';
 import { eventually } from '../support/eventually.ts';
 import { MAIN, startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
-import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { useFolder } from '../support/use-folder.ts';
+import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { useCluster } from '../support/wrapper/use.ts';
 import { generateLoad } from './load-generator.ts';
 
 const ACTIVATOR = new URL('socket-activator.ts', import.meta.url).pathname;
@@ -28,29 +30,25 @@ const MIGRATES = isOn('/proc/sys/net/ipv4/tcp_migrate_req');
 
 let folder: string;
 let server: ApiServer;
-let processes: WrapperProcess[];
 let port: number;
 let adminPort: number;
 
 beforeEach(async () => {
-  processes = [];
-  folder = mkdtempSync(join(tmpdir(), 'hot-restart-'));
-  server = createSmallCluster();
+  folder = useFolder();
+  server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(await server.listen()));
   [port = 0, adminPort = 0] = await freePorts(2);
 });
 
-afterEach(async () => {
-  for (const started of processes) started.kill();
-  await server.close();
-  rmSync(folder, { recursive: true });
-});
-
 function start(settings: Record<string, unknown> = {}): WrapperProcess {
-  const started = startProcess(argumentsOf(settings));
-  processes.push(started);
+  return useProcess(argumentsOf(settings));
+}
+
+function useProcess(...args: Parameters<typeof startProcess>): WrapperProcess {
+  const started = startProcess(...args);
+  closedLater({ close: () => started.kill() });
   return started;
 }
 
@@ -279,9 +277,7 @@ function isOn(path: string): boolean {
 /** Starts the wrapper under a program that acts like systemd. */
 function startActivated(): WrapperProcess {
   const args = argumentsOf({});
-  const started = startProcess([`${port}`, ...args], ACTIVATOR);
-  processes.push(started);
-  return started;
+  return useProcess([`${port}`, ...args], ACTIVATOR);
 }
 
 function childOf({ child: { pid } }: WrapperProcess): number {
@@ -325,22 +321,15 @@ describe('a second wrapper that is no planned restart', () => {
   });
 
   test('does not listen for a Node of the same name in another cluster', async () => {
-    const other = createSmallCluster();
-    try {
-      await start().logged('listening');
-      const version = `http://127.0.0.1:${adminPort}/version`;
-      const uid = async () =>
-        ((await (await fetch(version)).json()) as { nodeUid?: string }).nodeUid;
-      await eventually(uid, server.get('nodes', 'edge-1')?.metadata.uid);
-      const kubeconfig = join(folder, 'other');
-      writeFileSync(kubeconfig, kubeconfigFor(await other.listen()));
-      const second = startProcess([...argumentsOf({}), '--kubeconfig', kubeconfig]);
-      processes.push(second);
-      const [code] = await once(second.child, 'close');
-      expect(code).toBe(1);
-      expect(second.lines.map(({ msg }) => msg)).not.toContain('listening');
-    } finally {
-      await other.close();
-    }
+    await start().logged('listening');
+    const version = `http://127.0.0.1:${adminPort}/version`;
+    const uid = async () => ((await (await fetch(version)).json()) as { nodeUid?: string }).nodeUid;
+    await eventually(uid, server.get('nodes', 'edge-1')?.metadata.uid);
+    const kubeconfig = join(folder, 'other');
+    writeFileSync(kubeconfig, kubeconfigFor(await useCluster().listen()));
+    const second = useProcess([...argumentsOf({}), '--kubeconfig', kubeconfig]);
+    const [code] = await once(second.child, 'close');
+    expect(code).toBe(1);
+    expect(second.lines.map(({ msg }) => msg)).not.toContain('listening');
   });
 });

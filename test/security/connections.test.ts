@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Admin } from '../../src/admin/admin.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
+import { closedLater } from '../support/closed-later.ts';
 import { eventually } from '../support/eventually.ts';
 import { exchange } from '../support/http/review-server.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
-import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
+import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
+import { useAdmin } from '../support/wrapper/use.ts';
 
 const HOST = 'Host: 127.0.0.1\r\n';
 const BOUNDS = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 16 };
@@ -18,19 +19,16 @@ const RESPONSE_MS = 30_000;
 
 let wrapper: HttpsWrapper;
 let admin: Admin;
-let sockets: Socket[];
 
 beforeEach(async () => {
-  sockets = [];
-  wrapper = await startHttpsWrapper({}, { listenerLimits: BOUNDS });
-  admin = await startTestAdmin(wrapper.proxy, BOUNDS);
+  wrapper = await useHttps({}, { listenerLimits: BOUNDS });
+  admin = await useAdmin(wrapper.proxy, BOUNDS);
 });
 
-afterEach(async () => {
-  for (const socket of sockets) socket.destroy();
-  await admin.close();
-  await wrapper.close();
-});
+function destroyedLater<T extends Socket>(socket: T): T {
+  closedLater({ close: () => socket.destroy() });
+  return socket;
+}
 
 type Listener = 'listen' | 'https.listen' | 'adminListen';
 
@@ -46,8 +44,7 @@ async function hold(listener: Listener, count: number, bytes: string): Promise<S
   const held = Array.from({ length: count }, () => {
     const socket = connect(portOf(listener), '127.0.0.1', () => socket.write(bytes));
     socket.on('error', () => {}).resume();
-    sockets.push(socket);
-    return socket;
+    return destroyedLater(socket);
   });
   await Promise.all(held.map((socket) => once(socket, 'connect')));
   return held;
@@ -90,8 +87,7 @@ test('over https, idle connections after a handshake lock no client out', async 
   const held = Array.from({ length: 100 }, () => {
     const socket = connectTls({ host: '127.0.0.1', port, ca });
     socket.on('error', () => {}).resume();
-    sockets.push(socket);
-    return socket;
+    return destroyedLater(socket);
   });
   await eventually(() => open(held) <= BOUNDS.maxConnections + SPARE, true);
   expect(await isServed('https.listen')).toBe(true);

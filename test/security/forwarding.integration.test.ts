@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type TLSSocket } from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import {
   bearerSpellings,
@@ -8,7 +8,7 @@ import {
   jwtSpellings,
   tokensOf,
 } from '../support/http/token-spellings.ts';
-import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
+import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 
 const WATCH = '/api/v1/namespaces/default/events?watch=1';
 const EXEC = '/api/v1/namespaces/a/pods/b/exec?command=id';
@@ -17,13 +17,11 @@ let wrapper: HttpsWrapper;
 let sockets: TLSSocket[] = [];
 
 beforeAll(async () => {
-  wrapper = await startHttpsWrapper({
+  wrapper = await useHttps({
     forwarding: { maxRequests: 5, maxPerCaller: 3 },
     maxReviews: 64,
   });
 });
-
-afterAll(() => wrapper.close());
 
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();

@@ -1,13 +1,13 @@
 import { connect } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { raw } from '../support/http/http-client.ts';
 import { exchange } from '../support/http/review-server.ts';
-import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
+import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const PATH = '/apis/events.k8s.io/v1/namespaces/default/events';
@@ -21,12 +21,8 @@ let admin: Admin;
 beforeAll(async () => {
   server = useCluster();
   proxy = await useWrapper(await server.listen());
-  secure = await startHttpsWrapper();
+  secure = await useHttps();
   admin = await useAdmin(proxy);
-});
-
-afterAll(async () => {
-  await secure.close();
 });
 
 const post = (headers: string, body: string): string =>

@@ -1,24 +1,16 @@
 import { once } from 'node:events';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createMetrics } from '../../src/admin/metrics/metrics.ts';
 import { makeAuthority } from '../support/http/certificates.ts';
-import {
-  type HttpsWrapper,
-  issueClient,
-  startHttpsWrapper,
-} from '../support/wrapper/https-wrapper.ts';
+import { type HttpsWrapper, issueClient, useHttps } from '../support/wrapper/https-wrapper.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 
 let wrapper: HttpsWrapper;
 
 beforeAll(async () => {
-  wrapper = await startHttpsWrapper({ allowedMs: 1, deniedMs: 1 });
-});
-
-afterAll(async () => {
-  await wrapper.close();
+  wrapper = await useHttps({ allowedMs: 1, deniedMs: 1 });
 });
 
 beforeEach(() => {

@@ -5,8 +5,8 @@ import type { Admin } from '../../src/admin/admin.ts';
 import { ENDPOINT_SLICES } from '../../src/filter/codec/resource.ts';
 import type { Query } from '../../src/proxy/api/query.ts';
 import { sliceSelectionOf } from '../../src/proxy/api/slice-selection.ts';
-import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
-import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
+import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
+import { useAdmin } from '../support/wrapper/use.ts';
 
 /*
  * Anyone who reaches a port makes the process parse a request. So no input that is read before the caller is
@@ -32,16 +32,14 @@ const plainAgent = new Agent({ keepAlive: true, maxSockets: 1 });
 let tlsAgent: TlsAgent;
 
 beforeAll(async () => {
-  wrapper = await startHttpsWrapper({}, { listenerLimits: LIMITS });
+  wrapper = await useHttps({}, { listenerLimits: LIMITS });
   tlsAgent = new TlsAgent({ keepAlive: true, maxSockets: 1, ca: wrapper.ca });
-  admin = await startTestAdmin(wrapper.proxy, LIMITS);
+  admin = await useAdmin(wrapper.proxy, LIMITS);
 });
 
-afterAll(async () => {
+afterAll(() => {
   plainAgent.destroy();
   tlsAgent.destroy();
-  await admin.close();
-  await wrapper.close();
 });
 
 /** `parser`: not sent, because the listener refuses a selector of this length before it is parsed. */

@@ -1,23 +1,19 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { kubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { queryPath } from '../../src/proxy/api/query.ts';
 import { tokensOf } from '../support/http/token-spellings.ts';
-import { type HttpsWrapper, startHttpsWrapper } from '../support/wrapper/https-wrapper.ts';
+import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const PROTOBUF = { accept: 'application/vnd.kubernetes.protobuf' };
 
 let wrapper: HttpsWrapper;
 
-afterEach(async () => {
-  await wrapper.close();
-});
-
 const list = (n: number, token: string) =>
   wrapper.ask(`${SLICES}?labelSelector=x%21%3D${n}`, { token });
 
 test('each caller of https gets a quarter of maxViews, and kube-proxy all of its queries', async () => {
-  wrapper = await startHttpsWrapper({}, { maxViews: 8 });
+  wrapper = await useHttps({}, { maxViews: 8 });
   expect((await list(1, 'weak')).code).toBe(200);
   expect((await list(2, 'weak')).code).toBe(200);
   const { code, body } = await list(3, 'weak');
@@ -32,7 +28,7 @@ test('each caller of https gets a quarter of maxViews, and kube-proxy all of its
 });
 
 test('64 tokens of one user share a quarter of maxViews', async () => {
-  wrapper = await startHttpsWrapper({}, { maxViews: 8 });
+  wrapper = await useHttps({}, { maxViews: 8 });
   const answers: number[] = [];
   for (const [n, token] of tokensOf('weak').entries()) answers.push((await list(n, token)).code);
   expect(answers.filter((code) => code === 200)).toHaveLength(2);

@@ -1,24 +1,17 @@
-import {
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   type Credentials,
   type CredentialsOptions,
   loadCredentials,
 } from '../../../src/proxy/credentials/credentials.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { writeKubeconfig } from '../../support/http/kubeconfig.ts';
 import { captureLogger } from '../../support/http/logger.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const SERVER = 'https://10.0.0.1:6443';
 const POLL_MS = 5;
@@ -26,7 +19,6 @@ const POLL_MS = 5;
 let authority: KeyPair;
 let other: KeyPair;
 let folder: string;
-let opened: Credentials[];
 let lines: string[];
 
 beforeAll(async () => {
@@ -35,13 +27,7 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'credentials-'));
-  opened = [];
-});
-
-afterEach(() => {
-  for (const each of opened) each.close();
-  rmSync(folder, { recursive: true });
+  folder = useFolder();
 });
 
 /** Files are not read again by themselves unless a test sets intervals. */
@@ -49,9 +35,7 @@ async function load(options: Omit<CredentialsOptions, 'logger'>): Promise<Creden
   const captured = captureLogger();
   lines = captured.lines;
   const quiet = { pollMs: 3_600_000, tokenMaxAgeMs: 3_600_000 };
-  const credentials = await loadCredentials({ ...quiet, ...options, logger: captured.logger });
-  opened.push(credentials);
-  return credentials;
+  return closedLater(await loadCredentials({ ...quiet, ...options, logger: captured.logger }));
 }
 
 function inFolder(name: string, text: string): string {

@@ -1,22 +1,22 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   type Credentials,
   type CredentialsOptions,
   loadCredentials,
 } from '../../../src/proxy/credentials/credentials.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { base64, writeKubeconfig } from '../../support/http/kubeconfig.ts';
 import { captureLogger } from '../../support/http/logger.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const SERVER = 'https://10.0.0.1:6443';
 
 let authority: KeyPair;
 let client: KeyPair;
 let folder: string;
-let opened: Credentials[];
 
 beforeAll(async () => {
   authority = await makeAuthority();
@@ -24,19 +24,11 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'credentials-'));
-  opened = [];
-});
-
-afterEach(() => {
-  for (const each of opened) each.close();
-  rmSync(folder, { recursive: true });
+  folder = useFolder();
 });
 
 async function load(options: Omit<CredentialsOptions, 'logger'>): Promise<Credentials> {
-  const credentials = await loadCredentials({ logger: captureLogger().logger, ...options });
-  opened.push(credentials);
-  return credentials;
+  return closedLater(await loadCredentials({ logger: captureLogger().logger, ...options }));
 }
 
 function inFolder(name: string, text: string): string {
@@ -98,8 +90,7 @@ describe('what a kubeconfig says', () => {
   test('over plain http no credentials are sent, as client-go does, and that is said', async () => {
     const { logger, lines } = captureLogger();
     const kubeconfig = writeKubeconfig(folder, { server: 'http://127.0.0.1:1' }, { token: 'abc' });
-    const credentials = await loadCredentials({ kubeconfig, logger });
-    opened.push(credentials);
+    const credentials = closedLater(await loadCredentials({ kubeconfig, logger }));
     expect(await credentials.headers()).toEqual({});
     expect(credentials.tls()).toEqual({});
     expect(lines.join()).toContain('none are sent to http://127.0.0.1:1');

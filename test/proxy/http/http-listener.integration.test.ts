@@ -1,35 +1,29 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { connect, Server, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { afterAll, afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { HttpListener, type HttpListenerOptions } from '../../../src/proxy/http/http-listener.ts';
 import { ListenerCounter } from '../../../src/proxy/http/listener-counter.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
 import { RefusalLog } from '../../../src/proxy/http/refusal-log.ts';
 import { ServerCertificate } from '../../../src/proxy/http/server-certificate.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { writeServingFiles } from '../../support/http/certificates.ts';
+import { useFolder } from '../../support/use-folder.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const logger = pino({ level: 'silent' });
-const folder = mkdtempSync(join(tmpdir(), 'listener-'));
-const files = await writeServingFiles(folder);
+const files = await writeServingFiles(useFolder());
 const ca = readFileSync(files.caFile);
-const certificate = await ServerCertificate.load(files, logger);
+const certificate = closedLater(await ServerCertificate.load(files, logger));
 const sockets: Socket[] = [];
 const listeners: HttpListener[] = [];
-
-afterAll(() => {
-  certificate.close();
-  rmSync(folder, { recursive: true, force: true });
-});
 
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();

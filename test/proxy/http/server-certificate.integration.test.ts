@@ -1,42 +1,29 @@
 import { execSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { connect, type TLSSocket } from 'node:tls';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
+import { useFolder } from '../../support/use-folder.ts';
 import {
   ask,
   CLIENT_AUTHORITY,
-  type HttpsWrapper,
   issueClient,
-  startHttpsWrapper,
+  useHttps,
 } from '../../support/wrapper/https-wrapper.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const SERVICES = '/api/v1/services';
 
 let folder: string;
-let running: HttpsWrapper | undefined;
-
-async function start(...args: Parameters<typeof startHttpsWrapper>): Promise<HttpsWrapper> {
-  running = await startHttpsWrapper(...args);
-  return running;
-}
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'certificate-'));
-});
-
-afterEach(async () => {
-  await running?.close();
-  running = undefined;
-  rmSync(folder, { recursive: true });
+  folder = useFolder();
 });
 
 /** Subject of the certificate that a port presents. */
@@ -54,7 +41,7 @@ const torn = (pem: string): string => `${pem}\n${pem.slice(0, pem.length / 2)}`;
 describe('certificate files', () => {
   test('are followed; if certificate and key do not match, the old ones remain in use, which is logged once', async () => {
     const { logger, lines } = recordingLogger();
-    const wrapper = await start({}, { logger });
+    const wrapper = await useHttps({}, { logger });
     const { port, proxy } = wrapper;
     const write = ({ cert, key }: KeyPair): void => {
       writeFileSync(join(wrapper.folder, 'tls.crt'), cert);
@@ -82,7 +69,7 @@ describe('certificate files', () => {
   });
 
   test('of client authorities: a client on an old connection must connect again, and is verified again', async () => {
-    const wrapper = await start();
+    const wrapper = await useHttps();
     const { port, ca } = wrapper;
     const cert = await issueClient('a', []);
     const tls = { host: '127.0.0.1', port, ca };
@@ -120,7 +107,7 @@ describe('certificate files', () => {
   });
 
   test('of client authorities: an old TLS session is refused', async () => {
-    const wrapper = await start();
+    const wrapper = await useHttps();
     const { port } = wrapper;
     const cert = await issueClient('a', []);
     const tls = { host: '127.0.0.1', port, rejectUnauthorized: false };
@@ -154,7 +141,7 @@ describe('certificate files', () => {
       const text = each === name ? content(whole) : whole;
       if (text !== undefined) writeFileSync(join(folder, each), text);
     }
-    const started = start({
+    const started = useHttps({
       certFile: join(folder, 'tls.crt'),
       keyFile: join(folder, 'tls.key'),
       clientCaFile: join(folder, 'client-ca.crt'),
@@ -171,7 +158,7 @@ test('the command of docs/identity.md makes a certificate that clients of the wr
   const [command = ''] = /openssl req (.*\\\n)*.*/.exec(docs) ?? [];
   execSync(command, { cwd: folder, stdio: 'ignore' });
   const [certFile, keyFile] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
-  const wrapper = await start({ certFile, keyFile });
+  const wrapper = await useHttps({ certFile, keyFile });
   const ca = readFileSync(certFile, 'utf8');
   expect((await ask(wrapper.port, ca, SERVICES, { token: 'a' })).code).toBe(200);
 });

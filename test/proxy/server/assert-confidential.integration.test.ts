@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { FakeCredentials } from '../../support/http/credentials.ts';
-import { type HttpsWrapper, startHttpsWrapper } from '../../support/wrapper/https-wrapper.ts';
-import { recordingLogger, startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { useHttps } from '../../support/wrapper/https-wrapper.ts';
+import { useWrapper } from '../../support/wrapper/use.ts';
+import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const EXPOSED = new URL('http://user:s3cret@192.0.2.1:8080');
 const MESSAGE = /^https: .*http:\/\/192\.0\.2\.1:8080 .*in clear text/;
@@ -9,43 +10,32 @@ const MESSAGE = /^https: .*http:\/\/192\.0\.2\.1:8080 .*in clear text/;
 describe("callers' tokens are not sent over the network in clear text", () => {
   test('the https listener is not started if an API server uses plain http', async () => {
     const credentials = new FakeCredentials(EXPOSED);
-    await expect(startHttpsWrapper({}, { credentials })).rejects.toMatchObject({
+    await expect(useHttps({}, { credentials })).rejects.toMatchObject({
       code: 'InvalidSettings',
       message: expect.stringMatching(MESSAGE),
     });
   });
 
   test('the plain http listener is started, because its callers send no tokens', async () => {
-    const proxy = await startWrapper('http://127.0.0.1:1', {
-      credentials: new FakeCredentials(EXPOSED),
-    });
-    await proxy.close();
+    await useWrapper('http://127.0.0.1:1', { credentials: new FakeCredentials(EXPOSED) });
   });
 
   test.each(['http://localhost:1', 'http://127.0.0.2:1', 'http://[::1]:1', 'https://192.0.2.1'])(
     'nor is there anything against %s',
     async (server) => {
-      const wrapper = await startHttpsWrapper(
-        {},
-        { credentials: new FakeCredentials(new URL(server)) },
-      );
-      await wrapper.close();
+      await useHttps({}, { credentials: new FakeCredentials(new URL(server)) });
     },
   );
 
   test('a kubeconfig that later names such a server is logged as a warning', async () => {
     const { logger, lines } = recordingLogger();
     const credentials = new FakeCredentials(new URL('https://192.0.2.1'));
-    const wrapper: HttpsWrapper = await startHttpsWrapper({}, { credentials, logger });
-    try {
-      credentials.servers = [EXPOSED];
-      credentials.setTls({});
-      const warnings = lines.filter(({ level }) => level >= 40);
-      expect(warnings).toContainEqual(
-        expect.objectContaining({ level: 40, msg: expect.stringMatching(MESSAGE) }),
-      );
-    } finally {
-      await wrapper.close();
-    }
+    await useHttps({}, { credentials, logger });
+    credentials.servers = [EXPOSED];
+    credentials.setTls({});
+    const warnings = lines.filter(({ level }) => level >= 40);
+    expect(warnings).toContainEqual(
+      expect.objectContaining({ level: 40, msg: expect.stringMatching(MESSAGE) }),
+    );
   });
 });

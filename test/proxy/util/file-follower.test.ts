@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { FileFollower, type FileFollowerOptions } from '../../../src/proxy/util/file-follower.ts';
 import { eventually } from '../../support/eventually.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 let follower: FileFollower | undefined;
 let failures: string[];
@@ -29,12 +29,11 @@ describe('files that are followed', () => {
   });
 
   test('are read soon after their folder has changed', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'follower-'));
+    const folder = useFolder();
     let readings = 0;
     follow({ read: async () => void readings++, watched: [join(folder, 'a'), join(folder, 'b')] });
     writeFileSync(join(folder, 'a'), 'new');
     await eventually(() => readings > 0, true);
-    rmSync(folder, { recursive: true });
   });
 
   test('are polled even if their folder does not exist', async () => {

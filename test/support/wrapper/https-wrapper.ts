@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { generate } from 'selfsigned';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import type { HttpsListenerOptions } from '../../../src/proxy/server/listeners.ts';
+import { closedLater } from '../closed-later.ts';
 import { issue, type KeyPair, makeAuthority } from '../http/certificates.ts';
 import { FakeCredentials } from '../http/credentials.ts';
 import { type ReviewServer, startReviewServer } from '../http/review-server.ts';
@@ -70,6 +71,13 @@ export async function issueClient(
     },
   );
   return { cert: pems.cert, key: pems.private };
+}
+
+/** Starts one that is closed later; see {@link closedLater}. */
+export async function useHttps(
+  ...args: Parameters<typeof startHttpsWrapper>
+): Promise<HttpsWrapper> {
+  return closedLater(await startHttpsWrapper(...args));
 }
 
 /** A token is the name of its user, or `<user>/<any text>`. */

@@ -1,42 +1,11 @@
-import { afterAll, afterEach, beforeEach } from '@jest/globals';
+import { closedLater } from '../closed-later.ts';
 import { recordWatch } from '../guarantees/watch-recorder.ts';
 import { startTcpRelay } from '../http/tcp-relay.ts';
 import { startTestAdmin } from './admin-fixture.ts';
 import { createSmallCluster } from './small-cluster.ts';
 import { startWrapper } from './wrapper-fixture.ts';
 
-/*
- * What tests of a whole wrapper open. It is closed after the test, or after all tests if beforeAll() opened it; what was
- * opened last is closed first.
- */
-
-interface Closable {
-  close(): unknown;
-}
-
-const ofFile: Closable[] = [];
-const ofTest: Closable[] = [];
-let current = ofFile;
-
-beforeEach(() => {
-  current = ofTest;
-});
-
-afterEach(async () => {
-  current = ofFile;
-  await closeAll(ofTest);
-});
-
-afterAll(() => closeAll(ofFile));
-
-async function closeAll(opened: Closable[]): Promise<void> {
-  for (let last = opened.pop(); last !== undefined; last = opened.pop()) await last.close();
-}
-
-function closedLater<T extends Closable>(each: T): T {
-  current.push(each);
-  return each;
-}
+/* What tests of a whole wrapper open; see closedLater(). */
 
 export function useCluster(...args: Parameters<typeof createSmallCluster>) {
   return closedLater(createSmallCluster(...args));
