@@ -5,7 +5,6 @@ import type { View } from '../../../src/filter/view/view.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import { sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
-import type { ManualClock } from '../../support/projection/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
@@ -13,11 +12,10 @@ const codec = createProtobufCodec();
 
 let topology: Topology;
 let view: View;
-let clock: ManualClock;
 let projection: EndpointsProjection;
 
 beforeEach(() => {
-  ({ topology, view, clock, projection } = startSliceProjection());
+  ({ topology, view, projection } = startSliceProjection());
   setZone('z');
   setKeys(HOST, '*');
   topology.setSynced('services');
@@ -59,14 +57,6 @@ function shown(): string[] {
   );
 }
 
-test('a nearer endpoint is not shown alone before its delay has passed', () => {
-  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
-  clock.pass(59_999);
-  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
-  clock.pass(1);
-  expect(shown()).toEqual(['10.0.0.1']);
-});
-
 test('another policy takes effect immediately', () => {
   setKeys(HOST, ZONE, '*');
   expect(shown()).toEqual(['10.0.0.1']);
@@ -79,12 +69,6 @@ test('another label of this node takes effect immediately', () => {
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
   setZone('y');
   expect(shown()).toEqual(['10.0.0.2']);
-});
-
-test('a Service without slices is forgotten: when it has slices again, no delay applies', () => {
-  projection.onChanges([{ type: 'DELETED', key: 'default/web-a' }]);
-  put(true);
-  expect(shown()).toEqual(['10.0.0.1']);
 });
 
 test('another policy that needs the nodes of the zone takes effect with them', () => {

@@ -6,9 +6,9 @@ import type {
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
+import { endpointReasons } from '../../../src/topology/explain/endpoint-reasons.ts';
 import { explainPorts } from '../../../src/topology/explain/explain-ports.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
-import { decideWithReasons } from '../../support/projection/decide-with-reasons.ts';
 import { keyMaskBy } from '../../support/topology/key-mask.ts';
 
 const KEYS = ['a', 'b', '*'];
@@ -38,6 +38,23 @@ const policies = fc.tuple(...KEYS.map(() => fc.integer({ min: 1, max: 3 }))).map
 
 function has({ ports }: EndpointGroup, port: string): boolean {
   return ports.length === 0 ? port === '' : ports.includes(port);
+}
+
+/** The decision about each endpoint and its reason, in the order of the groups, flattened. */
+function decideWithReasons(given: readonly EndpointGroup[], keys = KEYS) {
+  const decision = decide(given, keyMaskBy(keys, matches));
+  const reasonOf = endpointReasons(decision, keys);
+  let index = 0;
+  return given.flatMap(({ ports, endpoints }) =>
+    endpoints.map((each) => ({
+      kept: decision.keep[index] === 1,
+      reason: reasonOf(ports, each, index++),
+    })),
+  );
+}
+
+function on(node: string, state: EndpointState = 'ready'): Endpoint {
+  return { family: 'IPv4', node, zone: '', state };
 }
 
 describe('an explanation that visits each endpoint once', () => {
@@ -87,7 +104,7 @@ describe('an explanation that visits each endpoint once', () => {
     fc.assert(
       fc.property(groups, (given) => {
         const { ports, keep } = decide(given, keyMaskBy(KEYS, matches));
-        const reasons = decideWithReasons(given, KEYS, matches);
+        const reasons = decideWithReasons(given);
         const flat = given.flatMap((group) => group.endpoints.map((each) => ({ group, each })));
         expect(reasons.map(({ kept }) => Number(kept))).toEqual([...keep]);
         for (const [index, { group, each }] of flat.entries()) {
@@ -108,16 +125,45 @@ describe('an explanation that visits each endpoint once', () => {
   });
 
   test('with too many ports, lists those with problems first, up to the limit', () => {
-    const on = (node: string, state: EndpointState): Endpoint[] => [
-      { family: 'IPv4', node, zone: '', state },
-    ];
     const given = [
-      { ports: ['TCP/1', 'TCP/2', 'TCP/3'], endpoints: on('a', 'ready') },
-      { ports: ['TCP/bad'], endpoints: on('a', 'serving') },
+      { ports: ['TCP/1', 'TCP/2', 'TCP/3'], endpoints: [on('a')] },
+      { ports: ['TCP/bad'], endpoints: [on('a', 'serving')] },
     ];
     const policy = policyOf([1, 1, 1]);
     const decision = decide(given, keyMaskBy(KEYS, matches), policy);
     const ports = explainPorts({ groups: given, policy, decision, delayed, timeOf }, 2);
     expect(ports.map(({ port }) => port)).toEqual(['TCP/bad', 'TCP/1']);
+  });
+
+  test.each<[string, EndpointGroup[], string[], string[]]>([
+    [
+      'of a port that keeps it',
+      [
+        { ports: ['TCP/http'], endpoints: [on('a')] },
+        { ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('b', 'notReady')] },
+      ],
+      ['a', 'b'],
+      [
+        'kept: a matches, and has ready endpoints',
+        'kept: b matches; no endpoint is ready or serving',
+      ],
+    ],
+    [
+      'that only terminating endpoints are left',
+      [{ ports: [], endpoints: [on('a', 'serving'), on('c', 'notReady')] }],
+      ['a', '*'],
+      ['kept: a matches, and has serving endpoints', 'cut: * matches, but a has serving endpoints'],
+    ],
+    [
+      'that no endpoint is usable',
+      [{ ports: [], endpoints: [on('c', 'notReady')] }],
+      ['a', '*'],
+      ['kept: * matches; no endpoint is ready or serving'],
+    ],
+  ])('gives the reason %s', (_, given, keys, expected) => {
+    const reasons = decideWithReasons(given, keys);
+    expect(reasons.map(({ kept, reason }) => `${kept ? 'kept' : 'cut'}: ${reason}`)).toEqual(
+      expected,
+    );
   });
 });
