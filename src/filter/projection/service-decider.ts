@@ -30,6 +30,13 @@ interface NewDecision extends DecidedService {
   readonly decision?: Pick<DecidedOutcome, 'id' | 'mask'>;
 }
 
+/** What is known of a Service that has endpoints objects. */
+interface ServiceState {
+  readonly outcome: ServiceOutcome;
+  /** The last decision; it remains while the Service cannot be decided. Undefined: there was none. */
+  readonly decided: DecidedOutcome | undefined;
+}
+
 /** Longer masks are not shared between objects. */
 const MAX_SHARED_MASK = 64;
 
@@ -47,10 +54,8 @@ export interface ServiceDeciderOptions {
 export class ServiceDecider {
   readonly #options: ServiceDeciderOptions;
   readonly #due: DueServices;
-  /** The last decision about each Service. */
-  readonly #decided = new Map<string, DecidedOutcome>();
-  /** Services that cannot be decided yet. */
-  readonly #undecided = new Map<string, ServiceOutcome>();
+  /** Services with endpoints objects. */
+  readonly #services = new Map<string, ServiceState>();
   /** Only Services with a return delay have delayed keys. */
   readonly #delayed = new Map<string, ReadonlyMap<string, DelayedKey>>();
   /** 10,000 Services have few different decisions and masks. */
@@ -72,13 +77,11 @@ export class ServiceDecider {
     objects: readonly EndpointsObject[],
     cause: Cause | undefined,
   ): DecidedService {
-    const before = this.#decided.get(service);
+    const before = this.#services.get(service)?.decided;
     const { projected, outcome, decision } = this.#newDecision(service, objects, before);
     const after = objects.length === 0 ? undefined : this.#nextOutcome(outcome, before, decision);
-    if (after === undefined) this.#decided.delete(service);
-    else this.#decided.set(service, after);
-    if (objects.length === 0 || decision !== undefined) this.#undecided.delete(service);
-    else this.#undecided.set(service, outcome);
+    if (objects.length === 0) this.#services.delete(service);
+    else this.#services.set(service, { outcome, decided: after });
     const { journal, clock } = this.#options;
     if (cause !== undefined) journal.record(clock.now(), service, before, after, cause);
     return { projected, outcome };
@@ -91,13 +94,12 @@ export class ServiceDecider {
 
   /** What was decided last about a Service. One without endpoints objects is not stored. */
   outcome(service: string): ServiceOutcome {
-    const stored = this.#undecided.get(service) ?? this.#decided.get(service)?.outcome;
-    return stored ?? this.#unfiltered(service, []);
+    return this.#services.get(service)?.outcome ?? this.#unfiltered(service, []);
   }
 
   /** For how long the same keys have won, in milliseconds; undefined: nothing was decided. */
   age(service: string): number | undefined {
-    const decided = this.#decided.get(service);
+    const decided = this.#services.get(service)?.decided;
     return decided && this.#options.clock.now() - decided.since;
   }
 
