@@ -50,3 +50,65 @@ test.each([
   expect(at).toBeGreaterThan(0);
   expect(lines[at + 1]).toMatch(/^ +KEY +READY +TERMINATING +TOTAL$/);
 });
+
+test('an explanation has all its parts', () => {
+  const since = new Date(Date.now() - 600_000).toISOString();
+  const at = { node: 'edge-1', zone: 'z', state: 'ready', object: 'web-1' } as const;
+  const cause = { kind: 'nodes', subject: 'edge-2' } as const;
+  const change = {
+    number: 1,
+    time: since,
+    service: 'default/web',
+    from: null,
+    to: 'site',
+    keptBefore: null,
+    keptAfter: 1,
+    cause,
+  };
+  const text = formatExplained({
+    ...SHOWN,
+    outcome: { ...SHOWN.outcome, dryRun: false },
+    since,
+    policy: {
+      managed: true,
+      source: 'annotation',
+      keys: ['site', '*'],
+      preset: 'near',
+      overrides: [{ source: 'default', keys: [] }],
+      returnDelaySeconds: 5,
+    },
+    keys: [{ key: 'site', meaning: 'nodes with site=a', nodes: 2, matchesThisNode: true }],
+    endpoints: [
+      { ...at, address: '10.0.0.1', kept: true, reason: 'site matches' },
+      { ...at, address: '10.0.0.2', node: '', zone: '', kept: false, reason: 'no node' },
+    ],
+    omitted: 1,
+    omittedPorts: 2,
+    changes: [change],
+  });
+  expect(text.replaceAll(since, '0123-56-89T12:45:78.012Z')).toBe(`\
+default/web on node edge-1: FILTERED, 1 of 3 endpoints shown to kube-proxy, for 10 min
+
+Policy: site > * (preset near)
+  from annotation topologyKeys of the Service
+  instead of setting defaultTopologyKeys: none
+  returns to a nearer key after it was ready for 5 s
+
+Keys on this node:
+  1.  site  nodes with site=a  2 nodes
+
+and 2 more ports
+
+Endpoints (+ shown, - left out):
+     ADDRESS   NODE    ZONE  STATE  OBJECT  WHY
+  +  10.0.0.1  edge-1  z     ready  web-1   site matches
+  -  10.0.0.2  (none)  -     ready  web-1   no node
+  and 1 more
+
+Last changes of the decision:
+  TIME                      FROM  TO    KEPT     CAUSE
+  0123-56-89T12:45:78.012Z  -     site  all > 1  nodes: edge-2
+
+View: /apis (protobuf), read by 1 client
+`);
+});

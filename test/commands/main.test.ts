@@ -107,19 +107,6 @@ describe('kube-proxy-wrapper', () => {
     },
   );
 
-  test('simulate ends with 3 if there are warnings, and with 0 otherwise', async () => {
-    const example = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
-    const warned = await run('simulate', '--from', example);
-    expect(warned).toMatchObject({ code: 3, err: '' });
-    expect(warned.out).toContain('! default/nearby-only: no endpoint left on (3): edge-3');
-    expect(warned.out).toContain('    next: end the policy with another key or with *');
-    const fine = await run('simulate', '--from', example, '--service', 'web', '-o', 'json');
-    expect(fine.code).toBe(0);
-    expect(JSON.parse(fine.out)).toMatchObject({ services: [{ service: 'default/web' }] });
-    const diff = await run('simulate', '--from', example, '--preset', 'same-zone-only', '--diff');
-    expect(diff).toMatchObject({ code: 3, out: expect.stringMatching(/default\/plain +edge-1/) });
-  });
-
   test('manifests come from standard input, folders and a context of the kubeconfig', async () => {
     const example = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
     const all = await run('simulate', '--from', example, '-o', 'json');

@@ -25,6 +25,15 @@ function file(name: string, content: string): string {
   return path;
 }
 
+test('docs/commands.md has what simulate prints about the example', async () => {
+  const { pathname } = new URL('../../docs/commands.md', import.meta.url);
+  const command = '$ kube-proxy-wrapper simulate --from examples/cluster.yaml\n';
+  const [, block = ''] = readFileSync(pathname, 'utf8').split(command);
+  const [printed = '', ...rest] = block.split('…\n');
+  expect(rest).not.toEqual([]);
+  expect(await simulate()).toMatchObject({ code: 3, out: expect.stringContaining(printed) });
+});
+
 describe('simulate --diff compares settings', () => {
   // It once compared --config with itself: "no node would see a difference".
   test('--config alone is compared with the default settings', async () => {
