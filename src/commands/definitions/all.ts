@@ -7,5 +7,12 @@ import { simulate } from './simulate.ts';
 import { status } from './status.ts';
 import { version } from './version.ts';
 
+/*
+ * The room `definitions`: the names, flags and help of the commands, one file each. A command is loaded when it is
+ * executed, so that `run` needs no memory for the others.
+ *   all.ts, remote.ts    the commands of kube-proxy-wrapper, and of kubectl-kpw
+ *   flags.ts             flags that several commands have
+ */
+
 /** The commands of kube-proxy-wrapper, in the order of --help. */
 export const COMMANDS: readonly Command[] = [run, status, explain, check, simulate, demo, version];

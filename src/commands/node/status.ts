@@ -5,6 +5,16 @@ import { readStatus } from '../client/read-status.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { formatStatusLines } from '../output/status-text.ts';
 
+/*
+ * The room `node`: the commands that ask the wrapper of this node. They change nothing, and compute nothing that the
+ * wrapper knows.
+ *   status.ts                              is it well?
+ *   explain.ts, explain-text.ts,           what this node sees of a Service, and the differences of its objects
+ *   diff-text.ts, data-age.ts
+ *   check.ts, check/                       status, and what only a process on the node can see: the process of
+ *                                          kube-proxy and the tables of the kernel
+ */
+
 /** Executes `status`. */
 export async function executeStatus({ flags }: Call<AdminFlags>): Promise<Result> {
   const status = await withAdmin(flags, readStatus);

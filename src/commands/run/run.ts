@@ -19,6 +19,16 @@ import { logStart, logWhenReady } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
 
+/*
+ * The room `run`: the life of the process. It puts the wrapper together from settings, and decides nothing about
+ * endpoints.
+ *   run.ts, stop-signals.ts, force-exit.ts                start and end
+ *   running-process.ts                                    the process before this one, in a planned restart
+ *   log-destination.ts, runtime-warnings.ts, start-log.ts   what is logged
+ *   trim-heap.ts, poll-until.ts                           what happens once all is ready
+ *   demo.ts                                               starts the demo, which is a bundle of its own
+ */
+
 /** Time to answer open requests after SIGTERM, in milliseconds. */
 const DRAIN_MS = 1_000;
 
