@@ -59,7 +59,7 @@ async function startNode(apiServer: string, name: string, logger: Logger): Promi
     credentials.close();
   };
   try {
-    const client = await watchSlices(proxy.url);
+    const client = await watchSlices(await credentialsFor(proxy.url, logger));
     const admin = createAdminHandler(proxy, logger);
     return {
       proxy,
@@ -77,11 +77,11 @@ async function startNode(apiServer: string, name: string, logger: Logger): Promi
 }
 
 /** Removes the kubeconfig immediately after it was read, so that no file remains however the demo ends. */
-async function credentialsFor(apiServer: string, logger: Logger): Promise<Credentials> {
+async function credentialsFor(url: string, logger: Logger): Promise<Credentials> {
   const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-demo-'));
   try {
     const kubeconfig = join(folder, 'kubeconfig');
-    await writeFile(kubeconfig, kubeconfigFor(apiServer));
+    await writeFile(kubeconfig, kubeconfigFor(url));
     return await loadCredentials({ kubeconfig, logger, pollMs: NEVER_MS });
   } finally {
     await rm(folder, { recursive: true });
