@@ -133,7 +133,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
         callback(error);
       },
     });
-    // It may fail before its reader gets it, who then sees the error.
+    // It may fail before it is read: its reader gets the error. Without a listener it would end the process.
     this.#body.on('error', () => {});
     this.#resolve({ statusCode, headers, body: this.#body });
   }

@@ -59,9 +59,10 @@ export class ServerProbe {
     try {
       const identity = await this.#identityWithin(ms / 2, signal);
       const request = { method: 'GET', path: this.#path, headers: { accept: ACCEPT } };
-      const sent = agent.request(createAgentRequest(server, request, identity, signal));
-      const { statusCode, headers, body } = await abortable(sent, signal);
-      const bytes = await abortable(readBody(body, MAX_BODY_BYTES, headers), signal);
+      const { statusCode, headers, body } = await agent.request(
+        createAgentRequest(server, request, identity, signal),
+      );
+      const bytes = await readBody(body, MAX_BODY_BYTES, headers);
       const judgement = judgeResponse({ statusCode, headers, ...contentOf(bytes) }, EXPECTED);
       if (judgement === 'usable') serverState.noteAnswer(statusCode);
       return judgement === 'foreign' ? undefined : judgement;

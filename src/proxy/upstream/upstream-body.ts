@@ -34,8 +34,6 @@ export function createBody(
     readonly onChunk?: () => void;
   },
 ): UpstreamBody {
-  // An error before the body is read is thrown to its later reader. Without a listener it would end the process.
-  source.on('error', () => {});
   return {
     async *[Symbol.asyncIterator]() {
       try {

@@ -49,7 +49,21 @@ export interface UpstreamResponse {
   judged(judgement: Judgement): void;
 }
 
-/** The client of the API server, under our own identity. */
+/**
+ * The room upstream: the line to the API server. This is its client, under our own identity or that of a caller.
+ *
+ *     request ─▶ Failover: the server in use ─▶ AgentPool: an Agent per server and identity ─▶ Connection ─▶ Exchange
+ *        │           ▲ its end                                                              (one undici Client)
+ *        │           │
+ *     judgeResponse() ── who has answered ─▶ ServerState: whether any server answers any query
+ *                                                │ no                          ▲ yes: all queries go on
+ *                                                ▼                             │
+ *                                            AttemptQueue: one query after another tries
+ *
+ * ServerProbe asks a server on a new connection: for a search when connections fall silent, and for RecoveryCheck while
+ * the preferred server is not used. The room must not know collections or versions beyond one probe, and must not send
+ * a request again that the server may have processed.
+ */
 export interface Upstream {
   /**
    * Sends a request. Resolves with the headers of the response, whatever its status. After a 401 the credentials are
@@ -227,8 +241,9 @@ class AgentUpstream implements Upstream {
     try {
       const owner = request.authorization === undefined ? 'own' : 'caller';
       const agent = this.#agents.get(owner, server);
-      const sent = agent.request(createAgentRequest(server, request, identity, signal));
-      const { statusCode, headers, body } = await abortable(sent, signal);
+      const { statusCode, headers, body } = await agent.request(
+        createAgentRequest(server, request, identity, signal),
+      );
       const onBytes = (): void => {
         if (statusCode === 200) this.serverState.noteContact();
       };
