@@ -68,7 +68,10 @@ interface Problem {
 }
 
 /**
- * The snapshots on disk, one file per query. So a heartbeat of the own Node does not rewrite 15 MB of slices, and a
+ * The room snapshot: the last state of each query on disk. It must not decide what a client sees: it hands a state to the
+ * reflector, and only while no API server answers.
+ *
+ * There is one file per query. So a heartbeat of the own Node does not rewrite 15 MB of slices, and a
  * torn file costs one query only.
  *
  *     reflector ─▶ SnapshotRestore ─▶ SnapshotWriter (when) ─▶ SnapshotFolder (what, one at a time) ─▶ SnapshotFiles
@@ -141,7 +144,6 @@ export class SnapshotFolder {
   /** Lets a writer write once more, if its write bound allows it or the process ends. Never rejects. */
   async closeWriter(writer: SnapshotWriter): Promise<void> {
     await this.#untilDisk(writer.finish(this.#isEnding));
-    writer.discard();
     this.#writers.delete(writer);
     this.#problems.delete(writer.query);
     this.#keepBound(writer);

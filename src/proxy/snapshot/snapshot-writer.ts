@@ -42,10 +42,9 @@ export class SnapshotWriter {
   /**
    * - `restored`: nothing, or only what came from disk; it is written again only if the folder has gone.
    * - `live`: the API server itself has reported the state.
-   * - `closing`: only the last write is left.
-   * - `closed`: the objects are gone, so that a write would leave an empty snapshot.
+   * - `closed`: only the last write is left.
    */
-  #state: 'restored' | 'live' | 'closing' | 'closed' = 'restored';
+  #state: 'restored' | 'live' | 'closed' = 'restored';
   /** When the first change came that is not on disk; monotonic. */
   #dirtySince: number | undefined;
   /** No write before; monotonic. */
@@ -107,26 +106,18 @@ export class SnapshotWriter {
   /**
    * The last write of this query: what is not on disk, unless the write bound forbids it and the process goes on. So a
    * query that opens and closes often, as a node set does when a label flaps, wears the disk no more than another.
-   * Never rejects. Call {@link discard} then, or when the disk takes too long.
+   * Never rejects.
    */
   async finish(isProcessEnding: boolean): Promise<void> {
-    this.#state = 'closing';
+    this.#state = 'closed';
     clearTimeout(this.#timer);
     await this.#writing;
     const mayWrite = isProcessEnding || performance.now() >= this.#notBefore;
-    if (this.#state === 'closing' && this.#dirtySince !== undefined && mayWrite) {
-      await this.#write();
-    }
-  }
-
-  /** Forgets the objects. Nothing is written any more. */
-  discard(): void {
-    this.#state = 'closed';
-    this.#objects.clear();
+    if (this.#dirtySince !== undefined && mayWrite) await this.#write();
   }
 
   get #isClosed(): boolean {
-    return this.#state === 'closing' || this.#state === 'closed';
+    return this.#state === 'closed';
   }
 
   #apply(changes: readonly Change[], resourceVersion: string): void {

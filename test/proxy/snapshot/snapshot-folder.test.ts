@@ -36,10 +36,10 @@ let lines: readonly LogLine[];
 let logger: SnapshotFolderOptions['logger'];
 let credentials: FakeCredentials;
 /** The writers of each process that a test has started. */
-let started: Map<SnapshotFolder, readonly SnapshotWriter[]>;
+let processes: Map<SnapshotFolder, readonly SnapshotWriter[]>;
 
 beforeEach(async () => {
-  started = new Map();
+  processes = new Map();
   base = await mkdtemp(join(tmpdir(), 'snapshots-'));
   folder = join(base, 'state');
   ({ logger, lines } = recordingLogger());
@@ -48,10 +48,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   jest.restoreAllMocks();
-  for (const [snapshots, writers] of started) {
-    for (const writer of writers) writer.discard();
-    await snapshots.close();
-  }
+  for (const snapshots of processes.keys()) await end(snapshots);
   await rm(base, { recursive: true, force: true });
 });
 
@@ -71,14 +68,15 @@ function start(options: Partial<SnapshotFolderOptions> = {}, queries: readonly s
   });
   const writers = queries.map((query) => snapshots.open(query));
   const [writer] = writers as [SnapshotWriter];
-  started.set(snapshots, writers);
+  processes.set(snapshots, writers);
   return { snapshots, writers, writer };
 }
 
 /** Ends a process: its writers write once more. */
 async function end(snapshots: SnapshotFolder): Promise<void> {
-  for (const writer of started.get(snapshots) ?? []) await snapshots.closeWriter(writer);
+  for (const writer of processes.get(snapshots) ?? []) await snapshots.closeWriter(writer);
   await snapshots.close();
+  processes.delete(snapshots);
 }
 
 function change(key: string, text: string): Change {
@@ -389,6 +387,7 @@ describe('the disk', () => {
     const started = performance.now();
     await Promise.all(writers.map((writer) => snapshots.closeWriter(writer)));
     await snapshots.close();
+    processes.clear();
     expect(performance.now() - started).toBeLessThan(5_500);
     expect(lines).toEqual([
       expect.objectContaining({ err: expect.stringContaining('more than 5 s') }),
