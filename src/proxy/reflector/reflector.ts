@@ -62,7 +62,9 @@ const CHECKED_OBJECTS = 3;
 const DENIALS = 3;
 
 /**
- * Lists a collection, then watches it until it is stopped, and notifies its handler of every difference.
+ * The room reflector: keeps up with collections. It must not know what its handlers make of the objects.
+ *
+ * A reflector lists a collection, then watches it until it is stopped, and notifies its handler of every difference.
  *
  *     run ─▶ load snapshot ─▶ LIST ── arrived: notify handler ───▶ WATCH ─┐ events: notify handler
  *                            ▲ ▲ │                                ▲ │ ▲   │

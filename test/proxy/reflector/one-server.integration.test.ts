@@ -65,6 +65,26 @@ describe('an API server whose etcd was restored from an older copy', () => {
     expect(server.listed.filter(({ version }) => version === null)).toHaveLength(5);
   });
 
+  // In another history an object with the same version may have another state.
+  test('has none of the known objects, for all queries', async () => {
+    const { server, changes } = simulation;
+    server.version = 20;
+    server.fault = ({ path: to, verb }) =>
+      to === path(0) && verb === 'watch'
+        ? { status: 200, body: { lines: [bookmark(20)], end: 'open' } }
+        : undefined;
+    server.cut();
+    await simulation.pass(1_000);
+    const before = [...changes];
+    server.fault = ({ path: to, verb, version }) => {
+      if (to !== path(0)) return verb === 'list' ? list(25, [object(20)]) : silent;
+      return version === null ? list(15, [object(10)]) : refusal(410);
+    };
+    server.cut();
+    await simulation.pass(3_000);
+    expect(changes).toEqual(before.map((count) => count + 1));
+  });
+
   // By its own writes the new history passes the old versions within seconds.
   test('is noticed although the new history has passed the old version when the list arrives', async () => {
     const { server } = simulation;

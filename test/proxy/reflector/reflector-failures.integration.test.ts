@@ -67,7 +67,7 @@ describe('one continued failure is', () => {
     expect(status()).toMatchObject({ connected: false });
     expect(status()?.staleMs).toBeGreaterThan(4_000);
     expect([logged('interrupted'), lists().length]).toEqual([1, 0]);
-    answerWatches((nth) => (nth === 0 ? watch(useful()) : undefined));
+    answerWatches(() => ({ status: 200, body: { lines: [useful()], end: 'open' } }));
     await simulation.pass(5_000);
     expect(status()).toMatchObject({ failures: 0, error: undefined });
     expect(logged('connected again')).toBe(1);

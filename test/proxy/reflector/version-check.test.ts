@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { WrapperError } from '../../../src/errors.ts';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import { ENDPOINT_SLICES, NODES } from '../../../src/filter/codec/resource.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
@@ -90,4 +91,13 @@ test('an API server that has not reached the version is noticed, whatever its ob
     message: 'the API server has reached only 25, and had reached 30 before',
     status: { code: 504, causes: [{ reason: 'ResourceVersionTooLarge' }] },
   });
+});
+
+test('a collection without a selector by name needs no check', async () => {
+  const status = { code: 400, reason: 'BadRequest', message: 'field label not supported' };
+  const list = () => Promise.reject(new WrapperError('Refused', 'refused', { status }));
+  const known = { version: '20', objects: new Map() };
+  await expect(assertReached(SLICES, known, list, (each) => codec.meta(each))).resolves.toBe(
+    undefined,
+  );
 });

@@ -18,6 +18,8 @@ export class Simulation {
   readonly reflectors;
   /** The version of the object that each reflector has. */
   readonly shown: string[] = [];
+  /** How many changes each reflector has reported. */
+  readonly changes: number[] = [];
   /** The status of each refusal that was reported; undefined: that it is over. */
   readonly refusals: (number | undefined)[] = [];
   readonly #controller = new AbortController();
@@ -34,6 +36,7 @@ export class Simulation {
       const isLast = n === queries - 1;
       const resource: Resource = { ...SERVICES, plural: `things${n}`, ...(isLast && last) };
       const onChanges = (changes: readonly Change[]): void => {
+        this.changes[n] = (this.changes[n] ?? 0) + changes.length;
         for (const change of changes) {
           this.shown[n] = change.type === 'DELETED' ? '' : change.facts.resourceVersion;
         }
