@@ -150,28 +150,21 @@ test('the label of an API server has its host and path, but no credentials', asy
   const { host } = new URL(upstream);
   const servers = ['/one', '/two'].map((path) => new URL(`https://user:secret@${host}${path}`));
   const several = await useWrapper(upstream, { servers });
-  try {
-    const inUse = async () =>
-      [...(await createMetrics(several).metrics()).matchAll(/server_in_use\{server="(.*)"\} (\d)/g)]
-        .map(([, name, value]) => `${name} ${value}`)
-        .sort();
-    expect(await inUse()).toEqual([`${host} 1`, `${host}/one 0`, `${host}/two 0`]);
-  } finally {
-    await several.close();
-  }
+  const inUse = [
+    ...(await createMetrics(several).metrics()).matchAll(/server_in_use\{server="(.*)"\} (\d)/g),
+  ];
+  expect(inUse.map(([, name, value]) => `${name} ${value}`).sort()).toEqual([
+    `${host} 1`,
+    `${host}/one 0`,
+    `${host}/two 0`,
+  ]);
 });
 
 test('a feature that is switched off has no metrics', async () => {
   const plain = await useWrapper(proxy.upstream.failover.servers[0]?.href ?? '');
-  try {
-    const text = await createMetrics(plain).metrics();
-    expect(text).toMatch(/client_connections\{/);
-    expect(text).not.toMatch(
-      /https_certificate|access_reviews|snapshot_(bytes|write|set)|policy_ev/,
-    );
-  } finally {
-    await plain.close();
-  }
+  const text = await createMetrics(plain).metrics();
+  expect(text).toMatch(/client_connections\{/);
+  expect(text).not.toMatch(/https_certificate|access_reviews|snapshot_(bytes|write|set)|policy_ev/);
 });
 
 async function samplesOf(name: string): Promise<string[]> {

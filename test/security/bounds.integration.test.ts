@@ -1,7 +1,8 @@
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { closedLater } from '../support/closed-later.ts';
 import { eventually } from '../support/eventually.ts';
 import { exchange } from '../support/http/review-server.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
@@ -16,16 +17,10 @@ const BOUNDS = {
 
 let server: ApiServer;
 let proxy: NodeProxy;
-let sockets: Socket[];
 
 beforeEach(async () => {
-  sockets = [];
   server = useCluster();
   proxy = await useWrapper(await server.listen(), { listenerLimits: BOUNDS });
-});
-
-afterEach(async () => {
-  for (const socket of sockets) socket.destroy();
 });
 
 const port = (): number => Number(new URL(proxy.url).port);
@@ -34,7 +29,7 @@ const listener = () => proxy.listeners.handlers[0]?.listener ?? { connections: 0
 /** Opens a connection and keeps it open. */
 function hold(bytes = ''): { readonly socket: Socket; received: string } {
   const socket = connect(port(), '127.0.0.1');
-  sockets.push(socket);
+  closedLater({ close: () => socket.destroy() });
   const held = { socket, received: '' };
   socket.on('error', () => {});
   socket.on('data', (chunk: Buffer) => {

@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { KubeProxyProbe, type ProbeTarget } from '../../../src/admin/status/kube-proxy-probe.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 
 /** Stands for kube-proxy, for a ClusterIP and for a backend. */
@@ -17,14 +18,13 @@ beforeEach(async () => {
   health = 200;
   metrics = '';
   hangs = false;
-  server = await startServer(({ url }, response) => {
+  const started = await startServer(({ url }, response) => {
     if (hangs) return;
     if (url === '/healthz') response.writeHead(health).end();
     else response.end(metrics);
   });
+  server = closedLater(started);
 });
-
-afterEach(() => server.close());
 
 function probe(shareMs = 0): KubeProxyProbe {
   const port = Number(server.url.port);

@@ -9,6 +9,7 @@ import { queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../../src/version.ts';
 import { advancingClock } from '../../support/advancing-clock.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import type { TcpRelay } from '../../support/http/tcp-relay.ts';
@@ -28,12 +29,11 @@ const clock = advancingClock();
 beforeEach(async () => {
   server = useCluster();
   relay = await useRelay(await server.listen());
-  listener = await startServer((_, response) => void response.end());
+  listener = closedLater(await startServer((_, response) => void response.end()));
 });
 
-afterEach(async () => {
+afterEach(() => {
   for (const watch of watches.splice(0)) watch.abort();
-  await listener.close();
 });
 
 async function start(raw: RawSettings = {}): Promise<void> {

@@ -22,12 +22,8 @@ const logger = pino({ level: 'silent' });
 const files = await writeServingFiles(useFolder());
 const ca = readFileSync(files.caFile);
 const certificate = closedLater(await ServerCertificate.load(files, logger));
-const sockets: Socket[] = [];
-const listeners: HttpListener[] = [];
 
-afterEach(async () => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-  await Promise.all(listeners.splice(0).map((listener) => listener.close(0, () => {})));
+afterEach(() => {
   jest.restoreAllMocks();
 });
 
@@ -41,7 +37,7 @@ function makeListener(options: Partial<HttpListenerOptions> = {}): HttpListener 
     requests: new ListenerCounter(),
     ...options,
   });
-  listeners.push(listener);
+  closedLater({ close: () => listener.close(0, () => {}) });
   return listener;
 }
 
@@ -64,7 +60,7 @@ interface Client {
 }
 
 function clientOf(socket: Socket): Client {
-  sockets.push(socket);
+  closedLater({ close: () => socket.destroy() });
   let received = '';
   socket.setEncoding('latin1').on('data', (chunk) => {
     received += chunk;
@@ -254,7 +250,7 @@ describe('clients that do not read their responses', () => {
   async function stall(url: string, answers: ServerResponse[]): Promise<void> {
     for (let i = 0; i < 2; i++) {
       const socket = connect(Number(new URL(url).port), '127.0.0.1');
-      sockets.push(socket);
+      closedLater({ close: () => socket.destroy() });
       socket.on('error', () => {}).pause();
       socket.write(GET);
     }

@@ -1,6 +1,7 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ContainerRuntime } from '../../../src/proxy/local-runtime/container-runtime.ts';
 import { createCriClient } from '../../../src/proxy/local-runtime/cri-client.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { CriServer } from '../../support/local-runtime/cri-server.ts';
 
@@ -8,13 +9,8 @@ let server: CriServer;
 let runtime: ContainerRuntime;
 
 beforeEach(async () => {
-  server = await new CriServer().listen();
-  runtime = createCriClient(server.path);
-});
-
-afterEach(async () => {
-  runtime.close();
-  await server.close();
+  server = closedLater(await new CriServer().listen());
+  runtime = closedLater(createCriClient(server.path));
 });
 
 describe('the client of the container runtime', () => {
@@ -76,9 +72,8 @@ describe('the client of the container runtime', () => {
 
   test('rejects within the time limit if the runtime hangs', async () => {
     server.hangs = true;
-    const impatient = createCriClient(server.path, 50);
+    const impatient = closedLater(createCriClient(server.path, 50));
     await expect(impatient.sandboxes()).rejects.toThrow('deadline_exceeded');
-    impatient.close();
   });
 
   test('rejects if nothing listens, and works again after the runtime has restarted', async () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer, ApiServerOptions } from '../../../embedded/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
@@ -6,51 +6,43 @@ import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { nodeState } from '../../../src/admin/page/node-state.ts';
 import { formatExplained } from '../../../src/commands/node/explain-text.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { CODECS, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
 import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
 import { startPortal } from '../../support/http/portal.ts';
 import { CriServer } from '../../support/local-runtime/cri-server.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
 let cri: CriServer;
 let server: ApiServer;
 let url: string;
 let state: NonNullable<NodeProxyOptions['state']>;
-let remove: () => Promise<void>;
-const running: NodeProxy[] = [];
 
 const LOCAL = { node: 'edge-1', pod: 'web' };
 const FAR = { ip: '10.2.0.9', node: 'edge-3', pod: 'far' };
 
 beforeEach(async () => {
-  cri = await new CriServer().listen();
+  cri = closedLater(await new CriServer().listen());
+  closedLater({ close: () => expect(cri.connections).toBe(0) });
   cri.sandboxes = [{ id: 's1', pod: 'web', addresses: ['10.1.0.2'] }];
-  ({ state, remove } = await stateFolder());
+  ({ state } = await stateFolder());
   server = createCluster();
   url = await server.listen();
 });
 
 function createCluster(options: ApiServerOptions = {}): ApiServer {
-  const cluster = createSmallCluster(options);
+  const cluster = useCluster(options);
   putService(cluster, 'web', ['kubernetes.io/hostname', '*']);
   putSlice(cluster, 'web-a', 'web', [{ ip: '10.1.0.2', ...LOCAL }, FAR]);
   return cluster;
 }
 
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((proxy) => proxy.close()));
-  expect(cri.connections).toBe(0);
-  await Promise.all([server.close(), cri.close(), remove()]);
-});
-
 async function start(options: Partial<NodeProxyOptions> = {}): Promise<NodeProxy> {
   const localRuntime = { socket: cri.path, graceMs: 50, settleMs: 300 };
-  const proxy = await startWrapper(url, { state, localRuntime, readyWaitMs: 3000, ...options });
-  running.push(proxy);
-  return proxy;
+  return await useWrapper(url, { state, localRuntime, readyWaitMs: 3000, ...options });
 }
 
 const listen = async (): Promise<void> => void (await server.listen(Number(new URL(url).port)));
@@ -67,7 +59,6 @@ function restartPod(): void {
 async function cutPower(): Promise<void> {
   const first = await start();
   await addresses(first);
-  running.splice(0);
   await first.close();
   await server.close();
   restartPod();
@@ -81,7 +72,7 @@ async function addresses(proxy: NodeProxy): Promise<string[]> {
 describe('a node that is cut off', () => {
   test('shows the address that the Pod has now, and after the return what the API server says', async () => {
     const proxy = await start({ localRuntime: { socket: cri.path, graceMs: 50 } });
-    const watch = await recordWatch(proxy.url + PATHS.slices, STREAMING_LIST);
+    const watch = await useWatch(proxy.url + PATHS.slices, STREAMING_LIST);
     await watch.until(2);
     await server.close();
     restartPod();
@@ -97,7 +88,6 @@ describe('a node that is cut off', () => {
     );
     expect(versions.slice(1)).toEqual([...versions.slice(1)].sort((a, b) => (a < b ? -1 : 1)));
     expect(new Set(versions.slice(1)).size).toBe(3);
-    watch.close();
   });
 
   test('that starts from its disk shows the address that the Pod has now', async () => {

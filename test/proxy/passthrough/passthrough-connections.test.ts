@@ -2,6 +2,7 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { ask, open } from '../../support/http/http-client.ts';
@@ -9,12 +10,8 @@ import { type PassthroughHarness, startPassthrough } from '../../support/http/pa
 
 let harness: PassthroughHarness;
 
-afterEach(async () => {
-  await harness.close();
-});
-
 async function setUp(...args: Parameters<typeof startPassthrough>): Promise<PassthroughHarness> {
-  harness = await startPassthrough(...args);
+  harness = closedLater(await startPassthrough(...args));
   return harness;
 }
 

@@ -1,16 +1,15 @@
 import { Agent, type IncomingMessage, type RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { statusOf } from '../../../src/proxy/api/status.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ask, raw } from '../../support/http/http-client.ts';
 import { type PassthroughHarness, startPassthrough } from '../../support/http/passthrough.ts';
 
-let harness: PassthroughHarness;
 let seen: { readonly request: IncomingMessage; readonly body: string }[] = [];
 
-afterEach(async () => {
-  await harness.close();
+beforeEach(() => {
   seen = [];
 });
 
@@ -22,8 +21,7 @@ const echo: RequestListener = async (request, response) => {
 };
 
 async function setUp(...args: Parameters<typeof startPassthrough>): Promise<PassthroughHarness> {
-  harness = await startPassthrough(...args);
-  return harness;
+  return closedLater(await startPassthrough(...args));
 }
 
 describe('a request', () => {

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { ask, open, raw } from '../../support/http/http-client.ts';
 import { type PassthroughHarness, startPassthrough } from '../../support/http/passthrough.ts';
@@ -13,10 +14,8 @@ import { type PassthroughHarness, startPassthrough } from '../../support/http/pa
 
 let harness: PassthroughHarness;
 
-afterEach(() => harness.close());
-
 async function setUp(...args: Parameters<typeof startPassthrough>): Promise<PassthroughHarness> {
-  harness = await startPassthrough(...args);
+  harness = closedLater(await startPassthrough(...args));
   return harness;
 }
 

@@ -1,43 +1,29 @@
 import { connect, type Socket } from 'node:net';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import {
-  recordWatch,
-  STREAMING_LIST,
-  type WatchRecorder,
-} from '../../support/guarantees/watch-recorder.ts';
+import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
+import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const near = { ip: '10.0.0.1', node: 'edge-1' };
 
 let server: ApiServer;
 let proxy: NodeProxy;
-let watches: WatchRecorder[];
 
 beforeEach(() => {
-  watches = [];
   server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [near]);
-});
-
-afterEach(async () => {
-  for (const watch of watches) watch.close();
 });
 
 async function start(options: Partial<NodeProxyOptions>): Promise<void> {
   proxy = await useWrapper(await server.listen(), options);
 }
 
-async function watch(query: Record<string, string>): Promise<WatchRecorder> {
-  const recorder = await recordWatch(proxy.url + SLICES, query, 'protobuf');
-  watches.push(recorder);
-  return recorder;
-}
+const watch = (query: Record<string, string>) => useWatch(proxy.url + SLICES, query, 'protobuf');
 
 /** Sends a request on a connection of its own, and reads nothing. */
 function readNothing(path: string): Socket {

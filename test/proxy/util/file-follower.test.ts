@@ -1,24 +1,23 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { FileFollower, type FileFollowerOptions } from '../../../src/proxy/util/file-follower.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
-let follower: FileFollower | undefined;
 let failures: string[];
-
-afterEach(() => follower?.close());
 
 function follow(options: Partial<FileFollowerOptions>): FileFollower {
   failures = [];
-  follower = new FileFollower({
-    read: async () => {},
-    onFailure: ({ message }) => failures.push(message),
-    pollMs: 3_600_000,
-    ...options,
-  });
-  return follower;
+  return closedLater(
+    new FileFollower({
+      read: async () => {},
+      onFailure: ({ message }) => failures.push(message),
+      pollMs: 3_600_000,
+      ...options,
+    }),
+  );
 }
 
 describe('files that are followed', () => {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
@@ -6,7 +6,6 @@ import { eventually } from '../../support/eventually.ts';
 import {
   ACCEPT,
   CODECS,
-  recordWatch,
   STREAMING_LIST,
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
@@ -17,7 +16,7 @@ import {
   putSlice,
   type SmallEndpoint,
 } from '../../support/wrapper/small-cluster.ts';
-import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
+import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
 const KEYS = ['kubernetes.io/hostname', 'site', '*'];
 const on1: SmallEndpoint = { ip: '10.0.0.1', node: 'edge-1' };
@@ -42,15 +41,11 @@ const variants: Variant[] = (['json', 'protobuf'] as const).flatMap((encoding) =
 
 let server: ApiServer;
 let proxy: NodeProxy;
-let watch: WatchRecorder | undefined;
+let watch: WatchRecorder;
 
 beforeEach(async () => {
   server = useCluster();
   proxy = await useWrapper(await server.listen());
-});
-
-afterEach(async () => {
-  watch?.close();
 });
 
 /** A change of the cluster, and the endpoints that are shown then. */
@@ -70,7 +65,7 @@ describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
   /** The addresses that a follower of the watch has. */
   function followed(): string[] {
     const objects = new Map<string, Buffer>();
-    for (const event of watch?.events ?? []) {
+    for (const event of watch.events) {
       if (event.type === 'ERROR' || event.type === 'BOOKMARK') continue;
       const { name } = CODECS[encoding].meta(event.object);
       if (event.type === 'DELETED') objects.delete(name);
@@ -141,7 +136,7 @@ describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
     ],
   ])('%s', async (_name, keys, steps) => {
     putService(server, 'web', keys);
-    watch = await recordWatch(proxy.url + path, STREAMING_LIST, encoding);
+    watch = await useWatch(proxy.url + path, STREAMING_LIST, encoding);
     for (const [change, shown] of steps) {
       change();
       const expected = shown.map(({ ip }) => ip);

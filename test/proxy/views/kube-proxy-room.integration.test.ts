@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
@@ -8,6 +8,7 @@ import { kubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import type { ViewLease } from '../../../src/proxy/views/view-registry.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
@@ -19,10 +20,8 @@ const STREAM =
 
 let server: ApiServer;
 let proxy: NodeProxy;
-let controllers: AbortController[];
 
 beforeEach(() => {
-  controllers = [];
   server = useCluster();
   for (let n = 0; n < 40; n++) {
     putService(server, `s${n}`, null);
@@ -33,10 +32,6 @@ beforeEach(() => {
       Array.from({ length: 20 }, (_, ip) => ({ ip: `10.0.${n}.${ip}`, node: 'edge-1' })),
     );
   }
-});
-
-afterEach(async () => {
-  for (const controller of controllers) controller.abort();
 });
 
 async function start(options: { maxViews?: number; maxViewBytes?: number }): Promise<void> {
@@ -51,7 +46,7 @@ const pathOf = (query: Query) => {
 /** Opens a watch and leaves it open; returns the response. */
 async function hold(path: string, headers = {}): Promise<Response> {
   const controller = new AbortController();
-  controllers.push(controller);
+  closedLater({ close: () => controller.abort() });
   return await fetch(`${proxy.url}${path}${STREAM}`, { headers, signal: controller.signal });
 }
 

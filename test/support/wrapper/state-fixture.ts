@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
 import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';
+import { useFolder } from '../use-folder.ts';
 
 export const PATHS = {
   nodes: '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-1',
@@ -14,9 +13,9 @@ export const PATHS = {
   slices: '/apis/discovery.k8s.io/v1/endpointslices',
 } as const;
 
-/** A folder for snapshots, which are written immediately, and a function that removes it. */
+/** A folder for snapshots, which are written immediately, and a function that removes it before it is removed later. */
 export async function stateFolder() {
-  const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-state-'));
+  const folder = useFolder();
   const state: NonNullable<NodeProxyOptions['state']> = {
     folder,
     maxBytes: 1 << 24,
