@@ -2,10 +2,9 @@ import { cpSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KubeObject } from '../../../embedded/kube-object.ts';
-import { ApiError } from '../support/api.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { persist } from '../support/persist.ts';
+import { putObject } from '../support/put-object.ts';
 import type { ClusterBackend, WrittenCollection } from './cluster-backend.ts';
 
 /** A real etcd and kube-apiserver, with what only they can do. */
@@ -40,7 +39,7 @@ export function describeRealBackend(plane: ControlPlane): RealBackend {
     token: plane.tokens.wrapper,
     ca: readFileSync(plane.caFile, 'utf8'),
     put: async (collection, object) =>
-      await persist(async () => await put(plane, collection, object)),
+      await persist(async () => await putObject(admin, PATHS[collection], object)),
     delete: async (collection, name) =>
       await persist(async () => await admin.delete(`${PATHS[collection]}/${name}`)),
     backUp: () => {
@@ -65,26 +64,6 @@ export function describeRealBackend(plane: ControlPlane): RealBackend {
     listens: async () => await waitUntilListening(Number(new URL(plane.server).port)),
     stop: async () => await plane.stop(),
   };
-}
-
-async function put(
-  { admin }: ControlPlane,
-  collection: WrittenCollection,
-  object: KubeObject,
-): Promise<void> {
-  const path = PATHS[collection];
-  try {
-    await admin.update(`${path}/${object.metadata.name}`, withKind(collection, object));
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 404) throw error;
-    await admin.create(path, withKind(collection, object));
-  }
-}
-
-function withKind(collection: WrittenCollection, object: KubeObject) {
-  const kind = { nodes: 'Node', services: 'Service', endpointslices: 'EndpointSlice' }[collection];
-  const apiVersion = collection === 'endpointslices' ? 'discovery.k8s.io/v1' : 'v1';
-  return { kind, apiVersion, ...object };
 }
 
 async function waitUntilListening(port: number): Promise<void> {

@@ -61,35 +61,6 @@ export interface Usage {
   readonly logLines: number;
 }
 
-/** The wrapper as its users run it, at fixed ports. */
-export interface WrapperUnderTest {
-  readonly url: string;
-  readonly stateDir: string;
-  readonly logFile: string;
-  /** The processes, in the order of their starts. */
-  readonly runs: readonly Run[];
-  start(): void;
-  stop(signal: NodeJS.Signals): Promise<void>;
-  /** A planned restart: the next process starts, the last one gets SIGTERM. Resolves when the last one has ended. */
-  replace(): Promise<void>;
-  signal(signal: NodeJS.Signals): void;
-  /** Leaves the process `spare` more descriptors than it has; undefined: as many as before. */
-  limitDescriptors(spare: number | undefined): Promise<void>;
-  /** Leaves the process no more memory than it has; what needs more ends it. */
-  limitMemory(): Promise<void>;
-  /** Whether the last process that was started runs. */
-  isRunning(): boolean;
-  /** The clock of dates jumps: from now on it is so far ahead of the machine's, in milliseconds. */
-  setClock(aheadMs: number): void;
-  usage(): Usage;
-  /** Status of /readyz; undefined: nothing answers. */
-  readyz(): Promise<number | undefined>;
-  /** The end of the log. */
-  log(): string;
-  /** The messages of the log after so many lines. */
-  messagesSince(lines: number): string;
-}
-
 /** Shifts the clock of the process. */
 const SHIFTED_CLOCK = new URL('shifted-clock.ts', import.meta.url).href;
 const HANDOVER_SECONDS = 60;
@@ -97,14 +68,12 @@ const HANDOVER_SECONDS = 60;
 const DESCRIPTORS = 4_096;
 const DECISION_LINE = '"msg":"the decision about a Service changed"';
 
-export function createWrapperUnderTest(options: WrapperUnderTestOptions): WrapperUnderTest {
-  return new Wrapper(options);
-}
-
-class Wrapper implements WrapperUnderTest {
+/** The wrapper as its users run it, at fixed ports. */
+export class WrapperUnderTest {
   readonly url: string;
   readonly stateDir: string;
   readonly logFile: string;
+  /** The processes, in the order of their starts. */
   readonly runs: Run[] = [];
   readonly #options: WrapperUnderTestOptions;
   readonly #place: Place;
@@ -180,6 +149,7 @@ class Wrapper implements WrapperUnderTest {
     await last.stop(signal === 'SIGTERM' ? 'SIGINT' : signal);
   }
 
+  /** A planned restart: the next process starts, the last one gets SIGTERM. Resolves when the last one has ended. */
   async replace(): Promise<void> {
     const last = this.#process;
     this.start();
@@ -193,6 +163,7 @@ class Wrapper implements WrapperUnderTest {
     this.#process?.child.kill(signal);
   }
 
+  /** Leaves the process `spare` more descriptors than it has; undefined: as many as before. */
   async limitDescriptors(spare: number | undefined): Promise<void> {
     const pid = this.#process?.pid;
     if (pid === undefined) return;
@@ -201,6 +172,7 @@ class Wrapper implements WrapperUnderTest {
     await runCommand('prlimit', ['--pid', String(pid), `--nofile=${limit}:`]);
   }
 
+  /** Leaves the process no more memory than it has; what needs more ends it. */
   async limitMemory(): Promise<void> {
     const pid = this.#process?.pid;
     if (pid === undefined) return;
@@ -208,10 +180,12 @@ class Wrapper implements WrapperUnderTest {
     await runCommand('prlimit', ['--pid', String(pid), `--data=${Number(kB) * 1024}:`]);
   }
 
+  /** Whether the last process that was started runs. */
   isRunning(): boolean {
     return this.#process?.ending() === undefined;
   }
 
+  /** The clock of dates jumps: from now on it is so far ahead of the machine's, in milliseconds. */
   setClock(aheadMs: number): void {
     writeFileSync(this.#clockFile, String(aheadMs));
   }
@@ -227,14 +201,17 @@ class Wrapper implements WrapperUnderTest {
     };
   }
 
+  /** Status of /readyz; undefined: nothing answers. */
   async readyz(): Promise<number | undefined> {
     return await this.#place.status(`http://127.0.0.1:${this.#options.adminPort}/readyz`);
   }
 
+  /** The end of the log. */
   log(): string {
     return readFileSync(this.logFile, 'utf8').slice(-4_000);
   }
 
+  /** The messages of the log after so many lines. */
   messagesSince(lines: number): string {
     const messages = this.#logLines()
       .slice(lines)

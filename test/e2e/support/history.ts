@@ -1,7 +1,8 @@
-import type { ApiClient } from './api.ts';
-import { type HistoryObject, writeObject } from './history-objects.ts';
+import { type ApiClient, ApiError, type KubeObject } from './api.ts';
+import { toEndpoints, toService, toSlice } from './history-objects.ts';
 import type { ModelEndpoint, ModelLabels, ModelObject, ModelService, ModelState } from './model.ts';
 import { persist } from './persist.ts';
+import { putObject } from './put-object.ts';
 import type { Random } from './random.ts';
 
 export interface HistoryOptions {
@@ -16,20 +17,6 @@ export interface HistoryOptions {
   readonly namespaces: readonly string[];
   /** Also make Services that are left alone, IPv6 slices and Endpoints objects. */
   readonly all: boolean;
-}
-
-/** A random history of the API, and what it has led to so far. No controller must touch its objects. */
-export interface History {
-  /** Services, as `namespace/name`, whether they are there at the moment or not. */
-  readonly names: readonly string[];
-  readonly nodes: ReadonlyMap<string, ModelLabels>;
-  readonly services: ReadonlyMap<string, ModelService>;
-  readonly slices: ReadonlyMap<string, ModelObject>;
-  readonly endpoints: ReadonlyMap<string, ModelObject>;
-  /** Makes one change; resolves with what it was, when the API server has taken it. */
-  step(): Promise<string>;
-  /** Cluster IP of a Service, the same each time it is created. */
-  clusterIP(service: string): string;
 }
 
 const TOPOLOGY_KEYS = [
@@ -65,16 +52,18 @@ const STATES: readonly ModelState[] = [
 
 /** Makes the namespaces, nodes, Services and slices that a history begins with. */
 export async function createHistory(options: HistoryOptions): Promise<History> {
-  const history = new RandomHistory(options);
+  const history = new History(options);
   await history.begin();
   return history;
 }
 
-class RandomHistory implements History {
+/** A random history of the API, and what it has led to so far. No controller must touch its objects. */
+export class History {
   readonly nodes = new Map<string, ModelLabels>();
   readonly services = new Map<string, ModelService>();
   readonly slices = new Map<string, ModelObject>();
   readonly endpoints = new Map<string, ModelObject>();
+  /** Services, as `namespace/name`, whether they are there at the moment or not. */
   readonly names: readonly string[];
   readonly #options: HistoryOptions;
 
@@ -87,13 +76,14 @@ class RandomHistory implements History {
     );
   }
 
+  /** Cluster IP of a Service, the same each time it is created. */
   clusterIP(service: string): string {
     return `10.96.200.${this.names.indexOf(service) + 1}`;
   }
 
   async begin(): Promise<void> {
     const { self, others, namespaces } = this.#options;
-    for (const name of namespaces) await this.#write({ kind: 'namespace', key: name });
+    for (const name of namespaces) await this.#put('/api/v1/namespaces', { metadata: { name } });
     for (const name of [self, ...others]) await this.#setNode(name, this.#randomLabels());
     for (const name of this.names) await this.#setService(name, this.#randomKeys());
     for (const name of this.names) {
@@ -102,6 +92,7 @@ class RandomHistory implements History {
     }
   }
 
+  /** Makes one change; resolves with what it was, when the API server has taken it. */
   async step(): Promise<string> {
     const { random, self, others, all } = this.#options;
     const kind = random.below(100);
@@ -171,15 +162,16 @@ class RandomHistory implements History {
     const endpoints = this.#randomEndpoints(hosts ?? [], family, true);
     const key = `${service}-${letter}`;
     const object = { service, groups: [{ ports: this.#randomPorts(), endpoints }] };
-    const headless = service.endsWith('/headless');
-    await this.#write({ kind: 'slice', key, object, family, headless });
+    const { collection, name } = slicePath(key);
+    await this.#put(collection, toSlice(name, object, family, service.endsWith('/headless')));
     this.slices.set(key, object);
     return `slice ${key} set`;
   }
 
   async #deleteSlice(service: string, letter: string): Promise<string> {
     const key = `${service}-${letter}`;
-    await this.#write({ kind: 'slice', key });
+    const { collection, name } = slicePath(key);
+    await this.#delete(`${collection}/${name}`);
     this.slices.delete(key);
     return `slice ${key} deleted`;
   }
@@ -191,7 +183,8 @@ class RandomHistory implements History {
       { ports: ['http', 'admin'], endpoints: this.#withConditionsOfEndpoints([7, 8]) },
     ].filter(({ endpoints }) => endpoints.length > 0);
     const object = { service, groups };
-    await this.#write({ kind: 'endpoints', key: service, object });
+    const { collection, name } = corePath(service, 'endpoints');
+    await this.#put(collection, toEndpoints(name, object));
     this.endpoints.set(service, object);
     return `endpoints ${service} set`;
   }
@@ -205,14 +198,23 @@ class RandomHistory implements History {
   }
 
   async #setNode(name: string, labels: ModelLabels): Promise<string> {
+    const { api } = this.#options;
+    // Labels of another kind remain.
     const absent = Object.fromEntries(Object.keys(LABELS).map((label) => [label, null]));
-    await this.#write({ kind: 'node', key: name, labels: { ...absent, ...labels } });
+    await persist(async () => {
+      try {
+        await api.patch(`${NODES}/${name}`, { metadata: { labels: { ...absent, ...labels } } });
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 404) throw error;
+        await api.create(NODES, { metadata: { name, labels } });
+      }
+    });
     this.nodes.set(name, labels);
     return `node ${name} labelled ${JSON.stringify(labels)}`;
   }
 
   async #deleteNode(name: string): Promise<string> {
-    await this.#write({ kind: 'node', key: name });
+    await this.#delete(`${NODES}/${name}`);
     this.nodes.delete(name);
     return `node ${name} deleted`;
   }
@@ -221,21 +223,42 @@ class RandomHistory implements History {
     const headless = key.endsWith('/headless');
     const internalLocal = key.endsWith('/local');
     const service = { topologyKeys, headless, internalLocal };
-    await this.#write({ kind: 'service', key, service, clusterIP: this.clusterIP(key) });
+    const { collection, name } = corePath(key, 'services');
+    await this.#put(collection, toService(name, service, this.clusterIP(key)));
     this.services.set(key, service);
     return `service ${key} has ${topologyKeys ?? 'no keys'}`;
   }
 
   async #deleteService(key: string): Promise<string> {
-    await this.#write({ kind: 'service', key });
+    const { collection, name } = corePath(key, 'services');
+    await this.#delete(`${collection}/${name}`);
     // The API server deletes the Endpoints object of this name along with it.
     if (this.services.delete(key)) this.endpoints.delete(key);
     return `service ${key} deleted`;
   }
 
-  async #write(object: HistoryObject): Promise<void> {
-    await persist(async () => await writeObject(this.#options.api, object));
+  async #put(collection: string, object: KubeObject): Promise<void> {
+    await persist(async () => await putObject(this.#options.api, collection, object));
   }
+
+  async #delete(path: string): Promise<void> {
+    await persist(async () => await this.#options.api.delete(path));
+  }
+}
+
+const NODES = '/api/v1/nodes';
+
+/** @param key `namespace/name` */
+function corePath(key: string, plural: 'services' | 'endpoints') {
+  const [namespace, name = ''] = key.split('/');
+  return { collection: `/api/v1/namespaces/${namespace}/${plural}`, name };
+}
+
+/** @param key `namespace/name` */
+function slicePath(key: string) {
+  const [namespace, name = ''] = key.split('/');
+  const group = '/apis/discovery.k8s.io/v1';
+  return { collection: `${group}/namespaces/${namespace}/endpointslices`, name };
 }
 
 const HOSTS: Readonly<Record<string, readonly number[]>> = { a: [1, 2], b: [3, 4] };

@@ -10,52 +10,38 @@ import type { ControlPlane } from '../../support/control-plane.ts';
 import type { NodeNetns } from '../../support/node-netns.ts';
 import { persist } from '../../support/persist.ts';
 
-/**
- * A Service with several slices, whose endpoints all change when the own node's label does: clients may see
- * all of before or all of after.
- */
-export interface AtomScene {
-  /** Relabels the own node. */
-  flip(): Promise<void>;
-  /** What an informer of slices holds of it. */
-  rows(): ReadonlyMap<string, readonly string[]>;
-  /** What the kernel holds of it. */
-  backends(): Readonly<Record<string, readonly string[]>>;
-  /** Reads how its slices are now, as one of the states in which they may be seen. To be done when all is quiet. */
-  learn(url: string): Promise<void>;
-  /** All that was learnt. */
-  atom(): Atom;
-}
-
 export const ATOM_LABEL = 'atom';
 const SERVICE = 'atom';
 const CLUSTER_IP = '10.96.202.7';
 const SLICES = ['a', 'b', 'c'] as const;
 const NODES = { x: 1, y: 2 } as const;
 
-/** The node `self` has the label `atom=x` already. */
-export async function createAtom(
-  plane: ControlPlane,
-  netns: NodeNetns,
-  self: string,
-): Promise<AtomScene> {
+/**
+ * A Service with several slices, whose endpoints all change when the own node's label does: clients may see
+ * all of before or all of after. The node `self` has the label `atom=x` already.
+ */
+export async function createAtom(plane: ControlPlane, netns: NodeNetns, self: string) {
   await createObjects(plane);
   let now: keyof typeof NODES = 'x';
   const keys = SLICES.map((letter) => `default/${SERVICE}-${letter}`);
   const states: string[][] = [];
   const addresses = () => SLICES.map((_, index) => addressOf(index, NODES[now]));
   return {
+    /** Relabels the own node. */
     flip: async () => {
       now = now === 'x' ? 'y' : 'x';
       await persist(async () => void (await labelNode(plane.admin, self, { [ATOM_LABEL]: now })));
     },
+    /** What an informer of slices holds of it. */
     rows: () => new Map(keys.map((key, index) => [key, [addresses()[index] ?? '']])),
+    /** What the kernel holds of it. */
     backends: () => ({
       [`${CLUSTER_IP}:80`]: addresses()
         .map((address) => `${address}:8080`)
         .sort(),
     }),
-    learn: async (url) => {
+    /** Reads how its slices are now, as one of the states in which they may be seen. To be done when all is quiet. */
+    learn: async (url: string) => {
       const answer = await netns.httpGet(`${url}/apis/discovery.k8s.io/v1/endpointslices`);
       const { items } = JSON.parse(answer?.body ?? '') as {
         items: Parameters<typeof toWritten>[0][];
@@ -63,7 +49,8 @@ export async function createAtom(
       const digests = new Map(items.map(toWritten).map(({ key, digest }) => [key, digest]));
       states.push(keys.map((key) => digests.get(key) ?? ''));
     },
-    atom: () => ({ keys, states }),
+    /** All that was learnt. */
+    atom: (): Atom => ({ keys, states }),
   };
 }
 

@@ -8,9 +8,9 @@ import type { TcpFault } from '../../support/tcp-front.ts';
 import { type ClusterBackend, SELF } from '../cluster-backend.ts';
 import { type FaultFront, startFaultFront } from '../fault-front.ts';
 import type { ActiveFault } from '../fault-kind.ts';
-import { createWrapperUnderTest, type WrapperUnderTest } from '../wrapper-under-test.ts';
+import { WrapperUnderTest } from '../wrapper-under-test.ts';
 import { joinFronts } from './join-fronts.ts';
-import { type StateDisk, startStateDisk } from './state-disk.ts';
+import { startStateDisk } from './state-disk.ts';
 
 /** Where clients connect to, by http and by https. */
 const CLIENTS = ['127.0.0.1:10370', '127.0.0.1:10371'] as const;
@@ -19,29 +19,7 @@ const LISTEN = 10_360;
 const HTTPS = 10_362;
 const ADMIN = 10_361;
 
-/** A node on which all connections of the wrapper can fail, in both directions. */
-export interface FaultNode {
-  readonly netns: NodeNetns;
-  readonly wrapper: WrapperUnderTest;
-  /** Both addresses of the API server. */
-  readonly front: FaultFront;
-  /** The address of the API server that the wrapper uses. */
-  frontInUse(): Promise<FaultFront>;
-  /** URL of the wrapper for clients. */
-  readonly url: string;
-  /** The same by https. */
-  readonly https: { readonly url: string; readonly caFile: string };
-  /** Where the last known state is kept. */
-  readonly disk: StateDisk;
-  harmClients(fault: TcpFault): Promise<ActiveFault>;
-  /** Resets the connections of clients; resolves with how many. */
-  cutClients(): Promise<number>;
-  /** Packets of clients vanish. */
-  dropPackets(): Promise<ActiveFault>;
-  stop(): Promise<void>;
-}
-
-export interface FaultNodeOptions {
+interface FaultNodeOptions {
   readonly plane: ControlPlane;
   readonly netns: NodeNetns;
   /** What the fronts pass requests on to. */
@@ -52,7 +30,10 @@ export interface FaultNodeOptions {
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
-export async function startFaultNode(options: FaultNodeOptions): Promise<FaultNode> {
+/** A node on which all connections of the wrapper can fail, in both directions. */
+export type FaultNode = Awaited<ReturnType<typeof startFaultNode>>;
+
+export async function startFaultNode(options: FaultNodeOptions) {
   const { plane, netns, authority } = options;
   const disk = await startStateDisk(netns.folder);
   const fronts: FaultFront[] = [];
@@ -67,7 +48,7 @@ export async function startFaultNode(options: FaultNodeOptions): Promise<FaultNo
     await createNode(plane.admin, SELF, options.labels, netns.address);
     const { certFile, keyFile } = await makeServingCert(netns.folder, 'wrapper', ['127.0.0.1']);
     const [first, second] = fronts;
-    wrapper = createWrapperUnderTest({
+    wrapper = new WrapperUnderTest({
       folder: netns.folder,
       listenPort: LISTEN,
       adminPort: ADMIN,
@@ -91,14 +72,21 @@ export async function startFaultNode(options: FaultNodeOptions): Promise<FaultNo
     await netns.relay(CLIENTS[1], `127.0.0.1:${HTTPS}`);
     return {
       netns,
+      /** Where the last known state is kept. */
       disk,
       wrapper,
+      /** Both addresses of the API server. */
       front: joinFronts(fronts),
+      /** The address of the API server that the wrapper uses. */
       frontInUse: async () => await findFrontInUse(netns, fronts),
+      /** URL of the wrapper for clients. */
       url: `http://${CLIENTS[0]}`,
+      /** The same by https. */
       https: { url: `https://${CLIENTS[1]}`, caFile: certFile },
-      harmClients: async (fault) => await harmClients(netns, fault),
+      harmClients: async (fault: TcpFault) => await harmClients(netns, fault),
+      /** Resets the connections of clients; resolves with how many. */
       cutClients: async () => await askClients(netns, 'cut'),
+      /** Packets of clients vanish. */
       dropPackets: async () => await dropPackets(netns),
       stop,
     };

@@ -1,35 +1,26 @@
-import { type KeyPair, makeAuthority } from '../../../support/http/certificates.ts';
+import { makeAuthority } from '../../../support/http/certificates.ts';
 import { startControlPlane } from '../../support/control-plane.ts';
-import { createHistory, type History } from '../../support/history.ts';
+import { createHistory } from '../../support/history.ts';
 import { historyRows } from '../../support/history-rows.ts';
 import type { InformerVariant } from '../../support/informer.ts';
-import { type InformerFleet, startInformerFleet } from '../../support/informer-fleet.ts';
+import { startInformerFleet } from '../../support/informer-fleet.ts';
 import { createKubeProxies } from '../../support/kube-proxies.ts';
 import { createNodeNetns } from '../../support/node-netns.ts';
 import type { Random } from '../../support/random.ts';
 import { SELF } from '../cluster-backend.ts';
 import type { NodeTarget } from '../fault-kind.ts';
 import { describeRealBackend } from '../real-backend.ts';
-import { ATOM_LABEL, type AtomScene, createAtom } from './atom.ts';
+import { ATOM_LABEL, createAtom } from './atom.ts';
 import { startFaultNode } from './fault-node.ts';
-import { type RecorderFleet, startRecorders } from './recorder-fleet.ts';
-
-/** A control plane, a node all of whose connections can fail, and all kinds of clients of its wrapper. */
-export interface FaultScene extends NodeTarget {
-  readonly history: History;
-  readonly atom: AtomScene;
-  readonly informers: InformerFleet;
-  readonly recorders: RecorderFleet;
-  /** Issued the certificate that the wrapper expects, and its address. */
-  readonly authority: KeyPair;
-  readonly address: string;
-  stop(): Promise<void>;
-}
+import { startRecorders } from './recorder-fleet.ts';
 
 /** A window that some clients fall out of, and bookmarks often. */
 const SETTINGS = { windowEntries: 60, windowBytes: 20_000, bookmarkSeconds: 2 };
 
-export async function startFaultScene(random: Random): Promise<FaultScene> {
+export type FaultScene = Awaited<ReturnType<typeof startFaultScene>>;
+
+/** A control plane, a node all of whose connections can fail, and all kinds of clients of its wrapper. */
+export async function startFaultScene(random: Random) {
   const cleanups: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -94,6 +85,7 @@ export async function startFaultScene(random: Random): Promise<FaultScene> {
     });
     const address = netns.hostAddress;
     const target: NodeTarget = { node, kubeProxies, backend, wrapper, front, random };
+    // The authority issued the certificate that the wrapper expects, for this address.
     return { ...target, history, atom, informers, recorders, authority, address, stop };
   } catch (error) {
     await stop();

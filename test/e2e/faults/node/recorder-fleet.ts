@@ -1,9 +1,5 @@
 import { join } from 'node:path';
-import {
-  type Atom,
-  checkGuarantees,
-  type Violation,
-} from '../../../support/guarantees/watch-guarantees.ts';
+import { type Atom, checkGuarantees } from '../../../support/guarantees/watch-guarantees.ts';
 import type { RecorderConfig } from '../../../support/recorder/main.ts';
 import {
   type Generation,
@@ -15,20 +11,6 @@ import { type ReceivedObject, toWritten } from '../../../support/recorder/writte
 import { eventually } from '../../support/eventually.ts';
 import type { ManagedProcess } from '../../support/managed-process.ts';
 import type { NodeNetns } from '../../support/node-netns.ts';
-
-/** Clients that write all that they receive. */
-export interface RecorderFleet {
-  /** Waits until each holds what the wrapper lists now. */
-  settle(timeoutMs: number): Promise<void>;
-  /** Checks all that was received for the six guarantees. */
-  check(generations: readonly Generation[], atom: Atom): RecorderReport;
-  stop(): Promise<void>;
-}
-
-export interface RecorderReport {
-  readonly violations: readonly Violation[];
-  readonly counts: Readonly<Record<string, number>>;
-}
 
 /** What is asked, and as what clients; those with `near` reach the wrapper without the relay. */
 const QUERIES = {
@@ -57,10 +39,11 @@ const QUERIES = {
   },
 } as const;
 
+/** Clients that write all that they receive. */
 export function startRecorders(
   netns: NodeNetns,
   urls: { readonly near: string; readonly relayed: string },
-): RecorderFleet {
+) {
   const queries = Object.entries(QUERIES).map(([query, { path, clients }]) => ({
     query,
     url: urls.near + path,
@@ -76,10 +59,12 @@ export function startRecorders(
     queries.flatMap(({ clients }) => clients),
   );
   return {
-    settle: async (timeoutMs) => {
+    /** Waits until each holds what the wrapper lists now. */
+    settle: async (timeoutMs: number) => {
       for (const { url, clients } of queries) await settle(netns, url, clients, timeoutMs);
     },
-    check: (generations, atom) => {
+    /** Checks all that was received for the six guarantees. */
+    check: (generations: readonly Generation[], atom: Atom) => {
       const counts: Record<string, number> = {};
       const violations = queries.flatMap(({ query, clients }) => {
         const records = clients.map(({ name, file }) => [name, readRecords(file)] as const);

@@ -20,15 +20,8 @@ const KEYS: readonly (string | undefined)[] = [
 ];
 const LETTERS = ['a', 'b'] as const;
 
-export interface HistoryWriter {
-  begin(random: Random): Promise<void>;
-  change(random: Random): Promise<void>;
-  changeAll(random: Random): Promise<void>;
-  writeAll(): Promise<void>;
-}
-
 /** Writes a random history to a cluster; each write is in the timeline before it is sent. */
-export function historyWriter(backend: ClusterBackend, timeline: Timeline): HistoryWriter {
+export function historyWriter(backend: ClusterBackend, timeline: Timeline) {
   const write = async (kind: 'node' | 'service' | 'slice', name: string): Promise<void> => {
     const [collection, object] = objectOf(timeline, kind, name);
     if (object === undefined) await backend.delete(collection, name);
@@ -75,7 +68,7 @@ export function historyWriter(backend: ClusterBackend, timeline: Timeline): Hist
     await recreate(random, random.pick(SERVICES));
   };
   return {
-    begin: async (random) => {
+    begin: async (random: Random) => {
       await write('node', SELF);
       for (const name of NODES) await relabel(random, name);
       for (const name of SERVICES) {
@@ -84,7 +77,7 @@ export function historyWriter(backend: ClusterBackend, timeline: Timeline): Hist
       }
     },
     change,
-    changeAll: async (random) => {
+    changeAll: async (random: Random) => {
       await setSlice(random, `${random.pick(SERVICES)}-${random.pick(LETTERS)}`);
       await relabel(random, random.pick(NODES));
       await rekey(random);

@@ -8,7 +8,7 @@ import { createRandom } from '../../support/random.ts';
 import type { Problem } from '../bounds.ts';
 import type { ClusterBackend } from '../cluster-backend.ts';
 import { type FaultFront, startFaultFront } from '../fault-front.ts';
-import { createWrapperUnderTest, type WrapperUnderTest } from '../wrapper-under-test.ts';
+import { WrapperUnderTest } from '../wrapper-under-test.ts';
 import { type Cluster, createCluster } from './cluster.ts';
 import { KeptClient } from './kept-client.ts';
 import { differences } from './view-difference.ts';
@@ -58,7 +58,7 @@ export async function startHistoryScene(options: HistorySceneOptions): Promise<H
       protocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
     });
     cleanups.push(async () => await front.stop());
-    const wrapper = createWrapperUnderTest({
+    const wrapper = new WrapperUnderTest({
       folder,
       listenPort,
       adminPort,
