@@ -84,17 +84,6 @@ test('traffic of Pods stays on the node, then in the site, then goes anywhere, a
   await change('the Pod of the node is ready again', 'edge-1', true, ['edge-1']);
 });
 
-test('a changed label of the node moves its traffic to the other site', async () => {
-  await web.setReady('edge-1', false);
-  await web.reaches('edge-1', ['edge-2']);
-  await label('edge-1', { site: 'b' });
-  timings.add('the node has another site', 'nftables', await web.reaches('edge-1', ['edge-3']));
-  await label('edge-1', { site: 'a' });
-  timings.add('the node has its site again', 'nftables', await web.reaches('edge-1', ['edge-2']));
-  await web.setReady('edge-1', true);
-  await web.reaches('edge-1', ['edge-1']);
-});
-
 /** In its canary policies only say what they would do, so its node sees all endpoints. */
 test('a canary has its own settings on the nodes with its label, and the others keep theirs', async () => {
   writeOverlay(workspace, ['state', '../canary/keep-off']);

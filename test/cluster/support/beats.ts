@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../../e2e/support/eventually.ts';
 import type { Cluster } from './cluster.ts';
-import type { OnNode } from './first-process.ts';
+import type { ClusterNode } from './node.ts';
 
 /** One change after the other, each of which must reach the kernel of every node. */
 export interface Beats {
@@ -31,7 +31,7 @@ export async function startBeats(cluster: Cluster, everyMs: number): Promise<Bea
   });
   /** When each change was sent. */
   const sent: number[] = [];
-  const kernels = cluster.nodes.map((node) => followKernel(node.name, node.spawn, sent));
+  const kernels = cluster.nodes.map((node) => followKernel(node, sent));
   const send = async (index: number) => {
     sent.push(performance.now());
     if (index === 0) await admin.create(SLICES, slice(index));
@@ -71,12 +71,8 @@ interface Kernel {
   stop(): Promise<void>;
 }
 
-function followKernel(
-  node: string,
-  spawn: Cluster['nodes'][number]['spawn'],
-  sent: readonly number[],
-): Kernel {
-  const monitor: OnNode = spawn({
+function followKernel(node: ClusterNode, sent: readonly number[]): Kernel {
+  const monitor = node.spawn({
     name: 'nft-monitor',
     command: 'nft',
     args: ['monitor', 'new'],
@@ -96,9 +92,9 @@ function followKernel(
     }
   });
   return {
-    node,
+    node: node.name,
     arrived: async (index) => {
-      const what = `change ${index} in the kernel of ${node}`;
+      const what = `change ${index} in the kernel of ${node.name}`;
       await eventually(
         () => newest,
         (value) => value >= index,

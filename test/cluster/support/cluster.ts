@@ -2,13 +2,14 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { join } from 'node:path';
 import { repository } from '../../deploy/support/repository.ts';
 import type { ApiClient } from '../../e2e/support/api.ts';
+import { eventually } from '../../e2e/support/eventually.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
 import { type ClusterBinaries, ensureClusterBinaries } from './binaries.ts';
 import { removeCgroups } from './cgroups.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 import { makeImages } from './images.ts';
 import { createNetwork, removeNetwork } from './network.ts';
-import { type ClusterNode, createNode, waitForNodeReady } from './node.ts';
+import { ClusterNode } from './node.ts';
 import { abandonedNumbers, folderOf, prefixOf, releaseNumber, reserveNumber } from './owner.ts';
 
 /** A whole cluster on this machine, without an image registry. */
@@ -51,17 +52,18 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     const plane = await startControlPlane({ binaries, network, folder, nodeNames });
     started.plane = plane;
     const images = makeImages(binaries, join(folder, 'images'));
-    started.nodes = nodeNames.map((name, index) =>
-      createNode({
-        name,
-        index: index + 1,
-        of: nodeNames.length,
-        network,
-        binaries,
-        folder: join(folder, name),
-        cgroup: `/${prefixOf(number)}/${index + 1}`,
-        kubeconfig: plane.kubeletConfig(name),
-      }),
+    started.nodes = nodeNames.map(
+      (name, index) =>
+        new ClusterNode({
+          name,
+          index: index + 1,
+          of: nodeNames.length,
+          network,
+          binaries,
+          folder: join(folder, name),
+          cgroup: `/${prefixOf(number)}/${index + 1}`,
+          kubeconfig: plane.kubeletConfig(name),
+        }),
     );
     await Promise.all(started.nodes.map(async (node) => await bringUp(node, plane, images)));
     return describeCluster(plane, { binaries, folder, nodes: started.nodes, stop });
@@ -81,8 +83,12 @@ async function bringUp(
   for (const image of await images) await node.importImage(image);
   await plane.ready;
   await node.startKubelet();
-  const status = async () => (await plane.admin.get(`/api/v1/nodes/${node.name}`)).status;
-  await waitForNodeReady(status, `the node ${node.name} is ready`);
+  await eventually(
+    async () => (await plane.admin.get(`/api/v1/nodes/${node.name}`)).status.conditions ?? [],
+    (conditions: readonly { type: string; status: string }[]) =>
+      conditions.some((each) => each.type === 'Ready' && each.status === 'True'),
+    { timeoutMs: 60_000, intervalMs: 200, what: `the node ${node.name} is ready` },
+  );
 }
 
 /** Removes a cluster whose processes have ended, or end now: also one whose test process was killed. */

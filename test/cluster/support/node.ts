@@ -1,10 +1,9 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '../../e2e/support/eventually.ts';
 import { type ProcessOptions, waitUntilReady } from '../../e2e/support/managed-process.ts';
 import type { ClusterBinaries } from './binaries.ts';
 import { removeCgroups } from './cgroups.ts';
-import { type Containers, createContainers } from './containers.ts';
+import { type Container, listContainers } from './containers.ts';
 import { bootNode, type FirstProcess, type OnNode } from './first-process.ts';
 import { API_SERVER, type ClusterNetwork, nodeAddress, podCidr } from './network.ts';
 import {
@@ -14,42 +13,6 @@ import {
   snapshotter,
   writeNodeConfig,
 } from './node-config.ts';
-
-/**
- * A node: a real containerd and kubelet in network, mount and pid namespaces of their own.
- *
- *   off ── powerOn ──> booted ── startKubelet ──> running ── powerOff ──> off
- *
- * Everything on it descends from the first process of its pid namespace. When that process ends, the kernel ends the
- * others and removes the mounts, also if our own process was killed.
- */
-export interface ClusterNode extends Containers {
-  readonly name: string;
-  /** Its InternalIP. */
-  readonly address: string;
-  /** Path of containerd's socket in the node's mounts, and so for a Pod that mounts the folder of it. */
-  readonly criSocket: string;
-  /** Path on this machine of a file below /run, /var/lib or /var/log of the node. */
-  hostPath(path: string): string;
-  /** Runs a command on the node to its end and returns its stdout. */
-  exec(command: string, args: readonly string[], input?: string): Promise<string>;
-  /** Starts a process on the node. It ends with the node, or with {@link OnNode.stop}. */
-  spawn(options: Omit<ProcessOptions, 'logFile'>): OnNode;
-  /** Arguments of nsenter, after which a command of this machine runs on the node, until that is off. */
-  enter(): readonly string[];
-  /** Drops everything that goes to the API server. Open connections stay open and fall silent. */
-  cutOff(): Promise<void>;
-  /** Undoes {@link ClusterNode.cutOff}. */
-  reconnect(): Promise<void>;
-  /** Kills all containers at the same moment, as a power cut does. The kubelet, which stays, starts them again. */
-  powerCut(): Promise<void>;
-  /** Ends the whole node without a word, and what it has in /run and in the kernel's tables. */
-  powerOff(): Promise<void>;
-  /** Boots it with the disk that it had: containerd runs afterwards. */
-  powerOn(): Promise<void>;
-  startKubelet(): Promise<void>;
-  importImage(tar: string): Promise<void>;
-}
 
 export interface NodeOptions {
   readonly name: string;
@@ -64,68 +27,101 @@ export interface NodeOptions {
   readonly kubeconfig: string;
 }
 
-/** Describes a node that is off. */
-export function createNode(options: NodeOptions): ClusterNode {
-  return new Node(options).describe();
-}
-
-class Node {
+/**
+ * A node: a real containerd and kubelet in network, mount and pid namespaces of their own.
+ *
+ *   off ── powerOn ──> booted ── startKubelet ──> running ── powerOff ──> off
+ *
+ * Everything on it descends from the first process of its pid namespace. When that process ends, the kernel ends the
+ * others and removes the mounts, also if our own process was killed.
+ */
+export class ClusterNode {
+  readonly name: string;
+  /** Its InternalIP. */
+  readonly address: string;
+  /** Path of containerd's socket in the node's mounts, and so for a Pod that mounts the folder of it. */
+  readonly criSocket = CRI_SOCKET;
   readonly #options: NodeOptions;
   readonly #files: NodeFiles;
+  #execs = 0;
   /** Undefined while the node is off. */
   #first: FirstProcess | undefined;
 
+  /** It is off at first. */
   constructor(options: NodeOptions) {
+    const { name, folder, index, cgroup } = options;
+    this.name = name;
+    this.address = nodeAddress(index);
     this.#options = options;
-    const { folder, index, cgroup } = options;
     mkdirSync(folder, { recursive: true });
     this.#files = writeNodeConfig({ folder, cgroup, podCidr: podCidr(index) });
   }
 
-  describe(): ClusterNode {
-    const { name, index } = this.#options;
-    return {
-      ...createContainers(async (command, args) => await this.#exec(command, args)),
-      name,
-      address: nodeAddress(index),
-      criSocket: CRI_SOCKET,
-      hostPath: (path) => this.#hostPath(path),
-      exec: async (command, args, input) => await this.#exec(command, args, input),
-      spawn: (process) => this.#running().spawn(process),
-      enter: () => this.#running().enter(),
-      cutOff: async () => await this.#dropToApiServer('-I'),
-      reconnect: async () => await this.#dropToApiServer('-D'),
-      powerCut: async () => await this.#killTasks(),
-      powerOff: async () => await this.#powerOff(),
-      powerOn: async () => await this.#powerOn(),
-      startKubelet: async () => await this.#startKubelet(),
-      importImage: async (tar) => await this.#importImage(tar),
-    };
+  /** Containers that run, without sandboxes. */
+  async containers(): Promise<Container[]> {
+    return await listContainers(async (...args) => await this.#ctr(...args));
   }
 
-  #hostPath(path: string): string {
+  /** Runs a command in the only container of a Pod and returns its stdout. It needs no API server. */
+  async execInPod(pod: string, command: readonly string[]): Promise<string> {
+    const found = (await this.containers()).find((each) => each.pod === pod);
+    if (found === undefined) throw new Error(`no container of ${pod} runs on this node`);
+    this.#execs += 1;
+    const id = `test-${process.pid}-${this.#execs}`;
+    return await this.#ctr('tasks', 'exec', '--exec-id', id, found.id, ...command);
+  }
+
+  /** Path on this machine of a file below /run, /var/lib or /var/log of the node. */
+  hostPath(path: string): string {
     if (!OWN_FOLDERS.some((own) => path.startsWith(`/${own}/`))) {
       throw new Error(`${path} is not below a folder that a node has for itself`);
     }
     return join(this.#options.folder, path);
   }
 
-  async #powerOn(): Promise<void> {
+  /** Runs a command on the node to its end and returns its stdout. */
+  async exec(command: string, args: readonly string[], input?: string): Promise<string> {
+    return await this.#running().exec(command, args, input);
+  }
+
+  /** Starts a process on the node. It ends with the node, or with {@link OnNode.stop}. */
+  spawn(options: Omit<ProcessOptions, 'logFile'>): OnNode {
+    return this.#running().spawn(options);
+  }
+
+  /** Arguments of nsenter, after which a command of this machine runs on the node, until that is off. */
+  enter(): readonly string[] {
+    return this.#running().enter();
+  }
+
+  /** Drops everything that goes to the API server. Open connections stay open and fall silent. */
+  async cutOff(): Promise<void> {
+    await this.#dropToApiServer('-I');
+  }
+
+  /** Undoes {@link ClusterNode.cutOff}. */
+  async reconnect(): Promise<void> {
+    await this.#dropToApiServer('-D');
+  }
+
+  /** Boots it with the disk that it had: containerd runs afterwards. */
+  async powerOn(): Promise<void> {
     const { name, index, of, folder, network, binaries } = this.#options;
     const namespace = await network.addNode(index, of);
     const { podProgram } = binaries;
     this.#first = await bootNode({ name, namespace, folder, podProgram });
-    await this.#exec('sysctl', ['-qw', 'net.ipv4.ip_forward=1']);
+    await this.exec('sysctl', ['-qw', 'net.ipv4.ip_forward=1']);
     const { containerdConfig } = this.#files;
     const { process } = this.#running().spawn({
       name: 'containerd',
       command: 'containerd',
       args: ['--config', containerdConfig],
     });
-    await waitUntilReady(process, async () => await this.#succeeds('ctr', ['version']));
+    await waitUntilReady(process, async () => await this.#succeeds('version'));
   }
 
-  async #powerOff(): Promise<void> {
+  /** Ends the whole node without a word, and what it has in /run and in the kernel's tables. */
+  async powerOff(): Promise<void> {
     const { folder, index, network } = this.#options;
     const first = this.#first;
     if (first === undefined) return;
@@ -138,7 +134,7 @@ class Node {
     mkdirSync(join(folder, 'run'));
   }
 
-  async #startKubelet(): Promise<void> {
+  async startKubelet(): Promise<void> {
     const { name, index, binaries, kubeconfig } = this.#options;
     const args = [
       `--config=${this.#files.kubeletConfig}`,
@@ -149,7 +145,7 @@ class Node {
     const started = this.#running().spawn({ name: 'kubelet', command: binaries.kubelet, args });
     const health = ['dial', 'http://127.0.0.1:10248/healthz', '1'];
     await waitUntilReady(started.process, async () =>
-      (await this.#exec(binaries.podProgram, health)).includes('"ok"'),
+      (await this.exec(binaries.podProgram, health)).includes('"ok"'),
     );
   }
 
@@ -158,13 +154,14 @@ class Node {
     return this.#first;
   }
 
-  async #exec(command: string, args: readonly string[], input?: string): Promise<string> {
-    return await this.#running().exec(command, args, input);
+  async #ctr(...args: readonly string[]): Promise<string> {
+    return await this.exec('ctr', ['-n', 'k8s.io', ...args]);
   }
 
-  async #succeeds(command: string, args: readonly string[]): Promise<boolean> {
+  /** Whether ctr does. */
+  async #succeeds(...args: readonly string[]): Promise<boolean> {
     try {
-      await this.#exec(command, args);
+      await this.#ctr(...args);
       return true;
     } catch {
       return false;
@@ -176,33 +173,21 @@ class Node {
     const rule = ['-d', address, '-p', 'tcp', '--dport', String(port), '-j', 'DROP'];
     // From the node itself, and from its Pods.
     for (const chain of ['OUTPUT', 'FORWARD']) {
-      await this.#exec('iptables', ['-w', action, chain, ...rule]);
+      await this.exec('iptables', ['-w', action, chain, ...rule]);
     }
   }
 
-  async #killTasks(): Promise<void> {
-    const tasks = (await this.#exec('ctr', ['-n', 'k8s.io', 'tasks', 'ls', '-q'])).trim();
+  /** Kills all containers at the same moment, as a power cut does. The kubelet, which stays, starts them again. */
+  async powerCut(): Promise<void> {
+    const tasks = (await this.#ctr('tasks', 'ls', '-q')).trim();
     const kill = async (task: string) =>
       // One that ended meanwhile is no error.
-      await this.#succeeds('ctr', ['-n', 'k8s.io', 'tasks', 'kill', '-s', 'SIGKILL', task]);
+      await this.#succeeds('tasks', 'kill', '-s', 'SIGKILL', task);
     await Promise.all(tasks.split('\n').filter(Boolean).map(kill));
   }
 
-  async #importImage(tar: string): Promise<void> {
+  async importImage(tar: string): Promise<void> {
     const { folder } = this.#options;
-    const args = ['images', 'import', '--snapshotter', snapshotter(folder), tar];
-    await this.#exec('ctr', ['-n', 'k8s.io', ...args]);
+    await this.#ctr('images', 'import', '--snapshotter', snapshotter(folder), tar);
   }
-}
-
-/** Waits until a node's kubelet has registered it, and it is ready. */
-export async function waitForNodeReady(
-  status: () => Promise<{ conditions?: readonly { type: string; status: string }[] }>,
-  what: string,
-): Promise<void> {
-  await eventually(
-    async () => (await status()).conditions ?? [],
-    (conditions) => conditions.some((each) => each.type === 'Ready' && each.status === 'True'),
-    { timeoutMs: 60_000, intervalMs: 200, what },
-  );
 }

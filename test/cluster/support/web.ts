@@ -6,35 +6,17 @@ import { POD_IMAGE } from './images.ts';
 /** How often each node answered, by its name; a failure in brackets, such as `(refused)`. */
 export type Answers = Readonly<Record<string, number>>;
 
-/** What a steady load saw. */
-export interface LoadSummary {
-  readonly answers: Answers;
-}
-
-/** A test server on each node, and a Service of them. The same Pods are the clients. */
-export interface Web {
-  readonly url: string;
-  /** Name of the Pod on a node. */
-  podOn(node: string): Promise<string>;
-  /** Switches the readiness of the Pod on a node. */
-  setReady(node: string, ready: boolean): Promise<void>;
-  /** Connects from the Pod of a node to the Service. It needs no API server. */
-  dialFrom(node: string, count?: number): Promise<Answers>;
-  /**
-   * Waits until requests from a node's Pod are answered by these nodes, by each at least once and by no other. Resolves
-   * with the milliseconds that it took.
-   */
-  reaches(node: string, nodes: readonly string[], timeoutMs?: number): Promise<number>;
-  /** Requests from the Pod of a node to the Service at a steady rate, until the returned function is called. */
-  load(node: string, everyMs: number): Promise<() => Promise<LoadSummary>>;
-}
+export type Web = Awaited<ReturnType<typeof createWeb>>;
 
 const NAME = 'web';
 const CLUSTER_IP = '10.96.0.80';
 const PORT = 8080;
 
-/** Creates DaemonSet and Service, and waits until each node has a ready Pod. */
-export async function createWeb(cluster: Cluster, topologyKeys?: readonly string[]): Promise<Web> {
+/**
+ * A test server on each node, and a Service of them. The same Pods are the clients. Creates DaemonSet and Service, and
+ * waits until each node has a ready Pod.
+ */
+export async function createWeb(cluster: Cluster, topologyKeys?: readonly string[]) {
   const { admin } = cluster;
   await admin.create('/apis/apps/v1/namespaces/default/daemonsets', daemonSet());
   await admin.create('/api/v1/namespaces/default/services', service(topologyKeys));
@@ -64,10 +46,18 @@ export async function createWeb(cluster: Cluster, topologyKeys?: readonly string
   };
   return {
     url,
+    /** Name of the Pod on a node. */
     podOn,
+    /** Connects from the Pod of a node to the Service. It needs no API server. */
     dialFrom,
-    setReady: async (node, ready) => void (await ask(node, `set-ready?ready=${ready}`)),
-    reaches: async (node, nodes, timeoutMs = 30_000) => {
+    /** Switches the readiness of the Pod on a node. */
+    setReady: async (node: string, ready: boolean) =>
+      void (await ask(node, `set-ready?ready=${ready}`)),
+    /**
+     * Waits until requests from a node's Pod are answered by these nodes, by each at least once and by no other. Resolves
+     * with the milliseconds that it took.
+     */
+    reaches: async (node: string, nodes: readonly string[], timeoutMs = 30_000) => {
       const expected = [...nodes].sort().join();
       const { elapsedMs } = await eventually(
         async () => await dialFrom(node, 8 * nodes.length),
@@ -76,10 +66,11 @@ export async function createWeb(cluster: Cluster, topologyKeys?: readonly string
       );
       return elapsedMs;
     },
-    load: async (node, everyMs) => {
+    /** Requests from the Pod of a node to the Service at a steady rate, until the returned function is called. */
+    load: async (node: string, everyMs: number) => {
       await ask(node, `load/start?everyMs=${everyMs}&url=${encodeURIComponent(url)}`);
       return async () => {
-        const { answers } = (await ask(node, 'load/stop')) as unknown as LoadSummary;
+        const { answers } = (await ask(node, 'load/stop')) as unknown as { answers: Answers };
         return { answers: byNode(answers) };
       };
     },

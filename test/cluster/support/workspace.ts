@@ -5,29 +5,10 @@ import { anchorsOf, DOCUMENTS, sectionOf } from '../../docs/support/documents.ts
 import { runCommand } from '../../e2e/support/run-command.ts';
 import type { Cluster } from './cluster.ts';
 
-/** A copy of manifests and chart, in which commands of the documents run as they are written there. */
-export interface Workspace {
-  readonly folder: string;
-  /** @param mode default 0644 */
-  write(path: string, text: string, mode?: number): void;
-  /** The block of a section of the documents, by its heading, that begins with this command. */
-  documented(section: string, beginning: string): string;
-  /** Runs shell commands. */
-  run(commands: string): Promise<string>;
-  /**
-   * Runs that block. In it the keys of `instead` are replaced, such as the name of the node.
-   */
-  runDocumented(
-    section: string,
-    beginning: string,
-    instead?: Readonly<Record<string, string>>,
-  ): Promise<string>;
-}
+export type Workspace = ReturnType<typeof createWorkspace>;
 
-export function createWorkspace(
-  cluster: Cluster,
-  programs: Readonly<Record<string, string>> = {},
-): Workspace {
+/** A copy of manifests and chart, in which commands of the documents run as they are written there. */
+export function createWorkspace(cluster: Cluster, programs: Readonly<Record<string, string>> = {}) {
   const folder = join(cluster.folder, 'workspace');
   for (const each of ['manifests', 'charts']) {
     cpSync(join(repository, each), join(folder, each), { recursive: true });
@@ -43,13 +24,20 @@ export function createWorkspace(
     await runCommand('bash', ['-c', `set -eu\n${commands}`], { cwd: folder, env });
   return {
     folder,
-    write: (path, text, mode = 0o644) => {
+    write: (path: string, text: string, mode = 0o644) => {
       mkdirSync(join(folder, path, '..'), { recursive: true });
       writeFileSync(join(folder, path), text, { mode });
     },
+    /** The block of a section of the documents, by its heading, that begins with this command. */
     documented,
+    /** Runs shell commands. */
     run,
-    runDocumented: async (section, beginning, instead = {}) => {
+    /** Runs that block. In it the keys of `instead` are replaced, such as the name of the node. */
+    runDocumented: async (
+      section: string,
+      beginning: string,
+      instead: Readonly<Record<string, string>> = {},
+    ) => {
       let commands = documented(section, beginning);
       for (const [from, to] of Object.entries(instead)) commands = commands.replaceAll(from, to);
       return await run(commands);
