@@ -55,12 +55,12 @@ test('each wrapper runs as its own user without a capability, on a root that it 
 });
 
 test('each wrapper, which is not root, saves its state in the folder that the kubelet made', async () => {
-  for (const { name, hostPath } of cluster.nodes) {
-    const state = hostPath('/var/lib/kube-proxy-wrapper/state');
+  for (const node of cluster.nodes) {
+    const state = node.hostPath('/var/lib/kube-proxy-wrapper/state');
     await eventually(
       () => (existsSync(state) ? readdirSync(state) : []),
       (files) => files.some((file) => file.endsWith('.snapshot')),
-      { timeoutMs: 30_000, intervalMs: 200, what: `a snapshot on ${name}` },
+      { timeoutMs: 30_000, intervalMs: 200, what: `a snapshot on ${node.name}` },
     );
   }
 });

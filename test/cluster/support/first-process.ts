@@ -17,18 +17,6 @@ export interface OnNode {
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** The first process of the namespaces of a node. All others of the node descend from it, and end with it. */
-export interface FirstProcess {
-  /** Runs a command on the node to its end and returns its stdout. */
-  exec(command: string, args: readonly string[], input?: string): Promise<string>;
-  /** Starts a process on the node. */
-  spawn(options: Omit<ProcessOptions, 'logFile'>): OnNode;
-  /** Arguments of nsenter, after which a command of this machine runs on the node. */
-  enter(): readonly string[];
-  /** Ends it, and with it the node. */
-  stop(): Promise<void>;
-}
-
 export interface BootOptions {
   readonly name: string;
   /** Path of the network namespace. */
@@ -39,8 +27,11 @@ export interface BootOptions {
   readonly podProgram: string;
 }
 
+/** The first process of the namespaces of a node. All others of the node descend from it, and end with it. */
+export type FirstProcess = Awaited<ReturnType<typeof bootNode>>;
+
 /** Makes the mount and pid namespaces of a node. They end with our own process, however that ends. */
-export async function bootNode(options: BootOptions): Promise<FirstProcess> {
+export async function bootNode(options: BootOptions) {
   const { name, namespace, folder, podProgram } = options;
   const apart = ['--mount', '--pid', '--fork', '--mount-proc', '--kill-child'];
   const script = ['sh', '-c', BOOT, 'boot', folder, podProgram];
@@ -59,12 +50,16 @@ export async function bootNode(options: BootOptions): Promise<FirstProcess> {
     return ['--target', String(pid), '--net', '--mount', '--pid', '--'];
   };
   return {
+    /** Arguments of nsenter, after which a command of this machine runs on the node. */
     enter,
-    exec: async (command, args, input) => {
+    /** Runs a command on the node to its end and returns its stdout. */
+    exec: async (command: string, args: readonly string[], input?: string) => {
       const stdin = input === undefined ? {} : { input };
       return await runCommand('nsenter', [...enter(), command, ...args], stdin);
     },
-    spawn: (process) => spawnOnNode(enter(), folder, process),
+    /** Starts a process on the node. */
+    spawn: (process: Omit<ProcessOptions, 'logFile'>) => spawnOnNode(enter(), folder, process),
+    /** Ends it, and with it the node. */
     stop: async () => {
       const pid = init();
       // It has ended only when all others of its pid namespace have.
