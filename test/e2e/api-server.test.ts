@@ -10,7 +10,7 @@ describeApiServer(async () => {
     headers: { authorization: `Bearer ${plane.tokens.admin}` },
     ca: readFileSync(plane.caFile, 'utf8'),
     // Its watch cache is empty then.
-    forgetHistory: async () => await plane.restartApiServer(),
+    forgetHistory: async () => await plane.apiServer.restart(),
     stop: async () => await plane.stop(),
   };
 });

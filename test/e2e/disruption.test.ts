@@ -66,22 +66,22 @@ test('the wrapper is killed and started again under load', async () => {
 });
 
 test('the API server is down: new clients get the last known state', async () => {
-  await plane.stopApiServer('SIGKILL');
+  await plane.apiServer.stop('SIGKILL');
   expect(await scene.readAsNewClient()).toEqual(scene.readModel());
   await scene.restartKubeProxies();
   note('kube-proxies started while the API server is down', await scene.settle());
-  await plane.startApiServer();
+  await plane.apiServer.start();
   await scene.play(20);
   note('API server up again', await scene.settle());
 });
 
 test('the API server hangs: new clients get the last known state', async () => {
-  plane.pauseApiServer();
+  plane.apiServer.signal('SIGSTOP');
   try {
     await sleep(2_000);
     expect(await scene.readAsNewClient()).toEqual(scene.readModel());
   } finally {
-    plane.resumeApiServer();
+    plane.apiServer.signal('SIGCONT');
   }
   await scene.play(20);
   note('API server woken up', await scene.settle());
@@ -118,9 +118,9 @@ test('the API server no longer has the version from which the wrapper would resu
   try {
     // The first restart ends its watches; what happens then never even reaches its sockets. The second
     // makes watch caches that begin after all that.
-    await plane.restartApiServer();
+    await plane.apiServer.restart();
     await scene.play(30);
-    await plane.restartApiServer();
+    await plane.apiServer.restart();
   } finally {
     wrapper.kill('SIGCONT');
   }

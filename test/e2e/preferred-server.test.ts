@@ -85,7 +85,7 @@ test('watches go to the preferred API server again when it has its etcd, and not
     () => watchesOf(preferred.auditLogFile, 0),
     (open) => open > 1,
   );
-  expect(watchesOf(plane.auditLogFile, 0)).toBe(0);
+  expect(watchesOf(plane.apiServer.auditLogFile, 0)).toBe(0);
 
   // The preferred server is unreachable; when it is reachable again, its etcd is not.
   await toPreferred.refuse();
@@ -97,7 +97,7 @@ test('watches go to the preferred API server again when it has its etcd, and not
     { timeoutMs: 20_000 },
   );
   await eventually(
-    () => watchesOf(plane.auditLogFile, 0),
+    () => watchesOf(plane.apiServer.auditLogFile, 0),
     (open) => open > 1,
   );
   await toEtcd.refuse();
@@ -118,7 +118,7 @@ test('watches go to the preferred API server again when it has its etcd, and not
   await toEtcd.accept();
   await eventually(reads, (answers) => answers, { timeoutMs: 30_000 });
   const withEtcd = Date.now();
-  const wanted = watchesOf(plane.auditLogFile, 0);
+  const wanted = watchesOf(plane.apiServer.auditLogFile, 0);
   const { elapsedMs } = await eventually(
     () => watchesOf(preferred.auditLogFile, withoutEtcd),
     (moved) => moved >= wanted,
@@ -130,5 +130,5 @@ test('watches go to the preferred API server again when it has its etcd, and not
     () => shows('sixth'),
     (shown) => shown,
   );
-  expect(watchesOf(plane.auditLogFile, withEtcd)).toBe(0);
+  expect(watchesOf(plane.apiServer.auditLogFile, withEtcd)).toBe(0);
 });

@@ -50,7 +50,7 @@ export function describeRealBackend(plane: ControlPlane): RealBackend {
       plane.etcd.signal('SIGCONT');
     },
     stopServers: async (signal) => {
-      await plane.stopApiServer(signal);
+      await plane.apiServer.stop(signal);
       await plane.etcd.stop('SIGKILL');
     },
     start: async (restore) => {
@@ -59,7 +59,7 @@ export function describeRealBackend(plane: ControlPlane): RealBackend {
         cpSync(copy, data, { recursive: true });
       }
       await plane.etcd.start();
-      await plane.startApiServer();
+      await plane.apiServer.start();
     },
     listens: async () => await waitUntilListening(Number(new URL(plane.server).port)),
     stop: async () => await plane.stop(),

@@ -6,17 +6,18 @@ import { freePorts } from './free-port.ts';
 import { getStatus } from './http-status.ts';
 import { type ManagedProcess, startProcess, waitUntilReady } from './managed-process.ts';
 import { gatewayAddresses } from './node-addresses.ts';
-import { makeServingCert, type ServingCert } from './serving-cert.ts';
+import { makeServingCert } from './serving-cert.ts';
 
 /** A kube-apiserver that can be stopped and started again on the same port. */
 export interface ApiServer {
   readonly port: number;
   readonly url: string;
   readonly caFile: string;
-  readonly cert: ServingCert;
   readonly auditLogFile: string;
   start(): Promise<void>;
+  /** Default SIGTERM. etcd and the controllers remain. */
   stop(signal?: NodeJS.Signals): Promise<void>;
+  restart(): Promise<void>;
   /** SIGSTOP or SIGCONT, for one that hangs. */
   signal(signal: NodeJS.Signals): void;
 }
@@ -55,7 +56,6 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     port,
     url,
     caFile: cert.certFile,
-    cert,
     auditLogFile: join(folder, 'audit.log'),
     start: async () => {
       const logFile = join(folder, 'kube-apiserver.log');
@@ -68,6 +68,10 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       // It stops listening immediately. While clients keep connections open it continues to run, for
       // up to a minute.
       await running?.stop(signal, 1_000);
+    },
+    restart: async () => {
+      await server.stop();
+      await server.start();
     },
     signal: (signal) => running?.child.kill(signal),
   };

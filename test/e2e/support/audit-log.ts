@@ -15,7 +15,6 @@ export interface AuditedRequest {
   readonly code: number;
   /** Kind of the object in the answer, such as `NodeList`; known of lists of nodes only. */
   readonly answerKind: string | undefined;
-  readonly userAgent: string;
   /** A watch that has not ended. */
   readonly open: boolean;
   /** Milliseconds since the epoch when the API server received it. */
@@ -57,7 +56,6 @@ interface AuditEvent {
   readonly stage: string;
   readonly verb: string;
   readonly requestURI: string;
-  readonly userAgent?: string;
   readonly user: { readonly username: string };
   readonly objectRef?: {
     readonly resource?: string;
@@ -106,7 +104,6 @@ function toRequest(event: AuditEvent): AuditedRequest {
     uri: event.requestURI,
     code: event.responseStatus?.code ?? 0,
     answerKind: event.responseObject?.kind,
-    userAgent: event.userAgent ?? '',
     open: event.stage === 'ResponseStarted',
     receivedAt: Date.parse(event.requestReceivedTimestamp),
     answeredAt: Date.parse(event.stageTimestamp),

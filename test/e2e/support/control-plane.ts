@@ -3,20 +3,15 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ApiClient, createApiClient } from './api.ts';
+import { createApiClient } from './api.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
-import { type AuditedRequest, type RequestFilter, readAuditLog } from './audit-log.ts';
+import { type RequestFilter, readAuditLog } from './audit-log.ts';
 import { type Binaries, ensureBinaries } from './binaries.ts';
-import {
-  type ClientCert,
-  type ClientCertAuthority,
-  createClientCertAuthority,
-} from './client-certs.ts';
+import { type ClientCertAuthority, createClientCertAuthority } from './client-certs.ts';
 import { startControllerManager } from './controller-manager.ts';
 import { type Etcd, startEtcd } from './etcd.ts';
 import { type KubeconfigOptions, writeKubeconfig } from './kubeconfig.ts';
 import { ensureOsPackages } from './os-packages.ts';
-import type { ServingCert } from './serving-cert.ts';
 import { grantWrapperRole } from './wrapper-role.ts';
 
 /** Who a token belongs to. */
@@ -35,41 +30,7 @@ export const testUsers = {
 } as const;
 
 /** An etcd, an API server and, if asked for, the controllers that make endpoint slices. */
-export interface ControlPlane {
-  /** Its own certificate, for a test that impersonates it. */
-  readonly cert: ServingCert;
-  /** `https://127.0.0.1:<port>`; inside a node's namespace use {@link ControlPlane.serverAt}. */
-  readonly server: string;
-  readonly caFile: string;
-  readonly tokens: Readonly<Record<TestUser, string>>;
-  readonly admin: ApiClient;
-  readonly binaries: Binaries;
-  /** Folder for files of the test; removed by stop. */
-  readonly folder: string;
-  readonly auditLogFile: string;
-  /** URL of the API server at one of our own addresses, such as a namespace's hostAddress. */
-  serverAt(address: string): string;
-  /** Writes a kubeconfig with the user's token and returns its path. Default server: ours. */
-  kubeconfig(user: TestUser, options?: Partial<KubeconfigOptions>): string;
-  /** Makes a client certificate of the user, for the API server and for the wrapper's https. */
-  clientCert(user: TestUser): Promise<ClientCert>;
-  /** Authority of {@link ControlPlane.clientCert}. */
-  readonly clientCaFile: string;
-  /** Requests that the API server has answered, or begun to answer if they are watches. */
-  requests(filter?: RequestFilter): AuditedRequest[];
-  /** Ends the API server (default SIGTERM); etcd and the controllers stay. */
-  stopApiServer(signal?: NodeJS.Signals): Promise<void>;
-  /** Starts it again on the same port. */
-  startApiServer(): Promise<void>;
-  restartApiServer(): Promise<void>;
-  /** Freezes the API server: connections stay open and nothing is answered. */
-  pauseApiServer(): void;
-  resumeApiServer(): void;
-  /** What the API server keeps its data in. */
-  readonly etcd: Etcd;
-  /** Ends all and removes the folder. */
-  stop(): Promise<void>;
-}
+export type ControlPlane = ReturnType<typeof describePlane>;
 
 export interface ControlPlaneOptions {
   /** Start the controllers of Endpoints and EndpointSlices. Default true. */
@@ -128,39 +89,40 @@ interface PlaneParts {
   readonly stop: () => Promise<void>;
 }
 
-function describePlane(parts: PlaneParts): ControlPlane {
+function describePlane(parts: PlaneParts) {
   const { binaries, folder, tokens, clientCerts, apiServer, etcd, stop } = parts;
   const { url: server, caFile, auditLogFile } = apiServer;
   let files = 0;
   return {
+    /** It can be stopped, started and frozen. */
+    apiServer,
+    /** What the API server keeps its data in. */
+    etcd,
+    /** `https://127.0.0.1:<port>`; inside a node's namespace use `serverAt`. */
     server,
     caFile,
-    cert: apiServer.cert,
     tokens,
     binaries,
+    /** Folder for files of the test; removed by stop. */
     folder,
-    auditLogFile,
     admin: createApiClient({ server, ca: readFileSync(caFile), token: tokens.admin }),
-    serverAt: (address) => `https://${address}:${apiServer.port}`,
-    kubeconfig: (user, options = {}) => {
+    /** URL of the API server at one of our own addresses, such as a namespace's hostAddress. */
+    serverAt: (address: string) => `https://${address}:${apiServer.port}`,
+    /** Writes a kubeconfig with the user's token and returns its path. Default server: ours. */
+    kubeconfig: (user: TestUser, options: Partial<KubeconfigOptions> = {}) => {
       files += 1;
       const path = join(folder, `${user}-${files}.kubeconfig`);
       writeKubeconfig(path, { server, caFile, token: tokens[user], ...options });
       return path;
     },
-    clientCert: async (user) =>
+    /** Makes a client certificate of the user, for the API server and for the wrapper's https. */
+    clientCert: async (user: TestUser) =>
       await clientCerts.issue(testUsers[user], user === 'admin' ? ['system:masters'] : []),
+    /** Authority of these certificates. */
     clientCaFile: clientCerts.caFile,
-    requests: (filter) => readAuditLog(auditLogFile, filter),
-    stopApiServer: async (signal) => await apiServer.stop(signal),
-    startApiServer: async () => await apiServer.start(),
-    restartApiServer: async () => {
-      await apiServer.stop();
-      await apiServer.start();
-    },
-    pauseApiServer: () => apiServer.signal('SIGSTOP'),
-    resumeApiServer: () => apiServer.signal('SIGCONT'),
-    etcd,
+    /** Requests that the API server has answered, or begun to answer if they are watches. */
+    requests: (filter?: RequestFilter) => readAuditLog(auditLogFile, filter),
+    /** Ends all and removes the folder. */
     stop,
   };
 }

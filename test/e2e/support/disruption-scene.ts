@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createNode, createService, createSlice, labelNode } from './cluster-objects.ts';
 import type { ControlPlane } from './control-plane.ts';
-import { type DialCounts, dial } from './dial.ts';
+import { dial } from './dial.ts';
 import { createHistory, type History } from './history.ts';
 import { type InformerReport, startInformers } from './informer.ts';
 import { createKubeProxies } from './kube-proxies.ts';
@@ -10,48 +10,20 @@ import { persist } from './persist.ts';
 import type { Random } from './random.ts';
 import { startWrappedNode, type WrappedNode } from './wrapped-node.ts';
 
-/**
- * A wrapper with two kube-proxies behind it, each with a kernel of its own: 1.36.3 (nftables, streaming list)
- * beside the wrapper, 1.33.13 (iptables, LIST) in a second namespace; and a random history for them to follow.
- */
-export interface DisruptionScene {
-  readonly node: WrappedNode;
-  readonly history: History;
-  /**
-   * Restarts both kube-proxies and waits until they have written their tables. They remember nothing, nor
-   * how often they were refused.
-   */
-  restartKubeProxies(): Promise<void>;
-  /** What both kube-proxies have written since the scene began. */
-  kubeProxyLogs(): string;
-  /** Makes random changes. */
-  play(steps: number): Promise<void>;
-  /** Makes random changes until it is stopped. `stop` resolves with their number. */
-  startLoad(): { stop(): Promise<number> };
-  /**
-   * Waits until both kernels hold what the model computes for each Service. Resolves with the milliseconds
-   * until each of them did.
-   */
-  settle(timeoutMs?: number): Promise<Readonly<Record<string, number>>>;
-  /** Relabels the own node so that another backend of a certain Service wins, and waits for the kernels. */
-  probe(): Promise<Readonly<Record<string, number>>>;
-  /** Who answers at the Service that {@link DisruptionScene.probe} moves, and who should. */
-  dialProbe(): Promise<{ readonly counts: DialCounts; readonly wanted: string }>;
-  /** Endpoints by slice, as a client sees them that starts now. Ends it afterwards. */
-  readAsNewClient(): Promise<Record<string, string>>;
-  /** The same as the model computes it. */
-  readModel(): Record<string, string>;
-  stop(): Promise<void>;
-}
+export type DisruptionScene = Awaited<ReturnType<typeof startDisruptionScene>>;
 
 const PROBE_IP = '10.96.201.1';
 const PROBE_BACKENDS = { x: '10.244.50.1:8080', y: '10.244.50.2:8080' } as const;
 
+/**
+ * A wrapper with two kube-proxies behind it, each with a kernel of its own: 1.36.3 (nftables, streaming list)
+ * beside the wrapper, 1.33.13 (iptables, LIST) in a second namespace; and a random history for them to follow.
+ */
 export async function startDisruptionScene(
   plane: ControlPlane,
   random: Random,
-  settings: Readonly<Record<string, unknown>> = {},
-): Promise<DisruptionScene> {
+  settings: Readonly<Record<string, unknown>>,
+) {
   const self = 'here';
   const node = await startWrappedNode({ plane, nodeName: self, labels: { probe: 'x' }, settings });
   const { netns } = node;
@@ -63,7 +35,7 @@ export async function startDisruptionScene(
   const history = await createHistory({ ...options, namespaces: ['one', 'two'] });
 
   let probeLabel: keyof typeof PROBE_BACKENDS = 'x';
-  const settle = async (timeoutMs: number) => {
+  const settle = async (timeoutMs = 60_000) => {
     const more = { [`${PROBE_IP}:80`]: [PROBE_BACKENDS[probeLabel]] };
     const times = kubeProxies.map(async (kubeProxy) => [
       kubeProxy.name,
@@ -73,28 +45,41 @@ export async function startDisruptionScene(
   };
   return {
     node,
-    history,
+    /**
+     * Restarts both kube-proxies and waits until they have written their tables. They remember nothing, nor
+     * how often they were refused.
+     */
     restartKubeProxies: async () => {
       await Promise.all(kubeProxies.map(async (kubeProxy) => await kubeProxy.stop()));
       await Promise.all(kubeProxies.map(async (kubeProxy) => await kubeProxy.start(true)));
     },
-    // Each process appends to the file of the one before.
+    /** What both kube-proxies have written since the scene began: each process appends to the file of the one before. */
     kubeProxyLogs: () => kubeProxies.map((kubeProxy) => kubeProxy.log()).join('\n'),
-    play: async (steps) => {
+    /** Makes random changes. */
+    play: async (steps: number) => {
       for (let step = 0; step < steps; step++) await history.step();
     },
+    /** Makes random changes until it is stopped. `stop` resolves with their number. */
     startLoad: () => startLoad(history),
-    settle: async (timeoutMs = 60_000) => await settle(timeoutMs),
+    /**
+     * Waits until both kernels hold what the model computes for each Service. Resolves with the milliseconds
+     * until each of them did.
+     */
+    settle: async () => await settle(),
+    /** Relabels the own node so that another backend of a certain Service wins, and waits for the kernels. */
     probe: async () => {
       probeLabel = probeLabel === 'x' ? 'y' : 'x';
       await persist(async () => void (await labelNode(plane.admin, self, { probe: probeLabel })));
       return await settle(20_000);
     },
+    /** Who answers at the Service that `probe` moves, and who should. */
     dialProbe: async () => ({
       counts: await dial(node.netns, `${PROBE_IP}:80`, 20),
       wanted: PROBE_BACKENDS[probeLabel],
     }),
+    /** Endpoints by slice, as a client sees them that starts now. Ends it afterwards. */
     readAsNewClient: async () => await readAsNewClient(plane, node),
+    /** The same as the model computes it. */
     readModel: () => {
       const rows = asRows(viewOf(history, self, history.slices));
       return Object.fromEntries(Array.from(rows, ([key, value]) => [key, value.join()]).sort());

@@ -1,11 +1,6 @@
 import type { Binaries } from './binaries.ts';
 import { eventually } from './eventually.ts';
-import {
-  type InformerReport,
-  type Informers,
-  type InformerVariant,
-  startInformers,
-} from './informer.ts';
+import { type Informers, type InformerVariant, startInformers } from './informer.ts';
 import type { NodeNetns } from './node-netns.ts';
 
 /** What an informer should hold, or how it differs. */
@@ -20,24 +15,6 @@ export interface Difference {
 /** Rows by their key, as the model computes them. */
 export type WantedRows = (variant: InformerVariant) => ReadonlyMap<string, readonly string[]>;
 
-/** Stock client-go informers of all kinds, in several processes. */
-export interface InformerFleet {
-  /**
-   * Waits until all hold what is wanted. Resolves with the milliseconds that it took; rejects when one does
-   * not, after saying to {@link InformerFleet.lost} what.
-   */
-  settle(timeoutMs: number): Promise<number>;
-  /** What was not right when the time was over. */
-  readonly lost: readonly Difference[];
-  /** How often informers were restarted because they had backed off for long. */
-  readonly renewed: number;
-  /** What all hold now. */
-  reports(): Promise<readonly InformerReport[]>;
-  /** What clients that start now get wrong: nothing, if it is a client that is stuck, and not the wrapper. */
-  readAnew(): Promise<readonly Difference[]>;
-  stop(): Promise<void>;
-}
-
 export interface FleetOptions {
   readonly binaries: Binaries;
   readonly netns: NodeNetns;
@@ -47,25 +24,26 @@ export interface FleetOptions {
   /**
    * A client-go that was refused a few times waits for up to a minute before it tries again, and forgets that only
    * after two quiet minutes. One that took longer than this to be right is restarted afterwards, because a suite of
-   * faults would do little but wait. Default: none is.
+   * faults would do little but wait.
    */
-  readonly renewAfterMs?: number;
+  readonly renewAfterMs: number;
 }
 
-export async function startInformerFleet(options: FleetOptions): Promise<InformerFleet> {
-  const { renewAfterMs = Number.POSITIVE_INFINITY } = options;
+/** Stock client-go informers of all kinds, in several processes. */
+export async function startInformerFleet(options: FleetOptions) {
   const makeSquads = () => options.processes.map((variants) => new Squad(options, variants));
   const squads = makeSquads();
   await Promise.all(squads.map(async (squad) => await squad.start()));
   const lost: Difference[] = [];
   let renewed = 0;
   return {
+    /** What was not right when the time was over. */
     lost,
+    /** How often informers were restarted because they had backed off for long. */
     get renewed() {
       return renewed;
     },
-    reports: async () =>
-      (await Promise.all(squads.map(async (squad) => await squad.reports()))).flat(),
+    /** What clients that start now get wrong: nothing, if it is a client that is stuck, and not the wrapper. */
     readAnew: async () => {
       const fresh = makeSquads();
       try {
@@ -75,7 +53,11 @@ export async function startInformerFleet(options: FleetOptions): Promise<Informe
         for (const squad of fresh) await squad.stop();
       }
     },
-    settle: async (timeoutMs) => {
+    /**
+     * Waits until all hold what is wanted. Resolves with the milliseconds that it took; rejects when one does
+     * not, after adding to `lost` what.
+     */
+    settle: async (timeoutMs: number) => {
       const times = await Promise.allSettled(
         squads.map(async (squad) => await squad.settle(timeoutMs)),
       );
@@ -85,7 +67,7 @@ export async function startInformerFleet(options: FleetOptions): Promise<Informe
           lost.push(...(await squad.differences()));
           throw time.reason;
         }
-        if (time.status === 'fulfilled' && time.value > renewAfterMs) {
+        if (time.status === 'fulfilled' && time.value > options.renewAfterMs) {
           renewed += 1;
           await squad?.renew();
         }
@@ -129,10 +111,6 @@ class Squad {
       { timeoutMs, intervalMs: 50, what: 'informers as the model says' },
     );
     return elapsedMs;
-  }
-
-  async reports(): Promise<InformerReport[]> {
-    return [...((await this.#informers?.dump()) ?? new Map<string, InformerReport>()).values()];
   }
 
   async differences(): Promise<Difference[]> {

@@ -7,19 +7,7 @@ import { createNodeNetns, type NodeNetns } from './node-netns.ts';
 import { waitForBackends } from './wrapped-node.ts';
 
 /** A stock kube-proxy with a kernel of its own. */
-export interface KernelKubeProxy {
-  readonly name: string;
-  /** @param wait until it has written its tables */
-  start(wait: boolean): Promise<void>;
-  stop(signal?: NodeJS.Signals): Promise<void>;
-  signal(signal: NodeJS.Signals): void;
-  /** What it has written since its first start. */
-  log(): string;
-  /** Waits until its kernel equals the model; resolves with the milliseconds. An error includes its log. */
-  settle(history: History, more: Backends, timeoutMs: number): Promise<number>;
-  /** Ends it, and its namespace if it has one of its own. */
-  close(): Promise<void>;
-}
+export type KernelKubeProxy = ReturnType<typeof describeKubeProxy>;
 
 type Backends = Readonly<Record<string, readonly string[]>>;
 
@@ -50,21 +38,21 @@ export async function createKubeProxies(
   ];
 }
 
-function describeKubeProxy(
-  options: Parameters<typeof startKubeProxy>[0],
-  own?: NodeNetns,
-): KernelKubeProxy {
+function describeKubeProxy(options: Parameters<typeof startKubeProxy>[0], own?: NodeNetns) {
   const { netns, mode, version, nodeName } = options;
   let running: ManagedProcess | undefined;
   return {
     name: `${version} ${mode}`,
-    start: async (wait) => {
+    /** @param wait until it has written its tables */
+    start: async (wait: boolean) => {
       running = await startKubeProxy({ ...options, wait });
     },
-    stop: async (signal) => await running?.stop(signal),
-    signal: (signal) => running?.child.kill(signal),
+    stop: async (signal?: NodeJS.Signals) => await running?.stop(signal),
+    signal: (signal: NodeJS.Signals) => running?.child.kill(signal),
+    /** What it has written since its first start. */
     log: () => running?.log() ?? '',
-    settle: async (history, more, timeoutMs) => {
+    /** Waits until its kernel equals the model; resolves with the milliseconds. An error includes its log. */
+    settle: async (history: History, more: Backends, timeoutMs: number) => {
       const wanted = { ...backendsOf(history, nodeName), ...more };
       try {
         return await waitForBackends(netns, mode, wanted, timeoutMs);
@@ -73,6 +61,7 @@ function describeKubeProxy(
         throw new Error(`${(cause as Error).message}\nlog of ${version}: ${log}`, { cause });
       }
     },
+    /** Ends it, and its namespace if it has one of its own. */
     close: async () => {
       await running?.stop('SIGKILL');
       await own?.stop();

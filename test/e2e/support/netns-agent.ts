@@ -26,12 +26,7 @@ export type AgentRequest =
     }
   | { readonly op: 'http'; readonly url: string; readonly timeoutMs: number }
   /** Passes connections on; see tcp-front.ts. Each address is `ip:port`, or the path of a Unix socket. */
-  | {
-      readonly op: 'relay';
-      readonly endpoint: string;
-      readonly target: string;
-      readonly hold: boolean;
-    }
+  | { readonly op: 'relay'; readonly endpoint: string; readonly target: string }
   /** Harms what passes the relay at this endpoint, in place of what did so before; null heals. */
   | { readonly op: 'fault'; readonly endpoint: string; readonly fault: TcpFault | null }
   /** Answers how many connections the last fault has harmed. */
@@ -96,8 +91,12 @@ interface Relay {
   fault: ActiveTcpFault | undefined;
 }
 
-async function startRelay({ endpoint, target, hold }: RelayRequest): Promise<TcpFront> {
-  return await startTcpFront({ listen: toAddress(endpoint), target: toAddress(target), hold });
+async function startRelay({ endpoint, target }: RelayRequest): Promise<TcpFront> {
+  return await startTcpFront({
+    listen: toAddress(endpoint),
+    target: toAddress(target),
+    hold: true,
+  });
 }
 
 async function harm(relay: Relay | undefined, fault: TcpFault | null): Promise<void> {

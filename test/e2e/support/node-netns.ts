@@ -14,39 +14,7 @@ import { ensureOsPackages } from './os-packages.ts';
 import { runCommand } from './run-command.ts';
 
 /** A network namespace that plays a node, with a veth to the host. */
-export interface NodeNetns {
-  /** Name for `ip netns exec`. */
-  readonly name: string;
-  /** The node's own address, inside. */
-  readonly address: string;
-  /** The host's end of the veth: what listens on the host is reached here from inside. */
-  readonly hostAddress: string;
-  /** Folder for logs and files; removed by stop. */
-  readonly folder: string;
-  /** See netns-agent.ts; {@link dial} is what tests want. */
-  readonly ask: AskAgent;
-  /** Runs a command inside to its end and returns its stdout. */
-  exec(command: string, args: readonly string[], input?: string): Promise<string>;
-  /** Starts a process inside. The caller stops it. */
-  spawn(options: ProcessOptions): ManagedProcess;
-  /** Gives the namespace these `ip:port` (`[ip]:port`) and answers there with the very same text. */
-  addEndpoints(endpoints: readonly string[]): Promise<void>;
-  /** GET inside; undefined when nothing answers in 2 seconds. */
-  httpGet(url: string): Promise<{ status: number; body: string } | undefined>;
-  /**
-   * Passes connections from one `ip:port`, or Unix socket, on to another, so that they can be cut, or come from
-   * another namespace; see tcp-front.ts. Default `hold`: true.
-   */
-  relay(endpoint: string, target: string, hold?: boolean): Promise<void>;
-  /** Resets the connections of the relay at `endpoint`; resolves with how many there were. */
-  cutRelay(endpoint: string): Promise<number>;
-  /** Takes the veth down: what is sent vanishes, and connections stay half open. */
-  cut(): Promise<void>;
-  /** Undoes {@link NodeNetns.cut}. */
-  reconnect(): Promise<void>;
-  /** Ends the agent and removes the namespace. Processes inside must have been stopped. */
-  stop(): Promise<void>;
-}
+export type NodeNetns = ReturnType<typeof describeNetns>;
 
 /** Makes a namespace of its own name and addresses. Needs root. */
 export async function createNodeNetns(): Promise<NodeNetns> {
@@ -162,24 +130,32 @@ interface NetnsParts {
   readonly stop: () => Promise<void>;
 }
 
-function describeNetns(parts: NetnsParts): NodeNetns {
+function describeNetns(parts: NetnsParts) {
   const { number, folder, ask, stop } = parts;
   const name = namespaceName(number);
   return {
+    /** Name for `ip netns exec`. */
     name,
+    /** The node's own address, inside. */
     address: nodeAddress(number),
+    /** The host's end of the veth: what listens on the host is reached here from inside. */
     hostAddress: gatewayAddress(number),
+    /** Folder for logs and files; removed by stop. */
     folder,
+    /** See netns-agent.ts; {@link dial} is what tests want. */
     ask,
-    exec: async (command, args, input = '') =>
+    /** Runs a command inside to its end and returns its stdout. */
+    exec: async (command: string, args: readonly string[], input = '') =>
       await runCommand('ip', ['netns', 'exec', name, command, ...args], { input }),
-    spawn: (options) =>
+    /** Starts a process inside. The caller stops it. */
+    spawn: (options: ProcessOptions) =>
       startProcess({
         ...options,
         command: 'ip',
         args: ['netns', 'exec', name, options.command, ...options.args],
       }),
-    addEndpoints: async (endpoints) => {
+    /** Gives the namespace these `ip:port` (`[ip]:port`) and answers there with the very same text. */
+    addEndpoints: async (endpoints: readonly string[]) => {
       for (const endpoint of endpoints) {
         const [, v6, v4] = /^(?:\[(.*)\]|(.*)):\d+$/.exec(endpoint) ?? [];
         // Duplicate address detection would keep an IPv6 address from being used for a second.
@@ -188,12 +164,19 @@ function describeNetns(parts: NetnsParts): NodeNetns {
         await ask({ op: 'listen', endpoint });
       }
     },
-    httpGet: async (url) => await httpGet(ask, url),
-    relay: async (endpoint, target, hold = true) =>
-      void (await ask({ op: 'relay', endpoint, target, hold })),
-    cutRelay: async (endpoint) => (await ask({ op: 'cut', endpoint })) as number,
+    /** GET inside; undefined when nothing answers in 2 seconds. */
+    httpGet: async (url: string) => await httpGet(ask, url),
+    /**
+     * Passes connections from one `ip:port`, or Unix socket, on to another, so that they can be cut, or come from
+     * another namespace. They wait while nobody listens there; see tcp-front.ts.
+     */
+    relay: async (endpoint: string, target: string) =>
+      void (await ask({ op: 'relay', endpoint, target })),
+    /** Takes the veth down: what is sent vanishes, and connections stay half open. */
     cut: async () => void (await runCommand('ip', ['link', 'set', vethName(number), 'down'])),
+    /** Undoes `cut`. */
     reconnect: async () => void (await runCommand('ip', ['link', 'set', vethName(number), 'up'])),
+    /** Ends the agent and removes the namespace. Processes inside must have been stopped. */
     stop,
   };
 }

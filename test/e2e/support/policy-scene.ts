@@ -1,7 +1,7 @@
 import { createNamespace, createNode } from './cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
 import { createPlacedService, setEndpointReady } from './placed-service.ts';
-import { type Fleet, type ServedNode, startFleet } from './served-node.ts';
+import { type ServedNode, startFleet } from './served-node.ts';
 
 /** Where the endpoints of each Service are, from near to far, as `here` sees it; see {@link PLACE_LABELS}. */
 export const PLACES = ['here', 'near', 'mid', 'far'] as const;
@@ -57,16 +57,6 @@ export interface SceneServiceOptions {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** Two nodes with wrappers, and nodes around them that are places only. */
-export interface PolicyScene {
-  readonly plane: ControlPlane;
-  readonly fleet: Fleet;
-  /** The node `here`, which has an endpoint of each Service. */
-  readonly here: ServedNode;
-  serve(options: SceneServiceOptions): Promise<SceneService>;
-  stop(): Promise<void>;
-}
-
 /** A node's settings; its labels are those of `here`. */
 export interface SceneNode {
   readonly nodeName: string;
@@ -74,8 +64,10 @@ export interface SceneNode {
   readonly settings: Readonly<Record<string, unknown>>;
 }
 
-/** Starts it with these nodes, one of them `here`. */
-export async function startPolicyScene(nodes: readonly SceneNode[]): Promise<PolicyScene> {
+export type PolicyScene = Awaited<ReturnType<typeof startPolicyScene>>;
+
+/** Starts these nodes with wrappers, one of them `here`, which has an endpoint of each Service; others are places only. */
+export async function startPolicyScene(nodes: readonly SceneNode[]) {
   const plane = await startControlPlane({ controllers: false });
   const { admin } = plane;
   try {
@@ -88,7 +80,7 @@ export async function startPolicyScene(nodes: readonly SceneNode[]): Promise<Pol
       plane,
       fleet,
       here: fleet.of('here'),
-      serve: async (options) => await serve(plane, options),
+      serve: async (options: SceneServiceOptions) => await serve(plane, options),
       stop: async () => {
         await fleet.stop();
         await plane.stop();

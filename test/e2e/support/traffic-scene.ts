@@ -19,30 +19,13 @@ export const FAR6: Placed = { ...FAR, at: '[fd00:244::3]:80' };
 /** An endpoint on one of the nodes that have a wrapper. */
 export const FIRST: Placed = { at: '10.244.1.8:80', node: 'first', zone: 'z1' };
 
+export type TrafficScene = Awaited<ReturnType<typeof startTrafficScene>>;
+
 /**
  * Two nodes of one zone whose default is `same-zone-only`, so that it shows what is left alone. They reach
  * each other. The `second` filters headless Services too, and hides those that EdgeMesh serves.
  */
-export interface TrafficScene {
-  readonly plane: ControlPlane;
-  readonly fleet: Fleet;
-  readonly first: ServedNode;
-  readonly second: ServedNode;
-  /** Makes a Service of more fields than most. */
-  serve(
-    name: string,
-    endpoints: readonly Placed[],
-    spec?: Record<string, unknown>,
-    annotations?: Record<string, string>,
-  ): ReturnType<typeof createPlacedService>;
-  /** Expects both kernels to come to these endpoints. */
-  see(target: string, placed: readonly Placed[] | undefined): Promise<void>;
-  /** Expects just these endpoints to answer on both nodes, each of them at least once. */
-  answer(target: string, placed: readonly Placed[]): Promise<void>;
-  stop(): Promise<void>;
-}
-
-export async function startTrafficScene(): Promise<TrafficScene> {
+export async function startTrafficScene() {
   const plane = await startControlPlane({
     apiServerArgs: ['--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112'],
   });
@@ -92,19 +75,26 @@ async function prepareNode({ nodeName, netns }: ServedNode): Promise<void> {
   await netns.exec('ip', ['route', 'add', 'fd00:10:96::/112', 'dev', 'eth0']);
 }
 
-function describeScene(plane: ControlPlane, fleet: Fleet, stop: () => Promise<void>): TrafficScene {
+function describeScene(plane: ControlPlane, fleet: Fleet, stop: () => Promise<void>) {
   return {
     plane,
     fleet,
     first: fleet.of('first'),
     second: fleet.of('second'),
-    serve: async (name, endpoints, spec = {}, annotations = {}) =>
-      await createPlacedService(plane.admin, { name, spec, annotations }, endpoints),
-    see: async (target, placed) => {
-      const backends = placed?.map(({ at }) => at);
+    /** Makes a Service of more fields than most. */
+    serve: async (
+      name: string,
+      endpoints: readonly Placed[],
+      spec: Record<string, unknown> = {},
+      annotations: Record<string, string> = {},
+    ) => await createPlacedService(plane.admin, { name, spec, annotations }, endpoints),
+    /** Expects both kernels to come to these endpoints. */
+    see: async (target: string, placed: readonly Placed[]) => {
+      const backends = placed.map(({ at }) => at);
       await fleet.each(async (node) => await node.sees({ [target]: backends }));
     },
-    answer: async (target, placed) => {
+    /** Expects just these endpoints to answer on both nodes, each of them at least once. */
+    answer: async (target: string, placed: readonly Placed[]) => {
       const wanted = placed.length === 0 ? ['refused'] : placed.map(({ at }) => at).sort();
       await fleet.each(async ({ nodeName, netns }) => {
         const answers = Object.keys(await dial(netns, target)).sort();

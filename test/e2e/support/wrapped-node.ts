@@ -20,35 +20,10 @@ export interface WrappedNodeOptions {
   readonly settings?: Readonly<Record<string, unknown>>;
 }
 
-/** A node with a wrapper, and kube-proxies that know the API server by no other name. */
-export interface WrappedNode {
-  readonly nodeName: string;
-  readonly netns: NodeNetns;
-  /** The wrapper that was started last. */
-  wrapper(): Wrapper;
-  /** Ends the wrapper. */
-  stopWrapper(signal: NodeJS.Signals): Promise<void>;
-  /** Starts the wrapper again and, by default, waits until it is ready. */
-  startWrapper(options?: Pick<WrapperOptions, 'wait' | 'runBy'>): Promise<void>;
-  /**
-   * A planned restart: starts the next process at the same addresses and sends SIGTERM to the last one, both at
-   * once; the settings need `handoverSeconds`. Resolves when the last one has gone.
-   */
-  replaceWrapper(): Promise<void>;
-  /**
-   * Starts a kube-proxy behind the wrapper; in the node's namespace, unless one is given from which the
-   * wrapper's URL can be reached, too.
-   */
-  startKubeProxy(
-    options: Pick<KubeProxyOptions, 'ports' | 'wait' | 'version' | 'mode'> & {
-      readonly netns?: NodeNetns;
-    },
-  ): Promise<ManagedProcess>;
-  /** Ends all that runs on it, and deletes its Node. */
-  stop(): Promise<void>;
-}
+export type WrappedNode = Awaited<ReturnType<typeof startWrappedNode>>;
 
-export async function startWrappedNode(options: WrappedNodeOptions): Promise<WrappedNode> {
+/** A node with a wrapper, and kube-proxies that know the API server by no other name. */
+export async function startWrappedNode(options: WrappedNodeOptions) {
   const { plane, nodeName, labels } = options;
   const netns = await createNodeNetns();
   const running: ManagedProcess[] = [];
@@ -61,21 +36,28 @@ export async function startWrappedNode(options: WrappedNodeOptions): Promise<Wra
   const kubeconfig = plane.kubeconfig('wrapper', { server: plane.serverAt(netns.hostAddress) });
   const configFile = options.configFile ?? writeSettings(netns.folder, options.settings);
   const config = configFile === undefined ? {} : { configFile };
-  const node: WrappedNode = {
+  const node = {
     nodeName,
     netns,
+    /** The wrapper that was started last. */
     wrapper: current,
-    stopWrapper: async (signal) => await current().stop(signal),
-    startWrapper: async (how = {}) => {
+    stopWrapper: async (signal: NodeJS.Signals) => await current().stop(signal),
+    /** Starts the wrapper again and, by default, waits until it is ready. */
+    startWrapper: async (how: Pick<WrapperOptions, 'wait' | 'runBy'> = {}) => {
       wrapper = await startWrapper({ netns, nodeName, kubeconfig, ...config, ...how });
     },
+    /**
+     * A planned restart: starts the next process at the same addresses and sends SIGTERM to the last one, both at
+     * once; the settings need `handoverSeconds`. Resolves when the last one has gone.
+     */
     replaceWrapper: async () => {
       const last = current();
       wrapper = await startWrapper({ netns, nodeName, kubeconfig, ...config, wait: false });
       replaced.push(last);
       await last.stop('SIGTERM', 60_000);
     },
-    startKubeProxy: async (how) => {
+    /** Starts a kube-proxy behind the wrapper. */
+    startKubeProxy: async (how: Pick<KubeProxyOptions, 'ports' | 'wait' | 'version' | 'mode'>) => {
       const proxyConfig = plane.kubeconfig('kubeProxy', { server: current().url });
       const { binaries } = plane;
       const kubeProxy = await startKubeProxy({
@@ -88,6 +70,7 @@ export async function startWrappedNode(options: WrappedNodeOptions): Promise<Wra
       running.push(kubeProxy);
       return kubeProxy;
     },
+    /** Ends all that runs on it, and deletes its Node. */
     stop: async () => {
       for (const process of [...running, ...replaced]) await process.stop('SIGKILL');
       await wrapper?.stop('SIGKILL');

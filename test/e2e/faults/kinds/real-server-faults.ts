@@ -35,8 +35,8 @@ function restarted(signal: 'SIGTERM' | 'SIGKILL'): FaultKind {
     strike: async (target) =>
       await stopped(
         target,
-        async ({ plane }) => await plane.stopApiServer(signal),
-        async ({ plane }) => await plane.startApiServer(),
+        async ({ plane }) => await plane.apiServer.stop(signal),
+        async ({ plane }) => await plane.apiServer.start(),
       ),
   };
 }
@@ -105,12 +105,7 @@ function frozen(
 export const realServerFaults: readonly FaultKind[] = [
   restarted('SIGTERM'),
   restarted('SIGKILL'),
-  frozen(
-    'kube-apiserver frozen',
-    ({ plane }, signal) =>
-      signal === 'SIGSTOP' ? plane.pauseApiServer() : plane.resumeApiServer(),
-    true,
-  ),
+  frozen('kube-apiserver frozen', ({ plane }, signal) => plane.apiServer.signal(signal), true),
   frozen('etcd frozen', ({ plane }, signal) => plane.etcd.signal(signal), false),
   {
     ...KIND,
