@@ -10,21 +10,12 @@ export type EndlessKind =
   | 'a gzip bomb'
   | 'one object';
 
-/** An API server that answers every request with a list that does not end. */
-export interface EndlessApiServer {
-  readonly url: string;
-  /** Requests so far. */
-  requests(): number;
-  /** Megabytes sent so far, before they are unpacked. */
-  megabytes(): number;
-  close(): Promise<void>;
-}
-
 /** An answer ends after so many bytes, so that the test does whatever the wrapper does. */
 const MOST_BYTES = 1024 ** 3;
 const CHUNK_BYTES = 256 * 1024;
 
-export async function startEndlessApiServer(kind: EndlessKind): Promise<EndlessApiServer> {
+/** An API server that answers every request with a list that does not end. */
+export async function startEndlessApiServer(kind: EndlessKind) {
   let requests = 0;
   let bytes = 0;
   const server = createServer((request, response) => {
@@ -50,7 +41,9 @@ export async function startEndlessApiServer(kind: EndlessKind): Promise<EndlessA
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    /** Requests so far. */
     requests: () => requests,
+    /** Megabytes sent so far, before they are unpacked. */
     megabytes: () => Math.round(bytes / 1024 ** 2),
     close: async () => {
       const closed = once(server, 'close');

@@ -7,7 +7,7 @@ import {
   putService,
   putSlice,
 } from '../../../support/wrapper/small-cluster.ts';
-import { type HostWrapper, startHostWrapper } from './host-wrapper.ts';
+import { startHostWrapper } from './host-wrapper.ts';
 
 /**
  * Whether the wrapper sent this list or watch for itself: it reads a collection of a view, and has no token, because the
@@ -21,20 +21,13 @@ function isOwnRead({ method, url, headers }: ReviewServer['passed'][number]): bo
   return method === 'GET' && isView && query.includes('resourceVersion=') && !headers.authorization;
 }
 
-/** A wrapper with plain http and https in front of an API server in memory that records what reaches it. */
-export interface FakeScene {
-  readonly wrapper: HostWrapper;
-  /** Method and URL of each request that reached the API server, except the lists and watches of views. */
-  reached(): string[];
-  /** Names of the headers of those requests. */
-  headersThatReached(): string[];
-  /** Forgets all requests so far. */
-  forget(): void;
-  stop(): Promise<void>;
-}
+export type FakeScene = Awaited<ReturnType<typeof startFakeScene>>;
 
-/** The wrapper runs on edge-1; the Service `web` shows 10.0.0.1 there and not 10.0.0.2. */
-export async function startFakeScene(): Promise<FakeScene> {
+/**
+ * A wrapper with plain http and https in front of an API server in memory that records what reaches it. It runs on
+ * edge-1; the Service `web` shows 10.0.0.1 there and not 10.0.0.2.
+ */
+export async function startFakeScene() {
   const cluster = createSmallCluster({ tls: undefined });
   putService(cluster, 'web', ['kubernetes.io/hostname']);
   putSlice(cluster, 'web-a', 'web', [
@@ -60,8 +53,11 @@ export async function startFakeScene(): Promise<FakeScene> {
     return {
       wrapper,
       stop,
+      /** Method and URL of each request that reached the API server, except the lists and watches of views. */
       reached: () => requests().map(({ method, url }) => `${method} ${url}`),
+      /** Names of the headers of those requests. */
       headersThatReached: () => requests().flatMap(({ headers }) => Object.keys(headers)),
+      /** Forgets all requests so far. */
       forget: () => {
         api.passed.length = 0;
       },

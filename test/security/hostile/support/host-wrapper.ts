@@ -4,15 +4,11 @@ import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { freePorts } from '../../../e2e/support/free-port.ts';
 import { getStatus } from '../../../e2e/support/http-status.ts';
-import {
-  type ManagedProcess,
-  startProcess,
-  waitUntilReady,
-} from '../../../e2e/support/managed-process.ts';
+import { startProcess, waitUntilReady } from '../../../e2e/support/managed-process.ts';
 import { PROGRAM } from '../../../e2e/support/program.ts';
 import { runCommand } from '../../../e2e/support/run-command.ts';
 import { writeServingFiles } from '../../../support/http/certificates.ts';
-import { type Answered, type SendOptions, send } from './http.ts';
+import { type SendOptions, send } from './http.ts';
 
 export interface HostWrapperOptions {
   /** Path of the wrapper's own kubeconfig. */
@@ -31,27 +27,9 @@ export interface HostWrapperOptions {
 }
 
 /** The program as its users run it, on loopback of this machine. */
-export interface HostWrapper {
-  readonly process: ManagedProcess;
-  readonly nodeName: string;
-  readonly port: number;
-  readonly adminPort: number;
-  readonly httpsPort: number;
-  readonly url: string;
-  readonly adminUrl: string;
-  /** `https://127.0.0.1:<port>`; only with the option `https`. */
-  readonly httpsUrl: string;
-  /** PEM of the authority of its certificate; only with the option `https`. */
-  ca(): string;
-  /** GET of a path of the admin port. */
-  admin(path: string, options?: SendOptions): Promise<Answered>;
-  /** Runs a command of the program against it, with `--admin`; resolves with stdout. */
-  command(...args: readonly string[]): Promise<string>;
-  /** Ends it and removes its folder. */
-  stop(): Promise<void>;
-}
+export type HostWrapper = Awaited<ReturnType<typeof startHostWrapper>>;
 
-export async function startHostWrapper(options: HostWrapperOptions): Promise<HostWrapper> {
+export async function startHostWrapper(options: HostWrapperOptions) {
   const { kubeconfig, nodeName, wait = true, runBy = [] } = options;
   const folder = mkdtempSync(join(tmpdir(), 'kpw-hostile-'));
   const [port = 0, adminPort = 0, httpsPort = 0] = options.ports ?? (await freePorts(3));
@@ -84,12 +62,17 @@ export async function startHostWrapper(options: HostWrapperOptions): Promise<Hos
     adminPort,
     httpsPort,
     adminUrl,
+    /** Ends it and removes its folder. */
     stop,
     url: `http://127.0.0.1:${port}`,
+    /** Only with the option `https`. */
     httpsUrl: `https://127.0.0.1:${httpsPort}`,
+    /** PEM of the authority of its certificate; only with the option `https`. */
     ca: () => readFileSync(caFile, 'utf8'),
-    admin: async (path, how) => await send(`${adminUrl}${path}`, how),
-    command: async (...words) => {
+    /** GET of a path of the admin port. */
+    admin: async (path: string, how?: SendOptions) => await send(`${adminUrl}${path}`, how),
+    /** Runs a command of the program against it, with `--admin`; resolves with stdout. */
+    command: async (...words: readonly string[]) => {
       const script = `"$@" || test $? -eq 3`;
       // It reads the cluster, not a wrapper.
       const admin = words[0] === 'simulate' ? [] : ['--admin', `127.0.0.1:${adminPort}`];
