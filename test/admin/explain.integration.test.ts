@@ -76,20 +76,6 @@ describe('/explain', () => {
     expect(kept).toEqual(await listed());
   });
 
-  test('`since` is when the winner last changed, not when the object did', async () => {
-    await start();
-    const since = async () => (await get<Explained>('/explain/default/web')).body.since;
-    const first = await since();
-    putSlice(server, 'web-1', 'web', [...ENDPOINTS, { ip: '10.0.0.4', node: 'edge-2' }]);
-    const total = async () => (await get<Explained>('/explain/default/web')).body.counts.total;
-    await eventually(total, 4);
-    // The two are rounded to milliseconds on their own.
-    expect(Math.abs(Date.parse(`${await since()}`) - Date.parse(`${first}`))).toBeLessThan(5);
-    putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
-    await eventually(total, 1);
-    expect(Date.parse(`${await since()}`)).toBeGreaterThan(Date.parse(`${first}`));
-  });
-
   // All kept endpoints of a large Service could once be missing in the list.
   test('lists kept endpoints first if a Service has more than 1,000', async () => {
     const far = Array.from({ length: 1_200 }, (_, n) => ({
@@ -209,21 +195,20 @@ describe('/explain', () => {
   });
 
   // The docs promised a warning, but kube-proxy does not watch the Service: the error was only "no such Service".
-  test('the error about a headless Service names the setting headless', async () => {
+  test.each([
+    [false, 'db', 404, '; headless Services need the setting headless: true'],
+    [true, 'db', 200, undefined],
+    [true, 'nobody', 404, ''],
+  ])('with headless: %s, /explain of the Service %s is answered with %d', async (...row) => {
+    const [headless, name, expected, hint] = row;
     putHeadless(server, 'db', ['site']);
-    await start();
-    const { body } = await get<{ error: string }>('/explain/default/db');
-    expect(body.error).toBe(
-      'there is no Service default/db that kube-proxy watches; headless Services need the setting headless: true',
-    );
-  });
-
-  test('with headless: true the error about an unknown Service does not name the setting', async () => {
-    putHeadless(server, 'db', ['site']);
-    await start({ headless: true });
-    expect(await get('/explain/default/db')).toMatchObject({ status: 200 });
-    const { body } = await get<{ error: string }>('/explain/default/nobody');
-    expect(body.error).toBe('there is no Service default/nobody that kube-proxy watches');
+    await start({ headless });
+    const { status, body } = await get<{ error?: string }>(`/explain/default/${name}`);
+    const what = `there is no Service default/${name} that kube-proxy watches`;
+    expect([status, body.error]).toEqual([
+      expected,
+      hint === undefined ? undefined : `${what}${hint}`,
+    ]);
   });
 
   test.each(['/explain', '/explain/default/web', '/table', '/decisions', '/summary'])(

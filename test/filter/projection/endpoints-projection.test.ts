@@ -185,6 +185,17 @@ test('a Service without endpoints has no answer', () => {
   expect(projection.inspect('default/web').ageMs).toBeUndefined();
 });
 
+test('the age of a decision is that of its keys, whatever endpoints they match', () => {
+  projection.onChanges([slice('a', 'web', NEAR)]);
+  projection.onSynced();
+  const age = () => projection.inspect('default/web').ageMs;
+  clock.pass(1_000);
+  projection.onChanges([slice('a', 'web', NEAR, { ...NEAR, ip: '10.0.0.3' })]);
+  expect(age()).toBe(1_000);
+  setKeys(['default/web'], '*');
+  expect(age()).toBe(0);
+});
+
 test('a Service that cannot be decided keeps the outcome that is shown, and counts its endpoints', () => {
   setKeys(['default/web'], ZONE);
   const inZone = { ...NEAR, zone: 'z' };
