@@ -152,6 +152,15 @@ describe('decide()', () => {
     expect(kept(groups, keys)).toEqual(expected);
   });
 
+  test('the first key with as many ready endpoints as it needs wins; if none has, the first with any', () => {
+    const groups = [http(endpoint('0'), endpoint('1'), endpoint('2'))];
+    const keep = (...minReady: number[]) => [
+      ...decide(groups, keyMaskBy(['k0', 'k1', '*'], matches), { minReady }).keep,
+    ];
+    expect(keep(2, 2, 1)).toEqual([1, 1, 0]);
+    expect(keep(2, 3, 4)).toEqual([1, 0, 0]);
+  });
+
   test('returns the key that won for each family and port, and the stage', () => {
     const groups = [
       http(endpoint('1'), endpoint('1', 'serving', 'IPv6')),
