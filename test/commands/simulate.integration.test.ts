@@ -13,12 +13,31 @@ import { type Simulation, simulate } from '../../src/commands/simulate/simulatio
 import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../src/config/settings.ts';
 import type { EndpointGroup } from '../../src/topology/decide/endpoint.ts';
-import { withChanges } from '../support/simulate/with-changes.ts';
 
 const EXAMPLE = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
 
 function settings(raw: RawSettings = {}) {
   return nodeProxyOptions(loadSettings({ nodeName: 'any', ...raw }, {}, undefined));
+}
+
+/**
+ * Changes labels of Nodes and annotations of Services in the namespace default: `node/edge-1:site=b`,
+ * `service/web:topologyKeys=["site"]`; `node/edge-1:site-` removes.
+ */
+function withChanges(cluster: ClusterObjects, changes: readonly string[]): ClusterObjects {
+  const changed = structuredClone(cluster);
+  for (const change of changes) {
+    const [, kind, object, key = '', value] =
+      /^(node|service)\/([^:=]+):([^:=\s]+?)(?:=(.*)|-)$/s.exec(change) ?? [];
+    const found =
+      kind === 'node'
+        ? changed.nodes.find(({ name }) => name === object)?.labels
+        : changed.services.find(({ name }) => name === object)?.annotations;
+    const values = found as Map<string, string>;
+    if (value === undefined) values.delete(key);
+    else values.set(key, value);
+  }
+  return changed;
 }
 
 function run(

@@ -53,14 +53,6 @@ describe('kubectl kpw --node', () => {
     await eventually(() => cluster.openForwards, 0);
   });
 
-  test.each([
-    [['explain', 'web', '--diff'], 'default/web on node edge-1'],
-    [['status'], `version ${VERSION}, settings `],
-  ])('%j has the answer of the wrapper', async (args, text) => {
-    await cluster.startWrapper('edge-1');
-    expect((await kpw(...args, '--node', 'edge-1')).out).toContain(text);
-  });
-
   test('a long answer arrives whole', async () => {
     const endpoints = Array.from({ length: 900 }, (_, n) => ({
       ip: `10.1.${n >> 8}.${n & 255}`,
@@ -173,8 +165,6 @@ describe('errors say what is missing', () => {
   test.each([
     [['explain']],
     [['status', '--node', 'a', '--all-nodes']],
-    [['explain', '--node', 'a', '--all-nodes']],
-    [['explain', '--all-nodes', '--watch']],
     [['status', '--node', 'a', '--admin-port', '70000']],
     [['status', '--all-nodes', '--parallel', '0']],
   ])('%j is a wrong command line', async (args) => {
