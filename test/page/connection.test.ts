@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
+import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
 import { putSlice } from '../support/wrapper/small-cluster.ts';
 import { openTab, startBrowser, type Tab } from './browser.ts';
 import { openScene, type Scene } from './scene.ts';
-import { openSlowPath, type SlowPath } from './slow-path.ts';
 
 let browser: Browser;
 let scene: Scene;
-let path: SlowPath;
+let path: TcpRelay;
 const tabs: Tab[] = [];
 
 beforeAll(async () => {
@@ -19,12 +19,12 @@ afterAll(() => browser.close());
 
 beforeEach(async () => {
   scene = await openScene();
-  path = await openSlowPath(scene.url);
+  path = await startTcpRelay(scene.url);
 });
 
 afterEach(async () => {
   for (const tab of tabs.splice(0)) await tab.close();
-  path.close();
+  await path.close();
   await scene.close();
 });
 
@@ -51,7 +51,7 @@ test('a page whose requests get no answer says so, with the age of what it shows
   };
   const labels = page.locator('.title .labels');
   await pass(2_500);
-  path.freeze();
+  path.freezeOpen();
   scene.server.label('edge-1', 'site', 'b');
   await pass(2_500);
   await pass(7_000);
@@ -75,7 +75,7 @@ test('a page whose requests get no answer says so, with the age of what it shows
 test('a Service that changes faster than its explanation arrives is still explained', async () => {
   const page = await open();
   await web(page).waitFor();
-  path.delayMs = 250;
+  await slowDown(page, 500);
   let ready = true;
   const flips = setInterval(() => {
     ready = !ready;
@@ -91,6 +91,15 @@ test('a Service that changes faster than its explanation arrives is still explai
   putSlice(scene.server, 'web-1', 'web', [{ ip: '10.0.9.9', node: 'edge-1' }]);
   await page.locator('.explanation').getByText('10.0.9.9').waitFor();
 });
+
+/** Delays each request of a page from now on. */
+async function slowDown(page: Page, ms: number): Promise<void> {
+  await page.route('**/*', async (route) => {
+    await delay(ms);
+    // The page may be closed.
+    await route.continue().catch(() => {});
+  });
+}
 
 /** Paths of the requests that a page sends from now on. */
 function requestsOf(page: Page): string[] {
@@ -119,9 +128,9 @@ test('a background tab requests nothing until it is visible', async () => {
 });
 
 test('there is one request at a time, and each round requests only what the page shows', async () => {
-  path.delayMs = 100;
   const page = await open();
   await web(page).waitFor();
+  await slowDown(page, 200);
   await page.getByRole('tab', { name: 'Node' }).click();
   await page.getByRole('heading', { name: 'Neighbours' }).waitFor();
   const paths = requestsOf(page);
