@@ -14,7 +14,7 @@ export function malformed(what: string, offset: number, cause?: unknown): Wrappe
 /** The error for a watch event of more bytes than the limit. */
 export function frameTooLarge(bytes: string, offset: number, limit: number): WrapperError {
   const what = `watch event of ${bytes} bytes at offset ${offset}`;
-  return new WrapperError('TooLarge', `${what}: the limit is ${limit}`);
+  return new WrapperError('TooLarge', `${what}, more than maxObjectBytes=${limit}`);
 }
 
 /** The error for a list of too many objects. Each object costs memory beside its bytes, so the size is no bound. */

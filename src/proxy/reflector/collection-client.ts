@@ -10,7 +10,6 @@ import { CODECS } from '../../filter/codec/codecs.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
-import type { ReadLimits } from '../api/read-limits.ts';
 import { type ExpectedResponse, judgeResponse, mediaType } from '../upstream/judge-response.ts';
 import { readBuffers, type Upstream, type UpstreamResponse } from '../upstream/upstream.ts';
 import type { KnownState } from './older-state.ts';
@@ -153,7 +152,7 @@ export class CollectionClient {
           deadline.set('silence', SILENCE_MS, 'completed no event');
           handlers.events(events);
         }
-        if (fault !== undefined) throw withSetting(fault, 'maxObjectBytes');
+        if (fault !== undefined) throw fault;
       });
       decoder.finish();
       return this.#clock.now() - started >= timeout * 1000 - EARLY_MS;
@@ -192,13 +191,13 @@ export class CollectionClient {
           yield chunk;
         }
       };
-      const limits = { maxBytes: maxListBytes, headers, onBytes };
+      const limits = { maxBytes: maxListBytes, setting: 'maxListBytes', headers, onBytes };
       const found = await readBuffers(withSilenceLimit(), limits)
         .then((buffers) => this.#codec.decodeList(buffers, maxObjects))
         .catch(whyNoList);
       return this.#assertList(query, response, found);
     } catch (error) {
-      throw withSetting(deadline.explain(error), 'maxListBytes');
+      throw deadline.explain(error);
     } finally {
       deadline.end();
     }
@@ -278,11 +277,4 @@ function whyNoList(error: unknown): WrapperError {
   if (!(error instanceof WrapperError)) throw error;
   if (error.code !== 'Malformed' && error.code !== 'Refused') throw error;
   return error;
-}
-
-/** Adds to an error of a limit the setting that it comes from. */
-function withSetting(error: unknown, setting: keyof ReadLimits): unknown {
-  if (!(error instanceof WrapperError) || error.code !== 'TooLarge') return error;
-  if (/max[A-Z]/.test(error.message)) return error;
-  return new WrapperError('TooLarge', `${error.message} (${setting})`, { cause: error });
 }

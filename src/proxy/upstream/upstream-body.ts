@@ -92,6 +92,8 @@ export async function readBody(
 export interface ReadOptions {
   /** Limit for the decompressed bytes. */
   readonly maxBytes: number;
+  /** The setting of the limit, for the message. */
+  readonly setting?: string;
   readonly headers?: ResponseHeaders;
   /** Called with the number of bytes of each chunk before it is kept. If it throws, the request ends. */
   readonly onBytes?: (length: number) => void;
@@ -108,7 +110,7 @@ export async function readBuffers(
   const { headers = {}, maxBytes } = options;
   const declared = Number(headers['content-length'] ?? 0);
   // This also holds for gzip, because no server compresses a body that grows by it.
-  if (declared > maxBytes) for await (const _ of body) throw tooLarge(maxBytes);
+  if (declared > maxBytes) for await (const _ of body) throw tooLarge(options);
   if (headers['content-encoding'] === 'gzip') return gunzip(body, options);
   const buffers = new BufferFiller();
   for await (const chunk of limited(body, options)) {
@@ -120,13 +122,13 @@ export async function readBuffers(
 /** The chunks of a body. Throws, and so ends the request, when they exceed the limit. */
 async function* limited(
   body: AsyncIterable<Uint8Array>,
-  { maxBytes, onBytes }: ReadOptions,
+  options: ReadOptions,
 ): AsyncGenerator<Buffer, void, undefined> {
   let total = 0;
   for await (const chunk of body) {
     total += chunk.length;
-    if (total > maxBytes) throw tooLarge(maxBytes);
-    onBytes?.(chunk.length);
+    if (total > options.maxBytes) throw tooLarge(options);
+    options.onBytes?.(chunk.length);
     yield asBuffer(chunk);
   }
 }
@@ -179,6 +181,7 @@ async function gunzip(body: AsyncIterable<Uint8Array>, options: ReadOptions): Pr
   }
 }
 
-function tooLarge(maxBytes: number): WrapperError {
-  return new WrapperError('TooLarge', `a body of more than ${maxBytes} bytes`);
+function tooLarge({ maxBytes, setting }: ReadOptions): WrapperError {
+  const detail = setting === undefined ? '' : ` (${setting})`;
+  return new WrapperError('TooLarge', `a body of more than ${maxBytes} bytes${detail}`);
 }
