@@ -6,6 +6,7 @@ import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 const COMMUNITY = 'kube-proxy-wrapper.io/community';
 const CLOUD = 'kube-proxy-wrapper.io/cloud';
+const ZONE = 'topology.kubernetes.io/zone';
 const IN_RED = { pool: 'red', ring: 'red' };
 
 interface Scene {
@@ -133,5 +134,25 @@ describe('the nodes of a key', () => {
     topology.changeNodeSet('site=a', ['far', 'other'], ['near']);
     expect(explainKey(topology, 'site').nodes).toBe(3);
     expect(topology.nodeSets.get('site=a')?.members).toEqual(new Set(['here', 'far', 'other']));
+  });
+});
+
+describe('what a key means on this node', () => {
+  test.each<[key: string, labels: Record<string, string>, meaning: string]>([
+    ['*', {}, 'any endpoint'],
+    ['kubernetes.io/hostname', {}, 'endpoints on this node'],
+    [CLOUD, {}, 'nodes that are not edge nodes'],
+    [ZONE, { [ZONE]: 'z1' }, 'endpoints in zone z1'],
+    ['site', { site: 'a' }, 'nodes with site=a'],
+    ['rack', {}, 'nothing: this node has no label rack'],
+    [COMMUNITY, {}, 'nothing: this node is in no community'],
+    [COMMUNITY, { pool: 'red' }, 'nodes in community red'],
+    [COMMUNITY, { pool: 'red', ring: 'blue' }, 'nodes in one of the communities blue, red'],
+  ])('%s with the labels %j: %s', (key, labels, meaning) => {
+    expect(explainKey(topologyOf({ key, labels }), key).meaning).toBe(meaning);
+  });
+
+  test.each(['*', 'kubernetes.io/hostname'])('%s does not depend on nodes', (key) => {
+    expect(nodesOfKey(topologyOf({ key }), key)).toBeUndefined();
   });
 });
