@@ -11,18 +11,14 @@ export interface GuestResult {
   readonly stderr: string;
 }
 
+/** Time limit of a command. */
+const SECONDS = 20;
+
 /** The host's end of the line to the agent inside a machine; see guest/agent.sh. */
-export interface GuestChannel {
-  /** Resolves when the agent takes commands. */
-  readonly ready: Promise<void>;
-  /** Runs a shell command. Rejects if there is no answer some seconds after its time limit. */
-  run(command: string, seconds: number): Promise<GuestResult>;
-  /** Commands without an answer fail. */
-  close(): void;
-}
+export type GuestChannel = Awaited<ReturnType<typeof listenForGuest>>;
 
 /** Listens on the Unix socket, to which QEMU connects when it starts. */
-export async function listenForGuest(socketPath: string): Promise<GuestChannel> {
+export async function listenForGuest(socketPath: string) {
   const waiting = new Map<string, (answer: GuestResult | Error) => void>();
   let agent: Socket | undefined;
   let lastId = 0;
@@ -40,16 +36,16 @@ export async function listenForGuest(socketPath: string): Promise<GuestChannel> 
   });
   server.listen(socketPath);
   await once(server, 'listening');
-  const ask = async (command: string, seconds: number) => {
+  const run = async (command: string) => {
     lastId += 1;
     const id = String(lastId);
     // The agent kills it in time; this is for a machine that hangs, or has ended.
     let timer: NodeJS.Timeout | undefined;
     const answer = await new Promise<GuestResult | Error>((settle) => {
       waiting.set(id, settle);
-      agent?.write(`${id} ${seconds} ${Buffer.from(command).toString('base64')}\n`);
-      const error = new Error(`the machine gave no answer in ${seconds + 5} s to: ${command}`);
-      timer = setTimeout(() => settle(error), (seconds + 5) * 1_000);
+      agent?.write(`${id} ${SECONDS} ${Buffer.from(command).toString('base64')}\n`);
+      const error = new Error(`the machine gave no answer in ${SECONDS + 5} s to: ${command}`);
+      timer = setTimeout(() => settle(error), (SECONDS + 5) * 1_000);
     });
     clearTimeout(timer);
     waiting.delete(id);
@@ -57,8 +53,11 @@ export async function listenForGuest(socketPath: string): Promise<GuestChannel> 
     return answer;
   };
   return {
+    /** Resolves when the agent takes commands. */
     ready,
-    run: ask,
+    /** Runs a shell command. Rejects if there is no answer some seconds after its time limit. */
+    run,
+    /** Commands without an answer fail. */
     close: () => {
       for (const settle of waiting.values()) settle(new Error('the machine was stopped'));
       agent?.destroy();

@@ -11,21 +11,13 @@ export interface GuestKubeProxyOptions {
   readonly scheduler?: string | undefined;
 }
 
-/** A kube-proxy in IPVS mode inside a machine. */
-export interface GuestKubeProxy {
-  /** A counter of its metrics: the sum over its labels. */
-  readCounter(name: string): Promise<number>;
-  /** The end of its log. */
-  log(): Promise<string>;
-  /** Ends it as a node does that restarts it: its tables stay. */
-  stop(): Promise<void>;
-}
-
 /** What the proxier of IPVS logs at the end of each sync. */
 const synced = 'syncProxyRules complete';
 
-/** Starts a stock kube-proxy and waits until it has written its tables for the first time. */
-export async function startGuestKubeProxy(options: GuestKubeProxyOptions): Promise<GuestKubeProxy> {
+export type GuestKubeProxy = Awaited<ReturnType<typeof startGuestKubeProxy>>;
+
+/** Starts a stock kube-proxy in IPVS mode inside a machine, and waits until it has written its tables once. */
+export async function startGuestKubeProxy(options: GuestKubeProxyOptions) {
   const { machine, nodeName } = options;
   const logFile = `/var/log/kube-proxy-${nodeName}.log`;
   const command = ['ip netns exec', nodeName, 'kube-proxy', ...flags(options)].join(' ');
@@ -42,8 +34,11 @@ export async function startGuestKubeProxy(options: GuestKubeProxyOptions): Promi
     throw new Error(`kube-proxy on ${nodeName}, whose log ends:\n${await log()}`, { cause: error });
   }
   return {
-    readCounter: async (name) => sum(await metricLines(machine, nodeName, name)),
+    /** A counter of its metrics: the sum over its labels. */
+    readCounter: async (name: string) => sum(await metricLines(machine, nodeName, name)),
+    /** The end of its log. */
     log,
+    /** Ends it as a node does that restarts it: its tables stay. */
     stop: async () => {
       await machine.exec(`kill ${pid}; while [ -d /proc/${pid} ]; do sleep 0.1; done`);
     },

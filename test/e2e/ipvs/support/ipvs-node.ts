@@ -4,7 +4,7 @@ import type { ControlPlane } from '../../support/control-plane.ts';
 import { startWrapper } from '../../support/wrapper.ts';
 import { type GuestKubeProxy, startGuestKubeProxy } from './guest-kube-proxy.ts';
 import { hostLoopback, type Machine } from './machine.ts';
-import { type NodeTables, readTables } from './read-tables.ts';
+import { readTables } from './read-tables.ts';
 
 export interface IpvsNodeOptions {
   readonly plane: ControlPlane;
@@ -19,26 +19,13 @@ export interface IpvsNodeOptions {
 export const NODE_ADDRESS = '10.77.1.2';
 const GATEWAY = '10.77.1.1';
 
+export type IpvsNode = Awaited<ReturnType<typeof startIpvsNode>>;
+
 /**
  * A node: a network namespace inside the machine, with IPVS tables and a kube-proxy of its own, whose API server
- * is a wrapper of its own on the host.
+ * is a wrapper of its own on the host. Kube-proxy is not started yet.
  */
-export interface IpvsNode {
-  readonly nodeName: string;
-  /** The kube-proxy that was started last. */
-  kubeProxy(): GuestKubeProxy;
-  /** Starts kube-proxy, in the place of the one that runs, and waits for its first sync. */
-  startKubeProxy(scheduler?: string): Promise<void>;
-  /** What the kernel holds for it. */
-  readTables(): Promise<NodeTables>;
-  /** Runs a command of the shell in the node's namespace and returns its stdout. */
-  exec(command: string): Promise<string>;
-  /** Ends its wrapper. What is inside the machine ends with the machine. */
-  stop(): Promise<void>;
-}
-
-/** Makes the Node and its namespace, and starts the wrapper; kube-proxy is not started yet. */
-export async function startIpvsNode(options: IpvsNodeOptions): Promise<IpvsNode> {
+export async function startIpvsNode(options: IpvsNodeOptions) {
   const { plane, machine, nodeName, labels, configFile } = options;
   const { netns } = machine;
   await createNode(plane.admin, nodeName, labels, NODE_ADDRESS);
@@ -58,17 +45,21 @@ export async function startIpvsNode(options: IpvsNodeOptions): Promise<IpvsNode>
   const exec = async (command: string) => await machine.execIn(nodeName, command);
   let running: GuestKubeProxy | undefined;
   return {
-    nodeName,
+    /** The kube-proxy that was started last. */
     kubeProxy: () => {
       if (running === undefined) throw new Error('kube-proxy was never started');
       return running;
     },
-    startKubeProxy: async (scheduler) => {
+    /** Starts kube-proxy, in the place of the one that runs, and waits for its first sync. */
+    startKubeProxy: async (scheduler?: string) => {
       await running?.stop();
       running = await startGuestKubeProxy({ machine, nodeName, kubeconfig, scheduler });
     },
+    /** What the kernel holds for it. */
     readTables: async () => await readTables(machine, nodeName),
+    /** Runs a command of the shell in the node's namespace and returns its stdout. */
     exec,
+    /** Ends its wrapper. What is inside the machine ends with the machine. */
     stop: async () => await wrapper.stop('SIGKILL'),
   };
 }

@@ -4,30 +4,14 @@ import { createNodeNetns, type NodeNetns } from '../../support/node-netns.ts';
 import { type GuestChannel, listenForGuest } from './guest-channel.ts';
 import { ensureGuestImage, type GuestImage } from './guest-image.ts';
 
-/** A virtual machine with a kernel that has IPVS, whatever the host's kernel has. */
-export interface Machine {
-  /**
-   * Where QEMU runs. What listens on its loopback is reached from inside the machine at
-   * {@link hostLoopback}.
-   */
-  readonly netns: NodeNetns;
-  /** Runs a command of the shell inside and returns its stdout. Throws if it fails. Default 20 seconds. */
-  exec(command: string, seconds?: number): Promise<string>;
-  /** The same in one of the machine's own network namespaces. */
-  execIn(namespace: string, command: string, seconds?: number): Promise<string>;
-  /** Writes a file inside. */
-  writeFile(path: string, text: string): Promise<void>;
-  /** What its kernel and its boot scripts have said so far. */
-  console(): string;
-  /** Turns it off. */
-  stop(): Promise<void>;
-}
-
 /** Name of the host's loopback inside the machine (boot.sh). */
 export const hostLoopback = 'localhost';
 
+/** A virtual machine with a kernel that has IPVS, whatever the host's kernel has. */
+export type Machine = ReturnType<typeof describeMachine>;
+
 /** Boots a machine, in about 5 seconds, emulated in software: there is no KVM where CI runs. */
-export async function startMachine(): Promise<Machine> {
+export async function startMachine() {
   const image = await ensureGuestImage();
   const netns = await createNodeNetns();
   let channel: GuestChannel | undefined;
@@ -114,27 +98,31 @@ function describeMachine(
   qemu: ManagedProcess,
   channel: GuestChannel,
   stop: () => Promise<void>,
-): Machine {
-  const exec = async (command: string, seconds = 20) => {
+) {
+  const exec = async (command: string) => {
     const ending = qemu.ending();
     if (ending !== undefined) {
       throw new Error(`the machine ended (${ending}); its console:\n${qemu.log().slice(-4000)}`);
     }
-    const { code, stdout, stderr } = await channel.run(command, seconds);
+    const { code, stdout, stderr } = await channel.run(command);
     if (code === 0) return stdout;
     const console = qemu.log().slice(-1000);
     throw new Error(`${command}: ended with ${code}: ${stderr.slice(-2000)}\nconsole: ${console}`);
   };
   return {
+    /** Where QEMU runs. What listens on its loopback is reached from inside the machine at {@link hostLoopback}. */
     netns,
+    /** Runs a command of the shell inside and returns its stdout. Throws if it fails, or takes more than 20 seconds. */
     exec,
-    execIn: async (namespace, command, seconds) =>
-      await exec(`ip netns exec ${namespace} sh -c ${quote(command)}`, seconds),
-    writeFile: async (path, text) => {
+    /** The same in one of the machine's own network namespaces. */
+    execIn: async (namespace: string, command: string) =>
+      await exec(`ip netns exec ${namespace} sh -c ${quote(command)}`),
+    /** Writes a file inside. */
+    writeFile: async (path: string, text: string) => {
       const encoded = Buffer.from(text).toString('base64');
       await exec(`echo ${encoded} | base64 -d > ${path}`);
     },
-    console: () => qemu.log(),
+    /** Turns it off. */
     stop,
   };
 }
