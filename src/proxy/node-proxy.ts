@@ -1,3 +1,4 @@
+import { Histogram } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import type { LogBounds } from '../filter/view/event-log.ts';
 import { VersionAllocator } from '../filter/view/version-allocator.ts';
@@ -111,9 +112,8 @@ export interface NodeProxy {
   readonly policyResolver: PolicyResolver;
   readonly upstream: Upstream;
   readonly listeners: Listeners;
-  /** `onHandled` is called with the seconds that each batch of events took. The metrics replace it. */
-  readonly timing: { onHandled: (seconds: number) => void };
-  /** Which API server is in use. */
+  /** How long each batch of events took. */
+  readonly eventHandling: Histogram;
   /** Undefined if nothing is kept on disk. */
   readonly snapshots: SnapshotFolder | undefined;
   /** Undefined if endpoints are not corrected from the container runtime. */
@@ -165,7 +165,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     logger,
   };
   const nodeSets = new NodeSetWatcher({ ...reflecting, time: nodeSetTime });
-  const timing: NodeProxy['timing'] = { onHandled: () => {} };
+  const eventHandling = createEventHandling();
   // A dry run hides no Services. The topology still knows which ones it would hide.
   const hides = policies.dryRun !== true;
   const views = new ViewRegistry({
@@ -177,7 +177,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     cloudPassthrough: hides && options.cloudPassthrough,
     window: options.window,
     time: systemClock,
-    onHandled: (seconds) => timing.onHandled(seconds),
+    onHandled: (seconds) => eventHandling.observe(seconds),
     hasCallers: options.https !== undefined,
     idleMs: options.idleViewMs,
     maxViews: options.maxViews,
@@ -223,7 +223,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
       views,
       nodeSets,
       clusterWatchers,
-      timing,
+      eventHandling,
       settingsRevision: options.settingsRevision,
     };
   } catch (error) {
@@ -281,4 +281,14 @@ async function listen(options: NodeProxyOptions, listeners: Listeners, views: Vi
   signal.throwIfAborted();
   assertSameCluster(options.runningNode, views.ownNodeUid);
   return listeners.listen();
+}
+
+/** A metric that events write; all others are read from the state of the proxy at a scrape. */
+function createEventHandling(): Histogram {
+  return new Histogram({
+    name: 'kube_proxy_wrapper_event_handling_seconds',
+    help: 'Time from the arrival of events of the API server until all resulting events were written to clients.',
+    buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
+    registers: [],
+  });
 }

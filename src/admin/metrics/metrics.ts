@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
+import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { findView } from '../explain/explained-view.ts';
 import { type ServiceTally, tallyServices } from '../explain/service-tally.ts';
@@ -7,7 +7,7 @@ import { METRICS } from './metrics-table.ts';
 import { registerProcessMetrics } from './process-metrics.ts';
 
 /*
- * The room `metrics`: /metrics. Each scrape reads the state of the proxy; nothing is counted here but times.
+ * The room `metrics`: /metrics. Each scrape reads the state of the proxy; nothing is counted here.
  *   metrics-table.ts    all metrics, with their help texts
  *   metric-readers.ts   how they are read
  *   process-metrics.ts  those of the process
@@ -23,13 +23,7 @@ export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 })
   for (const metric of METRICS) {
     if (metric.read(sources) !== undefined) register(registry, metric, sources);
   }
-  const handled = new Histogram({
-    name: `${PREFIX}event_handling_seconds`,
-    help: 'Time from the arrival of events of the API server until all resulting events were written to clients.',
-    buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1],
-    registers: [registry],
-  });
-  proxy.timing.onHandled = (seconds) => handled.observe(seconds);
+  registry.registerMetric(proxy.eventHandling);
   return registry;
 }
 

@@ -1,7 +1,6 @@
 import { finished, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { WrapperError } from '../../errors.ts';
-import { asBuffer } from '../../filter/codec/as-buffer.ts';
 import { concat } from '../../filter/codec/buffer-list.ts';
 
 /**
@@ -131,6 +130,13 @@ async function* limited(
     options.onBytes?.(chunk.length);
     yield asBuffer(chunk);
   }
+}
+
+/** The same bytes as a Buffer, which shares their memory. */
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes)
+    ? bytes
+    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** Copies chunks into large buffers, so that nothing is held twice and network buffers are freed soon. */
