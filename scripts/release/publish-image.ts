@@ -18,6 +18,9 @@ const folder = resolve(target);
 const project = readProject();
 const revision = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).trim();
 
+/** By tag. Both images start from the same ones, although a tag may move meanwhile. */
+const digests = new Map<string, string>();
+
 const wrapper = buildAndSign('image', project.image, 'Dockerfile', {
   VERSION: project.version,
   REVISION: revision,
@@ -53,8 +56,8 @@ function buildAndSign(
 }
 
 /**
- * The images that a Dockerfile starts from, by the digests of now: both architectures and all stages use the same ones,
- * and the signed provenance names them. Those in `values` are chosen already.
+ * The images that a Dockerfile starts from, by digest, so that both architectures and all stages use the same ones. The
+ * signed provenance names them. Those in `values` are chosen already.
  */
 function pinnedImages(
   dockerfile: string,
@@ -68,9 +71,13 @@ function pinnedImages(
   return Object.fromEntries(open.map(([name, tag]) => [name, `${tag}@${digestOf(tag)}`]));
 }
 
-function digestOf(image: string): string {
-  const inspect = ['buildx', 'imagetools', 'inspect', image, '--format', '{{.Manifest.Digest}}'];
-  return asDigest(execFileSync('docker', inspect, { encoding: 'utf8' }).trim(), image);
+function digestOf(tag: string): string {
+  const known = digests.get(tag);
+  if (known !== undefined) return known;
+  const inspect = ['buildx', 'imagetools', 'inspect', tag, '--format', '{{.Manifest.Digest}}'];
+  const digest = asDigest(execFileSync('docker', inspect, { encoding: 'utf8' }).trim(), tag);
+  digests.set(tag, digest);
+  return digest;
 }
 
 function asDigest(text: unknown, what: string): string {

@@ -57,13 +57,13 @@ async function publish(name: string): Promise<string[]> {
   return readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n');
 }
 
-async function builtImages(): Promise<string[]> {
-  return (await publish('image')).filter((call) => call.startsWith('docker buildx build '));
+function buildsOf(calls: readonly string[]): string[] {
+  return calls.filter((call) => call.startsWith('docker buildx build '));
 }
 
 describe('the images', () => {
   test('are built for both architectures with SBOM and provenance, and pushed by version', async () => {
-    const builds = await builtImages();
+    const builds = buildsOf(await publish('image'));
     expect(builds).toHaveLength(2);
     for (const build of builds) {
       expect(build).toContain(
@@ -80,7 +80,13 @@ describe('the images', () => {
 
   // A tag can move while they are built.
   test('start from images that are named by their digests', async () => {
-    const [wrapper, check] = await builtImages();
+    const calls = await publish('image');
+    const [wrapper, check] = buildsOf(calls);
+    const inspected = calls.flatMap((call) => /imagetools inspect (\S+)/.exec(call)?.[1] ?? []);
+    expect(inspected).toEqual([
+      'node:24-trixie-slim',
+      'gcr.io/distroless/nodejs24-debian13:nonroot',
+    ]);
     const node = `node:24-trixie-slim@${BASE_DIGEST} `;
     const distroless = `gcr.io/distroless/nodejs24-debian13:nonroot@${BASE_DIGEST} `;
     expect(wrapper).toContain(`--build-arg BUILD_IMAGE=${node}`);
