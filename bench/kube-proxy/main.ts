@@ -17,8 +17,8 @@ if (options === undefined) process.stdout.write(USAGE);
 else await bench(options);
 
 async function bench(options: GainOptions): Promise<void> {
-  if (options.breakEven) await benchSizes(options);
-  else await benchOne(options);
+  if (options.sizes === undefined) await benchOne(options);
+  else await benchSizes(options, options.sizes);
 }
 
 async function benchOne(options: GainOptions): Promise<void> {
@@ -38,13 +38,13 @@ async function benchOne(options: GainOptions): Promise<void> {
 }
 
 /** Clusters of growing size, to find the one from which on the wrapper saves more than it needs. */
-async function benchSizes(options: GainOptions): Promise<void> {
+async function benchSizes(options: GainOptions, sizes: readonly number[]): Promise<void> {
   await runBenchmark(
     options,
     'breakEven',
     async (progress) => {
       const needs: Needs[] = [];
-      for (const services of options.sizes) {
+      for (const services of sizes) {
         const cluster = { ...options.cluster, services };
         needs.push(...needsOf(services, await runCases({ ...options, cluster }, progress)));
       }
@@ -52,13 +52,16 @@ async function benchSizes(options: GainOptions): Promise<void> {
     },
     (needs, run) => {
       const { machine, seconds } = run;
-      const context = describeRun(machine, seconds, describeSizes(options));
+      const context = describeRun(machine, seconds, describeSizes(options, sizes));
       return { results: { ...run, needs }, text: `${context}\n\n${formatBreakEven(needs)}` };
     },
   );
 }
 
-function describeSizes({ cluster, rate, windowSeconds, sizes }: GainOptions): string {
+function describeSizes(
+  { cluster, rate, windowSeconds }: GainOptions,
+  sizes: readonly number[],
+): string {
   const { endpoints, nodes, sites } = cluster;
   return `clusters of ${sizes.join(', ')} Services of one slice with ${endpoints} endpoints, ${nodes} nodes in ${sites} sites; ${rate} slices change a second for ${windowSeconds} s; all`;
 }

@@ -5,9 +5,8 @@ import { type ClusterShape, COMMON_FLAGS, outputOptions, positive } from '../opt
 export interface GainOptions {
   readonly cluster: ClusterShape;
   readonly modes: readonly KubeProxyMode[];
-  /** Measure clusters of these sizes in place of one. */
-  readonly breakEven: boolean;
-  readonly sizes: readonly number[];
+  /** Numbers of Services of clusters that are measured in place of one; undefined: there is one. */
+  readonly sizes: readonly number[] | undefined;
   /** How long slices change before the window, so that it begins in the midst of that, in seconds. */
   readonly warmUpSeconds: number;
   /** How long sync rounds and CPU are counted, in seconds; longer if the machine can't keep up the rate. */
@@ -55,15 +54,16 @@ const FLAGS = {
 export function parseGainOptions(args: string[]): GainOptions | undefined {
   const { values } = parseArgs({ args, options: FLAGS });
   if (values.help) return undefined;
-  const { smoke, modes, 'break-even': breakEven } = values;
+  const { smoke, modes } = values;
+  const sizes = sizesOf(values);
+  const seconds = sizes === undefined ? 60 : 20;
   const services = positive('services', values.services, smoke ? 100 : 10_000);
   return {
     cluster: { services, endpoints: 10, nodes: 100, sites: 10 },
     modes: modes.split(',').map(parseMode),
-    breakEven,
-    sizes: smoke ? SMOKE_SIZES : SIZES,
+    sizes,
     warmUpSeconds: smoke ? 0 : 5,
-    windowSeconds: positive('seconds', values.seconds, smoke ? 1 : breakEven ? 20 : 60),
+    windowSeconds: positive('seconds', values.seconds, smoke ? 1 : seconds),
     quietMs: smoke ? 500 : 3_000,
     rate: positive('rate', values.rate, 100),
     ...outputOptions({ ...values, ...(modes === MODES.join() ? {} : { only: modes }) }),
@@ -74,4 +74,16 @@ function parseMode(text: string): KubeProxyMode {
   const mode = MODES.find((known) => known === text);
   if (mode === undefined) throw new Error(`--modes: unknown mode ${text}`);
   return mode;
+}
+
+function sizesOf(values: {
+  readonly smoke: boolean;
+  readonly services?: string;
+  readonly 'break-even': boolean;
+}): GainOptions['sizes'] {
+  if (!values['break-even']) return undefined;
+  if (values.services !== undefined) {
+    throw new Error('--services: not with --break-even, which has sizes of its own');
+  }
+  return values.smoke ? SMOKE_SIZES : SIZES;
 }
