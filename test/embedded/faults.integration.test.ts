@@ -30,6 +30,17 @@ test('freezeWatches() stops open watches, their bookmarks and their ends, but no
   expect(summarize([await next, await frozen.next()])).toEqual(['ADDED edge-1', 'end']);
 });
 
+test('authenticate() decides which tokens are accepted', async () => {
+  const strict = closedLater(createApiServer({ authenticate: (token) => token === 'right' }));
+  const url = `${await strict.listen()}/api/v1/nodes`;
+  const statuses = ['Bearer right', 'Bearer wrong', 'Basic right', ''].map(
+    async (authorization) => {
+      return (await sendRequest(url, { headers: { authorization } })).status;
+    },
+  );
+  expect(await Promise.all(statuses)).toEqual([200, 401, 401, 401]);
+});
+
 describe('a watch', () => {
   test('from a compacted version is HTTP 410 if the server is set to do so', async () => {
     put('edge-1');

@@ -189,3 +189,28 @@ describe('while the nodes of a set cannot be listed', () => {
     expect(proxy.nodeSets.statuses.size).toBe(0);
   });
 });
+
+test('a node set that the API server refuses leaves this node as its only member, and is logged', async () => {
+  const { logger, lines } = recordingLogger();
+  server.refuse(isNodeSet, 403);
+  server.annotate('web', 'topologyKeys', '["site"]');
+  await start({}, { logger });
+  await eventually(shown, [1]);
+  await eventually(() => proxy.topology.nodeSets.get('site=a')?.state, 'refused');
+  const logged = lines.filter(({ msg, level }) => level === 50 && msg.includes('does not let us'));
+  expect(logged).toHaveLength(1);
+});
+
+test('a node set that is refused later keeps its nodes, and is reported until it is allowed again', async () => {
+  server.annotate('web', 'topologyKeys', '["site"]');
+  await start();
+  await eventually(shown, [1, 2]);
+  const problem = () => readiness(proxy).find(({ name }) => name === 'nodes site=a')?.problem;
+  server.refuse(isNodeSet, 403);
+  server.cutWatches();
+  await eventually(() => problem()?.includes('the known nodes remain'), true);
+  expect(await shown()).toEqual([1, 2]);
+  server.refuse(isNodeSet, undefined);
+  await eventually(problem, undefined);
+  expect(proxy.topology.nodeSets.get('site=a')?.refusal).toBeUndefined();
+});

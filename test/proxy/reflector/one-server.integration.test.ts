@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
   behind,
   bookmark,
@@ -7,39 +7,36 @@ import {
   refusal,
   type SimulatedAnswer,
 } from '../../support/reflector/simulated-server.ts';
-import { Simulation, sequence } from '../../support/reflector/simulation.ts';
+import { type Simulation, useSimulation } from '../../support/reflector/simulation.ts';
 
 /* What one query finds out about the API server helps all others. */
 
 let simulation: Simulation;
 beforeEach(async () => {
-  simulation = new Simulation(sequence(7));
-  await simulation.untilRight(5_000);
-  await simulation.pass(15_000);
-  simulation.server.requests.splice(0);
+  simulation = await useSimulation();
 });
-afterEach(async () => simulation.close());
 
-const path = (n: number) => `/api/v1/things${n}`;
-const sentTo = (n: number) => simulation.server.requests.filter((each) => each.path === path(n));
+const FIRST = '/api/v1/things0';
 const silent: SimulatedAnswer = { status: 200, body: { lines: [], end: 'open' } };
 
 describe('an API server whose etcd was restored from an older copy', () => {
   // Each query found out for itself. One whose version the new history had passed kept objects of the lost one.
-  test.each([
-    ['answers that it is behind a version', () => undefined],
-    ['lists an older state than it was asked for', () => list(15, [])],
-  ])('and that %s makes all queries list again, once', async (_how, answer) => {
+  test.each<[string, () => SimulatedAnswer, number]>([
+    ['answers that it is behind a version', behind, 15],
+    ['lists an older state than it was asked for', () => list(15, []), 15],
+    ['has an older state of an object', () => list(25, [object(15)]), 25],
+    ['has forgotten the version', () => refusal(410), 15],
+    ['has passed the version by its own writes when the list arrives', behind, 25],
+  ])('and that %s makes all queries list again, once', async (_, answer, listed) => {
     const { server } = simulation;
-    for (let n = 0; n < 10; n++) server.change(path(0));
+    for (let n = 0; n < 10; n++) server.change(FIRST);
     await simulation.pass(1_000);
     expect(simulation.shown).toEqual(['20', '10', '10', '10', '10']);
     // In the new history no object exists. The versions of all queries except the first are in it.
-    server.version = 15;
-    server.fault = ({ path: to, verb }) => {
-      if (verb === 'check' && to === path(0)) return answer() ?? behind();
-      if (verb === 'list') return list(15, []);
-      return verb === 'watch' ? silent : undefined;
+    server.fault = ({ path, verb, version }) => {
+      if (verb === 'watch') return silent;
+      if (path === FIRST && version !== null) return answer();
+      return verb === 'list' ? list(listed, []) : list(listed, [object(10)]);
     };
     server.cut();
     await simulation.pass(10_000);
@@ -48,57 +45,27 @@ describe('an API server whose etcd was restored from an older copy', () => {
     expect(simulation.reflectors.every(({ status }) => status.connected)).toBe(true);
   });
 
-  test('is noticed by a list of the newest state that is older than the one before', async () => {
-    const { server } = simulation;
-    for (let n = 0; n < 10; n++) server.change(path(0));
-    await simulation.pass(1_000);
-    server.version = 15;
-    server.fault = ({ path: to, verb, version }) => {
-      const isNewest = verb === 'list' && version === null;
-      if (to === path(0) && server.serverState.history === 0 && !isNewest) return refusal(410);
-      if (verb === 'list') return list(15, []);
-      return verb === 'watch' ? silent : undefined;
-    };
-    server.cut();
-    await simulation.pass(10_000);
-    expect(simulation.shown).toEqual(['', '', '', '', '']);
-    expect(server.listed.filter(({ version }) => version === null)).toHaveLength(5);
-  });
-
   // In another history an object with the same version may have another state.
-  test('has none of the known objects, for all queries', async () => {
+  test.each([
+    ['an older list', 15],
+    ['an older object in a newer list', 25],
+  ])('has none of the known objects, for all queries, once %s shows it', async (_, listed) => {
     const { server, changes } = simulation;
     server.version = 20;
     server.fault = ({ path: to, verb }) =>
-      to === path(0) && verb === 'watch'
+      to === FIRST && verb === 'watch'
         ? { status: 200, body: { lines: [bookmark(20)], end: 'open' } }
         : undefined;
     server.cut();
     await simulation.pass(1_000);
     const before = [...changes];
     server.fault = ({ path: to, verb, version }) => {
-      if (to !== path(0)) return verb === 'list' ? list(25, [object(20)]) : silent;
-      return version === null ? list(15, [object(10)]) : refusal(410);
+      if (to !== FIRST) return verb === 'list' ? list(25, [object(20)]) : silent;
+      return version === null ? list(listed, [object(9)]) : refusal(410);
     };
     server.cut();
     await simulation.pass(3_000);
     expect(changes).toEqual(before.map((count) => count + 1));
-  });
-
-  // By its own writes the new history passes the old versions within seconds.
-  test('is noticed although the new history has passed the old version when the list arrives', async () => {
-    const { server } = simulation;
-    for (let n = 0; n < 10; n++) server.change(path(0));
-    await simulation.pass(1_000);
-    server.version = 15;
-    server.fault = ({ path: to, verb }) => {
-      if (verb === 'check' && to === path(0)) return behind();
-      if (verb === 'list') return list(25, []);
-      return verb === 'watch' ? silent : undefined;
-    };
-    server.cut();
-    await simulation.pass(10_000);
-    expect(simulation.shown).toEqual(['', '', '', '', '']);
   });
 
   test('and that stays behind a version does not make all queries list without end', async () => {
@@ -148,22 +115,22 @@ describe('after an outage', () => {
 
   test('a failure of one query alone is not tried again because others succeed', async () => {
     const { server } = simulation;
-    server.fault = ({ path: to }) => (to === path(0) ? refusal(403) : undefined);
+    server.fault = ({ path: to }) => (to === FIRST ? refusal(403) : undefined);
     server.cut();
     for (let n = 0; n < 60; n++) {
       server.change();
       await simulation.pass(1_000);
     }
-    const early = sentTo(0).length;
+    const early = simulation.sentBy(0).length;
     expect(early).toBeLessThanOrEqual(45);
     await simulation.pass(60_000);
-    expect(sentTo(0).length - early).toBeLessThanOrEqual(4);
+    expect(simulation.sentBy(0).length - early).toBeLessThanOrEqual(4);
     expect(server.serverState.unreachableSince).toBeUndefined();
   });
 
   test('it is unreachable only while no query has an open watch', async () => {
     const { server } = simulation;
-    server.fault = ({ path: to }) => (to === path(0) ? { failsAfter: 1 } : undefined);
+    server.fault = ({ path: to }) => (to === FIRST ? { failsAfter: 1 } : undefined);
     server.cut();
     await simulation.pass(30_000);
     expect(server.serverState.unreachableSince).toBeUndefined();
@@ -187,7 +154,7 @@ test('a version that has expired leads to a list at once, also after an outage',
   server.fault = () => undefined;
   await simulation.untilRight(10_000);
   for (let n = 0; n < 5; n++) {
-    const [expired, listed] = sentTo(n).slice(-3);
+    const [expired, listed] = simulation.sentBy(n).slice(-3);
     expect([expired?.verb, listed?.verb]).toEqual(['watch', 'list']);
     expect((listed?.at ?? 0) - (expired?.at ?? 0)).toBeLessThanOrEqual(100);
   }
@@ -201,7 +168,7 @@ test('a list that is older than it had to be is not shown: the newest state is l
   expect(simulation.shown[0]).toBe('15');
   let hasExpired = false;
   server.fault = ({ path: to, verb, version }) => {
-    if (to !== path(0)) return undefined;
+    if (to !== FIRST) return undefined;
     if (verb === 'list') return version === null ? undefined : list(12, [object(12)]);
     if (hasExpired) return undefined;
     hasExpired = true;
@@ -215,8 +182,49 @@ test('a list that is older than it had to be is not shown: the newest state is l
   }
   expect([...seen]).toEqual(['15']);
   expect(simulation.isRight).toBe(true);
-  const lists = sentTo(0).filter(({ verb }) => verb === 'list');
+  const lists = simulation.sentBy(0).filter(({ verb }) => verb === 'list');
   expect(lists.map(({ version }) => version)).toEqual(['15', null]);
+});
+
+test('a watch does not count as connected before the API server has reached its version', async () => {
+  const { server, reflectors } = simulation;
+  server.fault = ({ verb }) => (verb === 'check' ? { failsAfter: 5_000 } : undefined);
+  server.cut();
+  await simulation.pass(3_000);
+  expect(reflectors.filter(({ status }) => status.connected)).toEqual([]);
+});
+
+describe('404 in plain text', () => {
+  const NOT_FOUND: SimulatedAnswer = {
+    status: 404,
+    headers: { 'content-type': 'text/plain; charset=utf-8' },
+    body: { lines: ['404 page not found'], end: 'closed' },
+  };
+
+  // An API server answers so for a custom resource that is not defined.
+  test('to a custom resource alone means that it does not exist, until it does', async () => {
+    const { server, lines, reflectors, shown } = simulation;
+    server.fault = ({ path }) => (path.startsWith('/apis/example.com') ? NOT_FOUND : undefined);
+    server.cut();
+    await simulation.pass(10_000);
+    expect(shown).toEqual(['10', '10', '10', '10', '']);
+    expect(reflectors.map(({ status }) => status.synced)).toEqual(Array(5).fill(true));
+    expect(server.serverState.condition.name).toBe('reachable');
+    expect(lines.filter(({ level }) => level > 30)).toEqual([]);
+    server.fault = () => undefined;
+    await simulation.pass(10_000);
+    expect(shown).toEqual(Array(5).fill('10'));
+  });
+
+  // An ingress controller in its place answers so for everything.
+  test('to everything means that no API server answers, and removes nothing', async () => {
+    const { server, shown } = simulation;
+    server.fault = () => NOT_FOUND;
+    server.cut();
+    await simulation.pass(60_000);
+    expect(server.serverState.condition.name).toBe('unreachable');
+    expect(shown).toEqual(Array(5).fill('10'));
+  });
 });
 
 // The own Node and the node sets, which are quiet, waited ever longer.
@@ -273,5 +281,7 @@ test.each([
   await simulation.pass(30_000);
   server.requests.splice(0);
   await simulation.pass(30_000);
-  expect(sentTo(0).filter(({ verb }) => verb === 'watch').length).toBeLessThanOrEqual(20);
+  expect(simulation.sentBy(0).filter(({ verb }) => verb === 'watch').length).toBeLessThanOrEqual(
+    20,
+  );
 });

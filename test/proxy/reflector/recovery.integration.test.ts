@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { FOREIGN_ANSWERS, type ForeignAnswer } from '../../support/http/foreign-answers.ts';
 import {
   behind,
@@ -10,7 +10,7 @@ import {
   type SimulatedRequest,
   type SimulatedServer,
 } from '../../support/reflector/simulated-server.ts';
-import { Simulation, sequence } from '../../support/reflector/simulation.ts';
+import { Simulation, useSimulation } from '../../support/reflector/simulation.ts';
 
 /*
  * How an API server fails, how long until the views are right again after it works, and what that costs it. The clock
@@ -24,8 +24,11 @@ const ok = (lines: readonly object[], end: 'closed' | 'reset' | 'open'): Simulat
   status: 200,
   body: { lines, end },
 });
-const html = { status: 200, headers: { 'content-type': 'text/html' } };
-const portal: SimulatedAnswer = { ...html, body: { lines: ['<html>'], end: 'closed' } };
+const foreign = ({ statusCode, headers, body }: ForeignAnswer): SimulatedAnswer => ({
+  status: statusCode,
+  headers: headers as Record<string, string>,
+  body: { lines: [body], end: 'closed' },
+});
 const gone = {
   type: 'ERROR',
   object: { kind: 'Status', code: 410, reason: 'Expired', message: '' },
@@ -50,8 +53,6 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'answers 401': () => refusal(401),
   'answers 403': () => refusal(403),
   'answers 404': () => refusal(404),
-  'is behind a captive portal': () => portal,
-  'is behind a redirect': () => refusal(302),
   'sends lists and events that do not parse': ({ verb }) =>
     verb === 'watch'
       ? ok([unusable], 'open')
@@ -69,26 +70,21 @@ const FAULTS: Readonly<Record<string, Fault>> = {
   'is behind every version': ({ verb, version }, server) =>
     verb === 'watch' ? ok([], 'closed') : version ? behind() : list(server.version, []),
   'has other failures each time': ({ at }) =>
-    [refusal(500), refusal(403), portal, { failsAfter: 1 }, refusal(410)][Math.floor(at / 300) % 5],
+    [
+      refusal(500),
+      refusal(403),
+      foreign(FOREIGN_ANSWERS['200 HTML']),
+      { failsAfter: 1 },
+      refusal(410),
+    ][Math.floor(at / 300) % 5],
 };
 
-const foreign = ({ statusCode, headers, body }: ForeignAnswer): SimulatedAnswer => ({
-  status: statusCode,
-  headers: headers as Record<string, string>,
-  body: { lines: [body], end: 'closed' },
-});
-
 let simulation: Simulation;
-afterEach(async () => simulation.close());
 
 /** Runs a fault of this length; returns how long until all was right after it, in milliseconds. */
 async function suffer(fault: Fault, lastsMs: number, seed: number): Promise<number> {
-  simulation = new Simulation(sequence(seed));
+  simulation = await useSimulation(seed);
   const { server } = simulation;
-  await simulation.untilRight(5_000);
-  await simulation.pass(15_000);
-  server.requests.splice(0);
-  server.listed.splice(0);
   server.fault = (request) => fault(request, server);
   server.cut();
   await simulation.pass(lastsMs / 2);
@@ -134,7 +130,6 @@ test('half of all views are right within a second after a fault, nine of ten wit
   for (const fault of Object.values(FAULTS)) {
     for (const lastsMs of [100, 1_000, 5_000, 20_000]) {
       times.push(await suffer(fault, lastsMs, ++seed));
-      await simulation.close();
     }
   }
   times.sort((a, b) => a - b);

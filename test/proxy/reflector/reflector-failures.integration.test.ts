@@ -1,23 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
   bookmark,
   event,
   refusal,
   type SimulatedAnswer,
 } from '../../support/reflector/simulated-server.ts';
-import { Simulation, sequence } from '../../support/reflector/simulation.ts';
+import { type Simulation, useSimulation } from '../../support/reflector/simulation.ts';
 
 /* What one reflector does when its lists and watches fail. */
 
 let simulation: Simulation;
 
 beforeEach(async () => {
-  simulation = new Simulation(sequence(7), 1);
-  await simulation.untilRight(5_000);
-  await simulation.pass(15_000);
-  simulation.server.requests.splice(0);
+  simulation = await useSimulation(7, 1);
 });
-afterEach(async () => simulation.close());
 
 /** A watch that sends these lines and then ends. */
 const watch = (...lines: readonly object[]): SimulatedAnswer => ({

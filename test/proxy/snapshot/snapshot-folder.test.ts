@@ -5,6 +5,7 @@ import {
   mkdtemp,
   readdir,
   readFile,
+  rename,
   rm,
   stat,
   symlink,
@@ -14,7 +15,6 @@ import {
 } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { Change } from '../../../src/filter/codec/change.ts';
 import { SnapshotFiles } from '../../../src/proxy/snapshot/snapshot-files.ts';
@@ -107,80 +107,13 @@ async function loadAgain(options: Partial<SnapshotFolderOptions> = {}, query = Q
 const files = async () => (await readdir(folder)).sort();
 
 describe('a snapshot', () => {
-  test('is there for the next process, and other users cannot read it', async () => {
-    const path = await leave();
-    expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
-    expect((await stat(path)).mode & 0o777).toBe(0o600);
-    expect((await stat(folder)).mode & 0o777).toBe(0o700);
-  });
-
-  test('holds no token and no key', async () => {
+  test('is there for the next process, without token or key, and other users cannot read it', async () => {
     credentials.token = 'very-secret';
     const path = await leave();
     expect(await readFile(path, 'latin1')).not.toMatch(/very-secret|PRIVATE KEY/);
-  });
-
-  /**
-   * Changes an object every 50 ms, at least twelve times, until `isDone`. Returns how often a busy machine paused for
-   * `quietMs` all the same.
-   */
-  async function unrest(writer: SnapshotWriter, quietMs: number, isDone: () => boolean) {
-    let pauses = 0;
-    for (let n = 0; n < 12 || !isDone(); n++) {
-      writer.update([change('web', `state ${n}`)], String(n));
-      const updated = performance.now();
-      await delay(50);
-      // A timer may be a millisecond early.
-      if (performance.now() - updated > quietMs - 2) pauses++;
-    }
-    return pauses;
-  }
-
-  test('is written after a quiet time without changes', async () => {
-    const { snapshots, writer } = start({ quietMs: 200, unrestMs: 60_000 });
-    const pauses = await unrest(writer, 200, () => true);
-    expect(snapshots.counters.writes).toBeLessThanOrEqual(pauses);
-    await eventually(async () => (await snapshots.load(QUERY))?.resourceVersion, '11');
-    await delay(300);
-    expect(snapshots.counters.writes).toBeLessThanOrEqual(pauses + 1);
-    await end(snapshots);
-    expect(await loadAgain()).toEqual({ version: '11', objects: ['state 11'] });
-  });
-
-  test('is written during continuous changes after the longer time, and not more often', async () => {
-    const { snapshots, writer } = start({ quietMs: 200, unrestMs: 400 });
-    const began = performance.now();
-    const isDone = () => snapshots.counters.writes > 0 || performance.now() - began > 20_000;
-    const pauses = await unrest(writer, 200, isDone);
-    const { writes } = snapshots.counters;
-    expect(writes).toBeGreaterThan(0);
-    expect(writes).toBeLessThanOrEqual(pauses + (performance.now() - began) / 398);
-  });
-
-  // At a few bytes a second the wait was longer than a timer allows, so that there was no wait.
-  test.each([1000, 0.01])(
-    'is not written more than writeBytesPerSecond allows (%d bytes/s)',
-    async (rate) => {
-      const { snapshots, writer } = start({ quietMs: 1, unrestMs: 1, writeBytesPerSecond: rate });
-      writer.update([change('web', 'x'.repeat(100_000))], '1');
-      await eventually(() => snapshots.counters.writes, 1);
-      writer.update([change('web', 'y')], '2');
-      await delay(100);
-      expect(snapshots.counters.writes).toBe(1);
-      // The last write of the process is not bounded.
-      snapshots.end();
-      await end(snapshots);
-      expect(await loadAgain()).toEqual({ version: '2', objects: ['y'] });
-    },
-  );
-
-  test('is not written for a bookmark', async () => {
-    const { snapshots, writer } = start();
-    writer.update([], '1');
-    await eventually(() => snapshots.counters.writes, 1);
-    writer.update([], '2');
-    await end(snapshots);
-    expect(snapshots.counters.writes).toBe(1);
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await stat(folder)).mode & 0o777).toBe(0o700);
+    expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
   });
 
   // A label of the own node that flaps opens and closes node sets.
@@ -248,6 +181,17 @@ describe('a file that cannot be trusted', () => {
         await leave('object', { credentials: other });
       },
     ],
+    [
+      'foreign',
+      'of another query',
+      async (path: string) => {
+        const { writer, snapshots } = start({}, ['protobuf /api/v1/nodes']);
+        writer.update([], '1');
+        await end(snapshots);
+        const [name = ''] = (await files()).filter((each) => each.startsWith('nodes'));
+        await rename(join(folder, name), path);
+      },
+    ],
   ] as const)(
     'is set aside as %s when it is %s, with a line that names it',
     async (cause, _, spoil) => {
@@ -276,17 +220,6 @@ describe('a file that cannot be trusted', () => {
     const [name = ''] = await files();
     expect((await stat(join(folder, name))).size).toBe(22);
   });
-
-  test('is also one that answers another query', async () => {
-    const path = await leave();
-    const other = start({}, ['protobuf /api/v1/nodes']);
-    other.writer.update([], '1');
-    await end(other.snapshots);
-    const [name = ''] = (await files()).filter((each) => each.startsWith('nodes'));
-    await writeFile(join(folder, name), await readFile(path));
-    expect(await loadAgain({}, 'protobuf /api/v1/nodes')).toBeUndefined();
-    expect(await files()).toContain(name.replace(/\.snapshot$/, '.foreign'));
-  });
 });
 
 describe('the disk', () => {
@@ -298,41 +231,61 @@ describe('the disk', () => {
     await eventually(attempts, before + 1);
   }
 
-  test('that cannot be used is logged once and counted, without other effects', async () => {
-    await writeFile(folder, 'a file where the folder should be');
-    const { snapshots, writers } = start({}, ['a /x', 'b /x']);
-    for (const writer of writers) await write(snapshots, writer, 1);
-    expect(await snapshots.load('a /x')).toBeUndefined();
-    await end(snapshots);
-    expect(snapshots.counters.writes).toBe(0);
-    const logged = lines.filter(({ msg }) => msg.includes('cannot be'));
-    expect(logged).toEqual([
-      expect.objectContaining({ err: expect.stringContaining('is a file, not a folder') }),
-    ]);
-  });
-
   /*
    * The message of an error names the file, which has another name each time. On a read-only disk each attempt of each
    * query was logged.
    */
-  test('that keeps failing is logged once per cause, and once when it works again', async () => {
-    const path = await leave();
-    await rm(path);
-    await mkdir(join(path, 'in-the-way'), { recursive: true });
-    const { snapshots, writer } = start({ retryMs: 20 });
-    writer.update([change('web', 'new')], '8');
-    await eventually(() => snapshots.counters.failures > 3, true);
-    const about = (words: string) => lines.filter(({ msg }) => msg.includes(words));
-    expect(about('cannot be written')).toHaveLength(1);
-    expect(snapshots.problem).toMatch(/EISDIR|ENOTEMPTY/);
-    await rm(path, { recursive: true });
-    await eventually(() => snapshots.counters.writes, 1);
-    expect(snapshots.problem).toBeUndefined();
-    expect(about('can be written again')).toHaveLength(1);
-    expect(about('cannot be written')).toHaveLength(1);
-    await end(snapshots);
-    expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
-  });
+  test.each<[string, () => Promise<void>, () => Promise<void>, RegExp]>([
+    [
+      'whose folder is a file',
+      async () => {
+        await rm(folder, { recursive: true });
+        await writeFile(folder, '');
+      },
+      async () => await rm(folder),
+      /is a file, not a folder/,
+    ],
+    [
+      'that has folders in place of the files',
+      async () => {
+        for (const name of await files()) {
+          await rm(join(folder, name));
+          await mkdir(join(folder, name, 'in-the-way'), { recursive: true });
+        }
+      },
+      async () => await rm(folder, { recursive: true }),
+      /EISDIR|ENOTEMPTY/,
+    ],
+    [
+      // Nobody makes a folder where others could plant snapshots.
+      'whose folder has gone, and others could make it',
+      async () => {
+        await chmod(base, 0o777);
+        await rm(folder, { recursive: true });
+      },
+      async () => await chmod(base, 0o755),
+      /can be written by everybody/,
+    ],
+  ])(
+    '%s is logged once, a problem, and logged once when it works again',
+    async (_, spoil, mend, problem) => {
+      const { snapshots, writers } = start({ retryMs: 20 }, [QUERY, 'protobuf /api/v1/nodes']);
+      for (const writer of writers) writer.update([], '7');
+      await eventually(() => writers.every(({ isOnDisk }) => isOnDisk), true);
+      await spoil();
+      for (const writer of writers) writer.update([change('web', 'new')], '8');
+      await eventually(() => snapshots.counters.failures > 3, true);
+      expect(snapshots.problem).toMatch(problem);
+      expect(lines.map(({ msg }) => msg)).toEqual([
+        'a snapshot cannot be written, the one before is kept (stateDir)',
+      ]);
+      await mend();
+      await eventually(() => snapshots.problem, undefined);
+      expect(lines.at(-1)?.msg).toBe('all snapshots can be written again (stateDir)');
+      await end(snapshots);
+      expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
+    },
+  );
 
   // While one process replaces another, each lists files that the other renames or removes a moment later.
   test('that two processes write to works with files that have gone', async () => {
@@ -351,18 +304,6 @@ describe('the disk', () => {
     clock.mockRestore();
     await leave('of today');
     expect(await loadAgain()).toEqual({ version: '7', objects: ['of today'] });
-  });
-
-  test('that is newer is not replaced by an older state that was written late', async () => {
-    const { snapshots, writers } = start({}, [QUERY, QUERY]);
-    const [older, newer] = writers as [SnapshotWriter, SnapshotWriter];
-    const now = Date.now();
-    const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 1_000);
-    older.update([change('web', 'older')], '7');
-    clock.mockReturnValue(now);
-    newer.update([change('web', 'newer')], '8');
-    for (const writer of [newer, older]) await snapshots.closeWriter(writer);
-    expect(await loadAgain()).toEqual({ version: '8', objects: ['newer'] });
   });
 
   test('never holds more than stateMaxBytes: unused files are removed first, then the error names the setting', async () => {
@@ -396,7 +337,7 @@ describe('the disk', () => {
 
   test('that hangs at the start is reported after 2 s, until it works', async () => {
     const hanging = Promise.withResolvers<never>();
-    const opened = jest.spyOn(SnapshotFiles, 'open').mockReturnValueOnce(hanging.promise);
+    jest.spyOn(SnapshotFiles, 'open').mockReturnValueOnce(hanging.promise);
     const { snapshots, writers } = start({}, ['a /x', 'b /x']);
     const started = performance.now();
     const loaded = writers.map(({ query }) => snapshots.load(query));
@@ -408,36 +349,29 @@ describe('the disk', () => {
     for (const writer of writers) writer.update([], '7');
     await eventually(() => snapshots.problem, undefined);
     expect(lines).toHaveLength(2);
-    expect(opened).toHaveBeenCalledTimes(4);
   });
 
   test('that hangs is logged once while the process runs, and when it works again', async () => {
-    let goOn = (): void => {};
-    const hanging = new Promise<void>((resolve) => {
-      goOn = resolve;
-    });
-    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(hanging);
+    const hanging = Promise.withResolvers<void>();
+    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(hanging.promise);
     const { snapshots, writers } = start({ slowMs: 20 }, ['a /x', 'b /x']);
     for (const writer of writers) writer.update([change('web', 'new')], '8');
     await eventually(() => snapshots.counters.failures, 2);
     expect(snapshots.problem).toContain('the disk takes more than 0.02 s');
     expect(lines).toHaveLength(1);
-    goOn();
+    hanging.resolve();
     await eventually(() => snapshots.counters.writes, 2);
     expect(snapshots.problem).toBeUndefined();
     expect(lines.at(-1)?.msg).toContain('written again');
   });
 
   test('that fails with the state of a closed view does not remain a problem', async () => {
-    let fail = (_: Error): void => {};
-    const hanging = new Promise<void>((_, reject) => {
-      fail = reject;
-    });
-    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValueOnce(hanging);
+    const hanging = Promise.withResolvers<void>();
+    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValueOnce(hanging.promise);
     const { snapshots, writer } = start();
     writer.update([change('web', 'new')], '8');
     await snapshots.closeWriter(writer);
-    fail(Object.assign(new Error('i/o error'), { code: 'EIO' }));
+    hanging.reject(new Error('i/o error'));
     await eventually(() => lines.at(-1)?.err, 'i/o error');
     expect(snapshots.problem).toBeUndefined();
   });
@@ -454,36 +388,10 @@ describe('the disk', () => {
       'y.snapshot.2-1.tmp',
     ]);
   });
-});
-
-describe('the folder of the snapshots', () => {
-  async function snapshotsIn(folder: string): Promise<string[]> {
-    const names = await readdir(folder).catch(() => []);
-    return names.filter((name) => name.endsWith('.snapshot'));
-  }
-
-  test('that others can write is reported by the first read, and used when it can be', async () => {
-    const shared = join(base, 'shared');
-    await mkdir(shared);
-    await chmod(shared, 0o777);
-    const folder = join(shared, 'state');
-    const { snapshots, writer } = start({ folder, retryMs: 20 });
-    expect(await snapshots.load(QUERY)).toBeUndefined();
-    expect(snapshots.problem).toMatch('can be written by everybody');
-    writer.update([], '7');
-    await eventually(() => snapshots.counters.failures > 3, true);
-    await chmod(shared, 0o755);
-    await eventually(() => snapshots.problem, undefined);
-    expect(lines.map(({ msg }) => msg)).toEqual([
-      'a snapshot cannot be read (stateDir)',
-      'all snapshots can be written again (stateDir)',
-    ]);
-    expect(await snapshotsIn(folder)).toHaveLength(1);
-  });
 
   // Of the other queries one has not changed, and one comes from disk while the API server is away.
-  test('that has gone is made with the next write of any query, and filled with the state of all', async () => {
-    const { snapshots, writers } = start({ folder, retryMs: 20 }, [
+  test('whose folder has gone is made with the next write of any query, and filled with the state of all', async () => {
+    const { snapshots, writers } = start({}, [
       QUERY,
       'protobuf /api/v1/nodes',
       'protobuf /apis/discovery.k8s.io/v1/endpointslices',
@@ -492,11 +400,11 @@ describe('the folder of the snapshots', () => {
     services.update([], '7');
     nodes.update([], '7');
     slices.adopt([change('web', 'web')], '7', 1);
-    await eventually(async () => (await snapshotsIn(folder)).length, writers.length);
+    await eventually(async () => (await files().catch(() => [])).length, writers.length);
     await eventually(() => writers.every(({ isOnDisk }) => isOnDisk), true);
     await rm(folder, { recursive: true });
     services.update([change('web', 'web')], '8');
-    await eventually(async () => (await snapshotsIn(folder)).length, writers.length);
+    await eventually(async () => (await files().catch(() => [])).length, writers.length);
     const stored = await snapshots.load(slices.query);
     expect(stored).toMatchObject({ resourceVersion: '7', savedAt: 1 });
     expect(stored?.objects.map(String)).toEqual(['web']);
@@ -504,33 +412,11 @@ describe('the folder of the snapshots', () => {
     expect(gone.at(-1)).toMatchObject({ files: 2 });
   });
 
-  test('that has gone and cannot be made again is reported once, and filled when it can be', async () => {
-    const parent = join(base, 'parent');
-    const folder = join(parent, 'state');
-    const { snapshots, writer } = start({ folder, retryMs: 20 });
-    writer.update([], '7');
-    await eventually(() => writer.isOnDisk, true);
-    await chmod(parent, 0o777);
-    await rm(folder, { recursive: true });
-    writer.update([change('web', 'web')], '8');
-    // Nobody makes a folder where others could plant snapshots.
-    await eventually(() => snapshots.counters.failures > 3, true);
-    expect(lines.map(({ msg }) => msg)).toEqual([
-      'a snapshot cannot be written, the one before is kept (stateDir)',
-    ]);
-    expect(snapshots.problem).toMatch('can be written by everybody');
-    await chmod(parent, 0o755);
-    await eventually(() => snapshots.problem, undefined);
-    expect(await snapshotsIn(folder)).toHaveLength(1);
-  });
-
-  test('with a file that cannot be read reports it until the next state replaces the file', async () => {
-    const { snapshots, writer } = start({ folder: base, retryMs: 20 });
-    writer.update([], '7');
-    await eventually(() => writer.isOnDisk, true);
-    const [name = ''] = await snapshotsIn(base);
-    await rm(join(base, name));
-    execFileSync('mkfifo', [join(base, name)]);
+  test('with a file that cannot be read is a problem until the next state replaces the file', async () => {
+    const path = await leave();
+    await rm(path);
+    execFileSync('mkfifo', [path]);
+    const { snapshots, writer } = start();
     expect(await snapshots.load(QUERY)).toBeUndefined();
     expect(snapshots.problem).toBe('it is not a regular file');
     writer.update([change('web', 'web')], '8');

@@ -6,6 +6,7 @@ import type { KubeObject } from '../../../embedded/kube-object.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { SnapshotFolder } from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import { decodeSnapshot, encodeSnapshot } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { eventually } from '../../support/eventually.ts';
 import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
@@ -232,6 +233,10 @@ describe('a start while the API server answers', () => {
   // A busy machine takes longer to accept a connection than the grace time of the other tests.
   const PATIENT_MS = 500;
 
+  afterEach(() => {
+    expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
+  });
+
   test('never shows the snapshot first, however slow the response', async () => {
     await leaveState();
     putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-1' }]);
@@ -246,6 +251,22 @@ describe('a start while the API server answers', () => {
       event.type === 'ERROR' ? '' : event.object.toString('latin1'),
     );
     expect(seen.join().match(/10\.0\.0\.[0-9]/g)).toEqual(['10.0.0.7']);
-    expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
+  });
+
+  test('never shows the snapshot if a list arrives while the process before still writes', async () => {
+    await leaveState();
+    await server.close();
+    const flushing = Promise.withResolvers<void>();
+    const flushLastProcess = jest.fn(() => flushing.promise);
+    const proxy = await start({ flushLastProcess });
+    await eventually(() => flushLastProcess.mock.calls.length, 1);
+    putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-1' }]);
+    await listen();
+    await eventually(() => shownBy(proxy, PATHS.slices).then(addresses), ['10.0.0.7']);
+    const loads = jest.spyOn(SnapshotFolder.prototype, 'load');
+    flushing.resolve();
+    await eventually(() => loads.mock.calls.length > 0, true);
+    await Promise.all(loads.mock.results.map(({ value }) => value));
+    await eventually(() => problemsOf(proxy), []);
   });
 });

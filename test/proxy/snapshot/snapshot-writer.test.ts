@@ -1,64 +1,87 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { Change } from '../../../src/filter/codec/change.ts';
 import type { StoredState } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
-import { eventually } from '../../support/eventually.ts';
+
+beforeEach(() => void jest.useFakeTimers());
+afterEach(() => void jest.useRealTimers());
+
+const STATE_BYTES = 100_000;
 
 let saved: StoredState[];
-/** Ends the write in progress. */
-let end: () => void;
 let writer: SnapshotWriter;
 
-async function save(state: StoredState): Promise<number> {
-  saved.push(state);
-  await new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  return 1;
-}
-
-beforeEach(() => {
+/** Each write takes a tenth of a second. */
+function start(quietMs: number, unrestMs: number, writeBytesPerSecond = 1e12): void {
   saved = [];
   writer = new SnapshotWriter({
     query: 'protobuf /api/v1/services',
-    save,
-    times: { quietMs: 0, unrestMs: 0, retryMs: 0, writeBytesPerSecond: 1e12 },
+    async save(state) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      saved.push(state);
+      return STATE_BYTES;
+    },
+    times: { quietMs, unrestMs, retryMs: 0, writeBytesPerSecond },
     notBefore: 0,
   });
-});
+}
+
+const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
+const versions = () => saved.map(({ resourceVersion }) => resourceVersion);
 
 function added(key: string): Change {
   const facts = { name: key, namespace: '', uid: key, resourceVersion: '1' };
   return { type: 'ADDED', key, facts, object: Buffer.from(key) };
 }
 
-/** Version and number of objects of each state that was written. */
-const writes = () => saved.map(({ resourceVersion, objects }) => [resourceVersion, objects.length]);
-
-test('each of two concurrent flushes waits until the newest state is on disk', async () => {
-  writer.update([added('web')], '7');
-  await eventually(() => saved.length === 1, true);
-  writer.update([added('db')], '8');
-  let flushed = 0;
-  for (const flush of [writer.flush(), writer.flush()]) void flush.then(() => flushed++);
-  end();
-  await eventually(() => saved.length === 2, true);
-  await new Promise(setImmediate);
-  expect(flushed).toBe(0);
-  end();
-  await eventually(() => flushed === 2, true);
-  expect(writes()).toEqual([
-    ['7', 1],
-    ['8', 2],
-  ]);
+test.each([
+  ['after a quiet time, with the objects that are left', 60_000, ['19']],
+  ['during continuous changes after the longer time, and not more often', 400, ['7', '15', '19']],
+])('a state is written %s', async (_, unrestMs, expected) => {
+  start(200, unrestMs);
+  for (let n = 0; n < 20; n++) {
+    writer.update([n < 19 ? added(`web-${n % 3}`) : { type: 'DELETED', key: 'web-0' }], `${n}`);
+    await pass(50);
+  }
+  await pass(10_000);
+  expect(versions()).toEqual(expected);
+  expect(saved.at(-1)?.objects.map(String)).toEqual(['web-1', 'web-2']);
 });
 
-test('a deleted object is not in the next state', async () => {
-  writer.update([added('web'), added('db')], '7');
-  await eventually(() => saved.length === 1, true);
-  end();
-  writer.update([{ type: 'DELETED', key: 'web' }], '8');
-  await eventually(() => saved.length === 2, true);
-  end();
-  expect(saved[1]?.objects.map(String)).toEqual(['db']);
+// At a few bytes a second the wait was longer than a timer allows, so that there was no wait.
+test.each([
+  ['1000', 98_000],
+  ['0.01', 86_400_000],
+])('no more is written than %s bytes a second, except at the end', async (rate, bound) => {
+  start(1, 1, Number(rate));
+  writer.update([added('web')], '1');
+  await pass(200);
+  writer.update([added('web')], '2');
+  await pass(bound);
+  expect(versions()).toEqual(['1']);
+  void writer.finish(true);
+  await pass(200);
+  expect(versions()).toEqual(['1', '2']);
+});
+
+test('nothing is written for a bookmark', async () => {
+  start(0, 0);
+  writer.update([], '1');
+  await pass(200);
+  writer.update([], '2');
+  await pass(10_000);
+  expect(versions()).toEqual(['1']);
+});
+
+test('each of two concurrent flushes waits until the newest state is on disk', async () => {
+  start(0, 0);
+  writer.update([added('web')], '7');
+  await pass(1);
+  writer.update([added('db')], '8');
+  const flushed = [writer.flush(), writer.flush()].map((flush) => flush.then(versions));
+  await pass(1_000);
+  expect(await Promise.all(flushed)).toEqual([
+    ['7', '8'],
+    ['7', '8'],
+  ]);
 });

@@ -4,6 +4,7 @@ import { type Resource, SERVICES } from '../../../src/filter/codec/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { Reflector } from '../../../src/proxy/reflector/reflector.ts';
+import { closedLater } from '../closed-later.ts';
 import { ManualClock } from '../projection/topology.ts';
 import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
 import { SimulatedServer } from './simulated-server.ts';
@@ -25,16 +26,16 @@ export class Simulation {
   readonly #controller = new AbortController();
   readonly #running: Promise<void>[];
 
-  /** @param last of the last query, which only the wrapper reads; default: as the others */
-  constructor(random: () => number, queries = 5, last: Partial<Resource> = {}) {
+  /** The fifth query is of a custom resource, which may be absent. */
+  constructor(random: () => number, queries = 5) {
     const { logger, lines } = recordingLogger();
     const codec = createJsonCodec();
     this.lines = lines;
     const { clock } = this;
     this.server = new SimulatedServer({ clock, random, logger });
     this.reflectors = Array.from({ length: queries }, (_, n) => {
-      const isLast = n === queries - 1;
-      const resource: Resource = { ...SERVICES, plural: `things${n}`, ...(isLast && last) };
+      const group = n === 4 ? 'example.com' : '';
+      const resource: Resource = { ...SERVICES, plural: `things${n}`, group };
       const onChanges = (changes: readonly Change[]): void => {
         this.changes[n] = (this.changes[n] ?? 0) + changes.length;
         for (const change of changes) {
@@ -51,12 +52,17 @@ export class Simulation {
         decode: (bytes) => codec.meta(bytes),
         versions: new VersionAllocator(0),
         readLimits: DEFAULT_READ_LIMITS,
-        absentIsEmpty: resource.group !== '',
+        absentIsEmpty: group !== '',
         handler: { onChanges, onSynced: () => {} },
         onRefused: (error) => this.refusals.push(error?.status?.code),
       });
     });
     this.#running = this.reflectors.map((each) => each.run(this.#controller.signal));
+  }
+
+  /** The requests of one query. */
+  sentBy(n: number) {
+    return this.server.requests.filter(({ path }) => path.endsWith(`/things${n}`));
   }
 
   /** All reflectors watch, and have the newest state. */
@@ -94,8 +100,18 @@ export class Simulation {
   }
 }
 
+/** A simulation in which all has been right for 15 s. It is closed later. */
+export async function useSimulation(seed = 7, queries = 5): Promise<Simulation> {
+  const simulation = closedLater(new Simulation(sequence(seed), queries));
+  await simulation.untilRight(5_000);
+  await simulation.pass(15_000);
+  simulation.server.requests.splice(0);
+  simulation.server.listed.splice(0);
+  return simulation;
+}
+
 /** Numbers in [0, 1) that look random and are the same in each run. */
-export function sequence(seed: number): () => number {
+function sequence(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
