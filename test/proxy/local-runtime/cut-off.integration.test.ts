@@ -89,18 +89,6 @@ describe('a node that is cut off', () => {
     expect(versions.slice(1)).toEqual([...versions.slice(1)].sort((a, b) => (a < b ? -1 : 1)));
     expect(new Set(versions.slice(1)).size).toBe(3);
   });
-
-  test('that starts from its disk shows the address that the Pod has now', async () => {
-    await cutPower();
-    const proxy = await start();
-    await eventually(() => addresses(proxy), ['10.1.0.3']);
-    expect(problemsOf(proxy).some((problem) => problem.startsWith('stale, from the snap'))).toBe(
-      true,
-    );
-    await listen();
-    await eventually(() => addresses(proxy), ['10.1.0.2']);
-    await eventually(() => problemsOf(proxy), []);
-  });
 });
 
 describe.each(Object.entries(FOREIGN_ANSWERS))('a start from disk behind %s', (_, answer) => {

@@ -20,14 +20,8 @@ const sandbox = (id: string, rest: Partial<FakeSandbox> = {}) =>
 
 describe('readySandbox()', () => {
   test.each([
-    ['there is none', [], undefined],
     ['none is ready', [sandbox('s1', { ready: false })], undefined],
     ['an old one is not ready', [sandbox('s1', { ready: false }), sandbox('s2')], 's2'],
-    [
-      'two are ready: the higher attempt',
-      [sandbox('s1', { attempt: 2 }), sandbox('s2', { attempt: 1 })],
-      's1',
-    ],
     [
       'the clock went back after a power cut: attempts count first',
       [sandbox('s1', { attempt: 0, createdAt: 9n }), sandbox('s2', { attempt: 1, createdAt: 1n })],
@@ -51,9 +45,7 @@ const exited = (code: number, finishedAt: bigint): { state: 'exited'; exit: Cont
 describe('allRun()', () => {
   test.each<[string, boolean, readonly FakeContainer[]]>([
     ['nothing was created yet', false, []],
-    ['the only container runs', true, [{ name: 'main' }]],
     ['a container was created and not started', false, [{ name: 'main', state: 'other' }]],
-    ['one of two has failed', false, [{ name: 'a' }, { name: 'b', ...exited(1, 5n) }]],
     [
       'a container runs again after a failure',
       true,
@@ -84,7 +76,6 @@ describe('allRun()', () => {
       false,
       [{ name: 'i', ...exited(0, 2n) }],
     ],
-    ['an init container has failed', false, [{ name: 'init', createdAt: 1n, ...exited(1, 2n) }]],
     [
       'an init container runs beside a sidecar',
       // It cannot be told from a second container. The Pod counts as ready a little too early.
@@ -142,34 +133,28 @@ describe('LocalPods', () => {
     isRunning: false,
     network: undefined,
   });
-  const find = (uid: string, pods: readonly LocalPod[]) =>
-    new LocalPods(new Map([['default/web', pods]])).find({
-      namespace: 'default',
-      name: 'web',
-      uid,
-    });
-
-  test('finds a Pod by its uid', () => {
-    expect(find('u2', [running('u1', '10.1.0.1'), running('u2', '10.1.0.2')])?.uid).toBe('u2');
-  });
-
-  test('a Pod of the same name with another uid is another Pod', () => {
-    expect(find('u2', [running('u1', '10.1.0.1')])).toBeUndefined();
-  });
-
-  test('finds a static Pod under the uid of its mirror Pod, the edited one first', () => {
-    expect(find('mirror', [down('u1', true), running('u2', '10.1.0.2', true)])?.uid).toBe('u2');
-  });
-
-  test('finds a Pod without a uid by its name, if a sandbox is ready', () => {
-    expect(find('', [down('u1'), running('u2', '10.1.0.2')])?.uid).toBe('u2');
-  });
-
-  test('knows which Pod has an address now, and which Pods were looked up', () => {
-    const pods = new LocalPods(new Map([['default/web', [running('u1', '10.1.0.1')]]]));
-    expect(pods.ownerOf('10.1.0.1')).toBe('default/web');
-    expect(pods.ownerOf('10.1.0.2')).toBeUndefined();
-    expect(pods.has('default/web')).toBe(true);
-    expect(pods.has('default/db')).toBe(false);
+  test.each([
+    ['by its uid', 'u2', [running('u1', '10.1.0.1'), running('u2', '10.1.0.2')], 'u2'],
+    [
+      'not under the uid of another Pod of the same name',
+      'u2',
+      [running('u1', '10.1.0.1')],
+      undefined,
+    ],
+    [
+      'under the uid of the mirror Pod of a static Pod, the edited one first',
+      'mirror',
+      [down('u1', true), running('u2', '10.1.0.2', true)],
+      'u2',
+    ],
+    [
+      'by its name without a uid, if a sandbox is ready',
+      '',
+      [down('u1'), running('u2', '10.1.0.2')],
+      'u2',
+    ],
+  ])('a Pod is found %s', (_, uid, pods, expected) => {
+    const found = new LocalPods(new Map([['default/web', pods]]));
+    expect(found.find({ namespace: 'default', name: 'web', uid })?.uid).toBe(expected);
   });
 });

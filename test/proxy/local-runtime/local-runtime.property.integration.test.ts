@@ -174,6 +174,7 @@ describe.each(
     expect(node.corrector.corrections()).toEqual([]);
     expect(node.passed.redundant).toBe(0);
     node.local.close();
-    expect(node.clock.waiting).toBe(0);
+    const { clock, reachability, runtime } = node;
+    expect([clock.waiting, reachability.listeners, runtime.closed]).toEqual([0, 0, true]);
   }
 });

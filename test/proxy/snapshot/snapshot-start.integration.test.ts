@@ -10,8 +10,6 @@ import { SnapshotFolder } from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import { decodeSnapshot, encodeSnapshot } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { eventually } from '../../support/eventually.ts';
 import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
-import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
-import { startPortal } from '../../support/http/portal.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import {
   allShownBy,
@@ -37,8 +35,7 @@ const running: NodeProxy[] = [];
 beforeEach(async () => {
   ({ folder, state, remove } = await stateFolder());
   lines = [];
-  // A portal answers without TLS.
-  server = createSmallCluster({ tls: undefined });
+  server = createSmallCluster();
   server.create('servicecidrs', {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'ServiceCIDR',
@@ -161,21 +158,6 @@ describe('a start while the API server is out of reach', () => {
     expect(first?.query.has('watch')).toBe(false);
     expect(first?.query.get('resourceVersion')).toBe(version);
   });
-
-  test.each(['404 text', '200 JSON', 'a redirect'] as const)(
-    'with %s in its place is one too, until the API server answers',
-    async (kind) => {
-      const before = await leaveState();
-      await server.close();
-      const portal = await startPortal(Number(new URL(url).port), FOREIGN_ANSWERS[kind]);
-      const proxy = await start({ readyWaitMs: 20_000 });
-      expect(await allShownBy(proxy)).toEqual(before);
-      expect(proxy.upstream.serverState.isCutOff).toBe(true);
-      await portal.close();
-      await listen();
-      await eventually(() => problemsOf(proxy), []);
-    },
-  );
 
   test('is replaced by the state of an API server that was restored from a backup', async () => {
     await leaveState();
