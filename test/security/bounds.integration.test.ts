@@ -1,10 +1,8 @@
-import { connect, type Socket } from 'node:net';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { closedLater } from '../support/closed-later.ts';
 import { eventually } from '../support/eventually.ts';
-import { exchange } from '../support/http/review-server.ts';
+import { exchange, raw } from '../support/http/http-client.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const GET = 'GET /api/v1/services HTTP/1.1\r\nHost: 127.0.0.1\r\n';
@@ -23,33 +21,19 @@ beforeEach(async () => {
   proxy = await useWrapper(await server.listen(), { listenerLimits: BOUNDS });
 });
 
-const port = (): number => Number(new URL(proxy.url).port);
 const listener = () => proxy.listeners.handlers[0]?.listener ?? { connections: 0, refused: 0 };
-
-/** Opens a connection and keeps it open. */
-function hold(bytes = ''): { readonly socket: Socket; received: string } {
-  const socket = connect(port(), '127.0.0.1');
-  closedLater({ close: () => socket.destroy() });
-  const held = { socket, received: '' };
-  socket.on('error', () => {});
-  socket.on('data', (chunk: Buffer) => {
-    held.received += chunk.toString('latin1');
-  });
-  if (bytes !== '') socket.write(bytes);
-  return held;
-}
 
 const WATCH = 'GET /api/v1/services?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
 
 describe('limits', () => {
   test('headers that are too large get 431 with the name of the limit', async () => {
-    const answer = await exchange(port(), `${GET}X-A: ${'x'.repeat(2000)}\r\n\r\n`);
+    const answer = await exchange(proxy.url, `${GET}X-A: ${'x'.repeat(2000)}\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1.1 431 .*2000 bytes/s);
   });
 
   test('no header is dropped, however many there are', async () => {
     const many = Array.from({ length: 450 }, () => 'a:\r\n').join('');
-    const answer = await exchange(port(), `${GET}${many}Impersonate-User: x\r\n\r\n`);
+    const answer = await exchange(proxy.url, `${GET}${many}Impersonate-User: x\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1.1 403 /);
   });
 
@@ -62,7 +46,7 @@ describe('limits', () => {
     ],
   ])('a connection on which %s is closed', async (_name, bytes) => {
     const start = performance.now();
-    const answer = await exchange(port(), bytes, 30_000);
+    const answer = await exchange(proxy.url, bytes, 30_000);
     expect(performance.now() - start).toBeLessThan(25_000);
     if (!bytes.startsWith('POST')) {
       expect(answer).toMatch(/^HTTP\/1.1 408 .*0.4 s for its headers and 0.6 s in all/s);
@@ -70,15 +54,15 @@ describe('limits', () => {
   });
 
   test('a connection beyond the limit gets 503 with the name of the limit, until another one closes', async () => {
-    const watches = Array.from({ length: 4 }, () => hold(WATCH));
+    const watches = Array.from({ length: 4 }, () => raw(proxy.url, WATCH));
     await eventually(() => proxy.listeners.watches === 4, true);
-    expect(await exchange(port(), `${GET}\r\n`)).toMatch(
+    expect(await exchange(proxy.url, `${GET}\r\n`)).toMatch(
       /^HTTP\/1.1 503 .*4 connections are in use already \(maxConnections\)/s,
     );
     expect(listener().refused).toBe(1);
-    expect(watches.every(({ received }) => received.startsWith('HTTP/1.1 200'))).toBe(true);
+    expect(watches.every(({ received }) => received().startsWith('HTTP/1.1 200'))).toBe(true);
     watches[0]?.socket.destroy();
     await eventually(() => listener().connections === 3, true);
-    expect(await exchange(port(), `${GET}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
+    expect(await exchange(proxy.url, `${GET}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 200 /);
   });
 });

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import type { Socket } from 'node:net';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Admin } from '../../src/admin/admin.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
-import { closedLater } from '../support/closed-later.ts';
 import { eventually } from '../support/eventually.ts';
-import { exchange } from '../support/http/review-server.ts';
+import { exchange, raw } from '../support/http/http-client.ts';
 import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 import { useAdmin } from '../support/wrapper/use.ts';
 
@@ -25,27 +23,17 @@ beforeEach(async () => {
   admin = await useAdmin(wrapper.proxy, BOUNDS);
 });
 
-function destroyedLater<T extends Socket>(socket: T): T {
-  closedLater({ close: () => socket.destroy() });
-  return socket;
-}
-
 type Listener = 'listen' | 'https.listen' | 'adminListen';
 
-const portOf = (listener: Listener): number => {
+const urlOf = (listener: Listener): string => {
   const { url, httpsUrl = '' } = wrapper.proxy;
-  return Number(
-    new URL({ listen: url, 'https.listen': httpsUrl, adminListen: admin.url }[listener]).port,
-  );
+  return { listen: url, 'https.listen': httpsUrl, adminListen: admin.url }[listener];
 };
 
-/** Opens connections that send these bytes and remain open; resolves when all are accepted or closed. */
+/** Opens TCP connections that send these bytes and remain open; resolves when all are accepted or closed. */
 async function hold(listener: Listener, count: number, bytes: string): Promise<Socket[]> {
-  const held = Array.from({ length: count }, () => {
-    const socket = connect(portOf(listener), '127.0.0.1', () => socket.write(bytes));
-    socket.on('error', () => {}).resume();
-    return destroyedLater(socket);
-  });
+  const url = urlOf(listener).replace('https', 'http');
+  const held = Array.from({ length: count }, () => raw(url, bytes).socket);
   await Promise.all(held.map((socket) => once(socket, 'connect')));
   return held;
 }
@@ -59,7 +47,7 @@ async function isServed(listener: Listener): Promise<boolean> {
   }
   const path = listener === 'listen' ? '/api/v1/services' : '/healthz';
   const request = `GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`;
-  return /^HTTP\/1.1 200 /.test(await exchange(portOf(listener), request, RESPONSE_MS));
+  return /^HTTP\/1.1 200 /.test(await exchange(urlOf(listener), request, RESPONSE_MS));
 }
 
 const idleOn = (listener: Listener): string =>
@@ -83,12 +71,8 @@ describe.each<Listener>(['listen', 'https.listen', 'adminListen'])('on %s', (lis
 });
 
 test('over https, idle connections after a handshake lock no client out', async () => {
-  const { port, ca } = wrapper;
-  const held = Array.from({ length: 100 }, () => {
-    const socket = connectTls({ host: '127.0.0.1', port, ca });
-    socket.on('error', () => {}).resume();
-    return destroyedLater(socket);
-  });
+  const { ca } = wrapper;
+  const held = Array.from({ length: 100 }, () => raw(urlOf('https.listen'), '', { ca }).socket);
   await eventually(() => open(held) <= BOUNDS.maxConnections + SPARE, true);
   expect(await isServed('https.listen')).toBe(true);
   const [secure] = wrapper.proxy.listeners.handlers.filter(({ name }) => name === 'https.listen');

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
-import { connect, type TLSSocket } from 'node:tls';
+import type { Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
+import { type RawConnection, raw } from '../support/http/http-client.ts';
 import {
   bearerSpellings,
   jsonWebToken,
@@ -14,7 +14,7 @@ const WATCH = '/api/v1/namespaces/default/events?watch=1';
 const EXEC = '/api/v1/namespaces/a/pods/b/exec?command=id';
 
 let wrapper: HttpsWrapper;
-let sockets: TLSSocket[] = [];
+let sockets: Socket[] = [];
 
 beforeAll(async () => {
   wrapper = await useHttps({
@@ -35,19 +35,12 @@ afterEach(async () => {
  *
  * @param token or a whole Authorization header
  */
-async function begin(token: string, method: string, path: string, more = '') {
-  const socket = connect({ host: '127.0.0.1', port: wrapper.port, ca: wrapper.ca });
-  sockets.push(socket);
-  socket.on('error', () => {});
-  await once(socket, 'secureConnect');
-  let received = '';
-  socket.on('data', (chunk) => {
-    received += String(chunk);
-  });
+function begin(token: string, method: string, path: string, more = '\r\n'): RawConnection {
   const authorization = token.includes(' ') ? token : `Bearer ${token}`;
   const head = `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n`;
-  socket.write(`${head}${more || '\r\n'}`);
-  return { socket, received: () => received };
+  const begun = raw(wrapper.proxy.httpsUrl ?? '', head + more, { ca: wrapper.ca });
+  sockets.push(begun.socket);
+  return begun;
 }
 
 const UPGRADE = 'Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n';
@@ -55,7 +48,7 @@ const UPGRADE = 'Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\n';
 /** Opens a watch and waits until it is forwarded. */
 async function watch(token: string) {
   const { active = 0 } = wrapper.proxy.listeners.forwarding ?? {};
-  const begun = await begin(token, 'GET', WATCH);
+  const begun = begin(token, 'GET', WATCH);
   await eventually(() => wrapper.proxy.listeners.forwarding?.active === active + 1, true);
   return begun;
 }
@@ -68,7 +61,7 @@ test('each caller has its own limit of forwarded requests, including watches and
   expect(answer.code).toBe(429);
   expect(answer.headers['retry-after']).toBe('1');
   expect(JSON.parse(answer.body)).toMatchObject({ kind: 'Status', reason: 'TooManyRequests' });
-  const upgrade = await begin('a', 'POST', EXEC, UPGRADE);
+  const upgrade = begin('a', 'POST', EXEC, UPGRADE);
   await eventually(() => /retry-after: 1\r/i.test(upgrade.received()), true);
   expect(upgrade.received()).toMatch(/^HTTP\/1.1 429 /);
   // Other callers are not affected, and views do not count.
@@ -86,20 +79,18 @@ test.each([
   ['16 spellings of a JSON web token', jwtSpellings(jwt).map((each) => `bEaReR ${each}`)],
   ['64 tokens of one user', tokensOf('a')],
 ])('%s are one caller', async (_, tokens) => {
-  const answers = await Promise.all(tokens.map((each) => begin(each, 'GET', WATCH)));
+  const answers = tokens.map((each) => begin(each, 'GET', WATCH));
   const refused = () => answers.filter(({ received }) => received().startsWith('HTTP/1.1 429 '));
   await eventually(() => refused().length === tokens.length - 3, true);
   expect(wrapper.proxy.listeners.forwarding?.active).toBe(3);
-  const upgrade = await begin(tokens[0] ?? '', 'POST', EXEC, UPGRADE);
+  const upgrade = begin(tokens[0] ?? '', 'POST', EXEC, UPGRADE);
   await eventually(() => upgrade.received().startsWith('HTTP/1.1 429 '), true);
   expect((await wrapper.ask('/version', { token: 'b' })).code).toBe(200);
 });
 
 test('64 tokens of one user may have 64 reads, a quarter of maxConnections, watches included', async () => {
   const tokens = [...tokensOf('a'), ...tokensOf('a')];
-  const answers = await Promise.all(
-    tokens.map((each) => begin(each, 'GET', '/api/v1/services?watch=1')),
-  );
+  const answers = tokens.map((each) => begin(each, 'GET', '/api/v1/services?watch=1'));
   const count = (code: number) =>
     answers.filter(({ received }) => received().startsWith(`HTTP/1.1 ${code} `)).length;
   await eventually(() => count(200) + count(429) === tokens.length, true);
@@ -127,7 +118,7 @@ describe('a caller whose identity cannot be reviewed', () => {
       wrapper.api.refuseIdentity = () => answer;
       const token = `new-${answer}`;
       expect((await wrapper.ask('/version', { token })).code).toBe(code);
-      const { received } = await begin(token, 'POST', EXEC, UPGRADE);
+      const { received } = begin(token, 'POST', EXEC, UPGRADE);
       await eventually(() => received().startsWith(`HTTP/1.1 ${code} `), true);
       expect(wrapper.api.passed).toEqual([]);
     },
@@ -150,8 +141,8 @@ describe('a caller whose identity cannot be reviewed', () => {
     const review = Promise.withResolvers<undefined>();
     wrapper.api.refuseIdentity = () => review.promise;
     const seen = wrapper.api.identities.length;
-    const request = await begin('late/1', 'GET', WATCH);
-    const upgrade = await begin('late/2', 'POST', EXEC, UPGRADE);
+    const request = begin('late/1', 'GET', WATCH);
+    const upgrade = begin('late/2', 'POST', EXEC, UPGRADE);
     await eventually(() => wrapper.api.identities.length === seen + 2, true);
     request.socket.destroy();
     upgrade.socket.destroy();
@@ -169,7 +160,7 @@ describe('a caller whose identity cannot be reviewed', () => {
 test('a websocket must not bring a second token, which would count as another caller', async () => {
   const protocols = `base64url.bearer.authorization.k8s.io.${Buffer.from('a').toString('base64url')}, v5.channel.k8s.io`;
   const lines = 'Connection: Upgrade\r\nUpgrade: websocket\r\n';
-  const { received } = await begin(
+  const { received } = begin(
     'x',
     'GET',
     EXEC,
@@ -187,10 +178,10 @@ test('all callers together have a limit', async () => {
 
 test('a small body is read completely before the request is forwarded; a large one is streamed', async () => {
   const path = '/api/v1/namespaces/default/configmaps';
-  const slow = await begin('a', 'POST', path, 'Content-Length: 300\r\n\r\n{');
+  const slow = begin('a', 'POST', path, 'Content-Length: 300\r\n\r\n{');
   await eventually(() => wrapper.proxy.listeners.forwarding?.active === 1, true);
-  await begin('b', 'POST', path, 'Content-Length: 300000\r\n\r\n{');
-  await begin('b', 'POST', path, 'Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n');
+  begin('b', 'POST', path, 'Content-Length: 300000\r\n\r\n{');
+  begin('b', 'POST', path, 'Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n');
   await eventually(() => wrapper.api.passed.length === 2, true);
   expect(wrapper.api.passed.map(({ headers }) => headers.authorization)).toEqual([
     'Bearer b',

@@ -1,12 +1,9 @@
-import { connect } from 'node:net';
-import { connect as connectTls } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { raw } from '../support/http/http-client.ts';
-import { exchange } from '../support/http/review-server.ts';
+import { exchange, raw } from '../support/http/http-client.ts';
 import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
@@ -30,7 +27,7 @@ const post = (headers: string, body: string): string =>
 
 /** Status codes of the responses. */
 async function codesOf(bytes: string): Promise<string[]> {
-  return codesIn(await exchange(Number(new URL(proxy.url).port), bytes));
+  return codesIn(await exchange(proxy.url, bytes));
 }
 
 function codesIn(answer: string): string[] {
@@ -130,7 +127,7 @@ describe('a request that two servers could read differently', () => {
 
   test('invalid bytes during a response do not cause an error in the middle of it', async () => {
     const { socket, received, closed } = raw(
-      new URL(proxy.url),
+      proxy.url,
       'GET /api/v1/services?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
     );
     await eventually(() => received().includes('\r\n\r\n'), true);
@@ -141,25 +138,7 @@ describe('a request that two servers could read differently', () => {
 });
 
 /** Writes bytes to a listener; resolves with everything received until the listener ends the connection. */
-function untilEnded(url: string, bytes: string): Promise<string> {
-  const { protocol, port } = new URL(url);
-  const address = { host: '127.0.0.1', port: Number(port) };
-  const socket =
-    protocol === 'http:' ? connect(address) : connectTls({ ...address, ca: secure.ca });
-  let received = '';
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`still open after: ${received}`)), 5_000);
-    socket.setEncoding('latin1').on('data', (chunk) => {
-      received += chunk;
-    });
-    socket.once('error', reject);
-    socket.once('close', () => {
-      clearTimeout(timer);
-      resolve(received);
-    });
-    socket.write(bytes, 'latin1');
-  });
-}
+const untilEnded = (url: string, bytes: string) => raw(url, bytes, { ca: secure.ca }).closed;
 
 // Regression: a refusal left the connection open, and the bytes after the request were parsed as another request.
 describe.each(['listen', 'https.listen', 'adminListen'])('on %s', (listener) => {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createMetrics } from '../../src/admin/metrics/metrics.ts';
 import { makeAuthority } from '../support/http/certificates.ts';
+import { type RawConnection, raw } from '../support/http/http-client.ts';
 import { type HttpsWrapper, issueClient, useHttps } from '../support/wrapper/https-wrapper.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
@@ -260,11 +260,10 @@ describe('a caller with a client certificate', () => {
 
   test('that expires on an open connection gets 401 afterwards', async () => {
     const cert = await issueClient('a', [], { seconds: 2 });
-    const socket = await openTls(wrapper, cert);
+    const socket = openTls(cert);
     expect(await request(socket, SLICES)).toMatch(/^HTTP\/1.1 200 /);
     await new Promise((resolve) => setTimeout(resolve, 2500));
     expect(await request(socket, SLICES)).toMatch(/^HTTP\/1.1 401 /);
-    socket.destroy();
   });
 
   test('is not used for a web page of another origin', async () => {
@@ -294,7 +293,7 @@ describe('switching protocols', () => {
     `POST ${path} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n${more}\r\n`;
 
   test('is forwarded with the token of the caller', async () => {
-    const socket = await openTls(wrapper);
+    const socket = openTls();
     const answer = request(
       socket,
       exec,
@@ -304,7 +303,6 @@ describe('switching protocols', () => {
     const [seen] = wrapper.api.passed;
     expect(seen).toMatchObject({ url: exec, headers: { authorization: 'Bearer caller' } });
     expect(seen?.headers).not.toHaveProperty('x-remote-user');
-    socket.destroy();
   });
 
   const token = 'Authorization: Bearer caller\r\n';
@@ -320,33 +318,24 @@ describe('switching protocols', () => {
     ],
     ['with a chunked body', exec, `${token}Transfer-Encoding: chunked\r\n`, 400],
   ])('%s is refused', async (_name, path, more, code) => {
-    const socket = await openTls(wrapper);
+    const socket = openTls();
     const answer = await request(socket, path, upgrade(path, more));
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${code} `));
     expect(wrapper.api.passed).toEqual([]);
-    socket.destroy();
   });
 
   test('is refused to the owner of a certificate', async () => {
-    const socket = await openTls(wrapper, await issueClient('admin', ['system:masters']));
+    const socket = openTls(await issueClient('admin', ['system:masters']));
     expect(await request(socket, exec, upgrade(exec))).toMatch(/^HTTP\/1.1 403 /);
     expect(wrapper.api.passed).toEqual([]);
   });
 });
 
-async function openTls(
-  { port, ca }: HttpsWrapper,
-  cert: { cert?: string; key?: string } = {},
-): Promise<TLSSocket> {
-  const socket = connectTls({ host: '127.0.0.1', port, ca, ...cert });
-  socket.on('error', () => {});
-  await once(socket, 'secureConnect');
-  return socket;
-}
+const openTls = (cert = {}) => raw(wrapper.proxy.httpsUrl ?? '', '', { ca: wrapper.ca, ...cert });
 
 /** Writes a request and returns the beginning of the response. */
-async function request(socket: TLSSocket, path: string, bytes?: string): Promise<string> {
+async function request({ socket }: RawConnection, path: string, bytes?: string): Promise<string> {
   socket.write(bytes ?? `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`);
-  const [chunk] = (await once(socket, 'data')) as [Buffer];
-  return chunk.toString();
+  const [head] = await once(socket, 'data');
+  return String(head);
 }

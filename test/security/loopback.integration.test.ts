@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { exchange } from '../support/http/review-server.ts';
+import { exchange } from '../support/http/http-client.ts';
 import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const SERVICES = '/api/v1/services';
@@ -18,11 +18,9 @@ beforeAll(async () => {
   admin = await useAdmin(proxy);
 });
 
-const portOf = (url: string): number => Number(new URL(url).port);
-
 /** Sends a request with exactly these headers. */
 function get(url: string, path: string, headers: string, method = 'GET'): Promise<string> {
-  return exchange(portOf(url), `${method} ${path} HTTP/1.1\r\n${headers}Connection: close\r\n\r\n`);
+  return exchange(url, `${method} ${path} HTTP/1.1\r\n${headers}Connection: close\r\n\r\n`);
 }
 
 describe.each([
@@ -74,7 +72,7 @@ describe.each([
     expect(await get(url, path, '')).toMatch(/^HTTP\/1.1 400 /);
     const two = await get(url, path, 'Host: 127.0.0.1\r\nHost: evil.example\r\n');
     expect(two).toMatch(/^HTTP\/1.1 40[03] /);
-    const old = await exchange(portOf(url), `GET ${path} HTTP/1.0\r\n\r\n`);
+    const old = await exchange(url, `GET ${path} HTTP/1.0\r\n\r\n`);
     expect(old).toMatch(/^HTTP\/1.1 403 /);
   });
 
@@ -96,7 +94,7 @@ describe('the http listener', () => {
 
   function post(headers: string, body: string): Promise<string> {
     const bytes = `POST ${EVENTS} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n${headers}\r\n${body}`;
-    return exchange(portOf(proxy.url), bytes);
+    return exchange(proxy.url, bytes);
   }
 
   test.each([

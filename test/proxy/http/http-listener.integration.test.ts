@@ -1,9 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
-import { connect, Server, type Socket } from 'node:net';
+import { Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { HttpListener, type HttpListenerOptions } from '../../../src/proxy/http/http-listener.ts';
@@ -14,10 +13,12 @@ import { ServerCertificate } from '../../../src/proxy/http/server-certificate.ts
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { writeServingFiles } from '../../support/http/certificates.ts';
+import { raw } from '../../support/http/http-client.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
+const UPGRADE = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n';
 const logger = pino({ level: 'silent' });
 const files = await writeServingFiles(useFolder());
 const ca = readFileSync(files.caFile);
@@ -41,48 +42,19 @@ function makeListener(options: Partial<HttpListenerOptions> = {}): HttpListener 
   return listener;
 }
 
-/** Opens a connection, over https with a handshake; `ended` resolves with all it received, or the error. */
-function open(url: string): Client {
-  const { protocol, port } = new URL(url);
-  const address = { host: '127.0.0.1', port: Number(port) };
-  return clientOf(protocol === 'http:' ? connect(address) : connectTls({ ...address, ca }));
-}
-
-/** Opens a connection without a handshake. */
-function openRaw(url: string): Client {
-  return clientOf(connect(Number(new URL(url).port), '127.0.0.1'));
-}
-
-interface Client {
-  readonly write: (bytes: string) => void;
-  readonly received: () => string;
-  readonly ended: Promise<string>;
-}
-
-function clientOf(socket: Socket): Client {
-  closedLater({ close: () => socket.destroy() });
-  let received = '';
-  socket.setEncoding('latin1').on('data', (chunk) => {
-    received += chunk;
-  });
-  const ended = new Promise<string>((resolve) => {
-    socket.once('error', ({ message }) => resolve(message));
-    socket.once('close', () => resolve(received));
-  });
-  return { write: (bytes) => socket.write(bytes, 'latin1'), received: () => received, ended };
-}
+/** Opens a connection and sends a request. */
+const ask = (url: string, request = GET) => raw(url, request, { ca });
 
 describe('closing a listener', () => {
   test('serves all connections that are pending in its socket', async () => {
     const listener = makeListener();
     const url = await listener.listen();
-    const clients = Array.from({ length: 30 }, () => open(url));
-    for (const { write } of clients) write(GET);
+    const clients = Array.from({ length: 30 }, () => ask(url));
     await new Promise<void>((resolve) => process.nextTick(resolve));
     // The kernel completes the handshakes before this process can accept the connections.
     execFileSync('sleep', ['0.1']);
     await listener.close(1000, () => {});
-    const answers = await Promise.all(clients.map(({ ended }) => ended));
+    const answers = await Promise.all(clients.map(({ closed }) => closed));
     expect(answers.filter((answer) => !/^HTTP\/1.1 200 .*close.*served$/s.test(answer))).toEqual(
       [],
     );
@@ -90,27 +62,15 @@ describe('closing a listener', () => {
 
   test('answers a late request on an idle connection, and ends the connection', async () => {
     const listener = makeListener();
-    const client = open(await listener.listen());
-    client.write(GET);
+    const client = ask(await listener.listen());
     await eventually(() => client.received().endsWith('served'), true);
-    const closed = listener.close(30_000, () => setTimeout(() => client.write(GET), 100));
-    const answers = (await client.ended).match(/Connection: [a-z-]+/g);
+    const closed = listener.close(30_000, () => setTimeout(() => client.socket.write(GET), 100));
+    const answers = (await client.closed).match(/Connection: [a-z-]+/g);
     expect(answers).toEqual(['Connection: keep-alive', 'Connection: close']);
     const start = performance.now();
     await closed;
     // No connection is left.
     expect(performance.now() - start).toBeLessThan(20_000);
-  });
-
-  test('does not wait for clients that remain idle', async () => {
-    const listener = makeListener();
-    const client = open(await listener.listen());
-    client.write(GET);
-    await eventually(() => client.received().endsWith('served'), true);
-    const start = performance.now();
-    await listener.close(100, () => {});
-    expect(performance.now() - start).toBeLessThan(1500);
-    expect(await client.ended).toMatch(/served$/);
   });
 
   // Regression: over https the server's own list has connections only after their handshakes. One silent connection
@@ -125,15 +85,15 @@ describe('closing a listener', () => {
         onUpgrade: (_request, socket) => void socket.write('switched'),
       });
       const url = await listener.listen();
-      const [silent, waiting, switched] = [openRaw(url), open(url), open(url)];
-      waiting.write(GET);
-      switched.write(GET.replace('\r\n\r\n', '\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'));
+      const silent = raw(url.replace('https', 'http'));
+      const waiting = ask(url);
+      const switched = ask(url, UPGRADE);
       await eventually(() => asked.length === 1 && switched.received() !== '', true);
       expect(listener.connections).toBe(3);
       const start = performance.now();
       await listener.close(100, () => {});
       expect(performance.now() - start).toBeLessThan(20_000);
-      await Promise.all([silent, waiting, switched].map(({ ended }) => ended));
+      await Promise.all([silent, waiting, switched].map(({ closed }) => closed));
       await eventually(() => listener.connections === 0, true);
     },
   );
@@ -161,11 +121,8 @@ describe('the handshake of https', () => {
     ['is plain http', GET],
   ])('that %s ends the connection', async (_name, bytes) => {
     const listener = makeListener({ certificate, listenerLimits });
-    const client = openRaw(await listener.listen());
-    client.write(bytes);
-    const start = performance.now();
-    await client.ended;
-    expect(performance.now() - start).toBeLessThan(20_000);
+    const url = await listener.listen();
+    await raw(url.replace('https', 'http'), bytes).closed;
     await eventually(() => listener.connections === 0, true);
   });
 });
@@ -187,10 +144,9 @@ describe('requests of one connection', () => {
 
   test('a second one waits until the client has read the first response', async () => {
     const { listener, counts } = busyListener(Buffer.alloc(32 * 1024 * 1024));
-    const client = open(await listener.listen());
-    client.write(GET);
+    const client = ask(await listener.listen());
     await eventually(() => client.received().length > 0, true);
-    client.write(GET);
+    client.socket.write(GET);
     await eventually(() => client.received().length > 64 * 1024 * 1024, true);
     expect(counts).toMatchObject({ most: 1, all: 2 });
   });
@@ -205,10 +161,9 @@ describe('requests of one connection', () => {
         else response.writeHead(200, { 'content-length': 5 }).write('first');
       },
     });
-    const client = open(await listener.listen());
-    client.write(GET);
+    const client = ask(await listener.listen());
     await eventually(() => client.received().endsWith('first'), true);
-    client.write(GET);
+    client.socket.write(GET);
     await delay(20);
     expect(responses).toHaveLength(1);
     responses[0]?.end();
@@ -217,9 +172,8 @@ describe('requests of one connection', () => {
 
   test('many pipelined requests are refused, and cost nothing', async () => {
     const { listener, counts } = busyListener(Buffer.alloc(8 * 1024 * 1024));
-    const client = open(await listener.listen());
-    client.write(GET.repeat(20));
-    await client.ended;
+    const client = ask(await listener.listen(), GET.repeat(20));
+    await client.closed;
     await eventually(() => counts.now === 0, true);
     expect(counts).toMatchObject({ most: 1, all: 1 });
   });
@@ -233,11 +187,10 @@ describe('requests of one connection', () => {
         socket.destroy();
       },
     });
-    const client = open(await listener.listen());
-    client.write(GET);
+    const client = ask(await listener.listen());
     await eventually(() => client.received().includes('begun'), true);
-    client.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: a\r\n\r\n');
-    await client.ended;
+    client.socket.write(UPGRADE);
+    await client.closed;
     expect(upgraded).toEqual([]);
   });
 });
@@ -248,12 +201,7 @@ describe('clients that do not read their responses', () => {
 
   /** Sends a request on each of two connections, and reads nothing. Resolves when both responses are written. */
   async function stall(url: string, answers: ServerResponse[]): Promise<void> {
-    for (let i = 0; i < 2; i++) {
-      const socket = connect(Number(new URL(url).port), '127.0.0.1');
-      closedLater({ close: () => socket.destroy() });
-      socket.on('error', () => {}).pause();
-      socket.write(GET);
-    }
+    for (const { socket } of [ask(url), ask(url)]) socket.pause();
     await eventually(() => answers.filter(({ writableEnded }) => writableEnded).length === 2, true);
   }
 
@@ -268,8 +216,7 @@ describe('clients that do not read their responses', () => {
     });
     const url = await listener.listen();
     await stall(url, answers);
-    const client = open(url);
-    client.write(GET);
+    const client = ask(url);
     await eventually(() => client.received().endsWith('served'), true);
     expect(answers.slice(0, 2).map(({ destroyed }) => destroyed)).toEqual([true, false]);
   });
@@ -299,13 +246,11 @@ test('requests of one kind have their own limit, and refusals are logged once', 
       void (url === '/slow' ? response.write('-') : response.end('served')),
   });
   const url = await listener.listen();
-  const slow = Array.from({ length: 12 }, () => open(url));
-  for (const { write } of slow) write(GET.replace('/', '/slow'));
+  const slow = Array.from({ length: 12 }, () => ask(url, GET.replace('/', '/slow')));
   const refused = () => slow.filter(({ received }) => / 503 /.test(received()));
   await eventually(() => refused().length === 10, true);
   expect(refused()[0]?.received()).toMatch(/2 requests of this kind, or 256 in all/);
-  const client = open(url);
-  client.write(GET);
+  const client = ask(url);
   await eventually(() => client.received().endsWith('served'), true);
   expect(listener.refused).toBe(10);
   expect(lines).toMatchObject([{ level: 40, listener: 'listen', reason: 'TooManyRequests' }]);

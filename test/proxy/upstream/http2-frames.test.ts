@@ -64,7 +64,7 @@ const respondWhole = (connection: RawHttp2Connection, stream: number): void => {
   connection.end(stream);
 };
 
-const first = () => server.connections[0] as RawHttp2Connection;
+const first = () => server.peers[0] as RawHttp2Connection;
 
 describe.each(['each', 'loop'] as const)('a body that is read by %s', (how) => {
   test.each([
@@ -81,7 +81,7 @@ describe.each(['each', 'loop'] as const)('a body that is read by %s', (how) => {
     expect(await one.end).toBe('Unreachable');
     first().data(3, 'more');
     await eventually(() => other.chunks.length === 1, true);
-    expect(server.connections).toHaveLength(1);
+    expect(server.peers).toHaveLength(1);
   });
 
   test.each([
@@ -107,7 +107,7 @@ describe('GOAWAY', () => {
     });
     const watch = await open('each');
     expect(await text((await get({ method: 'POST', body: 'x' })).body)).toBe('ok');
-    expect(server.connections.map(({ streams }) => streams)).toEqual([[1, 3], [1]]);
+    expect(server.peers.map(({ streams }) => streams)).toEqual([[1, 3], [1]]);
     first().data(1, 'event');
     await eventually(() => watch.chunks.length === 1, true);
     first().end(1);
@@ -120,7 +120,7 @@ describe('GOAWAY', () => {
       connection.goaway(stream, CODES.NGHTTP2_INTERNAL_ERROR);
     });
     await expect(get({ method: 'POST', body: 'x' })).rejects.toMatchObject({ code: 'Unreachable' });
-    expect(server.connections.map(({ streams }) => streams)).toEqual([[1]]);
+    expect(server.peers.map(({ streams }) => streams)).toEqual([[1]]);
   });
 
   test('before any answer, again and again, is no hot loop', async () => {
@@ -132,7 +132,7 @@ describe('GOAWAY', () => {
       failed++;
     }
     expect(failed).toBeGreaterThan(10);
-    expect(server.connections.length).toBeLessThan(8);
+    expect(server.peers.length).toBeLessThan(8);
   });
 });
 
@@ -140,7 +140,7 @@ describe('a server', () => {
   test('that closes each connection before any answer gets few connections', async () => {
     await setUp(({ socket }) => socket.destroy());
     for (let n = 0; n < 100; n++) await get().catch(() => {});
-    expect(server.connections.length).toBeLessThan(8);
+    expect(server.peers.length).toBeLessThan(8);
   });
 });
 

@@ -1,6 +1,8 @@
 import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import { closedLater } from '../closed-later.ts';
 
 /** A response and its body. */
 export interface Answer {
@@ -30,21 +32,42 @@ export async function ask(...args: Parameters<typeof open>): Promise<Answer> {
 /** A connection for raw bytes. */
 export interface RawConnection {
   readonly socket: Socket;
-  /** All bytes received so far. */
+  /** All bytes received so far, as latin1. */
   received(): string;
-  /** Resolves when the connection is closed for any reason. */
-  readonly closed: Promise<void>;
+  /** Resolves with all bytes received when the connection is closed for any reason. */
+  readonly closed: Promise<string>;
 }
 
-/** Opens a connection and writes to it. */
-export function raw(url: URL, bytes: string): RawConnection {
-  const socket = connect(Number(url.port), url.hostname);
+/**
+ * Opens a connection, over TLS if the URL is https, and writes to it. It is closed after the test.
+ *
+ * @param tls options of TLS, such as the authority of the server
+ */
+export function raw(url: URL | string, bytes = '', tls: ConnectionOptions = {}): RawConnection {
+  const { protocol, hostname, port } = new URL(url);
+  const address = { host: hostname, port: Number(port) };
+  const socket = protocol === 'http:' ? connect(address) : connectTls({ ...address, ...tls });
+  closedLater({ close: () => socket.destroy() });
   let received = '';
   socket.setEncoding('latin1').on('data', (chunk) => {
     received += chunk;
   });
   socket.on('error', () => {});
-  socket.write(bytes);
-  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  socket.write(bytes, 'latin1');
+  const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(received)));
   return { socket, received: () => received, closed };
+}
+
+/** Writes bytes; resolves with all bytes received until the other side closes or is quiet for a while. */
+export async function exchange(url: URL | string, bytes: string, quietMs = 300): Promise<string> {
+  const { socket, closed } = raw(url, bytes);
+  // On a busy machine the response may start late; after that it has no pauses.
+  let timer = setTimeout(() => socket.destroy(), Math.max(quietMs, 3_000));
+  socket.on('data', () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => socket.destroy(), quietMs);
+  });
+  const received = await closed;
+  clearTimeout(timer);
+  return received;
 }

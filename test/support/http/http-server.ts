@@ -1,14 +1,14 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
 import { eventually } from '../eventually.ts';
 
 /** A server on a free port of 127.0.0.1 that tracks its connections. */
-export interface TestServer {
+export interface TestServer<S extends NetServer = Server> {
   readonly url: URL;
-  readonly server: Server;
+  readonly server: S;
   /** Connections that are open now. */
   readonly connections: ReadonlySet<Socket>;
   /** Number of connections ever accepted. */
@@ -32,10 +32,17 @@ export async function startServer(
   tls?: TlsOptions,
   protocol: Protocol = 'HTTP/2',
 ): Promise<TestServer> {
-  const server = createFor(protocol, listener, tls);
+  return await track(createFor(protocol, listener, tls), tls !== undefined);
+}
+
+/** Starts to listen. */
+export async function track<S extends NetServer>(
+  server: S,
+  isTls: boolean,
+): Promise<TestServer<S>> {
   const connections = new Set<Socket>();
   let accepted = 0;
-  server.on(tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+  server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
     accepted++;
     connections.add(socket);
     socket.once('close', () => connections.delete(socket));
@@ -43,7 +50,7 @@ export async function startServer(
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: new URL(`${tls === undefined ? 'http' : 'https'}://127.0.0.1:${port}`),
+    url: new URL(`${isTls ? 'https' : 'http'}://127.0.0.1:${port}`),
     server,
     connections,
     get accepted() {

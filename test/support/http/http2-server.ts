@@ -1,14 +1,15 @@
 import {
   constants,
   createSecureServer,
+  type Http2SecureServer,
   type IncomingHttpHeaders,
   type ServerHttp2Session,
   type ServerHttp2Stream,
   type Settings,
 } from 'node:http2';
-import type { AddressInfo, Socket } from 'node:net';
 import { eventually } from '../eventually.ts';
 import { issue, type KeyPair, makeAuthority } from './certificates.ts';
+import { type TestServer, track } from './http-server.ts';
 
 export const CODES = constants;
 
@@ -20,21 +21,15 @@ export interface SeenStream {
 }
 
 /** A server of HTTP/2 over TLS that a test scripts. */
-export interface Http2TestServer {
-  readonly url: URL;
+export interface Http2TestServer extends TestServer<Http2SecureServer> {
   /** The authority of its certificate, as PEM. */
   readonly ca: string;
   /** Connections that are open, oldest first. */
   readonly sessions: readonly ServerHttp2Session[];
-  /** Number of connections ever accepted. */
-  readonly accepted: number;
   /** All requests, oldest first. */
   readonly seen: readonly SeenStream[];
   /** Waits for the n-th request, from 1. */
   request(n: number): Promise<SeenStream>;
-  /** Waits until the clients have closed all connections. */
-  idle(): Promise<void>;
-  close(): Promise<void>;
 }
 
 let pair: Promise<KeyPair & { readonly ca: string }> | undefined;
@@ -56,16 +51,9 @@ export async function startHttp2Server(
   const { ca, ...keyPair } = await servingPair();
   // The limit in MB is for what all streams of a session buffer.
   const server = createSecureServer({ ...keyPair, settings, maxSessionMemory: 1000 });
-  const sockets = new Set<Socket>();
-  server.on('secureConnection', (socket: Socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
   const sessions: ServerHttp2Session[] = [];
   const seen: SeenStream[] = [];
-  let accepted = 0;
   server.on('session', (session) => {
-    accepted++;
     sessions.push(session);
     session.on('error', () => {});
     session.once('close', () => sessions.splice(sessions.indexOf(session), 1));
@@ -76,28 +64,15 @@ export async function startHttp2Server(
       onRequest(each, seen.length);
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: new URL(`https://127.0.0.1:${port}`),
+  return Object.assign(await track(server, true), {
     ca,
     sessions,
     seen,
-    get accepted() {
-      return accepted;
-    },
-    async request(n) {
+    request: async (n: number) => {
       await eventually(() => seen.length >= n, true);
       return seen[n - 1] as SeenStream;
     },
-    idle: () => eventually(() => sockets.size === 0, true),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const socket of sockets) socket.destroy();
-        for (const session of [...sessions]) session.destroy();
-      }),
-  };
+  });
 }
 
 export function respondPath({ stream, headers }: SeenStream): void {

@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
-import { createServer, type TLSSocket } from 'node:tls';
+import { createServer, type Server, type TLSSocket } from 'node:tls';
+import { type TestServer, track } from './http-server.ts';
 import { servingPair } from './http2-server.ts';
 
 const FRAME = { data: 0, headers: 1, rstStream: 3, settings: 4, goaway: 7 } as const;
@@ -25,10 +24,9 @@ export interface RawHttp2Connection {
 }
 
 /** A server that writes frames of HTTP/2 one by one, as no library would. */
-export interface RawHttp2Server {
-  readonly url: URL;
-  readonly connections: readonly RawHttp2Connection[];
-  close(): Promise<void>;
+export interface RawHttp2Server extends TestServer<Server> {
+  /** All connections, oldest first. */
+  readonly peers: readonly RawHttp2Connection[];
 }
 
 /** @param onStream called when the headers of a request have arrived */
@@ -36,31 +34,20 @@ export async function startRawHttp2Server(
   onStream: (connection: RawHttp2Connection, stream: number) => void,
 ): Promise<RawHttp2Server> {
   const { cert, key } = await servingPair();
-  const connections: RawHttp2Connection[] = [];
+  const peers: RawHttp2Connection[] = [];
   const server = createServer({ cert, key, ALPNProtocols: ['h2'] }, (socket) => {
     socket.on('error', () => {});
     socket.write(frame(FRAME.settings, 0, Buffer.alloc(0)));
     const streams: number[] = [];
     const connection = { socket, streams, ...writers(socket) };
-    connections.push(connection);
+    peers.push(connection);
     readFrames(socket, (type, stream) => {
       if (type !== FRAME.headers) return;
       streams.push(stream);
       onStream(connection, stream);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: new URL(`https://127.0.0.1:${port}`),
-    connections,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        for (const { socket } of connections) socket.destroy();
-      }),
-  };
+  return Object.assign(await track(server, true), { peers });
 }
 
 function writers(socket: TLSSocket): Omit<RawHttp2Connection, 'socket' | 'streams'> {

@@ -5,8 +5,8 @@ import {
   request,
   type ServerResponse,
 } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
 import { json } from 'node:stream/consumers';
+import { track } from './http-server.ts';
 
 /** An access review that the API server received. */
 export interface SeenReview {
@@ -83,20 +83,15 @@ export async function startReviewServer(target: string, own?: string): Promise<R
     if (code === undefined) forward(target, incoming, response);
     else respond(response, code);
   }
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const { url, close } = await track(server, false);
   const reviewServer: ReviewServer = {
-    url: `http://127.0.0.1:${port}`,
+    url: url.origin,
     reviews,
     identities,
     passed,
     decide: () => true,
     refuseIdentity: () => undefined,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
   return reviewServer;
 }
@@ -118,25 +113,4 @@ function forward(target: string, incoming: IncomingMessage, response: ServerResp
   outgoing.on('error', () => response.destroy());
   response.on('close', () => outgoing.destroy());
   incoming.pipe(outgoing);
-}
-
-/** Sends bytes. Resolves with all bytes received until the other side closes or is quiet for a while. */
-export function exchange(port: number, bytes: string, quietMs = 300): Promise<string> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1');
-    let received = '';
-    // On a busy machine the response may start late; after that it has no pauses.
-    let timer = setTimeout(() => socket.destroy(), Math.max(quietMs, 3_000));
-    socket.setEncoding('latin1').on('data', (chunk) => {
-      received += chunk;
-      clearTimeout(timer);
-      timer = setTimeout(() => socket.destroy(), quietMs);
-    });
-    socket.on('error', () => {});
-    socket.once('close', () => {
-      clearTimeout(timer);
-      resolve(received);
-    });
-    socket.write(bytes, 'latin1');
-  });
 }
