@@ -142,15 +142,6 @@ describe('requests of one connection', () => {
     return { listener, counts };
   }
 
-  test('a second one waits until the client has read the first response', async () => {
-    const { listener, counts } = busyListener(Buffer.alloc(32 * 1024 * 1024));
-    const client = ask(await listener.listen());
-    await eventually(() => client.received().length > 0, true);
-    client.socket.write(GET);
-    await eventually(() => client.received().length > 64 * 1024 * 1024, true);
-    expect(counts).toMatchObject({ most: 1, all: 2 });
-  });
-
   test('one that arrives during the first waits for its response, however late that ends', async () => {
     const responses: ServerResponse[] = [];
     const listener = makeListener({
