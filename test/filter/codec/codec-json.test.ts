@@ -1,115 +1,133 @@
 import { describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import {
   ENDPOINT_SLICES,
+  ENDPOINTS,
   NODES,
-  type Resource,
   SERVICE_CIDRS,
 } from '../../../src/filter/codec/resource.ts';
 import { chunked, decodeAll } from '../../support/codec/codec-fixtures.ts';
+import { semanticBytes } from '../../support/codec/semantic-bytes.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
 
 const codec = createJsonCodec();
+const VERSION = { resourceVersion: '9' };
+const MALFORMED = expect.objectContaining({ code: 'Malformed', offset: expect.any(Number) });
 
-function splice(
-  json: string,
-  {
-    keep,
-    cutHints,
-    resource = ENDPOINT_SLICES,
-  }: {
-    keep?: number[];
-    cutHints?: boolean;
-    resource?: Resource;
-  } = {},
-): unknown {
-  const edit = {
-    resourceVersion: '9',
-    ...(keep === undefined ? {} : { keep: Uint8Array.from(keep) }),
-    ...(cutHints === undefined ? {} : { cutHints }),
-  };
-  return parsed(codec.edit(resource, Buffer.from(json), edit));
+const edit = (json: string, keep?: number[]): string =>
+  codec
+    .edit(ENDPOINT_SLICES, Buffer.from(json), {
+      ...VERSION,
+      ...(keep === undefined ? {} : { keep: Uint8Array.from(keep) }),
+    })
+    .toString();
+const facts = (json: string) => codec.endpointSlice(Buffer.from(json));
+const list = (...items: string[]) => Buffer.from(`{"kind":"NodeList","items":[${items}]}`);
+const eventsOf = (stream: string) => decodeAll(codec, chunked(Buffer.from(stream), []));
+
+/** An object after a LIST, a watch event, an edit and without noise. */
+async function passedOn(json: string): Promise<string[]> {
+  const events = await eventsOf(`{"type":"ADDED","object":${json}}\n`);
+  return [
+    ...codec.decodeList([list(json)]).items,
+    ...events.flatMap((each) => ('object' in each ? [each.object] : [])),
+    edit(json),
+    semanticBytes(codec, Buffer.from(json)),
+  ].map(String);
 }
 
-function parsed(json: Buffer | string): unknown {
-  return JSON.parse(json.toString());
-}
-
-describe('splice()', () => {
+describe('edit()', () => {
   test.each([
-    [
-      'into metadata',
-      '{"metadata":{"name":"a"}}',
-      '{"metadata":{"resourceVersion":"9","name":"a"}}',
-    ],
-    ['into empty metadata', '{"metadata": { }}', '{"metadata": {"resourceVersion":"9" }}'],
-    ['in place of null metadata', '{"metadata":null}', '{"metadata":{"resourceVersion":"9"}}'],
-    ['with metadata', '{"a":1}', '{"metadata":{"resourceVersion":"9"},"a":1}'],
-    ['with metadata into an empty object', '{ }', '{"metadata":{"resourceVersion":"9"} }'],
-    [
-      'in place of null',
-      '{"metadata":{"resourceVersion":null}}',
-      '{"metadata":{"resourceVersion":"9"}}',
-    ],
-  ])('puts a missing version %s', (_, before, after) => {
-    expect(splice(before)).toEqual(parsed(after));
+    ['to other metadata', '{"metadata":{"name":"a"}}', { name: 'a' }],
+    ['to empty metadata', '{"metadata": { }}', {}],
+    ['in place of null metadata', '{"metadata":null}', {}],
+    ['with metadata to an object without it', '{"a":1}', {}],
+    ['with metadata to an empty object', '{ }', {}],
+    ['in place of null', '{"metadata":{"resourceVersion":null}}', {}],
+  ])('adds a missing version %s', (_, json, metadata) => {
+    const wanted = { ...JSON.parse(json), metadata: { ...metadata, ...VERSION } };
+    expect(JSON.parse(edit(json))).toEqual(wanted);
   });
 
-  test('reads a null endpoint as one with default values, as Go does', () => {
+  test('cuts a null endpoint as one with default values, as Go does', () => {
     const json = '{"metadata":{"resourceVersion":"9"},"endpoints":[null,{}]}';
-    expect(codec.endpointSlice(Buffer.from(json)).groups[0]?.endpoints).toHaveLength(2);
-    const left = (endpoints: unknown[]) => ({ metadata: { resourceVersion: '9' }, endpoints });
-    expect(splice(json, { keep: [0, 1] })).toEqual(left([{}]));
-    expect(splice(json, { keep: [1, 0] })).toEqual(left([null]));
+    expect(facts(json).groups[0]?.endpoints).toHaveLength(2);
+    expect(edit(json, [0, 1])).toBe(json.replace('null,', ''));
+    expect(edit(json, [1, 0])).toBe(json.replace(',{}', ''));
   });
 
-  test('cuts all hints, at any place in an endpoint', () => {
-    const json = (endpoints: string) =>
-      `{"metadata":{"resourceVersion":"9"},"endpoints":[${endpoints}]}`;
-    const before = '{"hints":{"a":[1]},"zone":"z"},{"zone":"z","hints":null},{"hints":{}}';
-    const after = json('{"zone":"z"},{"zone":"z"},{}');
-    expect(splice(json(before), { cutHints: true })).toEqual(parsed(after));
-  });
-
-  test('edits the last of several members with the same key and cuts the others', () => {
+  test('changes the last of several members with one name, and cuts the others', () => {
     const json =
       '{"endpoints":[{"zone":"far"}],"metadata":{"name":"x","resourceVersion":"1"},"future":[1],' +
       '"metadata":{"resourceVersion":"2","name":"a","resourceVersion":"3"},"endpoints":[{},{}]}';
-    const spliced = codec.edit(ENDPOINT_SLICES, Buffer.from(json), {
-      resourceVersion: '9',
-      keep: Uint8Array.of(1, 0),
-    });
-    expect(parsed(spliced)).toEqual({
-      future: [1],
-      metadata: { name: 'a', resourceVersion: '9' },
-      endpoints: [{}],
-    });
+    expect(facts(json)).toMatchObject({ name: 'a', groups: [{ endpoints: [{}, {}] }] });
     // Go's parser merges such objects. It must not find the members that the last one replaces.
-    expect(spliced.toString()).not.toMatch(/far|"x"/);
+    expect(edit(json, [1, 0])).toBe(
+      '{"future":[1],"metadata":{"name":"a","resourceVersion":"9"},"endpoints":[{}]}',
+    );
   });
+
+  test('leaves everything else byte for byte', () => {
+    const slice = (endpoints: string, version: string) =>
+      `{"a":"\\u003c\\/","metadata":{"n":1.50e1,"resourceVersion":"${version}"},"endpoints":[${endpoints}], "b" : [ ] }`;
+    const [first, second, third] = ['{"zone":"\\u0061"}', '{"x":1e400}', '{"zone":"<"}'];
+    expect(edit(slice(`${first},${second} ,${third}`, '12'), [0, 1, 0])).toBe(slice(second, '9'));
+  });
+
+  test('changes a member whose name has escapes', () => {
+    const object = '{"met\\u0061data":{"n\\u0061me":"x","resourceVersion":"1"}}';
+    expect(codec.meta(Buffer.from(object)).name).toBe('x');
+    expect(edit(object)).toBe(object.replace('"1"', '"9"'));
+  });
+
+  test.each(['\\n', ':1', '\ue000'])('does not overflow the stack with 16 MB of %j', (part) => {
+    const value = part.repeat(16e6 / Buffer.byteLength(part));
+    const object = `{"metadata":{"name":"x","annotations":{"\\\\":"${value}"}}}`;
+    expect(edit(object).length).toBeGreaterThan(value.length);
+  });
+});
+
+test('a number that JavaScript cannot represent keeps its digits', async () => {
+  const integers = fc.bigInt({ min: -(10n ** 25n), max: 10n ** 25n }).map(String);
+  const others = ['9007199254740993', '0.12345678901234567890', '-1E-400', '1234567890.10E+300'];
+  await fc.assert(
+    fc.asyncProperty(integers, async (digits) => {
+      const members = `"a":${digits},"b":[0,${digits}],"c":[{"d":${digits}}]`;
+      const passed = await passedOn(`{${members}}`);
+      expect(passed.filter((each) => !each.includes(members))).toEqual([]);
+    }),
+    { examples: others.map((digits) => [digits]) },
+  );
+  const ports = (port: string) => facts(`{"ports":[{"port":${port}}]}`).groups[0]?.ports;
+  expect(['8e1', '0e5', '80.000000000000000'].map(ports)).toEqual([['TCP/'], [], ['TCP/']]);
+});
+
+test.each(['__proto__', 'toString'])('%s is an ordinary key', async (key) => {
+  const json = `{"${key}":{"endpoints":[{}],"a":1},"metadata":{"labels":{"${key}":"x"},"${key}":{"b":2}}}`;
+  for (const passed of await passedOn(json)) {
+    expect(passed).toContain(`"${key}":{"endpoints":[{}],"a":1}`);
+    expect(codec.partialMetadata(Buffer.from(passed)).labels).toEqual(new Map([[key, 'x']]));
+    expect(facts(passed).groups).toEqual([{ ports: [], endpoints: [] }]);
+  }
 });
 
 describe('facts', () => {
   test.each(['{}', '{"endpoints":null,"ports":null,"metadata":null}', '{"endpoints":[]}'])(
     'of %s are empty',
     (json) => {
-      expect(codec.endpointSlice(Buffer.from(json))).toEqual({
-        namespace: '',
-        name: '',
-        uid: '',
-        resourceVersion: '',
-        service: '',
-        hinted: false,
-        groups: [{ ports: [], endpoints: [] }],
-      });
+      const meta = { namespace: '', name: '', uid: '', resourceVersion: '' };
+      const groups = [{ ports: [], endpoints: [] }];
+      expect(facts(json)).toEqual({ ...meta, service: '', hinted: false, groups });
     },
   );
 
-  test('are those of the last of several members with the same key', () => {
+  test('are found in any valid JSON', () => {
     const json =
-      '{"metadata":{"name":"a","labels":{"kubernetes.io/service-name":"a"}},"endpoints":[{},{}],' +
-      '"metadata":{"name":"b","labels":{"x":"y"},"name":"c"},"endpoints":[{}]}';
-    const facts = codec.endpointSlice(Buffer.from(json));
-    expect([facts.name, facts.service, facts.groups[0]?.endpoints.length]).toEqual(['c', '', 1]);
+      ' {"a":[0,-0,-1.5E+10,1e-7,true,false,null,"",{}, [] ,"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00fC€"],\t"b" :\r\n' +
+      ` ${'['.repeat(99)}${']'.repeat(99)},"metadata":{"name":"\\ud83d\\ude00\\n"}} `;
+    expect(JSON.parse(json)).toHaveProperty('metadata.name', '😀\n');
+    expect(codec.meta(Buffer.from(json)).name).toBe('😀\n');
   });
 
   test.each([
@@ -145,9 +163,31 @@ describe('facts', () => {
     `{"a":${'['.repeat(100)}${']'.repeat(100)}}`,
     `{"a":${'['.repeat(100_000)}`,
   ])('of %j are Malformed', (json) => {
-    expect(() => codec.meta(Buffer.from(json))).toThrow(
-      expect.objectContaining({ code: 'Malformed', offset: expect.any(Number) }),
-    );
+    expect(() => codec.meta(Buffer.from(json))).toThrow(MALFORMED);
+  });
+
+  test.each(['80', 'c3', 'ff'])('of bytes that are not UTF-8 are Malformed: %s', (hex) => {
+    const object = Buffer.concat([
+      Buffer.from('{"metadata":{"name":"'),
+      Buffer.from(hex, 'hex'),
+      Buffer.from('"}}'),
+    ]);
+    expect(() => codec.meta(object)).toThrow(MALFORMED);
+    expect(() => codec.edit(ENDPOINT_SLICES, object, VERSION)).toThrow(MALFORMED);
+    const body = Buffer.concat([Buffer.from('{"kind":"NodeList","items":['), object]);
+    expect(() => codec.decodeList([body, Buffer.from(']}')])).toThrow(MALFORMED);
+  });
+
+  test('of a number in place of an object or array are Malformed', () => {
+    const keep = Uint8Array.of(0);
+    const attempts = [
+      () => edit('{"metadata":1e400}'),
+      () => edit('{"endpoints":1e400}', [0]),
+      () => codec.edit(ENDPOINTS, Buffer.from('{"subsets":1e400}'), { keep }),
+      () => semanticBytes(codec, Buffer.from('{"metadata":{"annotations":1e400}}')),
+      () => codec.service(Buffer.from('{"spec":1e400}')),
+    ];
+    for (const attempt of attempts) expect(attempt).toThrow(/' is not an /);
   });
 
   test('of an object with more than 1,000 members are Malformed, but maps may have more', () => {
@@ -159,134 +199,102 @@ describe('facts', () => {
     const { labels } = meta(`{"metadata":{"labels":{${members(2000)}}}}`)();
     expect(labels.size).toBe(2000);
   });
-
-  test('are found in any valid JSON', () => {
-    const json =
-      ' {"a":[0,-0,-1.5E+10,1e-7,true,false,null,"",{}, [] ,"\\"\\\\\\/\\b\\f\\n\\r\\t\\u00fC€"],\t"b" :\r\n' +
-      ` ${'['.repeat(99)}${']'.repeat(99)},"metadata":{"name":"\\ud83d\\ude00\\n"}} `;
-    expect(JSON.parse(json)).toHaveProperty('metadata.name', '😀\n');
-    expect(codec.meta(Buffer.from(json)).name).toBe('😀\n');
-  });
 });
 
 describe('decodeList()', () => {
-  test('removes kind and apiVersion from items, at any place', () => {
-    const body =
-      '{"items":[{"kind":"A","apiVersion":"v1"},{"kind":"A","a":{"kind":"B"},"apiVersion":"v1"},' +
-      '{"a":1,"kind":"A"}, {"a":1} ],"metadata":{"resourceVersion":"7","continue":"next"},"kind":"AList"}\n';
-    const { items, ...rest } = codec.decodeList([Buffer.from(body)]);
-    expect(items.map(parsed)).toEqual([{}, { a: { kind: 'B' } }, { a: 1 }, { a: 1 }]);
-    expect(rest).toEqual({ kind: 'AList', resourceVersion: '7', continue: 'next' });
+  const items = fc.array(fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue()), {
+    maxLength: 6,
   });
+  const others = fc.dictionary(
+    fc.oneof(fc.string(), fc.constantFrom('item', 'items"', '\\"items', '[', '{"items":[')),
+    fc.oneof(fc.jsonValue(), fc.constantFrom('items', '"items":[{}', ['items', []])),
+    { maxKeys: 4 },
+  );
 
-  test('reads null items as an empty list', () => {
-    const body = '{"kind":"NodeList","metadata":{"resourceVersion":"7"},"items":null}';
-    expect(codec.decodeList([Buffer.from(body)]).items).toEqual([]);
-  });
-
-  test('refuses a body that is not a list', () => {
-    expect(() => codec.decodeList([Buffer.from('{"kind":"Node"}')])).toThrow(
-      "a list of kind 'Node' at offset 0",
+  test('finds the same items as a parser of the whole body, without kind and apiVersion', () => {
+    const { items: none } = codec.decodeList([Buffer.from('{"kind":"NodeList","items":null}')]);
+    expect(none).toEqual([]);
+    fc.assert(
+      fc.property(items, others, others, fc.nat(2), (all, before, after, indent) => {
+        const type = { kind: 'NodeList', metadata: { resourceVersion: '7', continue: 'next' } };
+        const { items: _, ...rest }: Record<string, unknown> = {
+          ...before,
+          nested: { items: [before] },
+        };
+        const typed = all.map((item) => ({ kind: 'A', nested: { kind: 'B' }, ...item }));
+        const body = { ...rest, items: typed, ...after, ...type };
+        const found = codec.decodeList([Buffer.from(JSON.stringify(body, null, indent))]);
+        expect({ ...found, items: [] }).toEqual({
+          kind: 'NodeList',
+          resourceVersion: '7',
+          continue: 'next',
+          items: [],
+        });
+        // Read again, because `__proto__` is an ordinary key only to JSON.parse.
+        const whole = JSON.parse(JSON.stringify(typed)).map(
+          ({ kind: _kind, apiVersion: _version, ...item }: Record<string, unknown>) => item,
+        );
+        expect(found.items.map((each) => JSON.parse(each.toString()))).toEqual(whole);
+        // An event is one line.
+        expect(found.items.filter((each) => each.includes('\n'))).toEqual([]);
+      }),
+      { numRuns: propertyRuns(300) },
     );
-    expect(() => codec.decodeList([Buffer.from('{"kind":"NodeList","items":[null]}')])).toThrow(
-      'JSON that is not an object at offset 28',
+  });
+
+  test.each([
+    ['{"kind":"Node"}', "a list of kind 'Node' at offset 0"],
+    ['{"kind":"NodeList","items":[null]}', 'JSON that is not an object at offset 28'],
+    ['{"kind":"NodeList","items":[{}', 'invalid JSON at offset 30'],
+    ['{"kind":"NodeList","items":[{},]}', 'invalid JSON at offset 31'],
+    ['{"kind":"NodeList","items":[,{}]}', 'invalid JSON at offset 28'],
+    ['{"kind":"NodeList","items":[{}{}]}', 'invalid JSON at offset 30'],
+    ['{"kind":"NodeList","items":["ü",{x}]}', 'invalid JSON at offset 34'],
+    ['{"kind":"NodeList","items":{}}', "'items' is not an array"],
+  ])('refuses %s', (body, message) => {
+    expect(() => codec.decodeList([Buffer.from(body)])).toThrow(
+      expect.objectContaining({ code: 'Malformed', message: expect.stringContaining(message) }),
     );
   });
 });
 
 describe('watchDecoder()', () => {
-  const decode = async (stream: string) =>
-    (await decodeAll(codec, chunked(Buffer.from(stream), []))).map((event) =>
-      event.type === 'ERROR' ? event.type : `${event.type} ${event.object}`,
-    );
-
   test('reads members in any order, \\r\\n and empty lines', async () => {
-    expect(
-      await decode(
-        '{"object":{"a":1,"kind":"A"},"new":{},"type":"ADDED"}\r\n\r\n \n{"type":"DELETED","object":{}} \n',
-      ),
-    ).toEqual(['ADDED {"a":1}', 'DELETED {}']);
+    const events = await eventsOf(
+      '{"object":{"a":1,"kind":"A"},"new":{},"type":"ADDED"}\r\n\r\n \n{"type":"DELETED","object":{}} \n \r\n\t',
+    );
+    expect(events.map((each) => ('object' in each ? `${each.type} ${each.object}` : ''))).toEqual([
+      'ADDED {"a":1}',
+      'DELETED {}',
+    ]);
   });
 
-  test('reports a stream that ends within an event', async () => {
-    const event = '{"type":"ADDED","object":{}}';
-    await expect(decode(event)).rejects.toThrow('watch stream ends within an event at offset 28');
-    expect(await decode(`${event}\n \r\n\t`)).toEqual(['ADDED {}']);
-  });
-
-  test('reports the offset in the stream', async () => {
-    const event = '{"type":"ADDED","object":{}}\n';
-    await expect(decode(`${event}{"type":"ADDED","object":{x}}\n`)).rejects.toMatchObject({
+  const event = '{"type":"ADDED","object":{}}';
+  test.each([
+    ['that ends within an event', event, 'watch stream ends within an event at offset 28'],
+    ['with invalid JSON', `${event}\n{"type":"ADDED","object":{x}}\n`, 'at offset 55'],
+    ['with an event without an object', '{"type":"ADDED"}\n', ''],
+    ['with an object that is null', '{"type":"ADDED","object":null}\n', ''],
+    ['with an event without a type', '{"object":{}}\n', ''],
+    ['with a number', '5\n', ''],
+  ])('refuses a stream %s', async (_, stream, message) => {
+    await expect(eventsOf(stream)).rejects.toMatchObject({
       code: 'Malformed',
-      offset: event.length + 26,
+      message: expect.stringContaining(message),
     });
   });
+});
 
-  test.each(['{"type":"ADDED"}', '{"type":"ADDED","object":null}', '{"object":{}}', '5'])(
-    'refuses the event %s',
-    async (event) => {
-      await expect(decode(`${event}\n`)).rejects.toMatchObject({ code: 'Malformed' });
-    },
+test('the encoder writes kind and apiVersion first, empty lists, and bookmarks with metadata only', () => {
+  const body = (object: string) =>
+    Buffer.concat(codec.encodeObject(SERVICE_CIDRS, Buffer.from(object))).toString();
+  const type = '"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1"';
+  expect(body('{"a":1}')).toBe(`{${type},"a":1}\n`);
+  expect(body('{}')).toBe(`{${type}}\n`);
+  expect(Buffer.concat(codec.encodeList(NODES, '3', [])).toString()).toBe(
+    '{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"3"},"items":[]}\n',
   );
-});
-
-test('an object of a list that is not in one line is passed on in one line', async () => {
-  const body = JSON.stringify(
-    { kind: 'NodeList', items: [{ kind: 'Node', a: ['\n'] }, {}] },
-    null,
-    1,
+  expect(codec.encodeBookmark(NODES, '3', false).toString()).toBe(
+    '{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1","metadata":{"resourceVersion":"3"}}}\n',
   );
-  const { items } = codec.decodeList([Buffer.from(body)]);
-  const frames = items.map((item) => Buffer.concat(codec.encodeEvent(NODES, 'ADDED', item)));
-  const events = await decodeAll(codec, chunked(Buffer.concat(frames), []));
-  const type = { kind: 'Node', apiVersion: 'v1' };
-  expect(frames.map((frame) => frame.toString().split('\n'))).toEqual([
-    [expect.any(String), ''],
-    [expect.any(String), ''],
-  ]);
-  expect(frames.map((frame) => JSON.parse(frame.toString()).object)).toEqual([
-    { ...type, a: ['\n'] },
-    type,
-  ]);
-  expect(events).toHaveLength(2);
-});
-
-test('what is not edited stays byte for byte', () => {
-  const slice = (endpoints: string, version: string) =>
-    Buffer.from(
-      `{"a":"\\u003c\\/","metadata":{"n":1.50e1,"resourceVersion":"${version}"},"endpoints":[${endpoints}], "b" : [ ] }`,
-    );
-  const [first, second, third] = ['{"zone":"\\u0061"}', '{"x":1e400}', '{"zone":"<"}'];
-  const edit = { resourceVersion: '9', keep: Uint8Array.of(0, 1, 0) };
-  const edited = codec.edit(ENDPOINT_SLICES, slice(`${first},${second} ,${third}`, '12'), edit);
-  expect(edited.toString()).toBe(slice(second, '9').toString());
-});
-
-test('a member whose name has escapes is the same member', () => {
-  const object = Buffer.from('{"met\\u0061data":{"n\\u0061me":"x","resourceVersion":"1"}}');
-  expect(codec.meta(object).name).toBe('x');
-  const edited = codec.edit(NODES, object, { resourceVersion: '9' });
-  expect(edited.toString()).toBe('{"met\\u0061data":{"n\\u0061me":"x","resourceVersion":"9"}}');
-});
-
-describe('the encoder', () => {
-  test('writes kind and apiVersion before the other members of an object', () => {
-    const body = (object: string) =>
-      Buffer.concat(codec.encodeObject(SERVICE_CIDRS, Buffer.from(object))).toString();
-    const type = '"kind":"ServiceCIDR","apiVersion":"networking.k8s.io/v1"';
-    expect(body('{"a":1}')).toBe(`{${type},"a":1}\n`);
-    expect(body('{}')).toBe(`{${type}}\n`);
-  });
-
-  test('writes an empty list', () => {
-    expect(Buffer.concat(codec.encodeList(NODES, '3', [])).toString()).toBe(
-      '{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"3"},"items":[]}\n',
-    );
-  });
-
-  test('writes only metadata into a bookmark of another kind', () => {
-    expect(codec.encodeBookmark(NODES, '3', false).toString()).toBe(
-      '{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1","metadata":{"resourceVersion":"3"}}}\n',
-    );
-  });
 });

@@ -25,130 +25,131 @@ function fields(...all: Buffer[]): Buffer {
   return Buffer.concat(all);
 }
 
-function spliceHex(object: Buffer, edit: Edit, resource: Resource = ENDPOINT_SLICES): string {
-  return codec.edit(resource, object, edit).toString('hex');
-}
-
-describe('an entry of a map', () => {
-  test('may have its value before its key', () => {
-    const label = fields(field(2, 'web'), field(1, 'kubernetes.io/service-name'));
-    const other = fields(field(2, 'x'), field(1, 'other'));
-    const slice = field(1, fields(field(11, label), field(11, other)));
-    expect(codec.endpointSlice(slice).service).toBe('web');
-  });
+test('an entry of a map may have its value before its key', () => {
+  const label = fields(field(2, 'web'), field(1, 'kubernetes.io/service-name'));
+  const other = fields(field(2, 'x'), field(1, 'other'));
+  const slice = field(1, fields(field(11, label), field(11, other)));
+  expect(codec.endpointSlice(slice).service).toBe('web');
 });
 
-describe('resourceVersion', () => {
-  test('is the last of several', () => {
-    const object = fields(
-      field(1, fields(field(6, '1'), field(1, 'a'), field(6, '2'))),
-      field(1, fields(field(6, '3'), field(3, 'ns'))),
-    );
-    expect(codec.meta(object)).toEqual({
-      namespace: 'ns',
-      name: 'a',
-      uid: '',
-      resourceVersion: '3',
-    });
+describe('several messages of one object', () => {
+  const object = fields(
+    field(1, fields(field(6, '1'), field(1, 'a'), field(6, '2'))),
+    field(1, fields(field(6, '3'), field(3, 'ns'))),
+  );
+
+  test('are read as one, with the last of several values', () => {
+    const meta = { namespace: 'ns', name: 'a', uid: '', resourceVersion: '3' };
+    expect(codec.meta(object)).toEqual(meta);
   });
 
-  test('occurs once after a splice, at the place of the first', () => {
-    const object = fields(
-      field(1, fields(field(6, '1'), field(1, 'a'), field(6, '2'))),
-      field(1, fields(field(6, '3'), field(3, 'ns'))),
-    );
+  test('have one version after an edit, in place of the first', () => {
     const wanted = fields(
       field(1, fields(field(6, '44'), field(1, 'a'))),
-      field(1, fields(field(3, 'ns'))),
-    );
-    expect(spliceHex(object, { resourceVersion: '44' })).toBe(wanted.toString('hex'));
-  });
-
-  test('is inserted into metadata without one', () => {
-    const object = fields(field(4, 'IPv4'), field(1, field(1, 'a')), field(1, field(3, 'ns')));
-    const wanted = fields(
-      field(4, 'IPv4'),
-      field(1, fields(field(1, 'a'), field(6, '44'))),
       field(1, field(3, 'ns')),
     );
-    expect(spliceHex(object, { resourceVersion: '44' })).toBe(wanted.toString('hex'));
-  });
-
-  test('is inserted with metadata if the object has no metadata', () => {
-    const wanted = fields(field(4, 'IPv4'), field(1, field(6, '44')));
-    expect(spliceHex(field(4, 'IPv4'), { resourceVersion: '44' })).toBe(wanted.toString('hex'));
-    expect(spliceHex(Buffer.alloc(0), { resourceVersion: '44' })).toBe(
-      field(1, field(6, '44')).toString('hex'),
-    );
+    expect(codec.edit(ENDPOINT_SLICES, object, { resourceVersion: '44' })).toEqual(wanted);
   });
 });
 
-describe('splice()', () => {
-  test('keeps an overlong length prefix if the length does not change', () => {
-    const object = Buffer.from('0a8300320139', 'hex');
-    expect(spliceHex(object, { resourceVersion: '8' })).toBe('0a8300320138');
-  });
+/** Fields of every wire type that no released Kubernetes has. */
+const UNKNOWN = Buffer.from(
+  new BinaryWriter()
+    .tag(200, WireType.Varint)
+    .uint64('18446744073709551615')
+    .tag(201, WireType.LengthDelimited)
+    .string('\u0012\u0000 not a field')
+    .tag(202, WireType.Bit64)
+    .fixed64('1')
+    .tag(203, WireType.Bit32)
+    .fixed32(2)
+    .finish(),
+);
 
-  test('applies the mask to addresses before notReadyAddresses, whatever their order on the wire', () => {
-    const subset = fields(
-      field(2, field(1, 'c')),
-      field(1, field(1, 'a')),
-      field(2, field(1, 'd')),
-    );
-    const object = fields(field(1, field(6, '1')), field(2, subset));
-    const states = codec
-      .endpoints(object)
-      .groups.map(({ endpoints }) => endpoints.map(({ state }) => state));
-    expect(states).toEqual([['ready', 'notReady', 'notReady']]);
-    const edit = { resourceVersion: '1', keep: Uint8Array.of(1, 0, 1) };
-    const wanted = fields(
-      field(1, field(6, '1')),
-      field(2, fields(field(1, field(1, 'a')), field(2, field(1, 'd')))),
-    );
-    expect(spliceHex(object, edit, ENDPOINTS)).toBe(wanted.toString('hex'));
-  });
+describe('edit()', () => {
+  const edit: Edit = { resourceVersion: '44' };
+  const mask = (...keep: number[]): Edit => ({ ...edit, keep: Uint8Array.from(keep) });
+  const version = field(1, field(6, '44'));
+  const address = (number: number, ip: string) => field(number, field(1, ip));
+  const empty = field(2, field(3, field(1, 'http')));
 
-  test('adds metadata behind a last endpoint that it cuts', () => {
-    const object = fields(field(2, field(6, 'near')), field(2, field(6, 'far')));
-    const edit = { resourceVersion: '44', keep: Uint8Array.of(1, 0) };
-    const wanted = fields(field(2, field(6, 'near')), field(1, field(6, '44')));
-    expect(spliceHex(object, edit)).toBe(wanted.toString('hex'));
-  });
-
-  test('keeps a subset that never had an address', () => {
-    const empty = field(2, field(3, field(1, 'http')));
-    const object = fields(empty, field(2, field(1, field(1, 'a'))));
-    const edit = { resourceVersion: '1', keep: Uint8Array.of(0) };
-    expect(spliceHex(object, edit, ENDPOINTS)).toBe(
-      fields(empty, field(1, field(6, '1'))).toString('hex'),
-    );
+  test.each<[string, Buffer, Edit, Buffer, Resource?]>([
+    [
+      'adds a version to the first metadata',
+      fields(field(4, 'IPv4'), field(1, field(1, 'a')), field(1, field(3, 'ns'))),
+      edit,
+      fields(
+        field(4, 'IPv4'),
+        field(1, fields(field(1, 'a'), field(6, '44'))),
+        field(1, field(3, 'ns')),
+      ),
+    ],
+    [
+      'adds metadata to an object without it',
+      field(4, 'IPv4'),
+      edit,
+      fields(field(4, 'IPv4'), version),
+    ],
+    ['adds metadata to an empty object', Buffer.alloc(0), edit, version],
+    [
+      'adds metadata behind a last endpoint that it cuts',
+      fields(field(2, field(6, 'near')), field(2, field(6, 'far'))),
+      mask(1, 0),
+      fields(field(2, field(6, 'near')), version),
+    ],
+    [
+      'keeps an overlong length prefix if the length does not change',
+      Buffer.from('0a840032023939', 'hex'),
+      edit,
+      Buffer.from('0a840032023434', 'hex'),
+    ],
+    [
+      'keeps unknown fields of every wire type',
+      fields(field(2, 'cut'), UNKNOWN, field(2, fields(field(6, 'near'), UNKNOWN)), version),
+      { keep: Uint8Array.of(0, 1), cutHints: true },
+      fields(UNKNOWN, field(2, fields(field(6, 'near'), UNKNOWN)), version),
+    ],
+    [
+      'applies the mask to addresses before notReadyAddresses, whatever their order on the wire',
+      fields(version, field(2, fields(address(2, 'c'), address(1, 'a'), address(2, 'd')))),
+      mask(1, 0, 1),
+      fields(version, field(2, fields(address(1, 'a'), address(2, 'd')))),
+      ENDPOINTS,
+    ],
+    [
+      'keeps a subset that never had an address',
+      fields(empty, field(2, address(1, 'a'))),
+      mask(0),
+      fields(empty, version),
+      ENDPOINTS,
+    ],
+  ])('%s', (_rule, object, given, wanted, resource = ENDPOINT_SLICES) => {
+    expect(codec.edit(resource, object, given).toString('hex')).toBe(wanted.toString('hex'));
   });
 });
 
 describe('facts', () => {
+  const endpointOf = (endpoint: Buffer) =>
+    codec.endpointSlice(field(2, endpoint)).groups[0]?.endpoints[0];
+
   test('merge conditions that are split', () => {
     const conditions = ['0800', '1001', '1801'].map((hex) => field(2, Buffer.from(hex, 'hex')));
-    const object = field(2, fields(...conditions));
-    expect(codec.endpointSlice(object).groups[0]?.endpoints[0]?.state).toBe('serving');
+    expect(endpointOf(fields(...conditions))?.state).toBe('serving');
   });
 
-  test('read any varint except 0 as true', () => {
-    const ready = (hex: string) =>
-      codec.endpointSlice(field(2, field(2, Buffer.from(`08${hex}`, 'hex')))).groups[0]
-        ?.endpoints[0]?.state;
-    expect(ready('02')).toBe('ready');
-    expect(ready('8080808010')).toBe('ready');
-    expect(ready('ffffffffffffffffff01')).toBe('ready');
-    expect(ready('808000')).toBe('notReady');
+  test('have addresses before notReadyAddresses, whatever their order on the wire', () => {
+    const subset = fields(field(2, field(1, 'c')), field(1, field(1, 'a')));
+    const [group] = codec.endpoints(field(2, subset)).groups;
+    expect(group?.endpoints.map(({ state }) => state)).toEqual(['ready', 'notReady']);
   });
 
-  test('read the zone from deprecatedTopology if there is no other', () => {
-    const topology = field(5, fields(field(1, 'topology.kubernetes.io/zone'), field(2, 'z1')));
-    const zone = (endpoint: Buffer) =>
-      codec.endpointSlice(field(2, endpoint)).groups[0]?.endpoints[0]?.zone;
-    expect(zone(topology)).toBe('z1');
-    expect(zone(fields(topology, field(7, 'z2')))).toBe('z2');
-    expect(zone(fields(topology, field(7, '')))).toBe('z1');
+  test.each([
+    ['02', 'ready'],
+    ['8080808010', 'ready'],
+    ['ffffffffffffffffff01', 'ready'],
+    ['808000', 'notReady'],
+  ])('read the varint %s as a condition: %s', (hex, state) => {
+    expect(endpointOf(field(2, Buffer.from(`08${hex}`, 'hex')))?.state).toBe(state);
   });
 
   test.each([
@@ -185,16 +186,9 @@ describe('decodeList()', () => {
 
   test('returns the continue token of a chunked list', () => {
     const list = fields(field(1, fields(field(2, '7'), field(3, 'next'))), field(2, ''));
-    const body = fields(
-      Buffer.from('k8s\0'),
-      fields(field(1, field(2, 'NodeList')), field(2, list)),
-    );
-    expect(codec.decodeList([body])).toEqual({
-      kind: 'NodeList',
-      resourceVersion: '7',
-      continue: 'next',
-      items: [Buffer.alloc(0)],
-    });
+    const body = fields(Buffer.from('k8s\0'), field(1, field(2, 'NodeList')), field(2, list));
+    const read = { kind: 'NodeList', resourceVersion: '7', continue: 'next' };
+    expect(codec.decodeList([body])).toEqual({ ...read, items: [Buffer.alloc(0)] });
   });
 });
 
@@ -202,16 +196,9 @@ describe('the encoder', () => {
   test('writes only metadata into a bookmark of another kind', async () => {
     const frame = codec.encodeBookmark(SERVICE_CIDRS, '8', true);
     const [event] = await decodeAll(codec, chunked(frame, []));
-    expect(event).toEqual({
-      type: 'BOOKMARK',
-      object: Buffer.from(
-        `0a340a0012001a0022002a0032013838004200${field(
-          12,
-          fields(field(1, 'k8s.io/initial-events-end'), field(2, 'true')),
-        ).toString('hex')}`,
-        'hex',
-      ),
-    });
+    const end = fields(field(1, 'k8s.io/initial-events-end'), field(2, 'true'));
+    const meta = `0a340a0012001a0022002a0032013838004200${field(12, end).toString('hex')}`;
+    expect(event).toEqual({ type: 'BOOKMARK', object: Buffer.from(meta, 'hex') });
   });
 
   test('writes a long list without copying its objects', () => {

@@ -45,14 +45,4 @@ describe.each(CODECS)('endpoints of Pods ($encoding)', (codec) => {
       ['IPv6', 'notReady'],
     ]);
   });
-
-  test.each([[['10.1.0.2', '10.1.0.3']], [[]]])(
-    'have one address after a correction, in place of %j',
-    (addresses) => {
-      const object = encodeObject(codec.encoding, 'EndpointSlice', { endpoints: [{ addresses }] });
-      const corrections = new Map([[0, { address: '10.1.0.9' }]]);
-      const corrected = codec.edit(ENDPOINT_SLICES, object, { corrections });
-      expect(codec.addresses(ENDPOINT_SLICES, corrected)[0]?.endpoints).toEqual([['10.1.0.9']]);
-    },
-  );
 });

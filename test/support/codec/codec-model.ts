@@ -1,78 +1,27 @@
 import fc from 'fast-check';
-import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import type { Endpoint, EndpointState } from '../../../src/topology/decide/endpoint.ts';
+import type {
+  EndpointsFacts,
+  GroupAddresses,
+  PortNumber,
+} from '../../../src/filter/codec/codec.ts';
+import type { EndpointState } from '../../../src/topology/decide/endpoint.ts';
 
-/** A model of an object. Tests make from it the bytes in both encodings and the expected facts. */
-export interface ModelMeta {
-  readonly name: string;
-  readonly namespace: string;
-  readonly uid: string;
-  /** Empty: not written. */
-  readonly resourceVersion: string;
-  readonly generation: number | undefined;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>> | undefined;
-  readonly managed: boolean;
-  /** Whether to add fields that no released Kubernetes has. */
-  readonly unknown: boolean;
-}
+/*
+ * Any EndpointSlice and Endpoints object in its JSON form, and what a codec must read from it. `encodeObject` makes
+ * the bytes in both encodings without the code under test.
+ */
 
-export interface ModelPort {
-  readonly name: string | undefined;
-  readonly protocol: string | undefined;
-  readonly port: number | undefined;
-}
-
-export interface ModelEndpoint {
-  readonly address: string;
-  readonly node: string | undefined;
-  readonly zone: string | undefined;
-  readonly deprecatedZone: string | undefined;
-  readonly ready: boolean | undefined;
-  readonly serving: boolean | undefined;
-  readonly terminating: boolean | undefined;
-  readonly hinted: boolean;
-  readonly unknown: boolean;
-}
-
-export interface ModelSlice {
-  readonly meta: ModelMeta | undefined;
-  readonly addressType: string;
-  readonly ports: readonly ModelPort[];
-  readonly endpoints: readonly ModelEndpoint[];
-  readonly unknown: boolean;
-}
-
-export interface ModelAddress {
-  readonly ip: string;
-  readonly node: string | undefined;
-  readonly unknown: boolean;
-}
-
-export interface ModelSubset {
-  readonly ready: readonly ModelAddress[];
-  readonly notReady: readonly ModelAddress[];
-  readonly ports: readonly ModelPort[];
-  readonly unknown: boolean;
-}
-
-export interface ModelEndpoints {
-  readonly meta: ModelMeta | undefined;
-  readonly subsets: readonly ModelSubset[];
-  readonly unknown: boolean;
-}
-
-export const SERVICE_NAME = 'kubernetes.io/service-name';
+const SERVICE_NAME = 'kubernetes.io/service-name';
+const ZONE = 'topology.kubernetes.io/zone';
 export const TRIGGER_TIME = 'endpoints.kubernetes.io/last-change-trigger-time';
 
+const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
 /** Texts that a careless scanner reads wrongly. */
 const text = fc.oneof(
   fc.constantFrom('', 'a', 'edge-1', '"', '\\', '\\"},{', '\n', 'ü€😀', '{"endpoints":[', '\u0000'),
   fc.string({ unit: 'binary', maxLength: 40 }),
   fc.string({ minLength: 120, maxLength: 200 }),
 );
-const optionalText = fc.option(text, { nil: undefined });
-const optionalBool = fc.option(fc.boolean(), { nil: undefined });
 const keys = fc.oneof(fc.constantFrom(SERVICE_NAME, TRIGGER_TIME, '__proto__x', 'é'), text);
 /** No keys that look like array indexes: JavaScript objects put them first, whatever their order. */
 const dictionary = fc.dictionary(
@@ -80,140 +29,158 @@ const dictionary = fc.dictionary(
   text,
   { maxKeys: 4, noNullPrototype: true },
 );
+/** A member that no released Kubernetes has. In protobuf it is not written. */
+const future = optional(fc.constant({ '}': [null, -1.5e-7, 'x"]'], nested: [[{}], []] }));
 
-const modelMeta: fc.Arbitrary<ModelMeta> = fc.record({
+export const modelMeta = fc.record({
+  future,
   name: text,
   namespace: text,
   uid: text,
-  resourceVersion: fc.oneof(
-    fc.nat().map((version) => String(version + 1)),
-    fc.constant(''),
-  ),
+  resourceVersion: fc.nat().map((version) => String(version + 1)),
   generation: fc.nat(300),
   labels: dictionary,
   annotations: dictionary,
-  managed: fc.boolean(),
-  unknown: fc.boolean(),
+  finalizers: fc.array(text, { maxLength: 2 }),
+  managedFields: optional(fc.constant([{ manager: 'kubectl' }])),
 });
 
-const modelPort: fc.Arbitrary<ModelPort> = fc.record({
-  name: optionalText,
-  protocol: optionalText,
-  port: fc.oneof({ weight: 4, arbitrary: fc.nat(65_535) }, fc.constantFrom(0, undefined)),
-});
-const modelPorts = fc.array(modelPort, { maxLength: 3 });
+const ports = fc.array(
+  fc.record({
+    name: optional(text),
+    protocol: optional(text),
+    port: fc.oneof({ weight: 4, arbitrary: fc.nat(65_535) }, fc.constantFrom(0, undefined)),
+    appProtocol: optional(text),
+  }),
+  { maxLength: 3 },
+);
 
-export const modelSlice: fc.Arbitrary<ModelSlice> = fc.record({
-  meta: fc.option(modelMeta, { nil: undefined, freq: 10 }),
+const conditions = fc.record({
+  ready: optional(fc.boolean()),
+  serving: optional(fc.boolean()),
+  terminating: optional(fc.boolean()),
+});
+
+export const modelSlice = fc.record({
+  metadata: modelMeta,
   addressType: fc.constantFrom('IPv4', 'IPv6', 'FQDN'),
-  ports: modelPorts,
   endpoints: fc.array(
     fc.record({
-      address: text,
-      node: optionalText,
-      zone: optionalText,
-      deprecatedZone: optionalText,
-      ready: optionalBool,
-      serving: optionalBool,
-      terminating: optionalBool,
-      hinted: fc.boolean(),
-      unknown: fc.boolean(),
+      hints: optional(fc.constant({ forZones: [{ name: 'z1' }] })),
+      addresses: fc.array(text, { maxLength: 2 }),
+      conditions: optional(conditions),
+      future,
+      hostname: optional(text),
+      nodeName: optional(text),
+      zone: optional(text),
+      deprecatedTopology: optional(fc.record({ other: text, [ZONE]: text })),
     }),
     { maxLength: 6 },
   ),
-  unknown: fc.boolean(),
+  future,
+  ports,
 });
 
-const modelAddresses = fc.array(
+const addresses = fc.array(
   fc.record({
-    ip: fc.constantFrom('10.0.0.1', 'fd00::1', ''),
-    node: optionalText,
-    unknown: fc.boolean(),
+    ip: fc.constantFrom<string>('10.0.0.1', 'fd00::1', ''),
+    future,
+    hostname: optional(text),
+    nodeName: optional(text),
   }),
   { maxLength: 4 },
 );
 
-export const modelEndpoints: fc.Arbitrary<ModelEndpoints> = fc.record({
-  meta: fc.option(modelMeta, { nil: undefined, freq: 10 }),
-  subsets: fc.array(
-    fc.record({
-      ready: modelAddresses,
-      notReady: modelAddresses,
-      ports: modelPorts,
-      unknown: fc.boolean(),
-    }),
-    { maxLength: 6 },
-  ),
-  unknown: fc.boolean(),
+export const modelEndpoints = fc.record({
+  metadata: modelMeta,
+  future,
+  subsets: fc.array(fc.record({ notReadyAddresses: addresses, future, addresses, ports }), {
+    maxLength: 6,
+  }),
 });
 
-function metaFacts(meta: ModelMeta | undefined) {
-  const { namespace = '', name = '', uid = '', resourceVersion = '' } = meta ?? {};
+type ValueOf<A> = A extends fc.Arbitrary<infer Value> ? Value : never;
+export type ModelMeta = ValueOf<typeof modelMeta>;
+export type ModelSlice = ValueOf<typeof modelSlice>;
+export type ModelEndpoints = ValueOf<typeof modelEndpoints>;
+
+/** What a codec must read from an object with endpoints. */
+export interface ExpectedFacts {
+  readonly facts: EndpointsFacts;
+  readonly addresses: readonly GroupAddresses[];
+}
+
+function metaOf({ namespace, name, uid, resourceVersion }: ModelMeta) {
   return { namespace, name, uid, resourceVersion };
 }
 
-/** kube-proxy ignores a port without a number, or with number 0. */
-function portFacts(ports: readonly ModelPort[]): string[] {
-  const used = ports.filter(({ port }) => port !== undefined && port !== 0);
-  return used.map(({ name, protocol }) => `${protocol || 'TCP'}/${name ?? ''}`);
+function portsOf(all: ValueOf<typeof ports>): PortNumber[] {
+  return all.map(({ name = '', protocol, port = 0 }) => {
+    return { key: `${protocol || 'TCP'}/${name}`, number: port };
+  });
 }
 
-function stateOf({ ready, serving, terminating }: ModelEndpoint): EndpointState {
+/** kube-proxy ignores a port without a number, or with number 0. */
+function usedKeys(all: readonly PortNumber[]): string[] {
+  return all.flatMap(({ key, number }) => (number === 0 ? [] : [key]));
+}
+
+function stateOf({
+  ready,
+  serving,
+  terminating,
+}: Partial<ValueOf<typeof conditions>>): EndpointState {
   if (ready === undefined || ready) return 'ready';
   return serving !== false && terminating ? 'serving' : 'notReady';
 }
 
-/** The facts that a codec must read from a slice. */
-export function sliceFacts(slice: ModelSlice): EndpointsFacts {
-  const { meta, addressType: family, ports, endpoints } = slice;
-  return {
-    ...metaFacts(meta),
-    service: meta?.labels[SERVICE_NAME] ?? '',
-    hinted: endpoints.some(({ hinted }) => hinted),
-    groups: [
-      {
-        ports: portFacts(ports),
-        endpoints: endpoints.map((endpoint) => ({
-          family,
-          node: endpoint.node ?? '',
-          zone: endpoint.zone || (endpoint.deprecatedZone ?? ''),
-          state: stateOf(endpoint),
-        })),
-      },
-    ],
-  };
-}
-
-/** The facts that a codec must read from an Endpoints object. */
-export function endpointsFacts({ meta, subsets }: ModelEndpoints): EndpointsFacts {
-  const address =
-    (state: EndpointState) =>
-    ({ ip, node }: ModelAddress): Endpoint => ({
-      family: ip.includes(':') ? 'IPv6' : 'IPv4',
-      node: node ?? '',
-      zone: '',
-      state,
-    });
-  return {
-    ...metaFacts(meta),
-    service: meta?.name ?? '',
-    hinted: false,
-    groups: subsets.map(({ ready, notReady, ports }) => ({
-      ports: portFacts(ports),
-      endpoints: [...ready.map(address('ready')), ...notReady.map(address('notReady'))],
+export function ofSlice(slice: ModelSlice): ExpectedFacts {
+  const { metadata, endpoints } = slice;
+  const numbers = portsOf(slice.ports);
+  const group = {
+    ports: usedKeys(numbers),
+    endpoints: endpoints.map((endpoint) => ({
+      family: slice.addressType,
+      node: endpoint.nodeName ?? '',
+      zone: endpoint.zone || (endpoint.deprecatedTopology?.[ZONE] ?? ''),
+      state: stateOf(endpoint.conditions ?? {}),
     })),
   };
+  const hinted = endpoints.map(({ hints }) => hints !== undefined);
+  return {
+    facts: {
+      ...metaOf(metadata),
+      service: metadata.labels[SERVICE_NAME] ?? '',
+      hinted: hinted.includes(true),
+      groups: [group],
+    },
+    addresses: [{ ports: numbers, endpoints: endpoints.map((each) => each.addresses), hinted }],
+  };
 }
 
-/** A mask for up to 48 endpoints, more than any model has. */
-export const masks = fc.uint8Array({ min: 0, max: 1, minLength: 48, maxLength: 48 });
-
-/** The same object with another version; adds metadata if it has none. */
-export function withVersion<T extends { readonly meta: ModelMeta | undefined }>(
-  object: T,
-  resourceVersion: string,
-): T {
-  return object.meta === undefined
-    ? object
-    : { ...object, meta: { ...object.meta, resourceVersion } };
+export function ofEndpoints({ metadata, subsets }: ModelEndpoints): ExpectedFacts {
+  const groups = subsets.map((subset) => {
+    const numbers = portsOf(subset.ports);
+    const all = [...subset.addresses, ...subset.notReadyAddresses];
+    const group = {
+      ports: usedKeys(numbers),
+      endpoints: all.map(({ ip, nodeName }, index) => ({
+        family: ip.includes(':') ? 'IPv6' : 'IPv4',
+        node: nodeName ?? '',
+        zone: '',
+        state: index < subset.addresses.length ? ('ready' as const) : ('notReady' as const),
+      })),
+    };
+    const endpoints = all.map(({ ip }) => [ip]);
+    return { group, addresses: { ports: numbers, endpoints, hinted: all.map(() => false) } };
+  });
+  return {
+    facts: {
+      ...metaOf(metadata),
+      service: metadata.name,
+      hinted: false,
+      groups: groups.map(({ group }) => group),
+    },
+    addresses: groups.map((each) => each.addresses),
+  };
 }
