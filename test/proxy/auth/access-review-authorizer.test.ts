@@ -151,12 +151,6 @@ describe('a decision of the API server', () => {
     },
   );
 
-  test('applies to the same caller only', async () => {
-    await outcome('a');
-    answer = async () => DENIED;
-    expect(await outcome('b')).toBe('Forbidden');
-  });
-
   test('applies to the same token only: another one of that user can have other rights', async () => {
     await outcome('a/1');
     answer = async () => DENIED;
@@ -218,16 +212,6 @@ describe('while the API server is unreachable', () => {
     expect(await outcome('b')).toBe('Unreachable');
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unreachable');
   });
-
-  test('a negative decision after a positive one is the last decision', async () => {
-    await outcome('a');
-    now += 31;
-    answer = async () => DENIED;
-    await outcome('a');
-    stop();
-    now += 1000;
-    expect(await outcome('a')).toBe('Forbidden');
-  });
 });
 
 /** What the API server answers about a token, and as which caller its requests count. */
@@ -248,21 +232,6 @@ describe('the user of a token', () => {
   test('is the same for a client certificate, which needs no review', async () => {
     expect(await reviews.identify(certificate('a'))).toBe(await user('a/1'));
     expect(named).toEqual(['a/1']);
-  });
-
-  test.each<[string, () => Promise<Identity>, string]>([
-    ['401', async () => UNAUTHENTICATED, 'Unauthorized'],
-    ['5xx, 429, no answer or no review', away, 'Unreachable'],
-  ])('is refused if the API server answers %s', async (_, refuse, code) => {
-    identity = refuse;
-    expect([await user('a'), await outcome('a'), asked]).toEqual([code, code, []]);
-  });
-
-  test('is the token itself if the API server cannot name users (403, 404)', async () => {
-    identity = async () => UNNAMED;
-    const [one, two] = await twoTokens();
-    expect(one).not.toBe(two);
-    expect(await outcome('a/1')).toBe('allowed');
   });
 
   test('that cannot be named is asked again when a right would be, and keeps its decisions', async () => {
@@ -302,15 +271,6 @@ describe('the user of a token', () => {
 });
 
 describe('limits', () => {
-  test('the caller that was used least recently is evicted', async () => {
-    for (const id of ['a', 'b', 'c', 'a', 'd']) await outcome(id);
-    now += 1_000;
-    stop();
-    expect(await outcome('a')).toBe('allowed');
-    for (const id of ['e', 'f', 'g']) await outcome(id);
-    expect(await outcome('b')).toBe('Unreachable');
-  });
-
   test('invented tokens evict no caller that was authenticated', async () => {
     await outcome('kube-proxy');
     identity = async () => UNAUTHENTICATED;

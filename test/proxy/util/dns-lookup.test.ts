@@ -26,18 +26,4 @@ describe('shareLookups()', () => {
     ask('b');
     expect(asked).toEqual(['a 0', 'a 0', 'a 6', 'b 0']);
   });
-
-  test('an error goes to all of them, and is not kept', async () => {
-    const answers: ((...args: Answer) => void)[] = [];
-    const shared = shareLookups((_hostname, _options, callback) => void answers.push(callback));
-    const told: unknown[] = [];
-    const ask = () => shared('a', {}, (error) => told.push(error?.message));
-    ask();
-    ask();
-    answers[0]?.(new Error('no such name'), '', 0);
-    await eventually(() => told, ['no such name', 'no such name']);
-    ask();
-    answers[1]?.(null, '10.0.0.1', 4);
-    await eventually(() => told, ['no such name', 'no such name', undefined]);
-  });
 });

@@ -21,12 +21,6 @@ function follow(options: Partial<FileFollowerOptions>): FileFollower {
 }
 
 describe('files that are followed', () => {
-  test('are read at intervals', async () => {
-    let readings = 0;
-    follow({ read: async () => void readings++, pollMs: 5 });
-    await eventually(() => readings > 2, true);
-  });
-
   test('are read soon after their folder has changed', async () => {
     const folder = useFolder();
     let readings = 0;
