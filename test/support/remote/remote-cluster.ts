@@ -13,37 +13,22 @@ import { startTestAdmin } from '../wrapper/admin-fixture.ts';
 import { startWrapper } from '../wrapper/wrapper-fixture.ts';
 import { ServerWebSocket } from './server-web-socket.ts';
 
-interface Crash {
-  readonly reason: string;
-  readonly end?: string;
-  readonly last: string;
-  /** Default: it waits to be started again. */
-  readonly moment?: 'ended' | 'starts';
-}
-
-/** A Pod as the API server lists it. */
+/** A Pod as the API server lists it: ready, in the namespace kube-system, and made long ago. */
 export interface FakePod {
   readonly name: string;
   readonly node: string;
   readonly ready?: boolean;
   readonly created?: string;
-  readonly phase?: string;
   readonly deleted?: boolean;
-  /** Default: kube-system. */
   readonly namespace?: string;
   /** Name of its DaemonSet; default: it has none. */
   readonly daemonSet?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Content of its own ConfigMap, which has its name; default: it mounts that of the cluster. */
-  readonly config?: string;
-  /** Why its container does not run, why it ended before (default: Error), and its last words. */
-  readonly crash?: Crash;
-  /** Why its first init container does not run. */
-  readonly init?: string;
-  /** A kube-proxy that is pointed at the wrapper. */
-  readonly pointed?: boolean;
-  /** Why the scheduler does not place it on its node. */
-  readonly unschedulable?: string;
+  /** Name of the ConfigMap that it mounts. */
+  readonly configMap?: string;
+  /** Other fields. */
+  readonly spec?: object;
+  readonly status?: object;
 }
 
 /**
@@ -55,10 +40,8 @@ export interface RemoteCluster {
   readonly server: ApiServer;
   readonly pods: FakePod[];
   readonly kubeProxies: FakePod[];
-  /** Content of the ConfigMap that the Pods mount. */
-  config: string;
-  /** Name of that ConfigMap. */
-  configMap: string;
+  /** Settings by the name of their ConfigMap. */
+  readonly configMaps: Map<string, string>;
   /** Answers requests whose path begins with the key by this status. */
   readonly refusals: Map<string, number>;
   /** What the kubelet reports instead of a connection, by Pod. */
@@ -69,7 +52,7 @@ export interface RemoteCluster {
   /** Port-forwards that are open now. */
   readonly openForwards: number;
   /** Starts a wrapper and its Pod `wrapper-<node>`. */
-  startWrapper(node: string, raw?: RawSettings): Promise<NodeProxy>;
+  startWrapper(node: string, raw?: RawSettings, pod?: Partial<FakePod>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -88,8 +71,7 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
     server,
     pods: [],
     kubeProxies: [],
-    config: '{}',
-    configMap: 'kube-proxy-wrapper',
+    configMaps: new Map([[CONFIG_MAP, '{}']]),
     refusals: new Map(),
     forwardErrors: new Map(),
     forwards: [],
@@ -99,7 +81,7 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
     get openForwards() {
       return sockets.size;
     },
-    async startWrapper(node, raw = {}) {
+    async startWrapper(node, raw = {}, pod = {}) {
       const proxy = await startWrapper(upstream, {}, { ...raw, nodeName: node });
       const admin = await startTestAdmin(proxy);
       for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
@@ -107,8 +89,7 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
       }
       proxies.push(proxy);
       admins.set(`wrapper-${node}`, admin);
-      cluster.pods.push({ name: `wrapper-${node}`, node });
-      return proxy;
+      cluster.pods.push({ name: `wrapper-${node}`, node, ...pod });
     },
     async close() {
       for (const socket of sockets) socket.terminate();
@@ -192,18 +173,14 @@ function answer(
     const items = pods
       .filter((pod) => node === undefined || pod.node === node)
       .filter((pod) => namespace === undefined || namespace === (pod.namespace ?? 'kube-system'))
-      .map((pod) => podObject(pod, cluster.configMap));
+      .map(podObject);
     json(200, JSON.stringify({ kind: 'PodList', metadata: {}, items }));
   } else if (pathname.startsWith('/api/v1/namespaces/kube-system/pods/')) {
     const pod = cluster.pods.find(({ name }) => pathname.endsWith(`/${name}`)) as FakePod;
-    json(200, JSON.stringify(podObject(pod, cluster.configMap)));
-  } else if (pathname === `${CONFIG_MAPS}/${encodeURIComponent(cluster.configMap)}`) {
-    json(200, JSON.stringify({ data: { 'config.yaml': cluster.config } }));
-  } else if (
-    cluster.pods.some(({ name, config }) => config && pathname === `${CONFIG_MAPS}/${name}`)
-  ) {
-    const own = cluster.pods.find(({ name }) => pathname.endsWith(`/${name}`)) as FakePod;
-    json(200, JSON.stringify({ data: { 'config.yaml': own.config } }));
+    json(200, JSON.stringify(podObject(pod)));
+  } else if (pathname.startsWith(CONFIG_MAPS)) {
+    const settings = cluster.configMaps.get(decodeURIComponent(pathname.slice(CONFIG_MAPS.length)));
+    json(200, JSON.stringify({ data: { 'config.yaml': settings } }));
   } else {
     const { method, url, headers } = request;
     const onward = httpRequest(`${upstream}${url}`, { method, headers }, (found) => {
@@ -222,86 +199,35 @@ function statusBody(code: number): string {
   return JSON.stringify({ kind: 'Status', code, message: `refused on purpose: ${code}` });
 }
 
-const CONFIG_MAPS = '/api/v1/namespaces/kube-system/configmaps';
+const CONFIG_MAPS = '/api/v1/namespaces/kube-system/configmaps/';
+const CONFIG_MAP = 'kube-proxy-wrapper';
 
-function podObject(pod: FakePod, configMap: string) {
-  const { name, ready = true, created, phase = 'Running', deleted, daemonSet } = pod;
+function podObject(pod: FakePod) {
+  const { name, node, ready = true, daemonSet } = pod;
+  const folder = '/etc/kube-proxy-wrapper';
+  const container = {
+    args: ['run', `--config=${folder}/config.yaml`],
+    volumeMounts: [{ name: 'config', mountPath: folder }],
+  };
   return {
     metadata: {
       namespace: pod.namespace ?? 'kube-system',
       name,
       labels: pod.labels ?? {},
-      ...(daemonSet ? { ownerReferences: [{ kind: 'DaemonSet', name: daemonSet }] } : {}),
-      creationTimestamp: created ?? '2026-01-01T00:00:00Z',
-      ...(deleted ? { deletionTimestamp: '2026-01-02T00:00:00Z' } : {}),
+      ownerReferences: daemonSet === undefined ? [] : [{ kind: 'DaemonSet', name: daemonSet }],
+      creationTimestamp: pod.created ?? '2026-01-01T00:00:00Z',
+      ...(pod.deleted && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
     },
     spec: {
-      ...placeOf(pod),
-      containers: [
-        {
-          args: ['run', '--config=/etc/kube-proxy-wrapper/config.yaml'],
-          volumeMounts: [{ name: 'config', mountPath: '/etc/kube-proxy-wrapper' }],
-        },
-      ],
-      volumes: [
-        { name: 'config', configMap: { name: pod.config ? name : configMap } },
-        ...(pod.pointed
-          ? [
-              {
-                name: 'kube-proxy',
-                projected: { sources: [{ configMap: { name: 'kube-proxy-via-wrapper' } }] },
-              },
-            ]
-          : []),
-      ],
+      nodeName: node,
+      containers: [container],
+      volumes: [{ name: 'config', configMap: { name: pod.configMap ?? CONFIG_MAP } }],
+      ...pod.spec,
     },
     status: {
-      phase,
-      conditions: [
-        { type: 'Ready', status: ready ? 'True' : 'False' },
-        ...(pod.unschedulable === undefined
-          ? []
-          : [
-              {
-                type: 'PodScheduled',
-                status: 'False',
-                reason: 'Unschedulable',
-                message: pod.unschedulable,
-              },
-            ]),
-      ],
-      containerStatuses: [
-        {
-          name: 'kube-proxy-wrapper',
-          ready,
-          state: stateOf(pod.crash),
-          ...(pod.crash ? { lastState: { terminated: endOf(pod.crash) } } : {}),
-        },
-      ],
-      initContainerStatuses: pod.init
-        ? [{ name: 'own-state-dir', state: { waiting: { reason: pod.init } } }]
-        : [],
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }],
+      ...pod.status,
     },
-  };
-}
-
-function endOf({ end = 'Error', last }: Crash) {
-  return { reason: end, message: last, exitCode: 1 };
-}
-
-function stateOf(crash: Crash | undefined) {
-  if (crash === undefined) return { running: { startedAt: '2026-01-01T00:00:01Z' } };
-  if (crash.moment === 'ended') return { terminated: endOf(crash) };
-  if (crash.moment === 'starts') return { running: { startedAt: new Date().toISOString() } };
-  return { waiting: { reason: crash.reason } };
-}
-
-/** As the controller of DaemonSets makes it, and then the scheduler. */
-function placeOf({ node, unschedulable }: FakePod) {
-  if (unschedulable === undefined) return { nodeName: node };
-  const matchFields = [{ key: 'metadata.name', operator: 'In', values: [node] }];
-  const required = { nodeSelectorTerms: [{ matchFields }] };
-  return {
-    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: required } },
   };
 }
