@@ -1,9 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  countersBetween,
-  lastSyncAt,
-  readSyncCounters,
-} from '../../../bench/kube-proxy/sync-counters.ts';
+import { lastSyncAt, readSyncCounters } from '../../../bench/kube-proxy/sync-counters.ts';
 
 /** As kube-proxy 1.36.3 writes them. */
 const metrics = `# HELP kubeproxy_sync_full_proxy_rules_duration_seconds [ALPHA] SyncProxyRules latency
@@ -31,13 +27,6 @@ describe('readSyncCounters()', () => {
     const none = { full: 0, partial: 0, seconds: 0, sliceEvents: 0 };
     expect(readSyncCounters('')).toEqual(none);
   });
-});
-
-test('countersBetween() subtracts each', () => {
-  const before = { full: 1, partial: 2, seconds: 3, sliceEvents: 4 };
-  const after = { full: 1, partial: 12, seconds: 5, sliceEvents: 604 };
-  const between = { full: 0, partial: 10, seconds: 2, sliceEvents: 600 };
-  expect(countersBetween(before, after)).toEqual(between);
 });
 
 describe('lastSyncAt()', () => {

@@ -68,15 +68,3 @@ registry.example.com/kpw --repo example/kpw`;
   ).toBe(`git+https://github.com/Acme/wrapper.git ghcr.io/acme/kpw:1 ghcr.io/acme/charts
 registry.example.com/kpw --repo Acme/wrapper`);
 });
-
-test('the runbook of an alert becomes a link when the repository has an address', () => {
-  const namesOf = (owner: string) => ({
-    slug: `${owner}/kube-proxy-wrapper`,
-    registry: `registry.example.com/${owner}`,
-  });
-  const runbook = 'runbook: docs/operations.md#a';
-  const text = replaceRepository(runbook, namesOf('example'), namesOf('owner'));
-  expect(text).toBe(
-    'runbook_url: https://github.com/owner/kube-proxy-wrapper/blob/main/docs/operations.md#a',
-  );
-});

@@ -45,11 +45,6 @@ test('its dependencies point only to packages that it has', () => {
   ]);
 });
 
-test('it describes the program, whatever the folder is called', () => {
-  const { component } = bomOfBundle(bom, 'wrapper', both).metadata;
-  expect(component).toMatchObject({ name: 'wrapper', type: 'application' });
-});
-
 test('a package of the bundle that the lock file does not have is an error', () => {
   const more = licences('b 2.0.0 (MIT)', 'c 3.0.0 (MIT)', 'b 2.0.1 (MIT)');
   expect(() => bomOfBundle(bom, 'wrapper', more)).toThrow('the SBOM lacks c@3.0.0, b@2.0.1');
