@@ -1,34 +1,24 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import type { ResponseHead } from '../../src/admin/health/version-info.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
-import { openTab, startBrowser, type Tab } from './browser.ts';
 import { poorContrasts } from './contrast.ts';
 import { layoutFaults } from './layout.ts';
 import { openScene, type Scene } from './scene.ts';
+import { useBrowser } from './use-browser.ts';
 
-let browser: Browser;
+const open = useBrowser({ isOffline: true });
 let scene: Scene;
-let tab: Tab;
 let page: Page;
 const clock = advancingClock();
 
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
-
 beforeEach(async () => {
   scene = await openScene();
-  tab = await openTab(browser, `${scene.url}/`);
-  ({ page } = tab);
+  ({ page } = await open(`${scene.url}/`));
   await eventually(() => page.locator('.health').textContent(), 'ready');
 });
-afterEach(async () => {
-  await tab.close();
-  await scene.close();
-});
+afterEach(() => scene.close());
 
 /** The API server has been unreachable for so long, in milliseconds. */
 async function outage(ms: number): Promise<void> {

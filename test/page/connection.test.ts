@@ -1,21 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
 import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
 import { putSlice } from '../support/wrapper/small-cluster.ts';
-import { openTab, startBrowser, type Tab } from './browser.ts';
 import { openScene, type Scene } from './scene.ts';
+import { useBrowser } from './use-browser.ts';
 
-let browser: Browser;
+const openTab = useBrowser({ isOffline: true });
 let scene: Scene;
 let path: TcpRelay;
-const tabs: Tab[] = [];
-
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
 
 beforeEach(async () => {
   scene = await openScene();
@@ -23,15 +17,12 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  for (const tab of tabs.splice(0)) await tab.close();
   await path.close();
   await scene.close();
 });
 
 async function open(url = `${path.url}/`): Promise<Page> {
-  const tab = await openTab(browser, url);
-  tabs.push(tab);
-  return tab.page;
+  return (await openTab(url)).page;
 }
 
 function web(page: Page) {

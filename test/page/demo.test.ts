@@ -1,36 +1,31 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
-import { openTab, startBrowser, type Tab } from './browser.ts';
 import { type DemoProcess, startDemo } from './demo-process.ts';
 import { layoutFaults } from './layout.ts';
+import { useBrowser } from './use-browser.ts';
 
-let browser: Browser;
+const open = useBrowser();
 let demo: DemoProcess;
-let tab: Tab;
+let page: Page;
 
 beforeAll(async () => {
-  browser = await startBrowser();
   demo = await startDemo();
-  tab = await openTab(browser, demo.url);
 });
+afterAll(() => demo?.close());
 
-afterAll(async () => {
-  // If one part did not start, the others are still closed.
-  await tab?.close();
-  await browser?.close();
-  await demo?.close();
+beforeEach(async () => {
+  ({ page } = await open(demo.url));
 });
 
 /** The endpoints of the explained Service in the map. */
 function dots(): Promise<string[]> {
-  return tab.page
+  return page
     .locator('.dot')
     .evaluateAll((elements) => elements.map((each) => each.getAttribute('aria-label') ?? ''));
 }
 
 test('a user opens a node, moves it, lets an endpoint fail, and opens another node', async () => {
-  const { page } = tab;
   await eventually(dots, [
     '10.244.1.10, kept, ready',
     '10.244.2.10, left out, ready',
@@ -57,14 +52,10 @@ test('a user opens a node, moves it, lets an endpoint fail, and opens another no
   await page.getByRole('link', { name: 'edge-2' }).click();
   await page.getByRole('heading', { level: 1, name: 'edge-2' }).waitFor();
   await eventually(async () => (await dots())[0], '10.244.2.10, kept, ready');
-  expect(tab.problems).toEqual([]);
-  expect(tab.foreign).toEqual([]);
 });
 
 // The bar once read the cluster only when the open explanation changed.
 test('the bar shows commands of the terminal, and nothing of a closed Service', async () => {
-  const { page } = tab;
-  await page.goto(demo.url);
   await page.locator('.dot').first().waitFor();
   demo.type('annotate web topologyKeys=["site"]');
   await page.getByRole('button', { name: 'the site only', pressed: true }).waitFor();
@@ -84,8 +75,6 @@ test('the bar shows commands of the terminal, and nothing of a closed Service', 
 });
 
 test('nodes are grouped and moved by another label that policies use', async () => {
-  const { page } = tab;
-  await page.goto(demo.url);
   await page.getByLabel('Group and move nodes by').selectOption('topology.kubernetes.io/zone');
   const place = (name: string) => page.locator('.places fieldset').filter({ hasText: name });
   await place('zone eu-central-1a').getByText('cloud-1').waitFor();

@@ -1,31 +1,18 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
-import { eventually } from '../support/eventually.ts';
-import { openTab, startBrowser, type Tab } from './browser.ts';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { type DemoProcess, startDemo } from './demo-process.ts';
 import { layoutFaults } from './layout.ts';
 import { moveAndReturn } from './move-and-return.ts';
 import { longName, MANY, openWideScene, type Scene } from './scene.ts';
+import { useBrowser } from './use-browser.ts';
 
 const WIDTHS = [400, 1000, 1400];
 const MANY_NAME = `default/${longName(1)}`;
 
-let browser: Browser;
-let tab: Tab | undefined;
-
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
-
-afterEach(async () => {
-  await tab?.close();
-  tab = undefined;
-});
+const openTab = useBrowser();
 
 async function open(url: string, width: number, height = 800): Promise<Page> {
-  tab = await openTab(browser, url, { viewport: { width, height } });
-  return tab.page;
+  return (await openTab(url, { viewport: { width, height } })).page;
 }
 
 /** Classes of the elements that scroll within the window. */
@@ -97,41 +84,15 @@ describe('the demo', () => {
   });
   afterAll(() => demo?.close());
 
-  async function openDemo(width: number, height: number): Promise<Page> {
-    const page = await open(demo.url, width, height);
-    await page.locator('.dot').first().waitFor();
-    await page.locator('.endpoints tbody').waitFor();
-    return page;
-  }
-
   // The bar of the demo once left no room for the list, which was painted over it.
   test.each([
     [400, 800],
     [1200, 420],
     [1400, 800],
   ])('at %i × %i px the list is below the bar', async (width, height) => {
-    const page = await openDemo(width, height);
+    const page = await open(demo.url, width, height);
+    await page.locator('.dot').first().waitFor();
+    await page.locator('.endpoints tbody').waitFor();
     expect(await layoutFaults(page)).toEqual([]);
-  });
-
-  test('a dot of an endpoint that is not ready is not green', async () => {
-    const page = await openDemo(1200, 800);
-    const colour = () =>
-      page
-        .locator('.dot')
-        .first()
-        .evaluate((dot) => getComputedStyle(dot).borderColor);
-    const green = await colour();
-    await page.locator('.dot').first().click();
-    await page.locator('.dot.failed').waitFor();
-    expect(await colour()).not.toBe(green);
-    await eventually(
-      () =>
-        page
-          .locator('.dot')
-          .first()
-          .evaluate((dot) => getComputedStyle(dot).backgroundImage.startsWith('repeating')),
-      true,
-    );
   });
 });

@@ -1,38 +1,26 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
-import { VERSION } from '../../src/version.ts';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
-import { openTab, startBrowser, type Tab } from './browser.ts';
 import { longName, openWideScene, type Scene } from './scene.ts';
+import { useBrowser } from './use-browser.ts';
 
 const LONG = [1, 2].map((number) => `default/${longName(number)}`);
 const BY_NAME = ['asleep', 'broken', ...LONG, 'plain', 'stranded', 'web', 'kube-system/dns'].map(
   (name) => (name.includes('/') ? name : `default/${name}`),
 );
 
-let browser: Browser;
+const open = useBrowser();
 let scene: Scene;
-let tab: Tab;
 let page: Page;
 
 beforeAll(async () => {
-  browser = await startBrowser();
   scene = await openWideScene();
 });
-afterAll(async () => {
-  await browser.close();
-  await scene.close();
-});
+afterAll(() => scene.close());
 
 beforeEach(async () => {
-  tab = await openTab(browser, `${scene.url}/`);
-  ({ page } = tab);
+  ({ page } = await open(`${scene.url}/`));
   await eventually(listed, BY_NAME);
-});
-afterEach(async () => {
-  const { problems, foreign } = tab;
-  await tab.close();
-  expect({ problems, foreign }).toEqual({ problems: [], foreign: [] });
 });
 
 function listed(): Promise<string[]> {
@@ -49,11 +37,6 @@ async function explain(service: string) {
   await explanation.locator('.endpoints tbody').waitFor();
   return explanation;
 }
-
-test('a word of the search that ends in / is a Namespace', async () => {
-  await page.getByRole('searchbox').fill('kube-system/');
-  await eventually(listed, ['kube-system/dns']);
-});
 
 test('warnings are grouped by kind, those of failing traffic first', async () => {
   await page.getByRole('radio', { name: 'Warnings' }).check();
@@ -79,25 +62,22 @@ describe('a link', () => {
     const expected = ['default/asleep', `default/${longName(2)}`];
     await eventually(listed, expected);
     await explain('default/asleep');
-    const other = await openTab(browser, page.url());
+    const other = await open(page.url());
     const names = other.page.locator('.services .name');
     await eventually(() => names.allTextContents(), expected);
     expect(await other.page.getByRole('searchbox').inputValue()).toBe('default');
     await other.page.getByRole('heading', { name: 'default/asleep' }).waitFor();
     await other.page.getByRole('tab', { name: 'Node' }).click();
-    await tab.page.goto(other.page.url());
-    await tab.page.getByRole('heading', { name: 'Neighbours' }).waitFor();
-    await tab.page.getByRole('heading', { name: 'default/asleep' }).waitFor();
-    await other.close();
+    await page.goto(other.page.url());
+    await page.getByRole('heading', { name: 'Neighbours' }).waitFor();
+    await page.getByRole('heading', { name: 'default/asleep' }).waitFor();
   });
 
   test('with unknown values shows the defaults', async () => {
     const hash = '#?tab=None&show=constructor&warning=x';
-    const other = await openTab(browser, `${scene.url}/${hash}`);
-    const names = other.page.locator('.services .name');
-    await eventually(() => names.allTextContents(), BY_NAME);
-    expect(other.problems).toEqual([]);
-    await other.close();
+    await page.goto('about:blank');
+    await page.goto(`${scene.url}/${hash}`);
+    await eventually(listed, BY_NAME);
   });
 
   test('the Back button leads to the previous tab, and does not undo single letters', async () => {
@@ -110,13 +90,7 @@ describe('a link', () => {
   });
 });
 
-test('the tab of the browser names the node, and the page its version', async () => {
-  await eventually(() => page.title(), 'edge-1 · kube-proxy-wrapper');
-  await page.getByText(`kube-proxy-wrapper ${VERSION}`).waitFor();
-});
-
 test('the name of a Service and the command that explains it can be copied', async () => {
-  const { page } = tab;
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   const explanation = await explain('default/web');
   const copied = async (name: string): Promise<string> => {
@@ -128,15 +102,6 @@ test('the name of a Service and the command that explains it can be copied', asy
   expect(await copied('Copy command')).toBe('kubectl kpw explain default/web --node edge-1');
 });
 
-test('a button says so if the browser refuses to copy', async () => {
-  await page.evaluate(() => {
-    navigator.clipboard.writeText = () => Promise.reject(new Error('refused'));
-  });
-  const explanation = await explain('default/web');
-  await explanation.getByRole('button', { name: 'Copy name' }).click();
-  await explanation.getByRole('button', { name: 'The browser refused' }).waitFor();
-});
-
 // A Service with 0 of 4 endpoints was once headed "the first of rack that counts wins".
 test('a Service without an endpoint that its policy selects is headed by what happens', async () => {
   const explanation = await explain('default/stranded');
@@ -146,13 +111,6 @@ test('a Service without an endpoint that its policy selects is headed by what ha
   await explanation.getByRole('heading', { name: 'Traffic fails' }).waitFor();
   const order = await explanation.locator('.warnings h3').allTextContents();
   expect(order).toEqual(['Traffic fails', 'Warnings']);
-});
-
-test('an invalid policy is named once, in the list and in its explanation', async () => {
-  const shown = row('default/broken').locator('td');
-  expect((await shown.allTextContents()).join(' ').match(/invalid/g)).toHaveLength(1);
-  const explanation = await explain('default/broken');
-  expect(((await explanation.textContent()) ?? '').match(/not a key/g)).toHaveLength(1);
 });
 
 // A kept endpoint was once green, ready or not.

@@ -10,6 +10,7 @@ import { ensureOsPackages } from '../e2e/support/os-packages.ts';
 import { runCommand } from '../e2e/support/run-command.ts';
 import { openTab, startBrowser } from './browser.ts';
 import { startDemo } from './demo-process.ts';
+import { moveAndReturn } from './move-and-return.ts';
 import { longName, openWideScene, type Scene } from './scene.ts';
 
 /** Time until the next round of requests is drawn, in milliseconds. */
@@ -39,12 +40,7 @@ const PICTURES: readonly Picture[] = [
     width: 1100,
     height: 260,
     hash: '?tab=Decisions',
-    async before({ server }) {
-      for (const site of ['b', 'a']) {
-        server.label('edge-1', 'site', site);
-        await delay(SETTLE_MS);
-      }
-    },
+    before: moveAndReturn,
   },
   { name: 'page-node', width: 1100, height: 800, hash: '?tab=Node' },
   { name: 'page-narrow', width: 400, height: 700, hash: `default/${longName(2)}` },
