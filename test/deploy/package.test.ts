@@ -127,26 +127,3 @@ test('the page of its demo is complete', async () => {
   await demo.close();
   expect(sizes).toEqual(Array(4).fill([200, true]));
 });
-
-// Otherwise images and packages of two states would share a tag, and a node would keep the one that it has.
-test('a released version is not a version under development', () => {
-  const { version } = JSON.parse(readText('package.json')) as { version: string };
-  const [, unreleased = '', ...released] = readText('CHANGELOG.md').split(/^## /m);
-  expect(unreleased).toMatch(/^Unreleased\n/);
-  const isChanging = unreleased.trim() !== 'Unreleased';
-  expect(released.some((section) => section.startsWith(`${version} `))).toBe(!isChanging);
-});
-
-test('the chart and the image are of the version of the package', () => {
-  const { version } = JSON.parse(readText('package.json')) as { version: string };
-  expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nversion: ${version}\n`);
-  expect(readText('charts/kube-proxy-wrapper/Chart.yaml')).toContain(`\nappVersion: ${version}\n`);
-  expect(readText('manifests/base/kustomization.yaml')).toContain(`newTag: ${version}\n`);
-  expect(readText('manifests/systemd/kube-proxy-wrapper.service')).toContain(
-    `wrapper-${version}.tgz\n`,
-  );
-  for (const file of ['overlays/sidecar/patch.yaml', 'components/state/daemonset.yaml']) {
-    expect(readText(`manifests/${file}`)).toContain(`wrapper:${version}\n`);
-  }
-  expect(readText('manifests/components/check/pod.yaml')).toContain(`wrapper-check:${version}\n`);
-});

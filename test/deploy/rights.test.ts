@@ -5,16 +5,15 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createNode, createService, createSlice } from '../e2e/support/cluster-objects.ts';
 import type { ControlPlane } from '../e2e/support/control-plane.ts';
 import { eventually } from '../e2e/support/eventually.ts';
-import { startKubeProxy } from '../e2e/support/kube-proxy.ts';
 import { writeKubeconfig } from '../e2e/support/kubeconfig.ts';
 import { type ManagedProcess, waitUntilReady } from '../e2e/support/managed-process.ts';
 import { createNodeNetns, type NodeNetns } from '../e2e/support/node-netns.ts';
 import { startWrapper } from '../e2e/support/wrapper.ts';
 import { issue, makeAuthority } from '../support/http/certificates.ts';
-import { createAccount, type Right, requestToken, rightsOf } from './support/account.ts';
+import { createAccount, type Right, rightsOf } from './support/account.ts';
 import { createFabEdgeCommunities } from './support/fabedge.ts';
 import { writeAside } from './support/overlay.ts';
-import { kubectl, startBarePlane } from './support/plane.ts';
+import { startBarePlane } from './support/plane.ts';
 import { components, kustomize, only, parseObjects } from './support/render.ts';
 import { repository } from './support/repository.ts';
 import { ensureTools, type Tools } from './support/tools.ts';
@@ -71,63 +70,6 @@ async function start(name: string, token: string, port: number, settings: object
   const healthz = async () => await netns.httpGet(`${wrapper.adminUrl}/healthz`);
   await waitUntilReady(wrapper, async () => (await healthz())?.status === 200);
 }
-
-describe('the kubeadm overlay, applied for real', () => {
-  let kubeProxy: ManagedProcess;
-
-  beforeAll(async () => {
-    const yaml = await kustomize(tools, 'manifests/overlays/kubeadm');
-    const { data } = only(parseObjects(yaml), 'ConfigMap', 'kube-proxy-via-wrapper');
-    kubeProxy = await startKubeProxyTooEarly(data['kubeconfig.conf']);
-    await kubectl(tools, plane, ['apply', '--server-side', '--filename', '-'], yaml);
-    const token = await requestToken(plane.admin, 'kube-proxy-wrapper');
-    await start('overlay', token, 10_360, {});
-  });
-
-  /** A kube-proxy whose server does not listen. It is stopped for as long as it must not send requests. */
-  async function startKubeProxyTooEarly(text: string): Promise<ManagedProcess> {
-    const kubeconfig = join(folder, 'kube-proxy.conf');
-    writeFileSync(kubeconfig, text);
-    const { binaries } = plane;
-    const options = { binaries, netns, nodeName, kubeconfig, version: '1.36.3' } as const;
-    const early = await startKubeProxy({ ...options, mode: 'nftables', wait: false });
-    running.push(early);
-    const log = () => early.log();
-    await eventually(log, (text) => text.includes('connection refused'));
-    early.child.kill('SIGSTOP');
-    return early;
-  }
-
-  const statusOf = async (path: string) =>
-    (await netns.httpGet(`http://127.0.0.1:10361${path}`))?.status;
-
-  test('the wrapper is ready before any kube-proxy connects, so that kube-proxy can wait for it', async () => {
-    await eventually(
-      async () => await statusOf('/readyz'),
-      (status) => status === 200,
-    );
-  });
-
-  test('a stock kube-proxy that was started first finds it, with the kubeconfig of the overlay', async () => {
-    kubeProxy.child.kill('SIGCONT');
-    const tables = async () => (await netns.httpGet('http://127.0.0.1:10249/metrics'))?.body ?? '';
-    const hasSynced = (body: string) =>
-      /^kubeproxy_sync_proxy_rules_last_timestamp_seconds\S* [1-9]/m.test(body);
-    await eventually(tables, hasSynced, { timeoutMs: 40_000 });
-    expect(await statusOf('/readyz')).toBe(200);
-    const metrics = await netns.httpGet('http://127.0.0.1:10361/metrics');
-    expect(metrics?.body).toContain('kube_proxy_wrapper_node_set_nodes{selector="site=a"} 1');
-    expect(metrics?.body).toContain('kube_proxy_wrapper_client_watches 4');
-  });
-
-  test('the API server has refused nothing, and got only lists and watches', async () => {
-    const own = plane
-      .requests()
-      .filter(({ user }) => user === 'system:serviceaccount:kube-system:kube-proxy-wrapper');
-    expect(new Set(own.map(({ verb }) => verb))).toEqual(new Set(['list', 'watch']));
-    expect(own.filter(({ code }) => (code ?? 0) >= 300)).toEqual([]);
-  });
-});
 
 describe('each right of the ClusterRole, with those of all components, is needed', () => {
   let rights: Right[];

@@ -80,12 +80,6 @@ describe.each(FILES)('%s', (file) => {
   });
 });
 
-test('an action has the same commit in all workflows', () => {
-  const pins = FILES.flatMap((file) => readText(file).match(/uses: [\w-]+\/.*/g) ?? []);
-  const names = new Set(pins.map((pin) => pin.split('@')[0]));
-  expect(new Set(pins).size).toBe(names.size);
-});
-
 test('CI runs on pull requests, main and releases, and can write nothing', () => {
   const { on, permissions, jobs } = workflow(`${FOLDER}/ci.yml`);
   expect(Object.keys(on)).toEqual(['pull_request', 'push', 'workflow_call']);

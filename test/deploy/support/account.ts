@@ -48,11 +48,7 @@ export async function createAccount(
 }
 
 /** A token of a ServiceAccount, requested as kubelet does. */
-export async function requestToken(
-  admin: ApiClient,
-  name: string,
-  namespace = 'kube-system',
-): Promise<string> {
+async function requestToken(admin: ApiClient, name: string, namespace: string): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   const answer = await admin.create(path, {
     apiVersion: 'authentication.k8s.io/v1',

@@ -2,16 +2,8 @@ import { load } from 'js-yaml';
 import { readText } from './repository.ts';
 
 interface Panel {
-  readonly id: number;
   readonly type: string;
-  readonly title: string;
-  readonly gridPos: {
-    readonly x: number;
-    readonly y: number;
-    readonly w: number;
-    readonly h: number;
-  };
-  readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+  readonly targets?: readonly { readonly expr: string }[];
 }
 
 /** Where alert rules and dashboard are, from the root. */
@@ -29,7 +21,6 @@ export const expressions = dashboard.panels
 
 export interface AlertRule {
   readonly alert: string;
-  readonly labels: { readonly severity: string };
   readonly annotations: Readonly<Record<string, string>>;
 }
 
