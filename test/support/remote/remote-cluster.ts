@@ -11,7 +11,7 @@ import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { startServer, type TestServer } from '../http/http-server.ts';
 import { startTestAdmin } from '../wrapper/admin-fixture.ts';
 import { startWrapper } from '../wrapper/wrapper-fixture.ts';
-import { ServerWebSocket } from './server-web-socket.ts';
+import { acceptWebSocket, type ServerWebSocket } from './accept-web-socket.ts';
 
 /** A Pod as the API server lists it: ready, in the namespace kube-system, and made long ago. */
 export interface FakePod {
@@ -108,16 +108,13 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
       socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
       return;
     }
-    // A kubelet knows this version, and not the newest that the client offers.
-    const webSocket = new ServerWebSocket(request, socket, head, 'v4.channel.k8s.io');
-    sockets.add(webSocket);
-    counts.most = Math.max(counts.most, sockets.size);
-    webSocket.once('close', () => sockets.delete(webSocket));
     const [, pod = '', port = ''] = /pods\/([^/]+)\/portforward\?ports=(\d+)/.exec(path) ?? [];
     cluster.forwards.push(`${pod} ${port}`);
-    forward(webSocket, Number(port), {
-      ...(admins.get(pod) && { url: `${admins.get(pod)?.url}` }),
-      error: cluster.forwardErrors.get(pod),
+    acceptWebSocket(request, socket, head, (webSocket) => {
+      sockets.add(webSocket);
+      counts.most = Math.max(counts.most, sockets.size);
+      webSocket.once('close', () => sockets.delete(webSocket));
+      forward(webSocket, Number(port), admins.get(pod)?.url, cluster.forwardErrors.get(pod));
     });
   });
   await writeFile(cluster.kubeconfig, kubeconfigFor(front.url.href));
@@ -128,17 +125,18 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
 function forward(
   socket: ServerWebSocket,
   port: number,
-  target: { url?: string; error: string | undefined },
+  url: string | undefined,
+  error: string | undefined,
 ): void {
   const portBytes = Buffer.alloc(2);
   portBytes.writeUInt16LE(port);
   for (const channel of [0, 1]) socket.send(Buffer.concat([Buffer.of(channel), portBytes]));
-  if (target.error !== undefined || target.url === undefined) {
-    socket.send(Buffer.concat([Buffer.of(1), Buffer.from(target.error ?? 'connection refused')]));
+  if (url === undefined || error !== undefined) {
+    socket.send(Buffer.concat([Buffer.of(1), Buffer.from(error ?? 'connection refused')]));
     socket.close();
     return;
   }
-  const { port: real, hostname } = new URL(target.url);
+  const { port: real, hostname } = new URL(url);
   const tcp = connect(Number(real), hostname);
   tcp.on('data', (data) => {
     socket.send(Buffer.concat([Buffer.of(0), data]));
