@@ -1,15 +1,13 @@
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { checkIdentity } from '../../src/commands/node/check/check-identity.ts';
+import { startServer, type TestServer } from '../support/http/http-server.ts';
 
-let server: Server;
+let server: TestServer;
 let folder: string;
 let kubeconfig: string;
 /** What the API server denies, as `verb resource`. */
@@ -20,7 +18,7 @@ interface Review {
 }
 
 beforeEach(async () => {
-  server = createServer(async (request, response) => {
+  server = await startServer(async (request, response) => {
     // The check of the connection.
     if (request.method !== 'POST') {
       response.end('ok');
@@ -30,17 +28,14 @@ beforeEach(async () => {
     const { verb, resource } = resourceAttributes;
     const status = { allowed: !denied.includes(`${verb} ${resource}`) };
     response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ status }));
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  });
   folder = mkdtempSync(join(tmpdir(), 'check-identity-'));
   kubeconfig = join(folder, 'kubeconfig');
-  const { port } = server.address() as AddressInfo;
-  writeFileSync(kubeconfig, kubeconfigFor(`http://127.0.0.1:${port}`));
+  writeFileSync(kubeconfig, kubeconfigFor(server.url.origin));
 });
 
 afterEach(async () => {
-  server.close();
-  await once(server, 'close');
+  await server.close();
   rmSync(folder, { recursive: true });
 });
 

@@ -72,20 +72,6 @@ describe('explain', () => {
   });
 });
 
-describe('a policy that cannot be read', () => {
-  const run = (...args: string[]) => runInProcess(COMMANDS, [...args, ...at()]);
-
-  // status once said "no problem found".
-  test('is a problem in status, and is mentioned by check', async () => {
-    server.annotate('web', 'topologyKeys', '[site]');
-    const problem =
-      '[FAIL] policies     a policy is invalid, so all endpoints are shown (default/web)';
-    await eventually(async () => (await run('status')).out.includes(problem), true);
-    expect((await run('status')).code).toBe(3);
-    expect(await run('check')).toMatchObject({ code: 3, out: expect.stringContaining(problem) });
-  });
-});
-
 describe('a Service', () => {
   test('whose keys are an empty list has no policy, and the text says where that is from', async () => {
     server.annotate('web', 'topologyKeys', '[]');

@@ -59,17 +59,6 @@ const cluster = readManifests([EXAMPLE]);
 const PLAIN = { wide: false, headers: true };
 
 describe('simulate()', () => {
-  test('a label, an annotation and a default can be tried', () => {
-    const moved = run(cluster, {}, ['node/edge-1:site=b']);
-    expect(seen(moved, 'default/nearby-only', 'edge-3')).toEqual(['10.244.1.30']);
-    const annotated = run(cluster, {}, ['service/plain:topologyKeys=["kubernetes.io/hostname"]']);
-    expect(seen(annotated, 'default/plain', 'edge-2')).toEqual(['10.244.2.40']);
-    const preset = run(cluster, { defaultTopologyKeys: 'prefer-same-node' });
-    expect(seen(preset, 'default/plain', 'cloud-2')).toEqual(['10.244.102.40']);
-    const removed = run(cluster, {}, ['service/web:topologyKeys-']);
-    expect(seen(removed, 'default/web', 'edge-1')).toHaveLength(3);
-  });
-
   test('a dry run is simulated like a normal run', () => {
     expect(seen(run(cluster, { dryRun: true }), 'default/web', 'edge-1')).toEqual(['10.244.1.10']);
   });
@@ -218,14 +207,6 @@ describe('findingsOf()', () => {
     const codes = findingsOf(run(cluster, {}, changes)).map(({ code, message }) => [code, message]);
     expect(codes).toContainEqual(['key-without-nodes', expect.stringContaining('rack')]);
     expect(codes).toContainEqual(['invalid-policy', expect.stringContaining('not JSON')]);
-  });
-
-  test('newFindings() returns only new findings', () => {
-    const before = findingsOf(run(cluster));
-    const after = findingsOf(run(cluster, {}, ['node/edge-1:site=b']));
-    const fresh = newFindings(before, after).filter(({ severity }) => severity === 'warning');
-    expect(fresh).toMatchObject([{ code: 'no-endpoint', subjects: [{ id: 'edge-2' }] }]);
-    expect(newFindings(before, before)).toEqual([]);
   });
 });
 
