@@ -42,8 +42,3 @@ test('/node does not wait for views, and says why there are no Services', async 
     decisions: 0,
   });
 });
-
-// The address of the placeholder leads nowhere.
-test('/node has no link to the documentation while the repository is a placeholder', async () => {
-  expect(await node()).not.toHaveProperty('docs');
-});

@@ -110,10 +110,3 @@ test('metrics count the same Services and endpoints, and follow changes', async 
   const none = 'services_without_ready_endpoints{reason="excluded"} 0';
   await eventually(async () => (await metrics()).includes(none), true);
 });
-
-test('metrics have no such sample before there is a view', async () => {
-  proxy = await useWrapper(await server.listen());
-  admin = await useAdmin(proxy);
-  const lines = await metrics();
-  expect(lines.filter((line) => /^(services_without|endpoints_)/.test(line))).toEqual([]);
-});

@@ -89,6 +89,10 @@ async function status(): Promise<NodeStatus> {
   return (await fetch(`${admin.url}/status`)).json() as Promise<NodeStatus>;
 }
 
+function statusCommand() {
+  return runInProcess(COMMANDS, ['status', '--admin', new URL(admin.url).host]);
+}
+
 async function lineOf(id: StatusLine['id']): Promise<StatusLine | undefined> {
   return (await status()).lines.find((line) => line.id === id);
 }
@@ -117,6 +121,9 @@ test('a node on which all is well has one line for each question', async () => {
     ['rules', 'ok'],
     ['policies', 'ok'],
   ]);
+  const { code, out } = await statusCommand();
+  expect(code).toBe(0);
+  expect(out).toContain('\nno problem found');
 });
 
 // kube-proxy had 0 of 2 Services in the kernel and called itself healthy, and every command said "no problem".
@@ -261,11 +268,7 @@ test('the command prints problems with what to do, and ends with 3', async () =>
   await start();
   await connect();
   await eventually(async () => (await lineOf('rules'))?.state, 'problem');
-  const { code, out } = await runInProcess(COMMANDS, [
-    'status',
-    '--admin',
-    new URL(admin.url).host,
-  ]);
+  const { code, out } = await statusCommand();
   expect(code).toBe(3);
   expect(out).toMatch(
     /^node edge-1: kube-proxy-wrapper \S+, settings [0-9a-f]{8}\n\n\[ok\] {3}wrapper +ready\n/,
