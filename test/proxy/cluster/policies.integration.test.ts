@@ -10,14 +10,11 @@ import {
   labelService,
   listAddresses,
   listNames,
-  putCommunity,
-  putNamespace,
   SERVICES_PATH,
   SLICES_PATH,
   statusOf,
 } from '../../support/policy/policy-cluster.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { stateFolder } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -25,7 +22,6 @@ const ENCODINGS = ['json', 'protobuf'] as const;
 const MESH = 'service.edgemesh.kubeedge.io/service-proxy-name';
 const EDGE = 'node-role.kubernetes.io/edge';
 const HOST = 'kubernetes.io/hostname';
-const COMMUNITY = 'kube-proxy-wrapper.io/community';
 const CLOUD = 'kube-proxy-wrapper.io/cloud';
 const on = (n: number, ready = true) => ({ ip: `10.0.0.${n}`, node: `edge-${n}`, ready });
 
@@ -114,31 +110,6 @@ describe.each(ENCODINGS)('in %s', (encoding) => {
     await eventually(services, ['web']);
     await eventually(slices, ['web-a', 'web-b']);
   });
-
-  test('own node with the filter off shows everything, with the filter on hides as before', async () => {
-    server.label('edge-1', EDGE, '');
-    putService(server, 'web', [HOST, CLOUD]);
-    putSlice(server, 'web-a', 'web', [on(2), on(3)]);
-    putService(server, 'mesh', null);
-    labelService(server, 'mesh', MESH, 'edge-proxy');
-    await start({
-      cloud: { mode: 'passthrough' },
-      serviceFilter: { mode: 'FilterIfLabelDoesNotExists' },
-    });
-    const seen = await follow(SERVICES_PATH, 0, KUBE_PROXY_SERVICES, encoding);
-    const switchTo = (value: string | null) =>
-      server.patch('nodes', 'edge-1', {
-        metadata: { annotations: { 'kube-proxy-wrapper.io/filter': value } },
-      });
-    expect(await slices()).toEqual([]);
-    switchTo('off');
-    await eventually(() => seen().sort(), ['ADDED mesh', 'ADDED web']);
-    await eventually(() => listAddresses(proxy.url + SLICES_PATH, encoding), [2, 3]);
-    switchTo(null);
-    await eventually(services, []);
-    await eventually(slices, []);
-    expect(seen().slice(2).sort()).toEqual(['DELETED mesh', 'DELETED web']);
-  });
 });
 
 describe('passthrough', () => {
@@ -155,113 +126,34 @@ describe('passthrough', () => {
 
 const seenAddresses = () => listAddresses(proxy.url + SLICES_PATH);
 
-describe('sources of the topology', () => {
-  test('the annotation of a Namespace is added, changed and removed', async () => {
-    putService(server, 'web', null);
-    putSlice(server, 'web-a', 'web', [on(1), on(2), on(3)]);
-    putNamespace(server, 'default');
-    await start({ namespacePolicies: true, defaultTopologyKeys: ['*'] });
-    expect(await seenAddresses()).toEqual([1, 2, 3]);
-    putNamespace(server, 'default', 'prefer-same-node');
-    await eventually(seenAddresses, [1]);
-    putNamespace(server, 'default', '["site"]');
-    await eventually(seenAddresses, [1, 2]);
-    putNamespace(server, 'default', 'nonsense');
-    await eventually(seenAddresses, [1, 2, 3]);
-    putNamespace(server, 'default', '["site"]');
-    await eventually(seenAddresses, [1, 2]);
-    server.delete('namespaces', 'default');
-    await eventually(seenAddresses, [1, 2, 3]);
-  });
+test.each([
+  ['namespaces', '/api/v1/namespaces', { namespacePolicies: true }],
+  [
+    'communities',
+    '/apis/fabedge.io/v1alpha1/communities',
+    { communities: { fabedgeCluster: 'here' } },
+  ],
+])(
+  '%s that the API server refuses are missed loudly, and hold nothing up',
+  async (plural, path, settings) => {
+    putService(server, 'web', [HOST]);
+    putSlice(server, 'web-a', 'web', [on(1), on(2)]);
+    server.refuse((request) => request.path === path, 403);
+    const { logger, lines } = recordingLogger();
+    proxy = await useWrapper(upstream, { logger, readyWaitMs: 5000 }, settings);
+    expect(await seenAddresses()).toEqual([1]);
+    const errors = lines.filter(({ level, msg }) => level === 50 && msg.includes(plural));
+    expect(errors).toHaveLength(1);
+    const checks = readiness(proxy);
+    expect(checks.find(({ name }) => name.includes(path))?.problem).toMatch(/403|refused/);
+  },
+);
 
-  test.each([
-    ['Namespace', { namespacePolicies: true, defaultTopologyKeys: ['*'] }],
-    ['community', { communities: { fabedgeCluster: 'here' }, defaultTopologyKeys: [COMMUNITY] }],
-  ])('a gateway that answers 404 for the API server removes no %s', async (_, settings) => {
-    putService(server, 'web', null);
-    putSlice(server, 'web-a', 'web', [on(1), on(2), on(3)]);
-    putNamespace(server, 'default', 'prefer-same-node');
-    putCommunity(server, 'one', ['here.edge-1', 'here.edge-2']);
-    await start(settings);
-    const shown = await seenAddresses();
-    expect(shown).not.toContain(3);
-    const sent = () => {
-      const { lists = 0, watches = 0 } = proxy.clusterWatchers.sources[0]?.status ?? {};
-      return lists + watches;
-    };
-    const before = sent();
-    server.refuse(() => true, 404);
-    server.cutWatches();
-    await eventually(async () => sent() > before + 1, true);
-    expect(proxy.clusterWatchers.sources[0]?.status.error?.status?.code).toBe(404);
-    expect(await seenAddresses()).toEqual(shown);
-  });
-
-  test('a gateway that answers 404 at the start does not empty the snapshot of communities', async () => {
-    putCommunity(server, 'one', ['here.edge-1', 'here.edge-2']);
-    const settings = { communities: { fabedgeCluster: 'here' } };
-    const { state, remove } = await stateFolder();
-    const status = () => proxy.clusterWatchers.sources[0]?.status;
-    try {
-      proxy = await useWrapper(upstream, { state }, settings);
-      await eventually(async () => status()?.synced, true);
-      await proxy.close();
-      server.refuse(() => true, 404);
-      proxy = await useWrapper(upstream, { state }, settings);
-      await eventually(async () => (status()?.lists ?? 0) > 1, true);
-      expect(status()).toMatchObject({ synced: false, error: { status: { code: 404 } } });
-    } finally {
-      await remove();
-    }
-  });
-
-  test('fab-proxy’s experiment: communities {edge-1, edge-2} and {edge-2, edge-3}', async () => {
-    putService(server, 'web', [HOST, COMMUNITY]);
-    putSlice(server, 'web-a', 'web', [on(2), on(3)]);
-    putCommunity(server, 'one', ['here.edge-1', 'here.edge-2']);
-    putCommunity(server, 'two', ['here.edge-2', 'here.edge-3', 'there.edge-1']);
-    await start({ communities: { fabedgeCluster: 'here' } });
-    expect(await seenAddresses()).toEqual([2]);
-    putCommunity(server, 'two', ['here.edge-1', 'here.edge-3']);
-    await eventually(seenAddresses, [2, 3]);
-    server.delete('communities', 'one');
-    await eventually(seenAddresses, [3]);
-    server.delete('communities', 'two');
-    await eventually(seenAddresses, []);
-  });
-
-  test('a community is shared between a custom resource and labels', async () => {
-    putService(server, 'web', [COMMUNITY]);
-    putSlice(server, 'web-a', 'web', [on(2), on(3)]);
-    putCommunity(server, 'red', ['here.edge-1']);
-    await start({ communities: { fabedgeCluster: 'here', nodeLabels: ['pool'] } });
-    expect(await seenAddresses()).toEqual([]);
-    server.label('edge-2', 'pool', 'red');
-    await eventually(seenAddresses, [2]);
-    server.label('edge-3', 'community.kube-proxy-wrapper.io/red', 'true');
-    await eventually(seenAddresses, [2, 3]);
-  });
-
-  test.each([
-    ['namespaces', '/api/v1/namespaces', { namespacePolicies: true }],
-    [
-      'communities',
-      '/apis/fabedge.io/v1alpha1/communities',
-      { communities: { fabedgeCluster: 'here' } },
-    ],
-  ])(
-    '%s that the API server refuses are missed loudly, and hold nothing up',
-    async (plural, path, settings) => {
-      putService(server, 'web', [HOST]);
-      putSlice(server, 'web-a', 'web', [on(1), on(2)]);
-      server.refuse((request) => request.path === path, 403);
-      const { logger, lines } = recordingLogger();
-      proxy = await useWrapper(upstream, { logger, readyWaitMs: 5000 }, settings);
-      expect(await seenAddresses()).toEqual([1]);
-      const errors = lines.filter(({ level, msg }) => level === 50 && msg.includes(plural));
-      expect(errors).toHaveLength(1);
-      const checks = readiness(proxy);
-      expect(checks.find(({ name }) => name.includes(path))?.problem).toMatch(/403|refused/);
-    },
-  );
+test('until the own Node is known requests wait, and then get 503', async () => {
+  proxy = await useWrapper(upstream, { nodeName: 'edge-9', readyWaitMs: 1_000 });
+  const status = async () => await statusOf(proxy.url + SLICES_PATH, 'json');
+  expect(await status()).toBe(503);
+  const waiting = status();
+  server.create('nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'edge-9' } });
+  expect(await waiting).toBe(200);
 });

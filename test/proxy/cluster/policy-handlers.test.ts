@@ -126,10 +126,4 @@ describe('an annotation without effect', () => {
     set(MISSPELT);
     expect(lines).toHaveLength(2);
   });
-
-  test('does not change the policy', () => {
-    const { service, topology } = start();
-    service('web', { ...MISSPELT, topologyKeys: '["rack"]' });
-    expect(topology.policies.latest('shop/web')).toMatchObject({ managed: true, keys: ['rack'] });
-  });
 });

@@ -78,4 +78,14 @@ describe('correctEndpoint()', () => {
   test('nothing is said of a Pod that was not looked up', () => {
     expect(correctEndpoint(endpoint(), new LocalPods(new Map()))).toBeUndefined();
   });
+
+  // Also in the property, but rarely.
+  test('an endpoint whose address belongs to another Pod now is cut, if its own Pod has none', () => {
+    const db = { ...pod(['10.1.0.2']), uid: 'v' };
+    const others = (web: readonly LocalPod[]) =>
+      new LocalPods(new Map(Object.entries({ 'default/web': web, 'default/db': [db] })));
+    expect(correctEndpoint(endpoint(), others([GONE]))).toBe('cut');
+    expect(correctEndpoint(endpoint({ state: 'notReady' }), others([]))).toBe('cut');
+    expect(correctEndpoint(endpoint(), others([READY]))).not.toBe('cut');
+  });
 });

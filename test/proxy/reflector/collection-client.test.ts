@@ -64,8 +64,6 @@ describe('a list that comes in pages', () => {
   });
 
   test('is refused as soon as all of them are too many', async () => {
-    const { items } = await (await clientOf(inPages, { maxObjects: 6 })).list('', signal);
-    expect(items).toHaveLength(6);
     let pages = 0;
     const client = await clientOf(
       (query, response) => {

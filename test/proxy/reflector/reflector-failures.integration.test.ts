@@ -123,18 +123,6 @@ test('Retry-After is obeyed', async () => {
   expect(next - refused).toBeLessThanOrEqual(25_000);
 });
 
-test('a version that has expired for lists too leads to a list of the newest', async () => {
-  const { server } = simulation;
-  server.fault = ({ version }) => {
-    if (version !== null) return refusal(410);
-    server.fault = () => undefined;
-    return undefined;
-  };
-  server.cut();
-  await simulation.pass(5_000);
-  expect(lists().map(({ version }) => version)).toEqual(['10', null]);
-});
-
 // The version of a bookmark was forgotten: a quiet watch that was cut had to list again.
 test('a watch continues from the last bookmark', async () => {
   const { server } = simulation;

@@ -74,25 +74,6 @@ test.each([
   expect(await check({ a: 19 }, [[key, 19]], { ...SLICES, ...more })).toEqual([selector]);
 });
 
-test('a query without known objects is sent with a name that no object has', async () => {
-  expect(await check({}, [])).toEqual(['metadata.name=nobody.kube-proxy-wrapper.io']);
-});
-
-test('an API server that has not reached the version is noticed, whatever its objects', async () => {
-  const known = { version: '30', objects: new Map([['default/a', { resourceVersion: '19' }]]) };
-  const list = async () => ({
-    kind: '',
-    resourceVersion: '25',
-    continue: '',
-    items: [object('a', 19)],
-  });
-  const behind = assertReached(SLICES, known, list, (each) => codec.meta(each));
-  await expect(behind).rejects.toMatchObject({
-    message: 'the API server has reached only 25, and had reached 30 before',
-    status: { code: 504, causes: [{ reason: 'ResourceVersionTooLarge' }] },
-  });
-});
-
 test('a collection without a selector by name needs no check', async () => {
   const status = { code: 400, reason: 'BadRequest', message: 'field label not supported' };
   const list = () => Promise.reject(new WrapperError('Refused', 'refused', { status }));

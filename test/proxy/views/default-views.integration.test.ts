@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
@@ -99,14 +100,15 @@ describe('before any kube-proxy has come', () => {
     expect(proxy.views.sources.map((source) => proxy.views.users(source))).toEqual([0, 0, 0]);
   });
 
-  test('a client that comes earlier decides what is open', async () => {
-    await start({ defaultViewsMs: 100_000 });
-    await use(OLD.slices);
-    expect(openPaths()).toEqual(paths(OLD.slices, OLD.services));
-    proxy.views.openDefaultLater(0);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(openPaths()).toEqual(paths(OLD.slices, OLD.services));
-  });
+  test.each(['slices', 'services'] as const)(
+    'a client that comes earlier with %s decides what is open',
+    async (kind) => {
+      await start({ defaultViewsMs: 100_000 });
+      await use(OLD[kind]);
+      proxy.views.openDefault();
+      await eventually(openPaths, paths(OLD.slices, OLD.services));
+    },
+  );
 });
 
 describe('when a kube-proxy comes', () => {
@@ -182,6 +184,19 @@ describe('when a kube-proxy comes', () => {
       expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD[kind]));
     },
   );
+});
+
+// Its next user would have watched a view without a reflector.
+test('a view that is used again before it is closed remains open until it has been idle for so long', async () => {
+  await start({ idleViewMs: 50 });
+  const query = { ...NEW.slices, labelSelector: 'a=b' };
+  proxy.views.acquire(query).release();
+  const lease = proxy.views.acquire(query);
+  await delay(150);
+  expect(proxy.views.acquire(query).view).toBe(lease.view);
+  lease.release();
+  await delay(150);
+  expect(openPaths()).toContain(queryPath(query));
 });
 
 // Any local process can send kube-proxy's queries: each change of the query must not cost the API server a list.

@@ -9,6 +9,7 @@ import {
   STREAMING_LIST,
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
+import { putCommunity, putNamespace, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
 import {
   putEndpoints,
   putNode,
@@ -23,21 +24,13 @@ const on1: SmallEndpoint = { ip: '10.0.0.1', node: 'edge-1' };
 const on2: SmallEndpoint = { ip: '10.0.0.2', node: 'edge-2' };
 const on3: SmallEndpoint = { ip: '10.0.0.3', node: 'edge-3' };
 
-interface Variant {
-  readonly collection: 'endpointslices' | 'endpoints';
-  readonly path: string;
-  readonly encoding: Encoding;
-}
-
-const PATHS = [
-  ['endpointslices', '/apis/discovery.k8s.io/v1/endpointslices'],
-  ['endpointslices', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices'],
-  ['endpoints', '/api/v1/endpoints'],
-  ['endpoints', '/api/v1/namespaces/default/endpoints'],
-] as const;
-const variants: Variant[] = (['json', 'protobuf'] as const).flatMap((encoding) =>
-  PATHS.map(([collection, path]) => ({ collection, path, encoding })),
-);
+/** Each collection and each encoding, of all namespaces and of one. */
+const VARIANTS: readonly ['endpointslices' | 'endpoints', string, Encoding][] = [
+  ['endpointslices', SLICES_PATH, 'protobuf'],
+  ['endpointslices', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices', 'json'],
+  ['endpoints', '/api/v1/endpoints', 'json'],
+  ['endpoints', '/api/v1/namespaces/default/endpoints', 'protobuf'],
+];
 
 let server: ApiServer;
 let proxy: NodeProxy;
@@ -45,13 +38,15 @@ let watch: WatchRecorder;
 
 beforeEach(async () => {
   server = useCluster();
-  proxy = await useWrapper(await server.listen());
+  putNamespace(server, 'default');
+  const communities = { fabedgeCluster: 'here', nodeLabels: ['pool'] };
+  proxy = await useWrapper(await server.listen(), {}, { namespacePolicies: true, communities });
 });
 
 /** A change of the cluster, and the endpoints that are shown then. */
 type Step = readonly [change: () => void, shown: readonly SmallEndpoint[]];
 
-describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
+describe.each(VARIANTS)('%s at %s in %s', (collection, path, encoding) => {
   /** The Service's endpoints; with slices, the last one is in a slice of its own. */
   function put(...endpoints: SmallEndpoint[]): void {
     if (collection === 'endpoints') {
@@ -83,6 +78,12 @@ describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
 
   const annotate = (keys: string | null) => () => server.annotate('web', 'topologyKeys', keys);
   const label = (node: string, site: string | null) => () => server.label(node, 'site', site);
+  const annotateNamespace = (keys: string) => () => putNamespace(server, 'default', keys);
+  const declare = (name: string, members: string[]) => () => putCommunity(server, name, members);
+  const switchTo = (filter: string | null) => () => {
+    const annotations = { 'kube-proxy-wrapper.io/filter': filter };
+    server.patch('nodes', 'edge-1', { metadata: { annotations } });
+  };
   const addNode = () => putNode(server, 'edge-4', { site: 'a' });
   const on4: SmallEndpoint = { ip: '10.0.0.4', node: 'edge-4' };
   const off1 = { ...on1, ready: false };
@@ -132,6 +133,40 @@ describe.each(variants)('$encoding $path', ({ collection, path, encoding }) => {
         [() => put(off1, off2, on3), [on1, on2, on3]],
         [() => put(on2, on1), [on1]],
         [() => put(on2, on3), [on2]],
+      ],
+    ],
+    [
+      'Namespace annotated, changed, made invalid, deleted',
+      null,
+      [
+        [() => put(on1, on2, on3), [on1, on2, on3]],
+        [annotateNamespace('prefer-same-node'), [on1]],
+        [annotateNamespace('["site"]'), [on1, on2]],
+        [annotateNamespace('nonsense'), [on1, on2, on3]],
+        [annotateNamespace('["site"]'), [on1, on2]],
+        [() => server.delete('namespaces', 'default'), [on1, on2, on3]],
+      ],
+    ],
+    [
+      'communities of FabEdge declared, changed, deleted, and shared with labels',
+      ['kube-proxy-wrapper.io/community'],
+      [
+        [declare('one', ['here.edge-1', 'here.edge-2']), []],
+        [() => put(on2, on3), [on2]],
+        [declare('two', ['here.edge-2', 'here.edge-3', 'there.edge-1']), [on2]],
+        [declare('two', ['here.edge-1', 'here.edge-3']), [on2, on3]],
+        [() => server.delete('communities', 'one'), [on3]],
+        [() => server.label('edge-2', 'pool', 'two'), [on2, on3]],
+        [() => server.delete('communities', 'two'), []],
+      ],
+    ],
+    [
+      'filter of this node switched off and on',
+      ['kubernetes.io/hostname'],
+      [
+        [() => put(on1, on2), [on1]],
+        [switchTo('off'), [on1, on2]],
+        [switchTo(null), [on1]],
       ],
     ],
   ])('%s', async (_name, keys, steps) => {

@@ -3,9 +3,11 @@ import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { listNames, SERVICES_PATH, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
+import { putEndpoints, putHeadless, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const HEADLESS = { 'service.kubernetes.io/headless': '' };
+const ENDPOINT = { ip: '10.0.0.1', node: 'edge-1' };
 
 let server: ApiServer;
 let proxy: NodeProxy;
@@ -15,30 +17,12 @@ beforeEach(() => {
 });
 
 /** Creates a headless Service with its slice and Endpoints, which have its labels, as the controllers make them. */
-function putHeadless(name: string, labels: Record<string, string>): void {
-  const metadata = { namespace: 'default', labels };
-  const port = { name: 'http', protocol: 'TCP', port: 80 };
-  server.create('services', {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { ...metadata, name },
-    spec: { clusterIP: 'None', type: 'ClusterIP', ports: [port] },
-  });
-  const owner = { 'kubernetes.io/service-name': name };
-  server.create('endpointslices', {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    addressType: 'IPv4',
-    metadata: { ...metadata, name: `${name}-a`, labels: { ...labels, ...HEADLESS, ...owner } },
-    endpoints: [{ addresses: ['10.0.0.1'], conditions: { ready: true } }],
-    ports: [port],
-  });
-  server.create('endpoints', {
-    apiVersion: 'v1',
-    kind: 'Endpoints',
-    metadata: { ...metadata, name, labels: { ...labels, ...HEADLESS } },
-    subsets: [{ addresses: [{ ip: '10.0.0.1' }], ports: [port] }],
-  });
+function putLabelled(name: string, labels: Record<string, string>): void {
+  putHeadless(server, name, []);
+  server.patch('services', name, { metadata: { labels } });
+  putSlice(server, `${name}-a`, name, [ENDPOINT], { ...labels, ...HEADLESS });
+  putEndpoints(server, name, [ENDPOINT]);
+  server.patch('endpoints', name, { metadata: { labels: { ...labels, ...HEADLESS } } });
 }
 
 /** What the views of endpoints make of a Service, in short. */
@@ -67,22 +51,17 @@ describe.each([
   test.each([false, true])(
     'a headless Service and its endpoints are hidden together (headless: %s)',
     async (headless) => {
-      putHeadless('mesh', { mesh: 'yes' });
-      putHeadless('plain', {});
+      putLabelled('mesh', { mesh: 'yes' });
+      putLabelled('plain', {});
       const settings = { serviceFilter: { mode, label: 'mesh' }, headless };
       proxy = await useWrapper(await server.listen(), {}, settings);
       const hidden = left === 'mesh' ? 'default/plain' : 'default/mesh';
       await eventually(shown, one);
       expect(kindsOf(hidden)).toEqual(new Set(['hidden']));
-      server.patch('nodes', 'edge-1', {
-        metadata: { annotations: { 'kube-proxy-wrapper.io/filter': 'off' } },
-      });
+      const annotations = { 'kube-proxy-wrapper.io/filter': 'off' };
+      server.patch('nodes', 'edge-1', { metadata: { annotations } });
       await eventually(shown, both);
       expect(kindsOf(hidden)).toEqual(new Set(['unfiltered']));
-      server.patch('nodes', 'edge-1', {
-        metadata: { annotations: { 'kube-proxy-wrapper.io/filter': null } },
-      });
-      await eventually(shown, one);
     },
   );
 });

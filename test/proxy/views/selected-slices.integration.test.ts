@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, test } from '@jest/globals';
 import fc from 'fast-check';
 import { request } from 'undici';
 import type { ApiServer } from '../../../embedded/api-server.ts';
@@ -7,7 +7,7 @@ import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 import { putService, putSlice, type SmallEndpoint } from '../../support/wrapper/small-cluster.ts';
-import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 /*
  * A decision needs all slices of a Service. A client that selects some of them by label or name must see of these what
@@ -54,32 +54,6 @@ async function list(
 function addressesOf({ endpoints }: Item): string[] {
   return endpoints.flatMap(({ addresses }) => addresses);
 }
-
-describe('a view of some slices of a Service', () => {
-  beforeEach(() => {
-    put('part-1', { part: 'one' }, [FAR]);
-    put('part-2', { part: 'two' }, [NEAR]);
-  });
-
-  test('follows a slice that it does not have', async () => {
-    const query = { labelSelector: 'part=one' };
-    const watch = await useWatch(proxy.url + PATH, { resourceVersion: '0', ...query });
-    await watch.until(1);
-    put('part-2', { part: 'two' }, []);
-    await watch.until(2);
-    expect(await list(query)).toEqual({ 'part-1': ['10.0.0.3'] });
-    put('part-2', { part: 'one' }, [NEAR]);
-    await watch.until(4);
-    expect(watch.names().slice(0, 2)).toEqual(['ADDED part-1', 'MODIFIED part-1']);
-    expect(watch.names().slice(2).sort()).toEqual(['ADDED part-2', 'MODIFIED part-1']);
-    put('part-1', {}, [FAR]);
-    await watch.until(5);
-    server.delete('endpointslices', 'part-2');
-    await watch.until(6);
-    expect(watch.names().slice(4)).toEqual(['DELETED part-1', 'DELETED part-2']);
-    expect(await list(query)).toEqual({});
-  });
-});
 
 /** How the view of a query differs from the whole view without what the API server does not select. */
 async function differenceOf(query: Record<string, string>): Promise<string> {
