@@ -6,7 +6,7 @@ import type { Admin } from '../../src/admin/admin.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { stateFolder } from '../support/wrapper/state-fixture.ts';
+import { useState } from '../support/wrapper/state-fixture.ts';
 import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 let server: ApiServer;
@@ -58,12 +58,13 @@ test.each(['GET', 'HEAD', 'POST'])(
 // The next process requests it before it reads the snapshots.
 test('POST /flush writes what is not on disk, ahead of its time', async () => {
   await Promise.all([admin.close(), proxy.close()]);
-  const { folder, state } = await stateFolder();
+  const state = useState();
   const never = { quietMs: 1e8, unrestMs: 1e8 };
   proxy = await useWrapper(url, { state: { ...state, ...never } });
   admin = await useAdmin(proxy);
   await eventually(() => proxy.views.ownNodeExists, true);
-  const written = async () => (await readdir(folder)).filter((name) => name.endsWith('.snapshot'));
+  const written = async () =>
+    (await readdir(state.folder)).filter((name) => name.endsWith('.snapshot'));
   expect(await written()).toEqual([]);
   expect(await ask('POST', '/flush')).toMatchObject({ status: 200 });
   expect((await written()).length).toBeGreaterThan(0);

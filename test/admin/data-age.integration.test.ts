@@ -11,7 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import type { TcpRelay } from '../support/http/tcp-relay.ts';
 import { runInProcess } from '../support/remote/run-in-process.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
-import { PATHS, stateFolder } from '../support/wrapper/state-fixture.ts';
+import { PATHS, useState } from '../support/wrapper/state-fixture.ts';
 import { useAdmin, useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
 import type { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
@@ -159,7 +159,7 @@ test('the API server is unreachable since the last watch has ended, not since th
 });
 
 test('data from disk is as old as its snapshot', async () => {
-  const { state } = await stateFolder();
+  const state = useState();
   await start({ state });
   await eventually(async () => (await read<ResponseHead>('/explain')).data.ageSeconds, 0);
   await admin.close();

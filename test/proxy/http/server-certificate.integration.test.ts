@@ -10,12 +10,7 @@ import { readiness } from '../../../src/admin/health/readiness.ts';
 import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { useFolder } from '../../support/use-folder.ts';
-import {
-  ask,
-  CLIENT_AUTHORITY,
-  issueClient,
-  useHttps,
-} from '../../support/wrapper/https-wrapper.ts';
+import { CLIENT_AUTHORITY, issueClient, useHttps } from '../../support/wrapper/https-wrapper.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const SERVICES = '/api/v1/services';
@@ -160,5 +155,5 @@ test('the command of docs/identity.md makes a certificate that clients of the wr
   const [certFile, keyFile] = [join(folder, 'tls.crt'), join(folder, 'tls.key')];
   const wrapper = await useHttps({ certFile, keyFile });
   const ca = readFileSync(certFile, 'utf8');
-  expect((await ask(wrapper.port, ca, SERVICES, { token: 'a' })).code).toBe(200);
+  expect((await wrapper.ask(SERVICES, { token: 'a', ca })).code).toBe(200);
 });

@@ -13,7 +13,7 @@ import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
 import { startPortal } from '../../support/http/portal.ts';
 import { CriServer } from '../../support/local-runtime/cri-server.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { PATHS, problemsOf, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
+import { PATHS, problemsOf, shownBy, useState } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
 let cri: CriServer;
@@ -28,7 +28,7 @@ beforeEach(async () => {
   cri = closedLater(await new CriServer().listen());
   closedLater({ close: () => expect(cri.connections).toBe(0) });
   cri.sandboxes = [{ id: 's1', pod: 'web', addresses: ['10.1.0.2'] }];
-  ({ state } = await stateFolder());
+  state = useState();
   server = createCluster();
   url = await server.listen();
 });

@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Change } from '../../../src/filter/codec/change.ts';
@@ -6,7 +6,7 @@ import { SnapshotFolder } from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import type { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
-import { stateFolder } from '../../support/wrapper/state-fixture.ts';
+import { useFolder } from '../../support/use-folder.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 /*
@@ -85,44 +85,39 @@ const replacement = fc.record({
 test('the next process never shows an older state than the last one, in any order of their steps', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(replacement, { minLength: 1, maxLength: 5 }), async (steps) => {
-      const { folder, remove } = await stateFolder();
+      const folder = useFolder();
       let version = 10;
       let last = new Process(folder, undefined);
-      try {
-        last.receive(version);
-        for (const { before, isCutOff, during, lastSeesChanges, endsBeforeRead } of steps) {
-          if (!isCutOff || last.shown === version) {
-            for (let n = 0; n < before; n++) last.receive(++version);
-          }
-          const next = new Process(folder, last);
-          const shown = last.shown;
-          if (isCutOff) {
-            if (endsBeforeRead) await last.stop();
-            await next.fallBack();
-            expect(next.shown).toBeGreaterThanOrEqual(shown);
-            if (!endsBeforeRead) await last.stop();
-          } else {
-            next.receive(version);
-            // Time passes: files are told apart by the millisecond in which the API server reported them.
-            await new Promise((resolve) => setTimeout(resolve, 2));
-            for (let n = 0; n < during; n++) {
-              next.receive(++version);
-              if (lastSeesChanges) last.receive(version);
-            }
-            await next.folder.flush();
-            await last.stop();
-          }
-          last = next;
+      last.receive(version);
+      for (const { before, isCutOff, during, lastSeesChanges, endsBeforeRead } of steps) {
+        if (!isCutOff || last.shown === version) {
+          for (let n = 0; n < before; n++) last.receive(++version);
         }
-        await last.stop();
-        const reader = new Process(folder, undefined);
-        await reader.fallBack();
-        expect(reader.shown).toBe(last.shown);
-        await reader.stop();
-      } finally {
-        await remove();
-        await rm(folder, { recursive: true, force: true });
+        const next = new Process(folder, last);
+        const shown = last.shown;
+        if (isCutOff) {
+          if (endsBeforeRead) await last.stop();
+          await next.fallBack();
+          expect(next.shown).toBeGreaterThanOrEqual(shown);
+          if (!endsBeforeRead) await last.stop();
+        } else {
+          next.receive(version);
+          // Time passes: files are told apart by the millisecond in which the API server reported them.
+          await delay(2);
+          for (let n = 0; n < during; n++) {
+            next.receive(++version);
+            if (lastSeesChanges) last.receive(version);
+          }
+          await next.folder.flush();
+          await last.stop();
+        }
+        last = next;
       }
+      await last.stop();
+      const reader = new Process(folder, undefined);
+      await reader.fallBack();
+      expect(reader.shown).toBe(last.shown);
+      await reader.stop();
     }),
     { numRuns: propertyRuns(40) },
   );

@@ -1,6 +1,5 @@
 import { expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
@@ -11,7 +10,7 @@ import {
 } from '../../support/guarantees/watch-recorder.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { PATHS, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
+import { PATHS, shownBy, useState } from '../../support/wrapper/state-fixture.ts';
 import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
 
 jest.setTimeout(240_000);
@@ -56,8 +55,8 @@ function readable(shown: Map<string, string>): string[] {
 }
 
 class Scene {
-  readonly server: ApiServer;
-  readonly #state: Awaited<ReturnType<typeof stateFolder>>;
+  readonly server = createSmallCluster();
+  readonly #state = useState();
   #url = '';
   #up = true;
   /** What the wrapper has shown last; the API server may have changed since. */
@@ -65,13 +64,8 @@ class Scene {
   proxy: NodeProxy | undefined;
   watch: WatchRecorder | undefined;
 
-  constructor(state: Awaited<ReturnType<typeof stateFolder>>) {
-    this.#state = state;
-    this.server = createSmallCluster();
-    putService(this.server, 'web', ['site']);
-  }
-
   async begin(): Promise<void> {
+    putService(this.server, 'web', ['site']);
     this.#url = await this.server.listen();
     await this.#start();
   }
@@ -120,11 +114,10 @@ class Scene {
   async end(): Promise<void> {
     await this.#stop();
     await this.server.close();
-    await this.#state.remove();
   }
 
   async #start(): Promise<void> {
-    this.proxy = await startWrapper(this.#url, { state: this.#state.state, readyWaitMs: 5000 });
+    this.proxy = await startWrapper(this.#url, { state: this.#state, readyWaitMs: 5000 });
     this.watch = await recordWatch(this.proxy.url + PATHS.slices, STREAMING_LIST);
   }
 
@@ -150,7 +143,7 @@ class Scene {
 test('through outages, restarts and compaction a client has the last known state, and then the live one', async () => {
   await fc.assert(
     fc.asyncProperty(history, async (steps) => {
-      const scene = new Scene(await stateFolder());
+      const scene = new Scene();
       try {
         await scene.begin();
         await scene.check();

@@ -9,33 +9,26 @@ import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.
 import { SnapshotFolder } from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import { decodeSnapshot, encodeSnapshot } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { eventually } from '../../support/eventually.ts';
-import { CODECS, recordWatch, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { CODECS, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import {
   allShownBy,
   PATHS,
   problemsOf,
   shownBy,
-  stateFolder,
+  useState,
 } from '../../support/wrapper/state-fixture.ts';
-import {
-  type LogLine,
-  recordingLogger,
-  startWrapper,
-} from '../../support/wrapper/wrapper-fixture.ts';
+import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
+import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let url: string;
-let lines: LogLine[];
-let folder: string;
-let state: NonNullable<NodeProxyOptions['state']>;
-let remove: () => Promise<void>;
-const running: NodeProxy[] = [];
+let lines: readonly LogLine[];
+let state: ReturnType<typeof useState>;
 
 beforeEach(async () => {
-  ({ folder, state, remove } = await stateFolder());
-  lines = [];
-  server = createSmallCluster();
+  state = useState();
+  server = useCluster();
   server.create('servicecidrs', {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'ServiceCIDR',
@@ -51,32 +44,20 @@ beforeEach(async () => {
   url = await server.listen();
 });
 
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await Promise.all(running.splice(0).map((proxy) => proxy.close()));
-  await server.close();
-  await remove();
-});
+afterEach(() => void jest.restoreAllMocks());
 
 async function start(options: Partial<NodeProxyOptions> = {}): Promise<NodeProxy> {
   const recorded = recordingLogger();
-  lines = recorded.lines as LogLine[];
   const { logger } = recorded;
-  const proxy = await startWrapper(url, { state, readyWaitMs: 2000, ...options, logger });
-  running.push(proxy);
-  return proxy;
-}
-
-async function stop(proxy: NodeProxy): Promise<void> {
-  running.splice(running.indexOf(proxy), 1);
-  await proxy.close();
+  lines = recorded.lines;
+  return await useWrapper(url, { state, readyWaitMs: 2000, ...options, logger });
 }
 
 /** A first process that has seen everything, and has ended. */
 async function leaveState() {
   const proxy = await start();
   const shown = await allShownBy(proxy);
-  await stop(proxy);
+  await proxy.close();
   return shown;
 }
 
@@ -114,7 +95,7 @@ describe('a start while the API server is out of reach', () => {
     await leaveState();
     await server.close();
     const proxy = await start();
-    const watch = await recordWatch(proxy.url + PATHS.slices, STREAMING_LIST);
+    const watch = await useWatch(proxy.url + PATHS.slices, STREAMING_LIST);
     await watch.until(4);
     putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-2' }]);
     putSlice(server, 'new', 'web', [{ ip: '10.0.0.6', node: 'edge-2' }]);
@@ -122,7 +103,6 @@ describe('a start while the API server is out of reach', () => {
     await listen();
     await eventually(() => problemsOf(proxy), []);
     await watch.until(7);
-    watch.close();
     expect(watch.names().slice(4).sort()).toEqual(['ADDED new', 'DELETED gone', 'MODIFIED web-a']);
     const versions = watch.events.map((event) =>
       event.type === 'ERROR' ? 0n : BigInt(CODECS.protobuf.meta(event.object).resourceVersion),
@@ -139,7 +119,7 @@ describe('a start while the API server is out of reach', () => {
     };
     const first = await start();
     const before = await version(first);
-    await stop(first);
+    await first.close();
     await server.close();
     jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 60_000);
     expect(await version(await start())).toBeGreaterThan(before);
@@ -172,11 +152,11 @@ describe('a start while the API server is out of reach', () => {
   test('uses this node alone for a node set that is not on disk', async () => {
     await leaveState();
     // Its file is lost: power was cut a second after a policy had first used the key.
-    for (const name of await readdir(folder)) {
-      const isOfSet = (await readFile(join(folder, name), 'latin1')).includes('site%3Da');
-      if (isOfSet) await rm(join(folder, name));
+    for (const name of await readdir(state.folder)) {
+      const isOfSet = (await readFile(join(state.folder, name), 'latin1')).includes('site%3Da');
+      if (isOfSet) await rm(join(state.folder, name));
     }
-    expect(await readdir(folder)).toHaveLength(4);
+    expect(await readdir(state.folder)).toHaveLength(4);
     await server.close();
     const proxy = await start();
     expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1']);
@@ -184,8 +164,10 @@ describe('a start while the API server is out of reach', () => {
 
   test('never shows a whole file whose objects cannot be parsed', async () => {
     await leaveState();
-    const [name = ''] = (await readdir(folder)).filter((each) => each.startsWith('endpointslices'));
-    const file = join(folder, name);
+    const [name = ''] = (await readdir(state.folder)).filter((each) =>
+      each.startsWith('endpointslices'),
+    );
+    const file = join(state.folder, name);
     const decoded = decodeSnapshot(await readFile(file));
     if (decoded.kind !== 'whole') throw new Error(decoded.problem);
     const objects = [...decoded.objects, Buffer.from('no object')];
@@ -196,18 +178,18 @@ describe('a start while the API server is out of reach', () => {
     const proxy = await start({ readyWaitMs: 500 });
     await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
     const torn = name.replace(/snapshot$/, 'torn');
-    await eventually(async () => (await readdir(folder)).includes(torn), true);
+    await eventually(async () => (await readdir(state.folder)).includes(torn), true);
     expect((await shownBy(proxy, PATHS.nodes)).size).toBe(1);
   });
 
   test('uses this node alone for a node set larger than maxObjects, and keeps its file', async () => {
     await leaveState();
-    const files = await readdir(folder);
+    const files = await readdir(state.folder);
     await server.close();
     const proxy = await start({ readLimits: { ...DEFAULT_READ_LIMITS, maxObjects: 1 } });
     expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1']);
     expect(lines.filter(({ msg }) => msg.includes('larger than a limit'))).toHaveLength(1);
-    expect(await readdir(folder)).toEqual(files);
+    expect(await readdir(state.folder)).toEqual(files);
   });
 });
 
@@ -224,11 +206,10 @@ describe('a start while the API server answers', () => {
     putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-1' }]);
     const release = server.hold(({ query }) => !query.has('watch'));
     const proxy = await start({ state: { ...state, graceMs: PATIENT_MS } });
-    const watch = recordWatch(proxy.url + PATHS.slices, STREAMING_LIST);
+    const watch = useWatch(proxy.url + PATHS.slices, STREAMING_LIST);
     setTimeout(release, 3 * PATIENT_MS);
-    const { events, close } = await watch;
+    const { events } = await watch;
     await eventually(() => events.length, 2);
-    close();
     const seen = events.map((event) =>
       event.type === 'ERROR' ? '' : event.object.toString('latin1'),
     );

@@ -17,7 +17,7 @@ import {
   putSlice,
   servingTls,
 } from '../../support/wrapper/small-cluster.ts';
-import { PATHS, problemsOf, shownBy, stateFolder } from '../../support/wrapper/state-fixture.ts';
+import { PATHS, problemsOf, shownBy, useState } from '../../support/wrapper/state-fixture.ts';
 import {
   type LogLine,
   recordingLogger,
@@ -132,7 +132,7 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
   });
 
   test('a start while the first is cut off shows the state of the second, not the snapshot', async () => {
-    const { state, remove } = await stateFolder();
+    const state = useState();
     try {
       await (await start({ state })).close();
       watch?.close();
@@ -147,7 +147,6 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
     } finally {
       await proxy?.close();
       proxy = undefined;
-      await remove();
     }
   });
 

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import type { IncomingHttpHeaders } from 'node:http';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { generate } from 'selfsigned';
@@ -11,8 +11,9 @@ import { closedLater } from '../closed-later.ts';
 import { issue, type KeyPair, makeAuthority } from '../http/certificates.ts';
 import { FakeCredentials } from '../http/credentials.ts';
 import { type ReviewServer, startReviewServer } from '../http/review-server.ts';
-import { createSmallCluster, putService, putSlice } from './small-cluster.ts';
-import { startWrapper } from './wrapper-fixture.ts';
+import { useFolder } from '../use-folder.ts';
+import { putService, putSlice } from './small-cluster.ts';
+import { useCluster, useWrapper } from './use.ts';
 
 export interface Asked {
   readonly code: number;
@@ -26,6 +27,8 @@ export interface AskOptions {
   readonly token?: string;
   readonly cert?: KeyPair;
   readonly body?: string;
+  /** The authority that is trusted, as PEM; default: that of the wrapper. */
+  readonly ca?: string;
 }
 
 /** A wrapper with an https listener, in front of an API server that answers access reviews. */
@@ -39,7 +42,6 @@ export interface HttpsWrapper {
   readonly port: number;
   /** Sends a request over https, on a new connection. */
   ask(path: string, options?: AskOptions): Promise<Asked>;
-  close(): Promise<void>;
 }
 
 export const CLIENT_AUTHORITY = await makeAuthority('client authority');
@@ -73,39 +75,28 @@ export async function issueClient(
   return { cert: pems.cert, key: pems.private };
 }
 
-/** Starts one that is closed later; see {@link closedLater}. */
+/** It is closed later; see {@link closedLater}. A token is the name of its user, or `<user>/<any text>`. */
 export async function useHttps(
-  ...args: Parameters<typeof startHttpsWrapper>
-): Promise<HttpsWrapper> {
-  return closedLater(await startHttpsWrapper(...args));
-}
-
-/** A token is the name of its user, or `<user>/<any text>`. */
-export async function startHttpsWrapper(
   https: Partial<HttpsListenerOptions> = {},
   options: Partial<NodeProxyOptions> = {},
 ): Promise<HttpsWrapper> {
-  const folder = mkdtempSync(join(tmpdir(), 'https-wrapper-'));
+  const folder = useFolder();
   const authenticate = (token = ''): string => token.split('/')[0] ?? '';
-  const cluster = createSmallCluster({ tls: undefined, authenticate });
+  const cluster = useCluster({ tls: undefined, authenticate });
   putService(cluster, 'web', ['kubernetes.io/hostname']);
   putSlice(cluster, 'web-a', 'web', [
     { ip: '10.0.0.1', node: 'edge-1' },
     { ip: '10.0.0.2', node: 'edge-2' },
   ]);
-  const api = await startReviewServer(await cluster.listen(), 'Bearer own-token');
+  const api = closedLater(await startReviewServer(await cluster.listen(), 'Bearer own-token'));
   const authority = await makeAuthority();
+  const { cert: ca } = authority;
   const pair = await issue(authority, 'wrapper');
   const file = (name: string, content: string): string => {
     writeFileSync(join(folder, name), content);
     return join(folder, name);
   };
-  const closeBehind = async (): Promise<void> => {
-    await api.close();
-    await cluster.close();
-    rmSync(folder, { recursive: true });
-  };
-  const proxy = await startWrapper(api.url, {
+  const proxy = await useWrapper(api.url, {
     credentials: new FakeCredentials(new URL(api.url)),
     https: {
       address: { host: '127.0.0.1', port: 0 },
@@ -119,52 +110,25 @@ export async function startHttpsWrapper(
       ...https,
     },
     ...options,
-  }).catch(async (error: unknown) => {
-    await closeBehind();
-    throw error;
   });
   const port = Number(new URL(proxy.httpsUrl ?? '').port);
-  return {
-    proxy,
-    api,
-    folder,
-    ca: authority.cert,
-    port,
-    ask: (path, how = {}) => ask(port, authority.cert, path, how),
-    async close() {
-      await proxy.close();
-      await closeBehind();
-    },
-  };
-}
-
-/** Sends one request over https, with exactly this path. */
-export function ask(
-  port: number,
-  ca: string,
-  path: string,
-  options: AskOptions = {},
-): Promise<Asked> {
-  const { method = 'GET', headers = {}, token, cert, body } = options;
-  const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  return new Promise((resolve, reject) => {
-    const outgoing = request(
-      {
-        host: '127.0.0.1',
-        port,
-        method,
-        path,
-        ca,
-        ...cert,
-        headers: { ...authorization, ...headers },
-        agent: new Agent({ keepAlive: false, maxCachedSessions: 0 }),
-      },
-      async (response) => {
-        const { statusCode: code = 0 } = response;
-        resolve({ code, headers: response.headers, body: await text(response) });
-      },
-    );
-    outgoing.once('error', reject);
+  const ask = async (path: string, asked: AskOptions = {}): Promise<Asked> => {
+    const { method = 'GET', headers = {}, token, cert, body } = asked;
+    const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const outgoing = request({
+      host: '127.0.0.1',
+      port,
+      method,
+      path,
+      ca: asked.ca ?? ca,
+      ...cert,
+      headers: { ...authorization, ...headers },
+      agent: new Agent({ keepAlive: false, maxCachedSessions: 0 }),
+    });
     outgoing.end(body);
-  });
+    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
+    const { statusCode: code = 0 } = response;
+    return { code, headers: response.headers, body: await text(response) };
+  };
+  return { proxy, api, folder, ca, port, ask };
 }

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
@@ -13,18 +12,16 @@ export const PATHS = {
   slices: '/apis/discovery.k8s.io/v1/endpointslices',
 } as const;
 
-/** A folder for snapshots, which are written immediately, and a function that removes it before it is removed later. */
-export async function stateFolder() {
-  const folder = useFolder();
-  const state: NonNullable<NodeProxyOptions['state']> = {
-    folder,
+/** A folder for snapshots, which are written immediately. It is removed later. */
+export function useState() {
+  return {
+    folder: useFolder(),
     maxBytes: 1 << 24,
     writeBytesPerSecond: 1e12,
     graceMs: 60,
     quietMs: 5,
     unrestMs: 20,
-  };
-  return { folder, state, remove: () => rm(folder, { recursive: true, force: true }) };
+  } satisfies NodeProxyOptions['state'];
 }
 
 /** The objects of a LIST, without their versions, by name. Rejects for any other status than 200. */
