@@ -1,4 +1,4 @@
-import { dnatTargets, type NftEntry } from '../../test/e2e/support/table-nftables.ts';
+import { parseNftables } from '../../src/commands/node/check/parse-nftables.ts';
 
 /** What kube-proxy has put into the kernel. */
 export interface TableSize {
@@ -34,7 +34,9 @@ export function sizeOfNftables(ruleset: string): TableSize {
   const rules = nftables.flatMap(({ rule }) => rule ?? []);
   const named = nftables.flatMap(({ map, set }) => (map ?? set)?.elem?.length ?? 0);
   const services = nftables.find(({ map }) => map?.family === 'ip' && map.name === 'service-ips');
-  const endpoints = sum(rules.map(({ expr }) => dnatTargets(expr).length));
+  const ipv4 = nftables.filter(({ map, rule }) => (map ?? rule)?.family === 'ip');
+  const backends = [...parseNftables(JSON.stringify({ nftables: ipv4 })).values()];
+  const endpoints = sum(backends.map(({ length }) => length));
   return {
     chains: nftables.filter(({ chain }) => chain !== undefined).length,
     rules: rules.length,
@@ -46,10 +48,16 @@ export function sizeOfNftables(ruleset: string): TableSize {
   };
 }
 
-type SizedEntry = NftEntry & {
+interface SizedEntry {
   readonly chain?: object;
   readonly set?: { readonly elem?: readonly unknown[] };
-};
+  readonly map?: {
+    readonly family: string;
+    readonly name: string;
+    readonly elem?: readonly unknown[];
+  };
+  readonly rule?: { readonly family: string };
+}
 
 function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);

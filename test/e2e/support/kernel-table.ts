@@ -1,7 +1,7 @@
+import { parseIptables } from '../../../src/commands/node/check/parse-iptables.ts';
+import { parseNftables } from '../../../src/commands/node/check/parse-nftables.ts';
 import type { KubeProxyMode } from './kube-proxy.ts';
 import type { NodeNetns } from './node-netns.ts';
-import { backendsInIptables } from './table-iptables.ts';
-import { backendsInNftables } from './table-nftables.ts';
 
 /**
  * Reads from the kernel, at one moment, where kube-proxy sends connections to each of `targets`
@@ -15,22 +15,23 @@ export async function readBackends(
   mode: KubeProxyMode,
   targets: readonly string[],
 ): Promise<ReadonlyMap<string, readonly string[]>> {
-  const backendsIn = mode === 'iptables' ? backendsInIptables : backendsInNftables;
-  const text = await (mode === 'iptables'
-    ? saveIptables(netns, targets)
-    : netns.exec('nft', ['-j', 'list', 'ruleset']));
-  const table = new Map<string, readonly string[]>();
-  for (const target of targets) {
-    const backends = backendsIn(text, target);
-    if (backends !== undefined) table.set(target, backends);
+  const isIPv6 = targets.some((target) => target.startsWith('['));
+  if (isIPv6 && !targets.every((target) => target.startsWith('['))) {
+    throw new Error('targets of both address families cannot be read together');
   }
-  return table;
+  const table =
+    mode === 'iptables'
+      ? parseIptables(await netns.exec(isIPv6 ? 'ip6tables-save' : 'iptables-save', []))
+      : parseNftables(await netns.exec('nft', listTable(isIPv6 ? 'ip6' : 'ip')));
+  const found = targets.map((target) => [target, table.get(inTable(target))] as const);
+  return new Map(found.flatMap(([target, backends]) => (backends ? [[target, backends]] : [])));
 }
 
-/** The rules of the families that are asked for; their chains have the same names. */
-async function saveIptables(netns: NodeNetns, targets: readonly string[]): Promise<string> {
-  const v6 = targets.filter((target) => target.startsWith('[')).length;
-  if (v6 === 0) return await netns.exec('iptables-save', []);
-  if (v6 === targets.length) return await netns.exec('ip6tables-save', []);
-  throw new Error('targets of both address families cannot be read from iptables together');
+function listTable(family: 'ip' | 'ip6'): string[] {
+  return ['-j', 'list', 'table', family, 'kube-proxy'];
+}
+
+/** As the table has it: `TCP ip:port`. */
+function inTable(target: string): string {
+  return target.endsWith('/udp') ? `UDP ${target.slice(0, -'/udp'.length)}` : `TCP ${target}`;
 }
