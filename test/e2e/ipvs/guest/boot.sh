@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs once, before the agent: what the namespaces of the nodes stand on.
+# Runs once: what the namespaces of the nodes stand on. In the end the machine takes commands; see machine.ts.
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs devtmpfs /dev
@@ -13,7 +13,7 @@ for name in iptables iptables-restore iptables-save ip6tables ip6tables-restore 
 done
 
 # The rest (schedulers, sets, matches and targets) the kernel loads by itself when it is asked for.
-modprobe -a virtio_pci virtio_console virtio_net veth dummy ip_vs nf_conntrack
+modprobe -a virtio_pci virtio_net veth dummy ip_vs nf_conntrack
 
 # The network of QEMU's user networking: 10.0.2.2 is the loopback of the host.
 ip link set lo up
@@ -24,3 +24,8 @@ ip route add default via 10.0.2.2
 echo '10.0.2.2 localhost' > /etc/hosts
 sysctl -qw net.ipv4.ip_forward=1
 iptables -t nat -A POSTROUTING -s 10.77.0.0/16 -o eth0 -j MASQUERADE
+
+# A shell for each connection from the host.
+export PATH=/usr/sbin:/usr/bin
+nc -ll -p 7000 -e /bin/sh </dev/null >/dev/null 2>&1 &
+echo 'the machine takes commands' >/dev/console

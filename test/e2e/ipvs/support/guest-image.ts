@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import {
   existsSync,
+  globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -10,9 +11,8 @@ import {
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ensureBinaries } from '../../support/binaries.ts';
-import { ensureOsPackages } from '../../support/os-packages.ts';
-import { downloadPackages, resolvePackages, updatePackageLists } from './debian-packages.ts';
-import { buildGuestRoot, type GuestRootOptions } from './guest-root.ts';
+import { ensureOsPackages, runAptGet } from '../../support/os-packages.ts';
+import { buildGuestRoot } from './guest-root.ts';
 
 /** Paths of what QEMU boots. */
 export interface GuestImage {
@@ -31,60 +31,50 @@ const guestPackages = [
   'iproute2',
   'iptables',
   'ipset',
-  'ipvsadm',
   'conntrack',
 ];
 
 const scripts = resolve(import.meta.dirname, '../guest');
 
 /**
- * Makes the machine's image unless it is there, and installs QEMU if it is missing. Packages and image are kept
- * in `$KPW_CACHE/ipvs`, by default `.cache/ipvs` of the repository, the image under a name made from all that it
- * consists of. 20 seconds at first, 2 afterwards. Two processes may call it at a time.
+ * Makes the machine's image unless it is there, and installs QEMU if it is missing. It is kept in `$KPW_CACHE/ipvs`, by
+ * default `.cache/ipvs` of the repository, under a name made from its kube-proxy and our sources. Takes 40 seconds at
+ * first. Two processes may call it at a time.
  *
- * @param report gets a line for each step that takes time.
+ * @param report gets a line before it takes time.
  */
 export async function ensureGuestImage(
   report: (line: string) => void = () => {},
 ): Promise<GuestImage> {
   await ensureOsPackages({ 'qemu-system-x86_64': 'qemu-system-x86', 'dpkg-deb': 'dpkg' });
   const kubeProxy = (await ensureBinaries()).kubeProxy['1.36.3'];
-  try {
-    return await ensureImage(kubeProxy, report);
-  } catch {
-    // If apt's lists were not the cause, it fails again with the reason.
-    await updatePackageLists();
-    return await ensureImage(kubeProxy, report);
-  }
-}
-
-async function ensureImage(kubeProxy: string, report: (line: string) => void): Promise<GuestImage> {
-  const [tools, kernels] = await Promise.all([
-    resolvePackages(guestPackages),
-    resolvePackages([kernelPackage]),
-  ]);
-  const packages = [...tools, ...kernels.filter(({ name }) => /^linux-image-\d/.test(name))];
   const cache = resolve(process.env.KPW_CACHE ?? join(scripts, '../../../../.cache'), 'ipvs');
-  const stamp = stampOf([JSON.stringify(packages), readFileSync(`${kubeProxy}.stamp`, 'utf8')]);
-  const folder = join(cache, `image-${stamp}`);
+  const sources = globSync(join(import.meta.dirname, 'guest-*.ts'));
+  const files = [`${kubeProxy}.stamp`, ...readdirSync(scripts).map((name) => join(scripts, name))];
+  const hash = createHash('sha256');
+  for (const file of [...files, ...sources].sort()) hash.update(readFileSync(file));
+  const folder = join(cache, `image-${hash.digest('hex').slice(0, 16)}`);
   const image = { kernel: join(folder, 'vmlinuz'), initrd: join(folder, 'initrd') };
-  if (existsSync(folder)) return image;
-  report(`downloading ${packages.length} packages for the IPVS machine, unless they are there`);
-  const debs = await downloadPackages(packages, join(cache, 'packages'));
-  report('building the image of the IPVS machine');
-  await buildImage(folder, { debs, scripts, kubeProxy });
+  if (!existsSync(folder)) {
+    report('building the image of the IPVS machine');
+    mkdirSync(cache, { recursive: true });
+    await buildImage(folder, kubeProxy);
+  }
   return image;
 }
 
 /** Made aside and renamed, so that nobody ever boots half an image. */
-async function buildImage(folder: string, options: GuestRootOptions): Promise<void> {
+async function buildImage(folder: string, kubeProxy: string): Promise<void> {
   const aside = mkdtempSync(`${folder}-`);
   try {
-    const root = join(aside, 'root');
-    const made = join(aside, 'image');
+    const tools = await download(guestPackages, join(aside, 'tools'));
+    // Of all that it depends on nothing is needed.
+    const kernels = await download([kernelPackage], join(aside, 'kernel'));
+    const debs = [...tools, ...kernels.filter((path) => /\/linux-image-\d/.test(path))];
+    const [root, made] = [join(aside, 'root'), join(aside, 'image')];
     mkdirSync(root);
     mkdirSync(made);
-    const kernel = await buildGuestRoot(root, join(made, 'initrd'), options);
+    const kernel = await buildGuestRoot(root, join(made, 'initrd'), { debs, scripts, kubeProxy });
     renameSync(kernel, join(made, 'vmlinuz'));
     if (!existsSync(folder)) renameSync(made, folder);
   } finally {
@@ -92,12 +82,24 @@ async function buildImage(folder: string, options: GuestRootOptions): Promise<vo
   }
 }
 
-/** Changes when the image would: with its packages, its kube-proxy, its scripts and how it is put together. */
-function stampOf(parts: readonly string[]): string {
-  const hash = createHash('sha256').update(JSON.stringify(parts));
-  for (const name of readdirSync(scripts).sort()) hash.update(readFileSync(join(scripts, name)));
-  for (const name of ['guest-root.ts', 'kernel-modules.ts']) {
-    hash.update(readFileSync(join(import.meta.dirname, name)));
+/** Downloads these packages and all that they depend on, as on an empty system. Returns their paths. */
+async function download(packages: readonly string[], folder: string): Promise<string[]> {
+  mkdirSync(join(folder, 'partial'), { recursive: true });
+  const options = [
+    `Dir::Cache::archives=${folder}`,
+    // Nothing counts as installed, so the answer is the same on every machine.
+    'Dir::State::status=/dev/null',
+    // The sandbox user of apt may not write there.
+    'APT::Sandbox::User=root',
+  ];
+  const args = ['install', '-y', '-qq', '--download-only', '--no-install-recommends'];
+  args.push(...options.flatMap((option) => ['-o', option]), ...packages);
+  try {
+    await runAptGet(args);
+  } catch {
+    // If apt's lists were not the cause, it fails again with the reason.
+    await runAptGet(['update', '-qq']);
+    await runAptGet(args);
   }
-  return hash.digest('hex').slice(0, 16);
+  return globSync(join(folder, '*.deb')).sort();
 }

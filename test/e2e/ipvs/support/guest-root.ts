@@ -1,15 +1,6 @@
-import {
-  copyFileSync,
-  cpSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-} from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { runCommand } from '../../support/run-command.ts';
-import { selectModules } from './kernel-modules.ts';
 
 /** What the machine's file system is made of. */
 export interface GuestRootOptions {
@@ -33,7 +24,7 @@ export async function buildGuestRoot(
 ): Promise<string> {
   layOut(root);
   for (const deb of options.debs) await unpack(deb, root);
-  for (const name of ['boot.sh', 'agent.sh', 'inittab']) {
+  for (const name of ['boot.sh', 'inittab']) {
     copyFileSync(join(options.scripts, name), join(root, 'etc', name));
   }
   cpSync(options.kubeProxy, join(root, 'usr/bin/kube-proxy'));
@@ -43,7 +34,7 @@ export async function buildGuestRoot(
 
   const version = readdirSync(join(root, 'usr/lib/modules'))[0] ?? '';
   await runCommand('chroot', [root, '/sbin/depmod', '-a', version]);
-  await pack(root, initrd, modulesOf(root, version));
+  await pack(root, initrd);
   return join(root, 'boot', `vmlinuz-${version}`);
 }
 
@@ -74,18 +65,17 @@ async function linkApplets(root: string): Promise<void> {
   }
 }
 
-function modulesOf(root: string, version: string): Set<string> {
-  const folder = `usr/lib/modules/${version}`;
-  return selectModules(readFileSync(join(root, folder, 'modules.dep'), 'utf8'), folder);
-}
-
-/** What is there twice (the listing follows links), or only takes time to load. Modules are chosen one by one. */
+/** What is there twice (the listing follows links), or only takes time to load. Modules are chosen by {@link module}. */
 const left = /^(s?bin|lib|lib64|boot|usr\/share)\/|\/gconv\//;
 
-async function pack(root: string, initrd: string, modules: ReadonlySet<string>): Promise<void> {
+/** The kernel's modules that a node with kube-proxy in IPVS mode needs, and whole folders of those that they depend on. */
+const module =
+  /\/kernel\/(net|lib|crypto|drivers\/(virtio|net\/(dummy|veth|virtio_net|net_failover)\.ko))/;
+
+async function pack(root: string, initrd: string): Promise<void> {
   const paths = (readdirSync(root, { recursive: true }) as string[]).sort();
   const chosen = paths.filter(
-    (path) => !left.test(path) && (!path.endsWith('.ko') || modules.has(path)),
+    (path) => !left.test(path) && (!path.endsWith('.ko') || module.test(path)),
   );
   const command = 'exec /bin/busybox cpio -o -H newc > /initrd';
   await runCommand('chroot', [root, '/bin/busybox', 'sh', '-c', command], {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createNode } from '../../support/cluster-objects.ts';
 import type { ControlPlane } from '../../support/control-plane.ts';
 import { startWrapper } from '../../support/wrapper.ts';
-import { type GuestKubeProxy, startGuestKubeProxy } from './guest-kube-proxy.ts';
+import { startGuestKubeProxy } from './guest-kube-proxy.ts';
 import { hostLoopback, type Machine } from './machine.ts';
 import { readTables } from './read-tables.ts';
 
@@ -16,14 +16,14 @@ export interface IpvsNodeOptions {
 }
 
 /** The node's own address, and that of the machine at the other end of its veth. */
-export const NODE_ADDRESS = '10.77.1.2';
+const NODE_ADDRESS = '10.77.1.2';
 const GATEWAY = '10.77.1.1';
 
 export type IpvsNode = Awaited<ReturnType<typeof startIpvsNode>>;
 
 /**
  * A node: a network namespace inside the machine, with IPVS tables and a kube-proxy of its own, whose API server
- * is a wrapper of its own on the host. Kube-proxy is not started yet.
+ * is a wrapper of its own on the host.
  */
 export async function startIpvsNode(options: IpvsNodeOptions) {
   const { plane, machine, nodeName, labels, configFile } = options;
@@ -42,23 +42,13 @@ export async function startIpvsNode(options: IpvsNodeOptions) {
     kubeconfig,
     readFileSync(plane.kubeconfig('kubeProxy', { server }), 'utf8'),
   );
-  const exec = async (command: string) => await machine.execIn(nodeName, command);
-  let running: GuestKubeProxy | undefined;
   return {
-    /** The kube-proxy that was started last. */
-    kubeProxy: () => {
-      if (running === undefined) throw new Error('kube-proxy was never started');
-      return running;
-    },
-    /** Starts kube-proxy, in the place of the one that runs, and waits for its first sync. */
-    startKubeProxy: async (scheduler?: string) => {
-      await running?.stop();
-      running = await startGuestKubeProxy({ machine, nodeName, kubeconfig, scheduler });
-    },
+    /** The end of kube-proxy's log. */
+    kubeProxyLog: await startGuestKubeProxy(machine, nodeName, kubeconfig),
     /** What the kernel holds for it. */
     readTables: async () => await readTables(machine, nodeName),
     /** Runs a command of the shell in the node's namespace and returns its stdout. */
-    exec,
+    exec: async (command: string) => await machine.execIn(nodeName, command),
     /** Ends its wrapper. What is inside the machine ends with the machine. */
     stop: async () => await wrapper.stop('SIGKILL'),
   };

@@ -1,11 +1,17 @@
+import { connect } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { type ManagedProcess, waitUntilReady } from '../../support/managed-process.ts';
 import { createNodeNetns, type NodeNetns } from '../../support/node-netns.ts';
-import { type GuestChannel, listenForGuest } from './guest-channel.ts';
 import { ensureGuestImage, type GuestImage } from './guest-image.ts';
 
 /** Name of the host's loopback inside the machine (boot.sh). */
 export const hostLoopback = 'localhost';
+
+/** Where a shell of the machine takes commands (boot.sh), inside and at the address of QEMU's namespace. */
+const SHELL_PORT = 7000;
+/** How long a command may take, in milliseconds. */
+const COMMAND_MS = 25_000;
 
 /** A virtual machine with a kernel that has IPVS, whatever the host's kernel has. */
 export type Machine = ReturnType<typeof describeMachine>;
@@ -14,36 +20,36 @@ export type Machine = ReturnType<typeof describeMachine>;
 export async function startMachine() {
   const image = await ensureGuestImage();
   const netns = await createNodeNetns();
-  let channel: GuestChannel | undefined;
   let qemu: ManagedProcess | undefined;
   const stop = async () => {
     // It has no disk that could be harmed.
     await qemu?.stop('SIGKILL');
-    channel?.close();
     await netns.stop();
   };
   try {
-    const socketPath = join(netns.folder, 'machine.sock');
-    channel = await listenForGuest(socketPath);
     qemu = netns.spawn({
       name: 'qemu',
       command: 'qemu-system-x86_64',
-      args: qemuArgs(image, socketPath),
+      args: qemuArgs(image, netns.address),
       logFile: join(netns.folder, 'machine-console.log'),
     });
-    let isUp = false;
-    void channel.ready.then(() => {
-      isUp = true;
-    });
-    await waitUntilReady(qemu, async () => isUp, 240_000);
-    return describeMachine(netns, qemu, channel, stop);
+    const machine = describeMachine(netns, qemu, stop);
+    const started = qemu;
+    const isUp = async () =>
+      started.log().includes('the machine takes commands') &&
+      (await machine.exec('true').then(
+        () => true,
+        () => false,
+      ));
+    await waitUntilReady(qemu, isUp, 240_000);
+    return machine;
   } catch (error) {
     await stop();
     throw error;
   }
 }
 
-function qemuArgs({ kernel, initrd }: GuestImage, socketPath: string): string[] {
+function qemuArgs({ kernel, initrd }: GuestImage, address: string): string[] {
   const append = [
     // A panic ends QEMU, with no-reboot.
     'console=ttyS0',
@@ -81,38 +87,31 @@ function qemuArgs({ kernel, initrd }: GuestImage, socketPath: string): string[] 
     '-append',
     append,
     '-netdev',
-    'user,id=net',
+    `user,id=net,hostfwd=tcp:${address}:${SHELL_PORT}-:${SHELL_PORT}`,
     '-device',
     'virtio-net-pci,netdev=net,romfile=',
-    '-chardev',
-    `socket,id=agent,path=${socketPath}`,
-    '-device',
-    'virtio-serial-pci',
-    '-device',
-    'virtserialport,chardev=agent,name=agent',
   ];
 }
 
-function describeMachine(
-  netns: NodeNetns,
-  qemu: ManagedProcess,
-  channel: GuestChannel,
-  stop: () => Promise<void>,
-) {
+function describeMachine(netns: NodeNetns, qemu: ManagedProcess, stop: () => Promise<void>) {
   const exec = async (command: string) => {
     const ending = qemu.ending();
     if (ending !== undefined) {
       throw new Error(`the machine ended (${ending}); its console:\n${qemu.log().slice(-4000)}`);
     }
-    const { code, stdout, stderr } = await channel.run(command);
-    if (code === 0) return stdout;
+    const socket = connect(SHELL_PORT, netns.address);
+    const late = new Error(`the machine gave no answer in ${COMMAND_MS} ms to: ${command}`);
+    socket.setTimeout(COMMAND_MS, () => socket.destroy(late));
+    socket.end(`{ ${command}\n} </dev/null 2>&1\necho "ended with $?"\n`);
+    const [, output = '', code] = /^(.*)ended with (\d+)\n$/s.exec(await text(socket)) ?? [];
+    if (code === '0') return output;
     const console = qemu.log().slice(-1000);
-    throw new Error(`${command}: ended with ${code}: ${stderr.slice(-2000)}\nconsole: ${console}`);
+    throw new Error(`${command}: ended with ${code}: ${output.slice(-2000)}\nconsole: ${console}`);
   };
   return {
     /** Where QEMU runs. What listens on its loopback is reached from inside the machine at {@link hostLoopback}. */
     netns,
-    /** Runs a command of the shell inside and returns its stdout. Throws if it fails, or takes more than 20 seconds. */
+    /** Runs a command of the shell inside and returns its stdout. Throws if it fails, or takes too long. */
     exec,
     /** The same in one of the machine's own network namespaces. */
     execIn: async (namespace: string, command: string) =>
