@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { KubeObject } from '../../e2e/support/api.ts';
 import { eventually } from '../../e2e/support/eventually.ts';
-import { createTimings } from '../../e2e/support/timings.ts';
 import { type Cluster, startCluster } from '../support/cluster.ts';
 import { installKubeProxy, rolledOut } from '../support/kube-proxy.ts';
 import { createWeb, isReady, type Web } from '../support/web.ts';
@@ -14,7 +13,11 @@ let cluster: Cluster;
 let web: Web;
 let workspace: Workspace;
 const everyNode = ['edge-1', 'edge-2'];
-const timings = createTimings();
+
+/** For docs/operations-node.md. */
+function note(what: string, amount: number): void {
+  process.stderr.write(`${what}: ${Math.round(amount)}\n`);
+}
 
 beforeAll(async () => {
   cluster = await startCluster({ nodeNames: everyNode });
@@ -27,12 +30,7 @@ beforeAll(async () => {
   for (const node of everyNode) await web.reaches(node, [node]);
 }, 180_000);
 
-afterAll(async () => {
-  timings.print('durations and memory');
-  await cluster?.stop();
-});
-
-const since = (before: number) => Math.round(performance.now() - before);
+afterAll(async () => await cluster?.stop());
 
 const PODS = '/api/v1/namespaces/kube-system/pods';
 
@@ -43,13 +41,10 @@ async function wrapperPods(node: string): Promise<KubeObject[]> {
   return pods.filter(({ spec }) => spec.nodeName === node);
 }
 
-async function readyPodOtherThan(node: string, name: string | undefined): Promise<string> {
-  const { value } = await eventually(
-    async () => await wrapperPods(node),
-    (pods) => pods.some((pod) => isReady(pod) && pod.metadata.name !== name),
-    { timeoutMs: 60_000, intervalMs: 100, what: `a ready wrapper on ${node}` },
-  );
-  return value.find((pod) => isReady(pod) && pod.metadata.name !== name)?.metadata.name ?? '';
+/** Waits until Pods of the wrapper on the first node are so. */
+async function untilPods(what: string, areSo: (pods: KubeObject[]) => boolean): Promise<void> {
+  const options = { timeoutMs: 60_000, intervalMs: 100, what };
+  await eventually(async () => await wrapperPods('edge-1'), areSo, options);
 }
 
 /** Loads the Service from the Pod of edge-1 while `during` runs, and expects that only that node answered. */
@@ -67,46 +62,29 @@ async function followsChanges(): Promise<void> {
   await web.reaches('edge-1', ['edge-1']);
 }
 
-/**
- * More than any wrapper in an almost empty cluster may have, in bytes. It was 28 to 35 MB here. Resident are 75 MB
- * (bench/README.md), but the kernel charges pages of files to the container that reads them first.
- */
-const ALMOST_EMPTY = 100e6;
-
-test('the working set of each wrapper is below what the manifests request, and small in a small cluster', async () => {
-  const requested = await requestedMemory();
-  for (const node of everyNode) {
-    const { value } = await eventually(
-      async () => await workingSetOfWrapper(node),
-      (bytes) => bytes > 0,
-      { timeoutMs: 60_000, intervalMs: 500, what: 'statistics of the wrapper' },
-    );
-    timings.add(`working set of the wrapper (${node})`, 'kB', Math.round(value / 1_000));
-    expect(value).toBeGreaterThan(10e6);
-    expect(value).toBeLessThan(requested);
-    expect(value).toBeLessThan(ALMOST_EMPTY);
-  }
-});
-
-/** Bytes that the container of the wrapper requests, which the manifests write in Mi. */
-async function requestedMemory(): Promise<number> {
+test('the working set of the wrapper, as the kubelet reports it, is below what the manifests request', async () => {
   const { spec } = await cluster.admin.get(
     '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy-wrapper',
   );
   const { memory } = spec.template.spec.containers[0].resources.requests as { memory: string };
-  return Number(memory.replace(/Mi$/, '')) * 2 ** 20;
-}
-
-/** As the kubelet reports it, for metrics-server. */
-async function workingSetOfWrapper(node: string): Promise<number> {
-  const path = `/api/v1/nodes/${node}/proxy/metrics/resource`;
-  const metrics = await cluster.kubectl(['get', '--raw', path]);
+  const requested = Number(memory.replace(/Mi$/, '')) * 2 ** 20;
+  const path = '/api/v1/nodes/edge-1/proxy/metrics/resource';
   const line = /^container_memory_working_set_bytes[{]container="kube-proxy-wrapper",.*[}] (\S+)/m;
-  return Number(line.exec(metrics)?.[1] ?? 0);
-}
+  const { value } = await eventually(
+    async () => Number(line.exec(await cluster.kubectl(['get', '--raw', path]))?.[1] ?? 0),
+    (bytes) => bytes > 0,
+    { timeoutMs: 60_000, intervalMs: 500, what: 'statistics of the wrapper' },
+  );
+  note('working set of the wrapper, kB', value / 1_000);
+  expect(value).toBeLessThan(requested);
+  // It was 28 to 35 MB in this almost empty cluster. Resident are 75 MB (bench/README.md), but the kernel charges pages
+  // of files to the container that reads them first.
+  expect(value).toBeLessThan(100e6);
+});
 
 test('a wrapper that is evicted is replaced, and the node keeps its rules meanwhile', async () => {
-  const name = await readyPodOtherThan('edge-1', undefined);
+  const [pod] = await wrapperPods('edge-1');
+  const name = pod?.metadata.name ?? '';
   await withoutLoss(async () => {
     const before = performance.now();
     await cluster.admin.create(`${PODS}/${name}/eviction`, {
@@ -114,8 +92,10 @@ test('a wrapper that is evicted is replaced, and the node keeps its rules meanwh
       kind: 'Eviction',
       metadata: { name, namespace: 'kube-system' },
     });
-    await readyPodOtherThan('edge-1', name);
-    timings.add('evicted until the next is ready', 'ms', since(before));
+    await untilPods('another wrapper is ready', (pods) =>
+      pods.some((each) => isReady(each) && each.metadata.name !== name),
+    );
+    note('evicted until the next is ready, ms', performance.now() - before);
   });
   await followsChanges();
 });
@@ -126,12 +106,11 @@ test('a wrapper that the kernel kills is started again by the kubelet', async ()
   await withoutLoss(async () => {
     const before = performance.now();
     await node.exec('kill', ['-KILL', String(wrapper?.pid)]);
-    await eventually(
-      async () => await wrapperPods('edge-1'),
+    await untilPods(
+      'the wrapper is started again',
       ([pod]) => pod?.status.containerStatuses[0].restartCount === 1 && isReady(pod),
-      { timeoutMs: 60_000, intervalMs: 100, what: 'the wrapper is started again' },
     );
-    timings.add('killed until it is ready again', 'ms', since(before));
+    note('killed until it is ready again, ms', performance.now() - before);
   });
   await followsChanges();
 });
@@ -168,17 +147,6 @@ function isOomKilled(pod: KubeObject): boolean {
   return ended?.reason === 'OOMKilled';
 }
 
-test('a drained node keeps wrapper and kube-proxy', async () => {
-  await withoutLoss(async () => {
-    await workspace.run(
-      'kubectl drain edge-1 --ignore-daemonsets --delete-emptydir-data --timeout=60s',
-    );
-    expect((await wrapperPods('edge-1')).filter(isReady)).toHaveLength(1);
-  });
-  await followsChanges();
-  await workspace.run('kubectl uncordon edge-1');
-});
-
 test('after a power cut of all containers the Service is reached at the new addresses, without help', async () => {
   const pod = await web.podOn('edge-1');
   const addressOf = async () =>
@@ -190,7 +158,7 @@ test('after a power cut of all containers the Service is reached at the new addr
     (seen) => seen.address !== address && Object.keys(seen.answers).join() === 'edge-1',
     { timeoutMs: 60_000, intervalMs: 200, what: 'the same Pod is reached at another address' },
   );
-  timings.add('power cut of all containers until the Service is reached', 'ms', since(before));
+  note('power cut of all containers until the Service is reached, ms', performance.now() - before);
   await followsChanges();
 });
 
@@ -205,6 +173,6 @@ test('a node that reboots has its rules again, without help', async () => {
     (answers) => Object.keys(answers).join() === 'edge-1',
     { timeoutMs: 120_000, intervalMs: 500, what: 'the Service is reached on the rebooted node' },
   );
-  timings.add('power on until the Service is reached', 'ms', since(before));
+  note('power on until the Service is reached, ms', performance.now() - before);
   await followsChanges();
 });

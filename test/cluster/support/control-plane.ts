@@ -89,7 +89,6 @@ function startComponents({ binaries, network, folder }: ControlPlaneOptions, cer
       port: API_SERVER.port,
       advertiseAddress: API_SERVER.address,
       tokenFile: join(folder, 'tokens.csv'),
-      clientCaFile: cert.certFile,
     }),
     '--authorization-mode=Node,RBAC',
     // kube-proxy is a privileged Pod.

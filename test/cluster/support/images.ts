@@ -1,11 +1,11 @@
-import { cpSync, existsSync, mkdirSync, readdirSync, realpathSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { layOutImage } from '../../deploy/support/image.ts';
 import { readText } from '../../deploy/support/repository.ts';
 import { runCommand } from '../../e2e/support/run-command.ts';
 import { searchPath } from '../../e2e/support/search-path.ts';
 import type { ClusterBinaries } from './binaries.ts';
-import { type ImageOptions, writeImage } from './oci-image.ts';
+import { type ImageOptions, writeImage } from './write-image.ts';
 
 /** Image of the sandboxes and of the test servers. */
 export const POD_IMAGE = 'docker.io/local/pod:1';
@@ -103,23 +103,15 @@ async function placeTools(root: string, tools: readonly string[]): Promise<void>
     for (const name of names) place(realpathSync(found), join(root, 'usr/sbin', name));
     await placeLibraries(root, realpathSync(found));
   }
-  const xtables = '/usr/lib/x86_64-linux-gnu/xtables';
-  if (existsSync(xtables)) {
-    cpSync(xtables, join(root, xtables), { recursive: true });
-    // libxt_statistic needs libm. Without it kube-proxy in iptables mode fails at a Service with two endpoints.
-    await placeLibraries(root, ...readdirSync(xtables).map((name) => join(xtables, name)));
-  }
   for (const folder of ['tmp', 'run', 'etc']) mkdirSync(join(root, folder), { recursive: true });
   // Without this file nft prints the protocol of an element as a number. After a restart kube-proxy then takes the elements
   // that it still needs for leftovers, and removes them.
   writeFileSync(join(root, 'etc/protocols'), 'ip 0\nicmp 1\ntcp 6\nudp 17\nsctp 132\n');
 }
 
-async function placeLibraries(root: string, ...programs: readonly string[]): Promise<void> {
-  const listed = await runCommand('ldd', programs);
-  const found = new Set(Array.from(listed.matchAll(/\/\S+/g), ([library]) => library));
-  for (const library of found) {
-    if (library.endsWith(':')) continue;
+async function placeLibraries(root: string, program: string): Promise<void> {
+  const listed = await runCommand('ldd', [program]);
+  for (const [library] of listed.matchAll(/\/\S+/g)) {
     place(realpathSync(library), join(root, library));
   }
 }

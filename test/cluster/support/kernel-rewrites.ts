@@ -3,8 +3,9 @@ import type { ClusterNode } from './node.ts';
 
 /** Counts the rules of a Service that the kernel of a node reports as new. */
 export interface KernelRewrites {
-  /** Ends, and returns how many there were. */
-  stop(): Promise<number>;
+  /** How many there were so far. */
+  count(): number;
+  stop(): Promise<void>;
 }
 
 /** @param service `namespace/name`. For a kube-proxy in nftables mode, whose chains have that name. */
@@ -22,9 +23,7 @@ export function countKernelRewrites(node: ClusterNode, service: string): KernelR
     if (line.includes(`-${service}/`)) rules += 1;
   });
   return {
-    stop: async () => {
-      await monitor.stop('SIGKILL');
-      return rules;
-    },
+    count: () => rules,
+    stop: async () => await monitor.stop('SIGKILL'),
   };
 }
