@@ -31,7 +31,10 @@ export async function putSlice(
   admin: ApiClient,
   slice: { readonly name: string; readonly service: string; readonly namespace?: string },
   endpoints: readonly Placed[],
-  portName = '',
+  {
+    name = '',
+    protocol = 'TCP',
+  }: { readonly name?: string; readonly protocol?: 'TCP' | 'UDP' } = {},
 ): Promise<KubeObject> {
   const [first] = endpoints;
   if (first === undefined) throw new Error('a slice needs an endpoint, to tell its port');
@@ -40,18 +43,12 @@ export async function putSlice(
     ...slice,
     addressType: first.at.startsWith('[') ? 'IPv6' : 'IPv4',
     endpoints: endpoints.map(toEndpoint),
-    ports: [{ name: portName, port, protocol: 'TCP' }],
+    ports: [{ name, port, protocol }],
   });
 }
 
 /** The endpoint as in discovery.k8s.io/v1. */
-export function toEndpoint({
-  at,
-  node,
-  zone,
-  ready = true,
-  hint,
-}: Placed): Record<string, unknown> {
+function toEndpoint({ at, node, zone, ready = true, hint }: Placed): Record<string, unknown> {
   const address = at.slice(0, at.lastIndexOf(':')).replace(/^\[(.*)\]$/, '$1');
   return {
     addresses: [address],

@@ -1,6 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { expect } from '@jest/globals';
-import { readBackends } from './kernel-table.ts';
 import type { KubeProxyMode } from './kube-proxy.ts';
 import {
   startWrappedNode,
@@ -17,8 +14,6 @@ export interface ServedNode extends WrappedNode {
   readonly mode: KubeProxyMode;
   /** Waits until the kernel has just these backends, in any order; returns the milliseconds that it took. */
   sees(wanted: Backends, timeoutMs?: number): Promise<number>;
-  /** Expects the kernel to have just these backends now, and for a while after (default 400 ms). */
-  keeps(wanted: Backends, forMs?: number): Promise<void>;
 }
 
 interface ServedNodeOptions extends WrappedNodeOptions {
@@ -35,14 +30,6 @@ async function startServedNode(options: ServedNodeOptions): Promise<ServedNode> 
       mode,
       sees: async (wanted, timeoutMs) =>
         await waitForBackends(node.netns, mode, inOrder(wanted), timeoutMs),
-      keeps: async (wanted, forMs = 400) => {
-        const end = performance.now() + forMs;
-        do {
-          const found = await readBackends(node.netns, mode, Object.keys(wanted));
-          expect(Object.fromEntries(found)).toEqual(withoutAbsent(inOrder(wanted)));
-          await sleep(50);
-        } while (performance.now() < end);
-      },
     };
   } catch (error) {
     await node.stop();
@@ -54,10 +41,6 @@ function inOrder(wanted: Backends): Backends {
   return Object.fromEntries(
     Object.entries(wanted).map(([target, backends]) => [target, backends?.toSorted()]),
   );
-}
-
-function withoutAbsent(wanted: Backends): Backends {
-  return Object.fromEntries(Object.entries(wanted).filter(([, backends]) => backends));
 }
 
 /** Nodes that were started together. */
@@ -88,10 +71,4 @@ export async function startFleet(options: readonly ServedNodeOptions[]): Promise
   if (failed === undefined) return fleet;
   await fleet.stop();
   throw failed.reason;
-}
-
-/** Expects the node's wrapper to call itself ready. */
-export async function expectReady({ nodeName, netns, wrapper }: ServedNode): Promise<void> {
-  const readyz = await netns.httpGet(`${wrapper().adminUrl}/readyz?verbose`);
-  expect([nodeName, readyz]).toMatchObject([nodeName, { status: 200 }]);
 }
