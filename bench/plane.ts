@@ -12,7 +12,6 @@ import {
   readAuditLog,
 } from '../test/e2e/support/audit-log.ts';
 import { ensureBinaries } from '../test/e2e/support/binaries.ts';
-import { createClientCertAuthority } from '../test/e2e/support/client-certs.ts';
 import { testUsers } from '../test/e2e/support/control-plane.ts';
 import { startEtcd } from '../test/e2e/support/etcd.ts';
 import { writeKubeconfig } from '../test/e2e/support/kubeconfig.ts';
@@ -62,7 +61,6 @@ export async function startBenchPlane(
       folder,
       etcdUrl: etcd.url,
       tokenFile: writeTokenFile(folder, tokens),
-      clientCaFile: (await createClientCertAuthority(folder)).caFile,
       // If a flag is given twice, the last one counts.
       extraArgs: [
         // Room for more Services than the 65,000 of the harness.

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { policyFor } from '../../src/topology/policy/service-policy.ts';
 import { NO_POLICY } from '../support/projection/topology.ts';
+import { describeService } from '../support/topology/service-description.ts';
 import type { KubeObject } from './support/api.ts';
 import { type ControlPlane, startControlPlane } from './support/control-plane.ts';
 import { eventually } from './support/eventually.ts';
@@ -24,7 +25,7 @@ type Annotations = Readonly<Record<string, string>>;
 let plane: ControlPlane;
 
 beforeAll(async () => {
-  plane = await startControlPlane({ controllers: false });
+  plane = await startControlPlane();
   const args = ['--kubeconfig', plane.kubeconfig('admin'), 'apply', '-f', MANIFEST];
   await runCommand(plane.binaries.kubectl, args);
   // The API server compiles the policy a moment later.
@@ -53,18 +54,7 @@ async function rejection(annotations: Annotations): Promise<string | undefined> 
 
 /** Whether the wrapper has something to report about a Service. */
 function isReported(annotations: Annotations): boolean {
-  const policy = policyFor(
-    {
-      namespace: 'default',
-      name: 'web',
-      labels: new Map(),
-      headless: false,
-      internalLocal: false,
-      externalLocal: false,
-      annotations: new Map(Object.entries(annotations)),
-    },
-    NO_POLICY,
-  );
+  const policy = policyFor(describeService({ annotations }), NO_POLICY);
   const isInvalid = !policy.managed && policy.reason === 'invalid-policy';
   return isInvalid || policy.ignored !== undefined;
 }

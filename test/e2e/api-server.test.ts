@@ -4,7 +4,7 @@ import { startControlPlane } from './support/control-plane.ts';
 
 // The embedded API server passes the same contract: test/embedded/contract.integration.test.ts.
 describeApiServer(async () => {
-  const plane = await startControlPlane({ controllers: false });
+  const plane = await startControlPlane();
   return {
     url: plane.server,
     headers: { authorization: `Bearer ${plane.tokens.admin}` },

@@ -16,7 +16,7 @@ let plane: ControlPlane;
 let web: KubeObject;
 
 beforeAll(async () => {
-  plane = await startControlPlane({ controllers: false });
+  plane = await startControlPlane();
   const { admin } = plane;
   await createNode(admin, 'near', { site: 'a' });
   await createNode(admin, 'far', { site: 'b' });

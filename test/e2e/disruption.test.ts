@@ -5,12 +5,10 @@ import { type ControlPlane, startControlPlane, testUsers } from './support/contr
 import { type DisruptionScene, startDisruptionScene } from './support/disruption-scene.ts';
 import { eventually } from './support/eventually.ts';
 import { chooseSeed, createRandom } from './support/random.ts';
-import { createTimings } from './support/timings.ts';
 
 jest.setTimeout(180_000);
 
 const seed = chooseSeed();
-const timings = createTimings();
 let plane: ControlPlane;
 let scene: DisruptionScene;
 
@@ -18,7 +16,7 @@ beforeAll(async () => {
   process.stderr.write(`random history of KPW_SEED=${seed}\n`);
   // Few streams on a connection, so that the wrapper needs several, and a GOAWAY now and then.
   const apiServerArgs = ['--goaway-chance=0.02', '--http2-max-streams-per-connection=5'];
-  plane = await startControlPlane({ controllers: false, apiServerArgs });
+  plane = await startControlPlane({ apiServerArgs });
   const settings = { stateDir: join(plane.folder, 'state') };
   scene = await startDisruptionScene(plane, createRandom(seed), settings);
 });
@@ -26,12 +24,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await scene?.stop();
   await plane?.stop();
-  timings.print('after → both kernels are right, in ms');
 });
-
-function note(what: string, times: Readonly<Record<string, number>>): void {
-  for (const [kernel, elapsedMs] of Object.entries(times)) timings.add(what, kernel, elapsedMs);
-}
 
 // Before and after each test the kernels equal the model, and they follow one more change.
 beforeEach(async () => {
@@ -40,7 +33,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  note('own node relabelled afterwards (longest)', await scene.probe());
+  await scene.probe();
   const { counts, wanted } = await scene.dialProbe();
   expect(counts).toEqual({ [wanted]: 20 });
 });
@@ -48,7 +41,7 @@ afterEach(async () => {
 test('two kube-proxies follow many changes at once', async () => {
   for (let round = 0; round < 10; round++) {
     await scene.play(10);
-    note('10 changes (longest of 10)', await scene.settle());
+    await scene.settle();
   }
   expect(await scene.readAsNewClient()).toEqual(scene.readModel());
 });
@@ -61,7 +54,7 @@ test('the wrapper is killed and started again under load', async () => {
   await scene.node.startWrapper();
   await sleep(300);
   expect(await load.stop()).toBeGreaterThan(20);
-  note('wrapper restarted', await scene.settle());
+  await scene.settle();
   expect(await scene.readAsNewClient()).toEqual(scene.readModel());
 });
 
@@ -69,10 +62,10 @@ test('the API server is down: new clients get the last known state', async () =>
   await plane.apiServer.stop('SIGKILL');
   expect(await scene.readAsNewClient()).toEqual(scene.readModel());
   await scene.restartKubeProxies();
-  note('kube-proxies started while the API server is down', await scene.settle());
+  await scene.settle();
   await plane.apiServer.start();
   await scene.play(20);
-  note('API server up again', await scene.settle());
+  await scene.settle();
 });
 
 test('the API server hangs: new clients get the last known state', async () => {
@@ -84,7 +77,7 @@ test('the API server hangs: new clients get the last known state', async () => {
     plane.apiServer.signal('SIGCONT');
   }
   await scene.play(20);
-  note('API server woken up', await scene.settle());
+  await scene.settle();
 });
 
 test('the node is rebooted while it is cut off: it has its tables again, and the changes once it is back', async () => {
@@ -103,12 +96,12 @@ test('the node is rebooted while it is cut off: it has its tables again, and the
       what: 'node sets of the snapshot',
     });
     await scene.restartKubeProxies();
-    note('kube-proxies started on a node that is rebooted while cut off', await scene.settle());
+    await scene.settle();
     await scene.play(30);
   } finally {
     await node.netns.reconnect();
   }
-  note('node reconnected', await scene.settle());
+  await scene.settle();
 });
 
 test('the API server no longer has the version from which the wrapper would resume', async () => {
@@ -124,7 +117,7 @@ test('the API server no longer has the version from which the wrapper would resu
   } finally {
     wrapper.kill('SIGCONT');
   }
-  note('wrapper woken up with versions too old', await scene.settle());
+  await scene.settle();
   const { wrapper: user } = testUsers;
   const lists = plane.requests({ user, verb: 'list', resource: 'endpointslices', since });
   expect(lists.length).toBeGreaterThan(0);

@@ -2,12 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { send } from '../security/hostile/support/http.ts';
-import { writeServingFiles } from '../support/http/certificates.ts';
-import { createNode, createPod, createService, waitForSlices } from './support/cluster-objects.ts';
+import { issue, makeAuthority, writeServingFiles } from '../support/http/certificates.ts';
+import { createNode } from './support/cluster-objects.ts';
 import { type ControlPlane, startControlPlane, testUsers } from './support/control-plane.ts';
 import { eventually } from './support/eventually.ts';
 import { startKubeProxy } from './support/kube-proxy.ts';
 import type { ManagedProcess } from './support/managed-process.ts';
+import { createPlacedService } from './support/placed-service.ts';
 import { startWrappedNode, type WrappedNode, waitForBackends } from './support/wrapped-node.ts';
 
 jest.setTimeout(180_000);
@@ -17,34 +18,34 @@ const NEAR = '10.244.1.5:8080';
 
 let plane: ControlPlane;
 let node: WrappedNode;
+let target: string;
 let caFile: string;
+let clientCert: { readonly certFile: string; readonly keyFile: string };
 const running: ManagedProcess[] = [];
 
 beforeAll(async () => {
   plane = await startControlPlane();
-  const { admin } = plane;
-  const { certFile, keyFile, ...served } = await writeServingFiles(plane.folder);
+  const { admin, folder } = plane;
+  const { certFile, keyFile, ...served } = await writeServingFiles(folder);
   caFile = served.caFile;
-  const configFile = join(plane.folder, 'wrapper.yaml');
-  const { clientCaFile } = plane;
-  const https = {
-    listen: '0.0.0.0:10362',
-    certFile,
-    keyFile,
-    clientCaFile,
+  const write = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
   };
-  writeFileSync(configFile, JSON.stringify({ https }));
+  const authority = await makeAuthority();
+  const clientCaFile = write('client-ca.crt', authority.cert);
+  const { cert, key } = await issue(authority, testUsers.kubeProxy);
+  clientCert = { certFile: write('client.crt', cert), keyFile: write('client.key', key) };
+  const https = { listen: '0.0.0.0:10362', certFile, keyFile, clientCaFile };
   await createNode(admin, 'near', { site: 'a' });
   await createNode(admin, 'far', { site: 'b' });
-  node = await startWrappedNode({ plane, nodeName: 'here', labels: { site: 'a' }, configFile });
-  const namespace = 'default';
-  const labels = { app: 'web' };
-  await createPod(admin, { name: 'near', namespace, labels, nodeName: 'near', ip: '10.244.1.5' });
-  await createPod(admin, { name: 'far', namespace, labels, nodeName: 'far', ip: '10.244.1.6' });
-  const annotations = { topologyKeys: '["site"]' };
-  const ports = [{ port: 80, targetPort: 8080 }];
-  await createService(admin, { name: 'web', namespace, annotations, selector: labels, ports });
-  await waitForSlices(admin, 'web', ['10.244.1.5', '10.244.1.6'], namespace);
+  const labels = { site: 'a' };
+  node = await startWrappedNode({ plane, nodeName: 'here', labels, settings: { https } });
+  const options = { name: 'web', annotations: { topologyKeys: '["site"]' } };
+  ({ target } = await createPlacedService(admin, options, [
+    { at: NEAR, node: 'near' },
+    { at: '10.244.1.6:8080', node: 'far' },
+  ]));
 });
 
 afterAll(async () => {
@@ -80,7 +81,6 @@ describe('over https, in front of a real API server', () => {
     ['1.33.13', 'iptables', 'a client certificate'],
   ] as const)('kube-proxy %s programs %s, known by %s', async (version, mode, by) => {
     const server = 'https://127.0.0.1:10362';
-    const clientCert = await plane.clientCert('kubeProxy');
     const who = by === 'a token' ? {} : { token: undefined as unknown as string, clientCert };
     const kubeconfig = plane.kubeconfig('kubeProxy', { server, caFile, ...who });
     const { binaries } = plane;
@@ -98,8 +98,7 @@ describe('over https, in front of a real API server', () => {
         ports,
       }),
     );
-    const { spec } = await plane.admin.get('/api/v1/namespaces/default/services/web');
-    await waitForBackends(node.netns, mode, { [`${spec?.clusterIP}:80`]: [NEAR] });
+    await waitForBackends(node.netns, mode, { [target]: [NEAR] });
     const user = testUsers.kubeProxy;
     if (by === 'a token') {
       const reviews = plane.requests({ user, resource: 'selfsubjectaccessreviews', since });

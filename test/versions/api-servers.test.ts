@@ -13,7 +13,7 @@ describe.each(apiServers)('API server %s', (version) => {
 
   beforeAll(async () => {
     const kubeApiserver = await ensureApiServer(version);
-    plane = await startControlPlane({ controllers: false, binaries: { kubeApiserver } });
+    plane = await startControlPlane({ binaries: { kubeApiserver } });
   });
 
   afterAll(async () => {

@@ -11,7 +11,7 @@ jest.setTimeout(120_000);
 let plane: ControlPlane;
 
 beforeAll(async () => {
-  plane = await startControlPlane({ controllers: false });
+  plane = await startControlPlane();
 });
 
 afterAll(async () => {

@@ -6,7 +6,6 @@ import type { Tools } from './tools.ts';
 /** An API server on which nothing of ours is installed. */
 export async function startBarePlane(): Promise<ControlPlane> {
   const plane = await startControlPlane({
-    controllers: false,
     // As kubeadm has it, for its kube-proxy.
     apiServerArgs: ['--allow-privileged=true'],
   });

@@ -28,7 +28,7 @@ let scene: DisruptionScene;
 
 beforeAll(async () => {
   process.stderr.write(`moments of KPW_SEED=${seed}\n`);
-  plane = await startControlPlane({ controllers: false });
+  plane = await startControlPlane();
   scene = await startDisruptionScene(plane, random, { handoverSeconds: 30 });
   await scene.restartKubeProxies();
   await scene.settle();

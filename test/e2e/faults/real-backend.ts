@@ -26,7 +26,7 @@ const PATHS: Readonly<Record<WrittenCollection, string>> = {
 };
 
 export async function startRealBackend(): Promise<RealBackend> {
-  return describeRealBackend(await startControlPlane({ controllers: false }));
+  return describeRealBackend(await startControlPlane());
 }
 
 export function describeRealBackend(plane: ControlPlane): RealBackend {

@@ -12,8 +12,6 @@ export interface ApiServerArgs {
   /** It refuses to advertise loopback. */
   readonly advertiseAddress: string;
   readonly tokenFile: string;
-  /** Authority of the client certificates that it takes. */
-  readonly clientCaFile: string;
 }
 
 /** Flags of a kube-apiserver that every control plane of the tests has. */
@@ -33,7 +31,6 @@ export function apiServerArgs(options: ApiServerArgs): string[] {
     `--tls-private-key-file=${cert.keyFile}`,
     `--cert-dir=${folder}`,
     `--token-auth-file=${options.tokenFile}`,
-    `--client-ca-file=${options.clientCaFile}`,
     `--service-account-key-file=${accountKey}`,
     `--service-account-signing-key-file=${accountKey}`,
     '--service-account-issuer=https://kubernetes.default.svc',

@@ -15,7 +15,7 @@ export interface ApiServer {
   readonly caFile: string;
   readonly auditLogFile: string;
   start(): Promise<void>;
-  /** Default SIGTERM. etcd and the controllers remain. */
+  /** Default SIGTERM. etcd remains. */
   stop(signal?: NodeJS.Signals): Promise<void>;
   restart(): Promise<void>;
   /** SIGSTOP or SIGCONT, for one that hangs. */
@@ -27,8 +27,6 @@ export interface ApiServerOptions {
   readonly folder: string;
   readonly etcdUrl: string;
   readonly tokenFile: string;
-  /** Authority of the client certificates that it takes. */
-  readonly clientCaFile: string;
   readonly extraArgs: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-import { Agent, request } from 'node:https';
+import { Agent } from 'undici';
 
 /** Any Kubernetes object, as JSON. */
 export interface KubeObject {
@@ -57,15 +57,35 @@ export interface ApiClientOptions {
   readonly token: string;
 }
 
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+const PATCH_TYPES: Readonly<Record<PatchKind, string>> = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+};
+
 /** Makes a client; it opens connections when it is used. */
-export function createApiClient(options: ApiClientOptions): ApiClient {
-  const agent = new Agent({ keepAlive: true, ca: options.ca });
-  const call = async (method: string, path: string, body?: unknown, type = 'application/json') =>
-    await send({ ...options, agent, method, path, body, type });
-  const callObject = async (method: string, path: string, body?: unknown, type?: string) => {
-    const answer = await call(method, path, body, type);
-    if (answer.status >= 300) throw apiError(method, path, answer);
-    return JSON.parse(answer.body) as KubeObject;
+export function createApiClient({ server, ca, token }: ApiClientOptions): ApiClient {
+  const agent = new Agent({ connect: { ca } });
+  const call = async (method: Method, path: string, body?: unknown, type = 'application/json') => {
+    const headers = {
+      authorization: `Bearer ${token}`,
+      accept: 'application/json',
+      'content-type': type,
+    };
+    const signal = AbortSignal.timeout(30_000);
+    const payload = body === undefined ? null : JSON.stringify(body);
+    const request = { origin: server, method, path, headers, signal, body: payload };
+    const { statusCode: status, body: answer } = await agent.request(request);
+    return { status, text: await answer.text() };
+  };
+  const callObject = async (method: Method, path: string, body?: unknown, type?: string) => {
+    const { status, text } = await call(method, path, body, type);
+    if (status >= 300) {
+      throw new ApiError(`${method} ${path}: ${status} ${text.slice(0, 500)}`, status);
+    }
+    return JSON.parse(text) as KubeObject;
   };
   return {
     get: async (path) => await callObject('GET', path),
@@ -73,10 +93,11 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
     create: async (collection, object) => await callObject('POST', collection, object),
     update: async (path, object) => await callObject('PUT', path, object),
     patch: async (path, patch, kind = 'merge') =>
-      await callObject('PATCH', path, patch, patchType(kind)),
+      await callObject('PATCH', path, patch, PATCH_TYPES[kind]),
     delete: async (path) => {
-      const answer = await call('DELETE', path, { gracePeriodSeconds: 0 });
-      if (answer.status >= 300 && answer.status !== 404) throw apiError('DELETE', path, answer);
+      await callObject('DELETE', path, { gracePeriodSeconds: 0 }).catch((error: unknown) => {
+        if (!(error instanceof ApiError) || error.status !== 404) throw error;
+      });
     },
     status: async (path) => {
       try {
@@ -85,63 +106,6 @@ export function createApiClient(options: ApiClientOptions): ApiClient {
         return undefined;
       }
     },
-    close: () => agent.destroy(),
+    close: () => void agent.destroy(),
   };
-}
-
-function patchType(kind: PatchKind): string {
-  return kind === 'strategic'
-    ? 'application/strategic-merge-patch+json'
-    : kind === 'json'
-      ? 'application/json-patch+json'
-      : 'application/merge-patch+json';
-}
-
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
-
-function apiError(method: string, path: string, answer: Answer): ApiError {
-  return new ApiError(
-    `${method} ${path}: ${answer.status} ${answer.body.slice(0, 500)}`,
-    answer.status,
-  );
-}
-
-interface Call extends ApiClientOptions {
-  readonly agent: Agent;
-  readonly method: string;
-  readonly path: string;
-  readonly body: unknown;
-  readonly type: string;
-}
-
-async function send(call: Call): Promise<Answer> {
-  const body = call.body === undefined ? undefined : JSON.stringify(call.body);
-  return await new Promise((done, fail) => {
-    const headers = {
-      authorization: `Bearer ${call.token}`,
-      accept: 'application/json',
-      ...(body === undefined
-        ? {}
-        : { 'content-type': call.type, 'content-length': Buffer.byteLength(body) }),
-    };
-    const url = new URL(call.path, call.server);
-    const outgoing = request(
-      url,
-      { method: call.method, agent: call.agent, headers, timeout: 30_000 },
-      (incoming) => {
-        let text = '';
-        incoming.setEncoding('utf8').on('data', (chunk: string) => {
-          text += chunk;
-        });
-        incoming.once('error', fail);
-        incoming.once('end', () => done({ status: incoming.statusCode ?? 0, body: text }));
-      },
-    );
-    outgoing.once('timeout', () => outgoing.destroy(new Error('no answer in 30 s')));
-    outgoing.once('error', fail);
-    outgoing.end(body);
-  });
 }

@@ -1,17 +1,6 @@
 import type { ApiClient, KubeObject } from './api.ts';
-import { eventually } from './eventually.ts';
 
 type StringMap = Readonly<Record<string, string>>;
-
-/** A Pod to be made. */
-export interface PodOptions {
-  readonly name: string;
-  /** Default `default`. */
-  readonly namespace?: string;
-  readonly labels?: StringMap;
-  readonly nodeName: string;
-  readonly ip: string;
-}
 
 /** A port of a Service. */
 export interface ServicePortOptions {
@@ -19,6 +8,7 @@ export interface ServicePortOptions {
   readonly port: number;
   /** Number of a container's port. Default: `port`. */
   readonly targetPort?: number;
+  readonly nodePort?: number;
   readonly protocol?: 'TCP' | 'UDP';
 }
 
@@ -87,40 +77,6 @@ export async function labelNode(
   return await api.patch(`/api/v1/nodes/${name}`, { metadata: { labels } });
 }
 
-/** Makes a Pod that seems to run: the test writes its status, because there is no kubelet. */
-export async function createPod(api: ApiClient, options: PodOptions): Promise<KubeObject> {
-  const { name, namespace = 'default', labels = {}, nodeName, ip } = options;
-  await api.create(`/api/v1/namespaces/${namespace}/pods`, {
-    metadata: { name, labels },
-    spec: { nodeName, containers: [{ name: 'main', image: 'none' }] },
-  });
-  return await api.patch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, {
-    status: {
-      phase: 'Running',
-      podIP: ip,
-      podIPs: [{ ip }],
-      startTime: new Date().toISOString(),
-      conditions: [readyCondition(true)],
-    },
-  });
-}
-
-/** Turns a Pod ready or not ready. */
-export async function setPodReady(
-  api: ApiClient,
-  name: string,
-  ready: boolean,
-  namespace = 'default',
-): Promise<KubeObject> {
-  const status = { conditions: [readyCondition(ready)] };
-  return await api.patch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, { status });
-}
-
-function readyCondition(ready: boolean): object {
-  const status = ready ? 'True' : 'False';
-  return { type: 'Ready', status, lastTransitionTime: new Date().toISOString() };
-}
-
 /** Makes a Service and returns it with its cluster IP and node ports. */
 export async function createService(api: ApiClient, options: ServiceOptions): Promise<KubeObject> {
   const { name, namespace = 'default', selector, annotations, labels, ports, spec } = options;
@@ -160,39 +116,6 @@ export async function createSlice(api: ApiClient, options: SliceOptions): Promis
     endpoints: options.endpoints,
     ports: options.ports,
   });
-}
-
-/**
- * Waits until the slices of a Service hold these addresses as ready endpoints and no others
- * (in any order), and returns the slices.
- */
-export async function waitForSlices(
-  api: ApiClient,
-  service: string,
-  readyAddresses: readonly string[],
-  namespace = 'default',
-): Promise<KubeObject[]> {
-  const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
-  const selector = encodeURIComponent(`kubernetes.io/service-name=${service}`);
-  const wanted = [...readyAddresses].sort().join();
-  const { value } = await eventually(
-    async () => await api.list(`${path}?labelSelector=${selector}`),
-    (slices) => readyAddressesOf(slices).sort().join() === wanted,
-    { what: `slices of ${service} with ready ${wanted || 'nothing'}`, timeoutMs: 15_000 },
-  );
-  return value;
-}
-
-function readyAddressesOf(slices: readonly KubeObject[]): string[] {
-  const endpoints = slices.flatMap((slice) => (slice.endpoints ?? []) as Endpoint[]);
-  return endpoints
-    .filter((endpoint) => endpoint.conditions?.ready !== false)
-    .flatMap((endpoint) => endpoint.addresses);
-}
-
-interface Endpoint {
-  readonly addresses: readonly string[];
-  readonly conditions?: { readonly ready?: boolean };
 }
 
 export async function deleteService(

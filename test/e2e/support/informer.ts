@@ -30,11 +30,8 @@ export interface InformerVariant {
 export interface InformerRow {
   /** `namespace/name`. */
   readonly key: string;
-  readonly resourceVersion: string;
   /** Addresses, sorted; ` notReady` is appended to those that are not ready. */
   readonly endpoints: readonly string[];
-  /** Of all but the resourceVersion; the same for JSON and protobuf. */
-  readonly hash: string;
 }
 
 /** What an informer holds. */
@@ -43,18 +40,10 @@ export interface InformerReport {
   readonly store: readonly InformerRow[];
   /** The same as rebuilt from nothing but the calls of the event handler. */
   readonly handled: readonly InformerRow[];
-  readonly calls: { readonly add: number; readonly update: number; readonly delete: number };
-  /** The last that the reflector has seen, bookmarks included. */
-  readonly resourceVersion: string;
-  /** Failures of lists and watches so far. */
-  readonly errors: readonly string[];
 }
 
 /** A process with several informers. */
 export interface Informers {
-  readonly process: ManagedProcess;
-  /** Names of those that have synced so far. */
-  synced(): readonly string[];
   /** Resolves when all have synced; fails after `timeoutMs` (default 15,000). */
   allSynced(timeoutMs?: number): Promise<void>;
   /** What each holds now, by its name. */
@@ -106,8 +95,6 @@ function readInformers(managed: ManagedProcess, count: number): Informers {
     for (const settle of dumps.splice(0)) settle(undefined);
   });
   return {
-    process: managed,
-    synced: () => synced,
     allSynced: async (timeoutMs = 15_000) => {
       const failed = Promise.withResolvers<never>();
       const fail = () => {

@@ -13,7 +13,6 @@ export interface ModelService {
   readonly topologyKeys: string | undefined;
   readonly headless?: boolean;
   readonly internalLocal?: boolean;
-  readonly externalLocal?: boolean;
 }
 
 /** How an endpoint is, by its conditions. `unknown` has none; `ended` terminates and serves no more. */
@@ -40,8 +39,6 @@ export interface ModelObject {
 export interface ModelWorld {
   readonly nodes: ReadonlyMap<string, ModelLabels>;
   readonly services: ReadonlyMap<string, ModelService>;
-  /** Services whose traffic all goes to the cloud are hidden from edge nodes. */
-  readonly cloudPassthrough?: boolean;
 }
 
 /** By the object's key, the endpoints that the node sees of it. Objects of hidden Services are not in it. */
@@ -64,7 +61,7 @@ const SETTINGS: ModelSettings = {
 
 /** What a node sees of these slices, or of these Endpoints objects. */
 export function viewOf(
-  { nodes, services, cloudPassthrough: passthrough = false }: ModelWorld,
+  { nodes, services }: ModelWorld,
   self: string,
   objects: ReadonlyMap<string, ModelObject>,
 ): ModelView {
@@ -77,37 +74,22 @@ export function viewOf(
     slices: new Map([...objects].flatMap(([key, object]) => groupsOf(key, object))),
   };
   const view = new Map<string, ModelEndpoint[]>();
-  for (const [, { slice, endpoints }] of expectedView(cluster, self, {
-    ...SETTINGS,
-    passthrough,
-  })) {
+  for (const [, { slice, endpoints }] of expectedView(cluster, self, SETTINGS)) {
     const seen = view.get(slice.object) ?? [];
     view.set(slice.object, [...seen, ...endpoints.map(({ endpoint }) => endpoint)]);
   }
   return view;
 }
 
-/** Whether a Service is hidden from a node because the cloud is chosen for each of its ports. */
-export function isCloudOnly(
-  world: ModelWorld,
-  self: string,
-  service: string,
-  objects: ReadonlyMap<string, ModelObject>,
-): boolean {
-  const [key] = [...objects].find(([, object]) => object.service === service) ?? [];
-  return key !== undefined && !viewOf(world, self, objects).has(key);
-}
-
 function describe({
   topologyKeys,
   headless = false,
-  internalLocal,
-  externalLocal,
+  internalLocal = false,
 }: ModelService): OracleService {
   return {
     annotations: topologyKeys === undefined ? NO_ANNOTATIONS : { topologyKeys },
     labels: {},
-    local: internalLocal ? 'internal' : externalLocal ? 'external' : undefined,
+    local: internalLocal ? 'internal' : undefined,
     hints: false,
     headless,
     version: 1,
@@ -145,11 +127,11 @@ function candidateOf(endpoint: ModelEndpoint): Candidate {
   return { node, zone, state, endpoint };
 }
 
-export function isReady({ state }: ModelEndpoint): boolean {
+function isReady({ state }: ModelEndpoint): boolean {
   return state === 'ready' || state === 'unknown';
 }
 
-export function isServing({ state }: ModelEndpoint): boolean {
+function isServing({ state }: ModelEndpoint): boolean {
   return state === 'serving';
 }
 

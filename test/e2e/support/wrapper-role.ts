@@ -1,23 +1,19 @@
 import type { ApiClient } from './api.ts';
 
-/** What the wrapper may do on its own account, beside what system:node-proxier grants. */
-export const wrapperRules = [
-  {
-    apiGroups: [''],
-    resources: ['services', 'endpoints', 'nodes', 'namespaces'],
+/** What the wrapper may read on its own account, beside what system:node-proxier grants. */
+const readable = {
+  '': ['services', 'endpoints', 'nodes', 'namespaces'],
+  'discovery.k8s.io': ['endpointslices'],
+  'networking.k8s.io': ['servicecidrs'],
+  'fabedge.io': ['communities'],
+};
+
+const rules = [
+  ...Object.entries(readable).map(([apiGroup, resources]) => ({
+    apiGroups: [apiGroup],
+    resources,
     verbs: ['get', 'list', 'watch'],
-  },
-  {
-    apiGroups: ['discovery.k8s.io'],
-    resources: ['endpointslices'],
-    verbs: ['get', 'list', 'watch'],
-  },
-  {
-    apiGroups: ['networking.k8s.io'],
-    resources: ['servicecidrs'],
-    verbs: ['get', 'list', 'watch'],
-  },
-  { apiGroups: ['fabedge.io'], resources: ['communities'], verbs: ['get', 'list', 'watch'] },
+  })),
   {
     apiGroups: ['authorization.k8s.io'],
     resources: ['subjectaccessreviews'],
@@ -27,10 +23,10 @@ export const wrapperRules = [
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';
 
-/** Binds the user to a role with {@link wrapperRules} and to system:node-proxier. */
+/** Binds the user to a role with these rights and to system:node-proxier. */
 export async function grantWrapperRole(admin: ApiClient, user: string): Promise<void> {
   const name = 'kube-proxy-wrapper';
-  await admin.create(`${rbac}/clusterroles`, { metadata: { name }, rules: wrapperRules });
+  await admin.create(`${rbac}/clusterroles`, { metadata: { name }, rules });
   for (const role of [name, 'system:node-proxier']) {
     await admin.create(`${rbac}/clusterrolebindings`, {
       metadata: { name: `${name}:${role}` },

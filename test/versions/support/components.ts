@@ -1,4 +1,4 @@
-import { type Component, ensureBinary } from '../../e2e/support/binaries.ts';
+import { type Component, ensureBinary, kubernetes } from '../../e2e/support/binaries.ts';
 import type { KubeProxyMode } from '../../e2e/support/kube-proxy.ts';
 
 /** A kube-proxy that the matrix runs, beside those of test/e2e. */
@@ -37,42 +37,34 @@ export const kubeProxies = allKubeProxies.filter(({ version }) => isChosen(versi
 export const apiServers = ['1.33.13', '1.34.4', '1.35.4'].filter(isChosen);
 
 /** A component of a version of Kubernetes that only this matrix runs. */
-function kubernetes(name: string, version: string): Component {
-  const [major, minor] = version.split('.');
-  const stamp = 'k8s.io/component-base/version';
-  return {
-    name,
-    version,
-    module: `../versions/components/kubernetes-${major}.${minor}`,
-    target: `k8s.io/kubernetes/cmd/${name}`,
-    flags: [],
-    ldflags: `-s -w -X ${stamp}.gitVersion=v${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`,
-  };
+function ofMatrix(name: string, version: string): Component {
+  const component = kubernetes(name, version);
+  return { ...component, module: `../versions/${component.module}`, flags: [] };
 }
 
 type Report = (line: string) => void;
 
 /** Builds the kube-proxy if it is missing, and returns its path. */
 export async function ensureKubeProxy(version: string, report?: Report): Promise<string> {
-  return await ensureBinary(kubernetes('kube-proxy', version), report);
+  return await ensureBinary(ofMatrix('kube-proxy', version), report);
 }
 
 /** Builds the API server if it is missing, and returns its path. */
 export async function ensureApiServer(version: string, report?: Report): Promise<string> {
-  return await ensureBinary(kubernetes('kube-apiserver', version), report);
+  return await ensureBinary(ofMatrix('kube-apiserver', version), report);
 }
 
 /** CoreDNS of components/coredns/main.go. */
 export async function ensureCoreDns(report?: Report): Promise<string> {
-  return await ensureBinary(component('coredns', '1.15.0', '.'), report);
+  return await ensureBinary(component('coredns', '1.15.0'), report);
 }
 
 /** The part of Traefik that reads Services: components/traefik/main.go. */
 export async function ensureTraefik(report?: Report): Promise<string> {
-  return await ensureBinary(component('traefik', '3.7.13', '.'), report);
+  return await ensureBinary(component('traefik', '3.7.13'), report);
 }
 
-function component(name: string, version: string, target: string): Component {
+function component(name: string, version: string): Component {
   const module = `../versions/components/${name}`;
-  return { name, version, module, target, flags: [], ldflags: '-s -w' };
+  return { name, version, module, target: '.', flags: [], ldflags: '-s -w' };
 }

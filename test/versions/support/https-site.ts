@@ -25,7 +25,7 @@ export async function startHttpsSite(
   options: { readonly headless?: boolean } = {},
 ): Promise<HttpsSite> {
   const { headless = false } = options;
-  const plane = await startControlPlane({ controllers: false });
+  const plane = await startControlPlane();
   const folder = await mkdtemp(join(tmpdir(), 'kpw-versions-'));
   const stop = async () => {
     await plane.stop();

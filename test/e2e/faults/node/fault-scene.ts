@@ -27,7 +27,7 @@ export async function startFaultScene(random: Random) {
   };
   try {
     // No controllers: what is in the API is what the history wrote.
-    const plane = await startControlPlane({ controllers: false });
+    const plane = await startControlPlane();
     cleanups.push(async () => await plane.stop());
     const netns = await createNodeNetns();
     cleanups.push(async () => await netns.stop());

@@ -24,7 +24,7 @@ export interface RealScene {
 
 /** Nodes `here` and `near` in site a, `far` in site b, and the Service `web` that prefers the own site. */
 export async function startRealScene(): Promise<RealScene> {
-  const plane = await startControlPlane({ controllers: false });
+  const plane = await startControlPlane();
   const wrappers: HostWrapper[] = [];
   const scene: RealScene = {
     plane,
