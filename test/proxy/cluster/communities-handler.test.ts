@@ -47,9 +47,3 @@ test('the nodes of this cluster count, a node’s name may have dots', () => {
   communities.onChanges([{ type: 'DELETED', key: 'red' }]);
   expect(notified.at(-1)).toEqual({ blue: [] });
 });
-
-test('an empty collection is reported too', () => {
-  const { handler: communities, notified } = createHandler();
-  communities.onSynced();
-  expect(notified).toEqual([{}]);
-});

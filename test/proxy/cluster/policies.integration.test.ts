@@ -18,7 +18,6 @@ import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
-const ENCODINGS = ['json', 'protobuf'] as const;
 const MESH = 'service.edgemesh.kubeedge.io/service-proxy-name';
 const EDGE = 'node-role.kubernetes.io/edge';
 const HOST = 'kubernetes.io/hostname';
@@ -34,92 +33,69 @@ beforeEach(async () => {
   upstream = await server.listen();
 });
 
-async function start(settings: RawSettings): Promise<void> {
-  proxy = await useWrapper(upstream, {}, settings);
-}
+describe('a hidden Service', () => {
+  const PASSTHROUGH: RawSettings = { cloud: { mode: 'passthrough' } };
+  const label = (isLabelled: boolean) =>
+    labelService(server, 'web', MESH, isLabelled ? 'edge-proxy' : null);
+  const setLocalReady = (isReady: boolean) => putSlice(server, 'web-b', 'web', [on(1, isReady)]);
 
-/** Opens a watch as kube-proxy does and skips its initial events; returns the later events in short. */
-async function follow(
-  path: string,
-  initial: number,
-  query: Record<string, string> = {},
-  encoding: (typeof ENCODINGS)[number] = 'protobuf',
-): Promise<() => string[]> {
-  const watch = await useWatch(proxy.url + path, { ...STREAMING_LIST, ...query }, encoding);
-  await watch.until(initial + 1);
-  expect(watch.names().at(-1)).toBe('BOOKMARK');
-  return () => watch.names().slice(initial + 1);
-}
-
-describe.each(ENCODINGS)('in %s', (encoding) => {
-  const services = () => listNames(proxy.url + SERVICES_PATH, encoding);
-  const slices = () => listNames(proxy.url + SLICES_PATH, encoding);
-  const getService = () =>
-    statusOf(`${proxy.url}/api/v1/namespaces/default/services/web`, encoding);
-
-  test.each([
-    ['FilterIfLabelDoesNotExists', true],
-    ['FilterIfLabelExists', false],
-  ] as const)('%s: the label decides who serves a Service, live', async (mode, hidesLabelled) => {
-    putService(server, 'web', null);
-    putSlice(server, 'web-a', 'web', [on(1)]);
-    const hide = () => labelService(server, 'web', MESH, hidesLabelled ? 'edge-proxy' : null);
-    const show = () => labelService(server, 'web', MESH, hidesLabelled ? null : 'edge-proxy');
-    hide();
-    await start({ serviceFilter: { mode } });
-    const seenServices = await follow(SERVICES_PATH, 0, KUBE_PROXY_SERVICES, encoding);
-    const seenSlices = await follow(SLICES_PATH, 0, {}, encoding);
-    expect([await services(), await slices(), await getService()]).toEqual([[], [], 404]);
-    show();
-    await eventually(seenServices, ['ADDED web']);
-    await eventually(seenSlices, ['ADDED web-a']);
-    await eventually(getService, 200);
-    expect([await services(), await slices()]).toEqual([['web'], ['web-a']]);
-    hide();
-    await eventually(seenServices, ['ADDED web', 'DELETED web']);
-    await eventually(seenSlices, ['ADDED web-a', 'DELETED web-a']);
-    await eventually(getService, 404);
-    expect([await services(), await slices()]).toEqual([[], []]);
-    server.annotate('web', 'any', 'change');
-    server.delete('services', 'web');
-    putService(server, 'other', null);
-    labelService(server, 'other', MESH, hidesLabelled ? null : 'edge-proxy');
-    await eventually(() => seenServices().at(-1)?.endsWith(' other'), true);
-    expect(seenServices().filter((event) => event.endsWith(' web'))).toHaveLength(2);
-  });
-
-  test('passthrough: a cloud-only Service is hidden, and returns with a nearer endpoint', async () => {
-    server.label('edge-1', EDGE, '');
-    server.label('edge-2', EDGE, '');
-    putService(server, 'web', [HOST, CLOUD]);
-    putSlice(server, 'web-a', 'web', [on(3)]);
-    await start({ cloud: { mode: 'passthrough' } });
-    const seenServices = await follow(SERVICES_PATH, 0, KUBE_PROXY_SERVICES, encoding);
-    const seenSlices = await follow(SLICES_PATH, 0, {}, encoding);
-    expect([await services(), await slices(), await getService()]).toEqual([[], [], 404]);
-    putSlice(server, 'web-b', 'web', [on(1)]);
-    await eventually(seenServices, ['ADDED web']);
-    await eventually(() => seenSlices().sort(), ['ADDED web-a', 'ADDED web-b']);
-    expect(await getService()).toBe(200);
-    expect(await listAddresses(proxy.url + SLICES_PATH, encoding)).toEqual([1]);
-    putSlice(server, 'web-b', 'web', [on(1, false)]);
-    await eventually(seenServices, ['ADDED web', 'DELETED web']);
-    await eventually(slices, []);
-    expect(await getService()).toBe(404);
-    server.label('edge-1', EDGE, null);
-    await eventually(services, ['web']);
-    await eventually(slices, ['web-a', 'web-b']);
-  });
-});
-
-describe('passthrough', () => {
-  test('a client that watches only Services is notified too', async () => {
+  beforeEach(() => {
     server.label('edge-1', EDGE, '');
     putService(server, 'web', [HOST, CLOUD]);
     putSlice(server, 'web-a', 'web', [on(3)]);
-    await start({ cloud: { mode: 'passthrough' } });
+    setLocalReady(false);
+  });
+
+  test.each<[string, RawSettings, (isHidden: boolean) => void]>([
+    [
+      'that has the label of another proxy',
+      { serviceFilter: { mode: 'FilterIfLabelDoesNotExists' } },
+      (isHidden) => label(isHidden),
+    ],
+    [
+      'that lacks the label of this proxy',
+      { serviceFilter: { mode: 'FilterIfLabelExists' } },
+      (isHidden) => label(!isHidden),
+    ],
+    ['whose traffic all goes to the cloud', PASSTHROUGH, (isHidden) => setLocalReady(!isHidden)],
+  ])(
+    '%s leaves LIST, WATCH and GET with its slices, and returns, live',
+    async (_, raw, setHidden) => {
+      setHidden(true);
+      proxy = await useWrapper(upstream, {}, raw);
+      const urls = [proxy.url + SERVICES_PATH, proxy.url + SLICES_PATH] as const;
+      const query = { ...STREAMING_LIST, ...KUBE_PROXY_SERVICES };
+      const services = await useWatch(urls[0], query, 'json');
+      const slices = await useWatch(urls[1], STREAMING_LIST, 'protobuf');
+      const getUrl = `${proxy.url}/api/v1/namespaces/default/services/web`;
+      for (const encoding of ['json', 'protobuf'] as const) {
+        const state = async () => [
+          await listNames(urls[0], encoding),
+          await listNames(urls[1], encoding),
+          await statusOf(getUrl, encoding),
+        ];
+        expect(await state()).toEqual([[], [], 404]);
+        setHidden(false);
+        await eventually(state, [['web'], ['web-a', 'web-b'], 200]);
+        setHidden(true);
+        await eventually(state, [[], [], 404]);
+      }
+      const cycle = ['ADDED web', 'DELETED web'];
+      await eventually(() => services.names(), ['BOOKMARK', ...cycle, ...cycle]);
+      const seen = () =>
+        slices
+          .names()
+          .filter((event) => !event.startsWith('MODIFIED'))
+          .sort();
+      const twice = ['ADDED web-a', 'ADDED web-b', 'DELETED web-a', 'DELETED web-b'];
+      await eventually(seen, [...twice, ...twice, 'BOOKMARK'].sort());
+    },
+  );
+
+  test('returns to a client that watches only Services', async () => {
+    proxy = await useWrapper(upstream, {}, PASSTHROUGH);
     expect(await listNames(proxy.url + SERVICES_PATH, 'json')).toEqual([]);
-    putSlice(server, 'web-a', 'web', [on(1)]);
+    setLocalReady(true);
     await eventually(() => listNames(proxy.url + SERVICES_PATH, 'json'), ['web']);
   });
 });

@@ -29,13 +29,4 @@ describe('warnOfSharedPort()', () => {
     await watching;
     expect(lines).toMatchObject([{ level: 40, listen: [`127.0.0.1:${port}`] }]);
   });
-
-  test('logs nothing when the process ends', async () => {
-    const { logger, lines } = recordingLogger();
-    const own = new AbortController();
-    const watching = warnOfSharedPort([], logger, own.signal);
-    own.abort();
-    await watching;
-    expect(lines).toEqual([]);
-  });
 });

@@ -67,6 +67,13 @@ async function use(query: Query): Promise<() => void> {
   return release;
 }
 
+/** Waits until a view that is opened later than the others has been closed because it is idle. */
+async function idleTimePasses(): Promise<void> {
+  const before = openPaths();
+  proxy.views.acquire({ ...NEW.slices, labelSelector: 'a=b' }).release();
+  await eventually(openPaths, before);
+}
+
 describe('before any kube-proxy has come', () => {
   // explain, the page and check once answered only "no client has requested endpoints yet".
   test('the views of the newest one are open, and a Service can be explained', async () => {
@@ -92,11 +99,7 @@ describe('before any kube-proxy has come', () => {
   test('they stay, however short the idle time is, and nobody counts as their user', async () => {
     await start({ defaultViewsMs: 0, idleViewMs: 20 });
     await eventually(openPaths, paths(NEW.slices, NEW.services));
-    // Another view, opened later, is closed after its idle time.
-    const other: Query = { ...NEW.slices, labelSelector: 'a=b' };
-    proxy.views.acquire(other).release();
-    await eventually(() => openPaths().length, 2);
-    expect(openPaths()).toEqual(paths(NEW.slices, NEW.services));
+    await idleTimePasses();
     expect(proxy.views.sources.map((source) => proxy.views.users(source))).toEqual([0, 0, 0]);
   });
 
@@ -154,9 +157,7 @@ describe('when a kube-proxy comes', () => {
     const release = await use(OLD.slices);
     await eventually(openPaths, paths(OLD.slices, OLD.services));
     release();
-    proxy.views.acquire({ ...OLD.slices, labelSelector: 'a=b' }).release();
-    await eventually(() => openPaths().length, 2);
-    expect(openPaths()).toEqual(paths(OLD.slices, OLD.services));
+    await idleTimePasses();
   });
 
   // In JSON its view is not kept, and that of the last kube-proxy in protobuf became idle.
@@ -165,12 +166,8 @@ describe('when a kube-proxy comes', () => {
     (await use(NEW.slices))();
     await use({ ...NEW.slices, encoding: 'json' });
     proxy.views.openDefault();
-    const isOpen = () => open().some(({ encoding }) => encoding === 'protobuf');
-    // Opened later, so its idle time ends later.
-    proxy.views.acquire({ ...NEW.slices, labelSelector: 'a=b' }).release();
-    await eventually(() => open().some(({ labelSelector }) => labelSelector === 'a=b'), false);
+    await idleTimePasses();
     expect(openPaths()).toEqual(paths(NEW.slices, NEW.slices, NEW.services));
-    expect(isOpen()).toBe(true);
     // A kube-proxy may be configured for JSON: what is read is explained before what is only kept.
     expect(findView(proxy)?.query.encoding).toBe('json');
   });

@@ -56,17 +56,3 @@ test('in a dry run an edge node sees all of them, and Services of another proxy 
   expect(await listNames(proxy.url + CIDRS, 'json')).toEqual(['kubernetes']);
   expect(await listNames(`${proxy.url}/api/v1/services`, 'json')).toContain('web');
 });
-
-test('a ServiceCIDR from a second list is shown too', async () => {
-  proxy = await useWrapper(await server.listen(), {}, PASSTHROUGH);
-  const watch = await useWatch(proxy.url + CIDRS, STREAMING_LIST);
-  await watch.until(2);
-  for (const name of ['more', 'most']) {
-    putCidr(name);
-    server.compact();
-    server.cutWatches();
-    await eventually(() => watch.names().at(-1), `ADDED ${name}`);
-  }
-  server.delete('servicecidrs', 'more');
-  await eventually(() => watch.names().slice(2), ['ADDED more', 'ADDED most', 'DELETED more']);
-});
