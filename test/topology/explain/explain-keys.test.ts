@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { explainKey, nodesOfKey, warnOfKey } from '../../../src/topology/explain/explain-keys.ts';
 import type { Warning } from '../../../src/topology/explain/explanation.ts';
-import { Topology } from '../../../src/topology/state/topology.ts';
+import type { Topology } from '../../../src/topology/state/topology.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { managed, TopologyHarness } from '../../support/topology/topology-harness.ts';
 
 const COMMUNITY = 'kube-proxy-wrapper.io/community';
 const CLOUD = 'kube-proxy-wrapper.io/cloud';
@@ -19,46 +20,34 @@ interface Scene {
   readonly warning?: Warning['code'];
 }
 
-/** The topology of node `here`, where `pool` and `ring` are labels of communities. */
+/** The topology of node `edge-1`, where `pool` and `ring` are labels of communities. */
 function topologyOf({ key, labels = { site: 'a' }, sets = {}, declared = {} }: Scene): Topology {
   const communities = { nodeLabels: ['pool', 'ring'], labelPrefix: '', labelValues: [] };
   const topologyMatch = { ...PLAIN_TOPOLOGY.topologyMatch, communities };
-  const topology = new Topology({ ...PLAIN_TOPOLOGY, topologyMatch, nodeName: 'here' });
+  const harness = new TopologyHarness({ topologyMatch });
   const members = Object.entries(declared).map(([name, nodes]) => [name, new Set(nodes)] as const);
-  topology.setCommunities(new Map(members));
-  topology.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
-  topology.setPolicies(
-    new Map([['shop/web', { managed: true, keys: [key], source: 'annotation' }]]),
-  );
-  topology.setSynced('services');
-  for (const [selector, nodes] of Object.entries(sets)) {
-    topology.changeNodeSet(selector, nodes, []);
-    topology.setNodeSetState(selector);
-  }
-  return topology;
+  harness.topology.setCommunities(new Map(members));
+  harness.settle(labels, { 'shop/web': managed(key) });
+  for (const [selector, nodes] of Object.entries(sets)) harness.sync(selector, ...nodes);
+  return harness.topology;
 }
 
 describe('the nodes of a key', () => {
   test.each<[what: string, Scene, nodes: string[] | undefined]>([
     [
       'are those of its node set',
-      { key: 'site', sets: { 'site=a': ['here', 'near'] } },
-      ['here', 'near'],
+      { key: 'site', sets: { 'site=a': ['edge-1', 'near'] } },
+      ['edge-1', 'near'],
     ],
     [
       'include this node if its node set does not have it',
       { key: 'site', sets: { 'site=a': ['near'] } },
-      ['here', 'near'],
-    ],
-    [
-      'are this node only if its node set is empty',
-      { key: 'site', sets: { 'site=a': [] }, warning: 'no-other-node' },
-      ['here'],
+      ['edge-1', 'near'],
     ],
     [
       'are this node only if its node set has no other node',
-      { key: 'site', sets: { 'site=a': ['here'] }, warning: 'no-other-node' },
-      ['here'],
+      { key: 'site', sets: { 'site=a': ['edge-1'] }, warning: 'no-other-node' },
+      ['edge-1'],
     ],
     [
       'do not include this node if it does not match',
@@ -86,18 +75,13 @@ describe('the nodes of a key', () => {
       {
         key: COMMUNITY,
         labels: IN_RED,
-        sets: { 'pool=red': ['here', 'near', 'far'], 'ring=red': ['near', 'other'] },
+        sets: { 'pool=red': ['edge-1', 'near', 'far'], 'ring=red': ['near', 'other'] },
       },
-      ['far', 'here', 'near', 'other'],
-    ],
-    [
-      'come from any of its node sets',
-      { key: COMMUNITY, labels: IN_RED, sets: { 'pool=red': [], 'ring=red': ['near'] } },
-      ['here', 'near'],
+      ['edge-1', 'far', 'near', 'other'],
     ],
     [
       'are undefined until all its node sets are known',
-      { key: COMMUNITY, labels: IN_RED, sets: { 'pool=red': ['here', 'near'] } },
+      { key: COMMUNITY, labels: IN_RED, sets: { 'pool=red': ['edge-1', 'near'] } },
       undefined,
     ],
     [
@@ -105,19 +89,10 @@ describe('the nodes of a key', () => {
       {
         key: COMMUNITY,
         labels: { pool: 'red' },
-        sets: { 'pool=red': ['here', 'near'], 'ring=red': [] },
+        sets: { 'pool=red': ['edge-1', 'near'], 'ring=red': [] },
         declared: { red: ['near', 'declared'], blue: ['far'] },
       },
-      ['declared', 'here', 'near'],
-    ],
-    [
-      'are the declared members if all node sets are empty',
-      {
-        key: COMMUNITY,
-        sets: { 'pool=red': [], 'ring=red': [] },
-        declared: { red: ['here', 'near', 'far'] },
-      },
-      ['far', 'here', 'near'],
+      ['declared', 'edge-1', 'near'],
     ],
   ])('%s', (_, scene, nodes) => {
     const topology = topologyOf(scene);
@@ -129,11 +104,11 @@ describe('the nodes of a key', () => {
   });
 
   test('are those that match now, at each call', () => {
-    const topology = topologyOf({ key: 'site', sets: { 'site=a': ['here', 'near'] } });
+    const topology = topologyOf({ key: 'site', sets: { 'site=a': ['edge-1', 'near'] } });
     expect(explainKey(topology, 'site').nodes).toBe(2);
     topology.changeNodeSet('site=a', ['far', 'other'], ['near']);
     expect(explainKey(topology, 'site').nodes).toBe(3);
-    expect(topology.nodeSets.get('site=a')?.members).toEqual(new Set(['here', 'far', 'other']));
+    expect(topology.nodeSets.get('site=a')?.members).toEqual(new Set(['edge-1', 'far', 'other']));
   });
 });
 

@@ -12,75 +12,78 @@ import type {
   PolicyOrigin,
   ServiceExplanation,
 } from '../../../src/topology/explain/explanation.ts';
-import type { Policy } from '../../../src/topology/policy/policy.ts';
-import { Topology } from '../../../src/topology/state/topology.ts';
+import type { ManagedPolicy, Policy } from '../../../src/topology/policy/policy.ts';
+import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
 import { outcomeNow } from '../../support/projection/outcome-now.ts';
-import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { managed, TopologyHarness } from '../../support/topology/topology-harness.ts';
 
 const SERVICE = 'shop/web';
 const HOST = 'kubernetes.io/hostname';
+const CLOUD = 'kube-proxy-wrapper.io/cloud';
+const ZONE = 'topology.kubernetes.io/zone';
+const EDGE = { 'node-role.kubernetes.io/edge': '' };
 
 function on(node: string, state: EndpointState = 'ready', family = 'IPv4'): Endpoint {
   return { family, node, zone: '', state };
 }
 
-function keys(...list: string[]): Policy {
-  return { managed: true, keys: list, source: 'annotation' };
+const HERE = on('edge-1');
+const NEAR = on('near');
+const FAR = on('far');
+
+function byDefault(...keys: string[]): Policy {
+  return { managed: true, keys, source: 'default' };
 }
 
+/** A policy with one property more. */
+function policyWith(more: Partial<ManagedPolicy>, ...keys: string[]): Policy {
+  return { ...managed(...keys), ...more };
+}
+
+/** A Service with one slice, seen from `edge-1`. */
 interface Scene {
   readonly policy: Policy;
   readonly endpoints?: readonly Endpoint[];
+  /** In place of the endpoints: groups with ports of their own. */
+  readonly groups?: readonly EndpointGroup[];
   readonly labels?: Readonly<Record<string, string>>;
   /** Members of node sets; a set that is not listed here does not sync. */
   readonly sets?: Readonly<Record<string, readonly string[]>>;
   readonly refused?: string;
-  readonly topology?: Partial<typeof PLAIN_TOPOLOGY>;
-  readonly input?: Partial<ExplainInput>;
+  readonly options?: Partial<TopologyOptions>;
+  readonly origins?: readonly PolicyOrigin[];
+  readonly delayed?: ExplainInput['delayed'];
   readonly hinted?: boolean;
 }
 
 function explain(scene: Scene): ServiceExplanation {
-  const { policy, endpoints = [], labels = { site: 'a' }, sets = {} } = scene;
-  const topology = new Topology({ ...PLAIN_TOPOLOGY, ...scene.topology, nodeName: 'here' });
-  topology.setOwnNode({ labels: new Map(Object.entries(labels)), annotations: new Map() });
-  topology.setPolicies(new Map([[SERVICE, policy]]));
-  topology.setSynced('services');
-  for (const [selector, members] of Object.entries(sets)) {
-    topology.changeNodeSet(selector, members, []);
-    topology.setNodeSetState(selector);
-  }
+  const { endpoints = [], labels = { site: 'a' }, sets = {}, hinted = false } = scene;
+  const { groups = [{ ports: ['TCP/http'], endpoints }] } = scene;
+  const harness = new TopologyHarness(scene.options);
+  const { topology } = harness;
+  harness.settle(labels, { [SERVICE]: scene.policy });
+  for (const [selector, members] of Object.entries(sets)) harness.sync(selector, ...members);
   if (scene.refused !== undefined) topology.setNodeSetState(scene.refused, '403 Forbidden');
-  const addresses = endpoints.map((_, index) => `10.0.0.${index + 1}`);
-  const groups = [{ ports: ['TCP/http'], endpoints }];
-  const { hinted = false } = scene;
-  const objects = scene.input?.objects ?? [
-    { name: 'web-1', hinted, groups, addresses: () => addresses, isShown: () => false },
-  ];
+  const addresses = () => endpoints.map((_, index) => `10.0.0.${index + 1}`);
   return explainService({
     topology,
-    outcome: outcomeNow(
-      topology,
-      SERVICE,
-      objects.flatMap((object) => object.groups),
-    ),
-    objects,
-    origins: [],
-    delayed: new Map(),
+    outcome: outcomeNow(topology, SERVICE, groups),
+    objects: [{ name: 'web-1', hinted, groups, addresses, isShown: () => false }],
+    origins: scene.origins ?? [],
+    delayed: scene.delayed ?? new Map(),
     timeOf: (ms) => new Date(ms),
     since: undefined,
     limits: { endpoints: 1_000, ports: 200 },
-    ...scene.input,
   });
 }
 
-const SITE = { 'site=a': ['here', 'near'] };
+const SITE = { 'site=a': ['edge-1', 'near'] };
 
 describe('explainService()', () => {
   test('counts what each key matches, names the winner, and what would win without it', () => {
     const { ports, counts, outcome } = explain({
-      policy: keys(HOST, 'site', '*'),
-      endpoints: [on('near'), on('near', 'serving'), on('far')],
+      policy: managed(HOST, 'site', '*'),
+      endpoints: [NEAR, on('near', 'serving'), FAR],
       sets: SITE,
     });
     expect(outcome).toMatchObject({ kind: 'filtered', dryRun: false });
@@ -103,33 +106,22 @@ describe('explainService()', () => {
 
   // A Service with 0 of 4 endpoints was once headed "the first of rack that counts wins".
   test.each([
-    ['no endpoint matches', [on('far')], 'no endpoint matches site, so'],
+    ['no endpoint matches', [FAR], 'no endpoint matches site, so'],
     ['there are no endpoints', [], 'the Service has no endpoints, so'],
     ['those that match are not ready', [on('near', 'notReady')], 'that matches site is ready, so'],
   ])('says that connections are refused if %s', (_, endpoints, text) => {
     const scene = { endpoints, sets: SITE };
-    const { outcome } = explain({ ...scene, policy: keys('site') });
+    const { outcome } = explain({ ...scene, policy: managed('site') });
     expect(outcome.text).toContain(text);
     expect(outcome.text).toContain('kube-proxy on this node refuses its connections');
-    const trial = explain({ ...scene, policy: { ...keys('site'), dryRun: true } });
+    const trial = explain({ ...scene, policy: policyWith({ dryRun: true }, 'site') });
     expect(trial.outcome.text).toContain('would refuse its connections');
-  });
-
-  test('says that the first key wins if an endpoint is ready or serving', () => {
-    for (const state of ['ready', 'serving'] as const) {
-      const { outcome } = explain({
-        policy: keys('site'),
-        endpoints: [on('near', state)],
-        sets: SITE,
-      });
-      expect(outcome.text).toBe('the first of site with enough ready endpoints wins');
-    }
   });
 
   test('each endpoint has its address and object, and the reason why it is shown or not', () => {
     const { endpoints } = explain({
-      policy: keys('site', '*'),
-      endpoints: [on('near'), on('far'), on('')],
+      policy: managed('site', '*'),
+      endpoints: [NEAR, FAR, on('')],
       sets: SITE,
     });
     expect(endpoints).toMatchObject([
@@ -139,238 +131,199 @@ describe('explainService()', () => {
     ]);
   });
 
-  test('explains a return delay: the key that is held, the key that waits, and until when', () => {
-    const policy: Policy = { ...keys('site', '*'), returnDelayMs: 30_000 } as Policy;
-    const held = { key: 1, since: new Map([[0, 5_000]]) };
-    const { ports, endpoints } = explain({
-      policy,
-      endpoints: [on('near'), on('far')],
-      sets: SITE,
-      input: { delayed: new Map([['IPv4 TCP/http', held]]) },
+  describe('of a return delay', () => {
+    // The node of the site and the node of the rack are different, so the two keys share no endpoint.
+    const scene = {
+      labels: { site: 'a', rack: 'r' },
+      sets: { 'site=a': ['near'], 'rack=r': ['far'] },
+      endpoints: [NEAR, FAR],
+      delayed: new Map([['IPv4 TCP/http', { key: 1, since: new Map([[0, 5_000]]) }]]),
+    };
+
+    test('has the key that traffic goes to, the key that waits and until when, and what would win next', () => {
+      const policy = policyWith({ returnDelayMs: 30_000 }, 'site', 'rack', '*');
+      const { ports, endpoints } = explain({ ...scene, policy });
+      expect(ports[0]).toMatchObject({
+        winner: 'rack',
+        why: 'site is ready again, but not for long enough yet',
+        returning: { key: 'site', at: new Date(35_000).toISOString() },
+        next: '*',
+      });
+      expect(endpoints).toMatchObject([
+        { node: 'far', kept: true },
+        { node: 'near', kept: false },
+      ]);
     });
-    expect(ports[0]).toMatchObject({
-      winner: '*',
-      why: 'site is ready again, but not for long enough yet',
-      returning: { key: 'site', at: new Date(35_000).toISOString() },
-    });
-    expect(endpoints.map(({ kept }) => kept)).toEqual([true, true]);
-  });
 
-  // The node of the site and the node of the rack are different, so the two keys share no endpoint.
-  const RACKS = { 'site=a': ['near'], 'rack=r': ['far'] };
-  const RACK_HELD: Omit<Scene, 'policy'> = {
-    labels: { site: 'a', rack: 'r' },
-    endpoints: [on('near'), on('far')],
-    sets: RACKS,
-    input: { delayed: new Map([['IPv4 TCP/http', { key: 1, since: new Map([[0, 5_000]]) }]]) },
-  };
-
-  test('the next winner is the key that the return delay would choose', () => {
-    const policy: Policy = { ...keys('site', 'rack', '*'), returnDelayMs: 30_000 } as Policy;
-    const { ports } = explain({ ...RACK_HELD, policy });
-    // The site is ready again, but still has to wait.
-    expect(ports[0]).toMatchObject({ winner: 'rack', next: '*' });
-  });
-
-  test('explains a nearer key that waits, also if no key has enough ready endpoints', () => {
-    const policy = { ...keys('site', 'rack'), returnDelayMs: 30_000, minReady: [2, 2] } as Policy;
-    const { ports } = explain({ ...RACK_HELD, policy });
-    expect(ports[0]).toMatchObject({
-      winner: 'rack',
-      why: 'no key has as many ready endpoints as it needs; site is ready again, but not for long enough yet',
+    test('has the key that waits, also if no key has enough ready endpoints', () => {
+      const policy = policyWith({ returnDelayMs: 30_000, minReady: [2, 2] }, 'site', 'rack');
+      expect(explain({ ...scene, policy }).ports[0]).toMatchObject({
+        winner: 'rack',
+        why: 'no key has as many ready endpoints as it needs; site is ready again, but not for long enough yet',
+      });
     });
   });
 
   test('an active policy is not described by the next one', () => {
     const origins: PolicyOrigin[] = [
-      { source: 'annotation', preset: 'fab-proxy', keys: [HOST, 'kube-proxy-wrapper.io/cloud'] },
+      { source: 'annotation', preset: 'fab-proxy', keys: [HOST, CLOUD] },
       { source: 'default', keys: ['*'] },
     ];
-    const endpoints = [on('here')];
-    const own = explain({ policy: keys(HOST), endpoints, input: { origins } });
+    const own = explain({ policy: managed(HOST), endpoints: [HERE], origins });
     expect(own.policy.preset).toBeUndefined();
     expect(own.policy.overrides).toMatchObject([{ source: 'default' }]);
-    const policy: Policy = { managed: true, keys: ['*'], source: 'default' };
-    expect(explain({ policy, endpoints, input: { origins } }).policy.overrides).toEqual([]);
+    const next = explain({ policy: byDefault('*'), endpoints: [HERE], origins });
+    expect(next.policy.overrides).toEqual([]);
   });
 
-  describe('a key that matches nothing on this node', () => {
-    const NEAR = [on('here'), on('near')];
-    const preset = [{ source: 'annotation', preset: 'x', keys: ['rack', '*'] }] as const;
+  const preset: PolicyOrigin = { source: 'annotation', preset: 'x', keys: ['rack', '*'] };
+  const hints: PolicyOrigin = { source: 'traffic-distribution', keys: [] };
 
-    test.each<[what: string, severity: string, Scene]>([
-      ['is a warning if the policy has no other place', 'warning', { policy: keys('rack', '*') }],
-      ['also beside the node itself', 'warning', { policy: keys(HOST, 'rack', '*') }],
-      [
-        'is a note if this node has an endpoint',
-        'info',
-        {
-          policy: keys(HOST, 'rack', '*'),
-          endpoints: NEAR,
-        },
-      ],
-      ['is a note if another place can match', 'info', { policy: keys('rack', 'site', '*') }],
-      [
-        'is a note in a preset',
-        'info',
-        {
-          policy: keys('rack', '*'),
-          input: { origins: preset },
-        },
-      ],
-      [
-        'is a note in a default',
-        'info',
-        {
-          policy: { managed: true, keys: ['rack', '*'], source: 'default' },
-        },
-      ],
-      [
-        'is a warning if the Service has no endpoint here',
-        'warning',
-        {
-          policy: { managed: true, keys: ['rack', 'site'], source: 'default' },
-        },
-      ],
-      [
-        'is a warning if a port has none',
-        'warning',
-        {
-          policy: keys('rack', HOST),
-          endpoints: [on('here'), on('far', 'ready', 'IPv6')],
-        },
-      ],
-    ])('%s', (_, severity, scene) => {
-      const { warnings } = explain({ endpoints: [on('far')], sets: SITE, ...scene });
-      expect(warnings.find(({ code }) => code === 'own-label-missing')).toMatchObject({ severity });
-    });
-
-    test('is always a warning if it is misspelt, and nobody is told to label the node', () => {
-      const { warnings } = explain({
-        policy: keys(HOST, 'topology.kubernetes.io/zon', '*'),
-        endpoints: NEAR,
-      });
-      expect(warnings).toEqual([
-        {
-          code: 'key-misspelt',
-          severity: 'warning',
-          message:
-            'topology.kubernetes.io/zon matches nothing: node here has no such label; did you mean topology.kubernetes.io/zone?',
-        },
-      ]);
-    });
-  });
-
-  test('topology keys that override hints of the Service are noted', () => {
-    const origins: readonly PolicyOrigin[] = [
-      { source: 'annotation', keys: ['*'] },
-      { source: 'traffic-distribution', keys: [] },
-    ];
-    const { warnings } = explain({ policy: keys('*'), endpoints: [on('far')], input: { origins } });
-    expect(warnings).toEqual([
-      {
-        code: 'hints-overridden',
-        severity: 'info',
-        message:
-          'its topology keys override its own spec.trafficDistribution: kube-proxy gets no topology hints',
-      },
-    ]);
-  });
-
-  test('a Service that requests hints is unfiltered, and says what that overrides', () => {
-    const origins: readonly PolicyOrigin[] = [
-      { source: 'traffic-distribution', keys: [] },
-      { source: 'default', keys: ['site'] },
-    ];
-    const policy: Policy = { managed: false, reason: 'traffic-distribution' };
-    const explained = explain({ policy, endpoints: [on('far')], hinted: true, input: { origins } });
-    expect(explained.outcome).toMatchObject({
-      kind: 'unfiltered',
-      text: expect.stringContaining('its own spec.trafficDistribution'),
-    });
-    expect(explained.warnings.map(({ code }) => code)).toEqual(['default-overridden']);
-    expect(explained.counts).toMatchObject({ kept: 1, leftOut: 0 });
-  });
-
-  test.each<[string, Scene, string]>([
+  test.each<[what: string, Scene, ...warnings: string[]]>([
+    ['a policy that works', { policy: managed(HOST, 'site', '*'), endpoints: [NEAR], sets: SITE }],
     [
-      'invalid annotation',
-      { policy: { managed: false, reason: 'invalid-policy', message: 'x' } },
-      'invalid-policy',
+      'a key without a label here, and no other place in the policy',
+      { policy: managed(HOST, 'rack', '*'), endpoints: [FAR] },
+      'warning own-label-missing',
+    ],
+    [
+      'such a key, if this node has an endpoint',
+      { policy: managed(HOST, 'rack', '*'), endpoints: [HERE, NEAR] },
+      'info own-label-missing',
+    ],
+    [
+      'such a key, if another place can match',
+      { policy: managed('rack', 'site', '*'), endpoints: [FAR], sets: SITE },
+      'info own-label-missing',
+    ],
+    [
+      'such a key of a preset',
+      { policy: managed('rack', '*'), endpoints: [FAR], origins: [preset] },
+      'info own-label-missing',
+    ],
+    [
+      'such a key of a default',
+      { policy: byDefault('rack', '*'), endpoints: [FAR] },
+      'info own-label-missing',
+    ],
+    [
+      'such a key of a default, if no key matches an endpoint',
+      { policy: byDefault('rack', 'site'), endpoints: [FAR], sets: SITE },
+      'warning own-label-missing',
+      'warning nothing-matches',
+    ],
+    [
+      'such a key, if one family has no endpoint here',
+      { policy: managed('rack', HOST), endpoints: [HERE, on('far', 'ready', 'IPv6')] },
+      'warning own-label-missing',
+      'warning nothing-matches',
+    ],
+    [
+      'a misspelt key, but not of a missing label',
+      { policy: managed(HOST, 'topology.kubernetes.io/zon', '*'), endpoints: [HERE] },
+      'warning key-misspelt',
+    ],
+    [
+      'topology keys that override hints of the Service',
+      { policy: managed('*'), endpoints: [FAR], origins: [{ ...preset, keys: ['*'] }, hints] },
+      'info hints-overridden',
+    ],
+    [
+      'hints that override the default',
+      {
+        policy: { managed: false, reason: 'traffic-distribution' },
+        endpoints: [FAR],
+        hinted: true,
+        origins: [hints, { source: 'default', keys: ['site'] }],
+      },
+      'info default-overridden',
+    ],
+    [
+      'an invalid annotation',
+      { policy: { managed: false, reason: 'invalid-policy', message: 'x' }, endpoints: [FAR] },
+      'warning invalid-policy',
     ],
     [
       'an annotation without effect',
-      { policy: { ...keys('*'), ignored: ['the annotation "x" has no effect'] } },
-      'annotation-ignored',
-    ],
-    [
-      'a refused node set',
-      { policy: keys('site', '*'), refused: 'site=a', endpoints: [on('far')] },
-      'node-set-refused',
-    ],
-    ['no endpoints', { policy: keys('*') }, 'no-endpoints'],
-    [
-      'too few ready',
-      { policy: { ...keys(HOST, '*'), minReady: [2, 3] } as Policy, endpoints: [on('here')] },
-      'too-few-ready',
-    ],
-    ['none ready', { policy: keys('*'), endpoints: [on('far', 'serving')] }, 'none-ready'],
-    [
-      'an endpoint without a node',
-      { policy: keys(HOST, '*'), endpoints: [on('')] },
-      'endpoint-without-node',
-    ],
-    ['hints', { policy: keys('*'), hinted: true, endpoints: [on('far')] }, 'hints-cut'],
-    [
-      'dry run',
-      { policy: { ...keys('*'), dryRun: true } as Policy, endpoints: [on('far')] },
-      'dry-run',
+      { policy: policyWith({ ignored: ['"x" has no effect'] }, '*'), endpoints: [FAR] },
+      'warning annotation-ignored',
     ],
     [
       'an annotation that traffic policy Local leaves without effect',
       {
         policy: { managed: false, reason: 'local-traffic-policy' },
-        endpoints: [on('far')],
-        input: { origins: [{ source: 'annotation', keys: ['*'] }] },
+        endpoints: [FAR],
+        origins: [{ source: 'annotation', keys: ['*'] }],
       },
-      'policy-without-effect',
+      'warning policy-without-effect',
     ],
-  ])('warns of %s', (_, scene, code) => {
-    expect(explain(scene).warnings.map((each) => each.code)).toContain(code);
+    [
+      'a refused node set, but not of its missing nodes',
+      {
+        policy: managed(CLOUD, '*'),
+        labels: EDGE,
+        refused: '!node-role.kubernetes.io/edge',
+        endpoints: [FAR],
+      },
+      'warning node-set-refused',
+    ],
+    ['no endpoints', { policy: managed('*') }, 'info no-endpoints'],
+    [
+      'too few ready endpoints',
+      { policy: policyWith({ minReady: [2, 3] }, HOST, '*'), endpoints: [HERE] },
+      'warning too-few-ready',
+    ],
+    [
+      'a key that only min-ready has',
+      { policy: policyWith({ unusedMinReady: ['sites'] }, HOST, '*'), endpoints: [HERE] },
+      'warning min-ready-without-key',
+    ],
+    [
+      'no ready endpoint',
+      { policy: managed('*'), endpoints: [on('far', 'serving')] },
+      'warning none-ready',
+    ],
+    [
+      'an endpoint without a node',
+      { policy: managed(HOST, '*'), endpoints: [on('')] },
+      'info endpoint-without-node',
+    ],
+    [
+      'hints that are cut',
+      { policy: managed('*'), hinted: true, endpoints: [FAR] },
+      'info hints-cut',
+    ],
+    ['a dry run', { policy: policyWith({ dryRun: true }, '*'), endpoints: [FAR] }, 'info dry-run'],
+  ])('the warnings of %s', (_what, scene, ...expected) => {
+    const { warnings } = explain(scene);
+    expect(warnings.map(({ severity, code }) => `${severity} ${code}`)).toEqual(expected);
   });
-
-  test('warns of a key that only min-ready has', () => {
-    const policy = { ...keys(HOST, '*'), unusedMinReady: ['sites'] } as Policy;
-    const { warnings } = explain({ policy, endpoints: [on('here')] });
-    const message = expect.stringContaining('"sites"');
-    expect(warnings).toEqual([{ code: 'min-ready-without-key', severity: 'warning', message }]);
-  });
-
-  /** One object with these groups of endpoints. */
-  function objects(...groups: EndpointGroup[]): ExplainInput['objects'] {
-    return [{ name: 'web-1', hinted: false, groups, addresses: () => [], isShown: () => false }];
-  }
 
   // Regression: there was a warning only if all ports lost their endpoints. Clients of one port failed without notice.
   test.each<[string, EndpointGroup[], string]>([
     [
-      'port',
+      'one port that loses every endpoint, by name',
       [
-        { ports: ['TCP/http'], endpoints: [on('here')] },
-        { ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('far')] },
+        { ports: ['TCP/http'], endpoints: [HERE] },
+        { ports: ['TCP/http', 'TCP/metrics'], endpoints: [FAR] },
       ],
       'IPv4 TCP/metrics: no key matches any endpoint',
     ],
     [
-      'address family',
+      'one address family that loses every endpoint, by name',
       [
-        { ports: ['TCP/http'], endpoints: [on('here')] },
+        { ports: ['TCP/http'], endpoints: [HERE] },
         { ports: ['TCP/http'], endpoints: [on('far', 'ready', 'IPv6')] },
       ],
       'IPv6 TCP/http: no key matches any endpoint',
     ],
-  ])('warns of one %s that loses every endpoint, by name', (_, groups, message) => {
-    const { warnings } = explain({ policy: keys(HOST), input: { objects: objects(...groups) } });
+    [
+      'all ports that lose every endpoint, once',
+      [{ ports: ['TCP/http', 'TCP/metrics'], endpoints: [FAR] }],
+      'no key matches any endpoint, so connections fail',
+    ],
+  ])('warns of %s', (_, groups, message) => {
+    const { warnings } = explain({ policy: managed(HOST), groups });
     expect(warnings).toEqual([
       {
         code: 'nothing-matches',
@@ -380,85 +333,58 @@ describe('explainService()', () => {
     ]);
   });
 
-  test('warns once of a Service that loses every endpoint of all ports', () => {
-    const groups = [{ ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('far')] }];
-    const { warnings } = explain({ policy: keys(HOST), input: { objects: objects(...groups) } });
-    expect(warnings.map(({ message }) => message)).toEqual([
-      'no key matches any endpoint, so connections fail; * as the last key would allow any endpoint',
-    ]);
-  });
-
-  test('a policy that works has no warning', () => {
-    const { warnings } = explain({
-      policy: keys(HOST, 'site', '*'),
-      endpoints: [on('near')],
-      sets: SITE,
-    });
-    expect(warnings).toEqual([]);
-  });
-
-  test('a pending policy names the node sets that it waits for', () => {
-    const { outcome, counts } = explain({ policy: keys('site'), endpoints: [on('near')] });
-    expect(outcome).toMatchObject({ kind: 'undecided', waitsFor: ['site=a'] });
-    expect(outcome.text).toContain('site=a');
-    expect(counts.kept).toBe(0);
-  });
-
-  test('does not report missing nodes when nodes may not be read', () => {
-    const { warnings } = explain({
-      policy: keys('kube-proxy-wrapper.io/cloud', '*'),
-      labels: { 'node-role.kubernetes.io/edge': '' },
-      refused: '!node-role.kubernetes.io/edge',
-      endpoints: [on('far')],
-    });
-    expect(warnings.map(({ code }) => code)).toEqual(['node-set-refused']);
-  });
-
-  test('a Service of another proxy is hidden, and one whose traffic all goes to the cloud is withheld', () => {
-    expect(explain({ policy: { managed: false, reason: 'other-proxy' } }).outcome.kind).toBe(
-      'hidden',
-    );
-    const cloud = explain({
-      policy: keys('kube-proxy-wrapper.io/cloud'),
-      labels: { 'node-role.kubernetes.io/edge': '' },
-      sets: { '!node-role.kubernetes.io/edge': ['cloud-1'] },
-      endpoints: [on('cloud-1')],
-      topology: { cloudPassthrough: true },
-    });
-    expect(cloud).toMatchObject({ outcome: { kind: 'withheld' }, counts: { kept: 0, leftOut: 1 } });
-    expect(cloud.endpoints).toMatchObject([{ kept: false }]);
+  test.each<[kind: string, Scene, text: string]>([
+    [
+      'filtered',
+      { policy: managed('site'), endpoints: [NEAR], sets: SITE },
+      'enough ready endpoints wins',
+    ],
+    [
+      'unfiltered',
+      { policy: { managed: false, reason: 'traffic-distribution' } },
+      'its own spec.trafficDistribution',
+    ],
+    ['undecided', { policy: managed('site'), endpoints: [NEAR] }, 'site=a'],
+    [
+      'undecided',
+      { policy: managed(ZONE), labels: { [ZONE]: 'z1' }, endpoints: [NEAR] },
+      'until then what is shown does not change',
+    ],
+    ['hidden', { policy: { managed: false, reason: 'other-proxy' } }, ''],
+    [
+      'withheld',
+      {
+        policy: managed(CLOUD),
+        labels: EDGE,
+        sets: { '!node-role.kubernetes.io/edge': ['cloud-1'] },
+        endpoints: [on('cloud-1')],
+        options: { cloudPassthrough: true },
+      },
+      '',
+    ],
+  ])('a Service is %s', (kind, scene, text) => {
+    const { outcome, counts } = explain(scene);
+    expect(outcome).toMatchObject({ kind, text: expect.stringContaining(text) });
+    const isShown = kind === 'filtered' || kind === 'unfiltered';
+    expect(counts.kept).toBe(isShown ? counts.total : 0);
   });
 
   test('endpoints on this node that stay beside the winner are explained and counted', () => {
-    const policy = { ...keys('site'), keepsLocal: true } as Policy;
-    const scene = { policy, labels: { site: 'a' }, sets: { 'site=a': ['near'] } };
-    const beside = explain({ ...scene, labels: {}, endpoints: [on('here'), on('far')] });
+    const scene = {
+      policy: policyWith({ keepsLocal: true }, 'site'),
+      sets: { 'site=a': ['near'] },
+    };
+    const beside = explain({ ...scene, labels: {}, endpoints: [HERE, FAR] });
     expect(beside.counts).toMatchObject({ kept: 1, leftOut: 1 });
     expect(beside.endpoints).toMatchObject([
-      {
-        node: 'here',
-        kept: true,
-        reason: 'it is on this node, and externalTrafficPolicy is Local',
-      },
-      { node: 'far', kept: false, reason: 'no key matches' },
+      { kept: true, reason: 'it is on this node, and externalTrafficPolicy is Local' },
+      { kept: false, reason: 'no key matches' },
     ]);
     expect(beside.outcome.text).toContain('those on this node are shown');
     const warnings = beside.warnings.map(({ message }) => message).join();
     expect(warnings).toContain('only endpoints on this node are shown');
     expect(warnings).toContain('traffic inside the cluster uses them too');
     // The site includes this node.
-    const among = explain({ ...scene, endpoints: [on('here'), on('near')] });
-    expect(among.warnings).toEqual([]);
-    expect(among.endpoints.map(({ reason }) => reason)).not.toContain('Local');
-  });
-
-  test('a Service whose endpoints lost their zones waits, and what is shown stays', () => {
-    const zone = 'topology.kubernetes.io/zone';
-    const scene = { policy: keys(zone), labels: { [zone]: 'z1' } };
-    const withZone = explain({ ...scene, endpoints: [{ ...on('near'), zone: 'z1' }] });
-    expect([withZone.outcome.kind, withZone.warnings]).toEqual(['filtered', []]);
-    const { outcome } = explain({ ...scene, endpoints: [on('near')] });
-    expect(outcome.kind).toBe('undecided');
-    expect(outcome.text).toContain('until then what is shown does not change');
+    expect(explain({ ...scene, endpoints: [HERE, NEAR] }).warnings).toEqual([]);
   });
 });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from '@jest/globals';
-import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import {
   followsNamespace,
@@ -202,56 +201,24 @@ describe('presets', () => {
   });
 });
 
-describe(MIN_READY, () => {
-  const settings = { minReady: new Map([[HOST, 3]]) };
-  const counts = (text: string | undefined, keys = `["${HOST}","site","*"]`) => {
-    const annotations = {
-      topologyKeys: keys,
-      ...(text === undefined ? {} : { [MIN_READY]: text }),
-    };
-    const result = policyFor(service({ annotations }), { ...none, ...settings });
-    return result.managed ? result.minReady : result.message;
-  };
+describe('the numbers of a policy', () => {
+  const settings = { ...none, minReady: new Map([[HOST, 3]]), returnDelayMs: 7000 };
+  const tuned = (annotations: Given['annotations'], keys = `["${HOST}","site","*"]`) =>
+    policyFor(service({ annotations: { topologyKeys: keys, ...annotations } }), settings);
 
-  test('comes from the settings, and the annotation replaces it key by key', () => {
-    expect(counts(undefined)).toEqual([3, 1, 1]);
-    expect(counts('{"site":2}')).toEqual([3, 2, 1]);
-    expect(counts(`{"${HOST}":1}`)).toBeUndefined();
-    expect(counts('{"*":2,"elsewhere":9}', '["site","*"]')).toEqual([1, 2]);
-  });
-
-  test.each([
-    ['{"sites":2,"site":2}', ['sites']],
-    ['{"site":2}', undefined],
-    [undefined, undefined],
-  ])('%j names the keys %j that the policy does not have', (text, unused) => {
-    const annotations = { topologyKeys: '["site","*"]', ...(text && { [MIN_READY]: text }) };
-    // The settings apply to all Services, whatever their keys.
-    const settings = { ...none, minReady: new Map([[HOST, 3]]) };
-    const { managed, unusedMinReady } = policyFor(
-      service({ annotations }),
-      settings,
-    ) as ManagedPolicy;
-    expect([managed, unusedMinReady]).toEqual([true, unused]);
-  });
-
-  test.each(['', 'null', '[2]', '{"*":2,"site":0}', '{"site":1.5}', '{"site":"2"}'])(
-    '%j is invalid, and the message shows a valid one',
-    (text) => {
-      expect(counts(text)).toMatch(/min-ready is .*whole numbers from 1 on, such as '\{.*:2\}'/);
+  test.each<[string | undefined, readonly number[] | undefined, string[] | undefined]>([
+    [undefined, [3, 1, 1], undefined],
+    ['{"site":2}', [3, 2, 1], undefined],
+    [`{"${HOST}":1}`, undefined, undefined],
+    ['{"sites":9,"*":2}', [3, 1, 2], ['sites']],
+  ])(
+    'min-ready %j replaces the setting key by key: %j; keys without effect: %j',
+    (text, minReady, unusedMinReady) => {
+      const policy = tuned(text === undefined ? {} : { [MIN_READY]: text });
+      const given = { minReady: undefined, unusedMinReady: undefined, ...policy };
+      expect(given).toMatchObject({ managed: true, minReady, unusedMinReady });
     },
   );
-});
-
-describe(RETURN_DELAY, () => {
-  const delay = (text: string | undefined) => {
-    const annotations = {
-      topologyKeys: '["*"]',
-      ...(text === undefined ? {} : { [RETURN_DELAY]: text }),
-    };
-    const result = policyFor(service({ annotations }), { ...none, returnDelayMs: 7000 });
-    return result.managed ? result.returnDelayMs : result.message;
-  };
 
   test.each([
     [undefined, 7000],
@@ -259,16 +226,24 @@ describe(RETURN_DELAY, () => {
     ['30s', 30_000],
     [' 5m ', 300_000],
     ['1440m', 86_400_000],
-  ])('%j is %j ms', (text, expected) => {
-    expect(delay(text)).toBe(expected);
+  ])('return-delay %j is %j ms', (text, returnDelayMs) => {
+    const policy = tuned(text === undefined ? {} : { [RETURN_DELAY]: text });
+    expect({ returnDelayMs: undefined, ...policy }).toMatchObject({ managed: true, returnDelayMs });
   });
 
-  test.each(['', '30', '1441m', '-1s', '1.5s', '1d', '9999999999s'])(
-    '%j is invalid, and the message shows valid ones',
-    (text) => {
-      expect(delay(text)).toMatch(/return-delay is .*at most 24h, such as 30s or 5m/);
-    },
-  );
+  const minReady = /min-ready is .*whole numbers from 1 on, such as '\{.*:2\}'/;
+  const returnDelay = /return-delay is .*at most 24h, such as 30s or 5m/;
+  test.each([
+    ...['', 'null', '[2]', '{"*":2,"site":0}', '{"site":1.5}', '{"site":"2"}'].map(
+      (text) => [MIN_READY, text, minReady] as const,
+    ),
+    ...['', '30', '1441m', '-1s', '1.5s', '1d', '9999999999s'].map(
+      (text) => [RETURN_DELAY, text, returnDelay] as const,
+    ),
+  ])('%s %j is invalid, and the message shows a valid one', (key, text, message) => {
+    const policy = { managed: false, message: expect.stringMatching(message) };
+    expect(tuned({ [key]: text })).toMatchObject(policy);
+  });
 });
 
 describe('isOfOtherProxy()', () => {

@@ -33,26 +33,10 @@ function communities(labels: Record<string, string>, declared?: Record<string, s
   return { self, selectors: [...selectors].sort(), nodes: [...nodes].sort() };
 }
 
-describe('communitiesOf()', () => {
-  test.each<[string, Record<string, string>, Record<string, string[]>, string[]]>([
-    ['the value of a label', { pool: 'red', 'x.io/group': 'blue' }, {}, ['blue', 'red']],
-    ['an empty value is not a community', { pool: '' }, {}, []],
-    ['a label with the prefix', { 'c.x/red': 'true', 'c.x/blue': 'true' }, {}, ['blue', 'red']],
-    ['a label with the prefix that is not true', { 'c.x/red': 'false' }, {}, []],
-    ['a label that is true, but without the prefix', { 'd.x/red': 'true' }, {}, []],
-    ['a key with the value', { red: 'unit', blue: 'other' }, {}, ['red']],
-    ['a declaration that names this node', {}, { red: ['own'], blue: ['near'] }, ['red']],
-    ['the same community from two sources is one', { pool: 'red' }, { red: ['own'] }, ['red']],
-  ])('%s', (_what, labels, declared, expected) => {
-    expect(communitiesOf(from(labels, declared), settings.communities)).toEqual(expected);
-  });
-
-  test('without a prefix, a label that is true is not a community', () => {
-    const nodeContext = from({ pool: 'red', gpu: 'true' });
-    expect(communitiesOf(nodeContext, { ...settings.communities, labelPrefix: '' })).toEqual([
-      'red',
-    ]);
-  });
+test('an empty label value is not a community; without a prefix, neither is a label that is true', () => {
+  const nodeContext = from({ pool: 'red', 'x.io/group': '', gpu: 'true' });
+  const communities = { ...settings.communities, labelPrefix: '' };
+  expect(communitiesOf(nodeContext, communities)).toEqual(['red']);
 });
 
 describe('the match of the community key', () => {

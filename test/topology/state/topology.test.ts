@@ -1,114 +1,228 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 import { managed, on, TopologyHarness } from '../../support/topology/topology-harness.ts';
 
+/*
+ * `policies.property` compares what a topology decides with a model. These are the rules that it does not see: which
+ * node sets are watched, what is reported to listeners, refusals and limits.
+ */
+
+const ZONE = 'topology.kubernetes.io/zone';
+const COMMUNITY = 'kube-proxy-wrapper.io/community';
 let harness: TopologyHarness;
 
 beforeEach(() => {
   harness = new TopologyHarness();
 });
 
-describe('Topology', () => {
-  test('hostname, zone of the endpoint and "*" need no node set', () => {
+test('is settled once every source is known, and not while a change of this node is pending', () => {
+  const sources = { declaredCommunities: true, namespaces: true };
+  const steps: (() => void)[] = [
+    () => harness.topology.setSynced('namespaces'),
+    () => harness.topology.setSynced('services'),
+    () => harness.setOwnLabels({}),
+    () => harness.topology.setCommunities(new Map()),
+  ];
+  for (const last of steps) {
+    harness = new TopologyHarness(sources);
+    for (const step of steps) if (step !== last) step();
+    expect(harness.topology.settled).toBe(false);
+    last();
+    expect(harness.topology.settled).toBe(true);
+  }
+  harness.setKeys('default/web', 'site');
+  harness.setOwnLabels({ site: 'a' });
+  expect([harness.topology.hasNext, harness.topology.settled]).toEqual([true, false]);
+  harness.sync('site=a');
+  expect([harness.topology.hasNext, harness.topology.settled]).toEqual([false, true]);
+});
+
+test('counts Services by the source of their policy, or the reason for none', () => {
+  const none = { managed: false, reason: 'headless' } as const;
+  harness.settle({}, { 'default/web': managed('*'), 'default/db': none });
+  const counts = Object.fromEntries(harness.topology.policies.countByKind());
+  expect(counts).toEqual({ annotation: 1, headless: 1 });
+});
+
+test('an empty label value is a value', () => {
+  harness.settle({ site: '' }, { 'default/web': managed('site') });
+  expect(harness.wanted).toEqual(['site=']);
+  expect(harness.sees(['site'], on('edge-1'))).toEqual([true]);
+});
+
+describe('a node set is needed', () => {
+  test('not by hostname, "*" and zones of endpoints, nor by an endpoint without a zone of another Service', () => {
+    const keys = ['kubernetes.io/hostname', ZONE, '*'];
     harness.settle(
-      { 'topology.kubernetes.io/zone': 'z1' },
-      { 'default/web': managed('kubernetes.io/hostname', 'topology.kubernetes.io/zone', '*') },
+      { [ZONE]: 'z1' },
+      { 'default/web': managed(...keys), 'default/db': managed('*') },
     );
+    const view = {};
+    harness.topology.setServicesWithoutZone(view, new Map([['default/db', true]]));
+    expect([harness.wanted, harness.topology.settled]).toEqual([[], true]);
+    expect(harness.sees([ZONE], on('a', 'z1'), on('b', 'z2'), on('', 'z1'))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    harness.topology.setServicesWithoutZone(view, new Map([['default/web', true]]));
+    expect(harness.wanted).toEqual([`${ZONE}=z1`]);
+    harness.topology.setServicesWithoutZone(view, new Map([['default/web', false]]));
     expect(harness.wanted).toEqual([]);
-    expect(harness.topology.settled).toBe(true);
-    expect(harness.sees(['kubernetes.io/hostname'], on('edge-1'), on('edge-2'), on(''))).toEqual([
-      true,
-      false,
-      false,
-    ]);
-    const zone = ['topology.kubernetes.io/zone'];
-    expect(harness.sees(zone, on('a', 'z1'), on('b', 'z2'), on('', 'z1'))).toEqual([
-      true,
-      false,
-      false,
-    ]);
-    expect(harness.sees(['*'], on(''), on('x', 'z9'))).toEqual([true, true]);
   });
 
-  test('is settled once every source is known, and not while a change of this node is pending', () => {
-    const sources = { declaredCommunities: true, namespaces: true };
-    const steps: (() => void)[] = [
-      () => harness.topology.setSynced('namespaces'),
-      () => harness.topology.setSynced('services'),
-      () => harness.setOwnLabels({}),
-      () => harness.topology.setCommunities(new Map()),
-    ];
-    for (const last of steps) {
-      harness = new TopologyHarness(sources);
-      for (const step of steps) if (step !== last) step();
-      expect(harness.topology.settled).toBe(false);
-      last();
-      expect(harness.topology.settled).toBe(true);
-    }
+  test('until the last policy that uses it is deleted or replaced, also a pending one', () => {
+    const all = { 'default/web': managed('site'), 'default/db': managed('site') };
+    harness.settle({ site: 'a', rack: 'r' }, all);
+    harness.sync('site=a');
+    harness.setKeys('default/web');
+    expect(harness.wanted).toEqual(['site=a']);
+    harness.setKeys('default/db', '*');
+    expect(harness.wanted).toEqual([]);
+    harness.setKeys('default/db', 'rack');
+    expect(harness.wanted).toEqual(['rack=r']);
+    expect([...harness.topology.policies.keysInUse()]).toEqual(['*', 'rack']);
+    harness.setKeys('default/db', '*');
+    expect([harness.wanted, harness.topology.settled]).toEqual([[], true]);
+  });
+
+  // Regression: the index kept the key of the first policy, so the nodes of the zone were watched forever.
+  test('not by a policy with the zone key that was replaced', () => {
+    harness.settle({ [ZONE]: 'z1', site: 'a' }, { 'default/web': managed(ZONE) });
     harness.setKeys('default/web', 'site');
-    harness.setOwnLabels({ site: 'a' });
-    expect([harness.topology.hasNext, harness.topology.settled]).toEqual([true, false]);
+    harness.topology.setServicesWithoutZone({}, new Map([['default/web', true]]));
     harness.sync('site=a');
-    expect([harness.topology.hasNext, harness.topology.settled]).toEqual([false, true]);
+    expect(harness.wanted).toEqual(['site=a']);
   });
 
-  test('an empty label value is a value', () => {
-    harness.settle({ site: '' }, { 'default/web': managed('site') });
-    expect(harness.wanted).toEqual(['site=']);
-    expect(harness.sees(['site'], on('edge-1'))).toEqual([true]);
-  });
-
-  test('a node set that this node itself enters or leaves changes nothing: only its own Node decides', () => {
-    harness.settle({ site: 'a' }, { 'default/web': managed('site') });
-    harness.sync('site=a', 'edge-2');
+  test('by the active and by the next labels of this node, until the next ones are active', () => {
+    harness.settle({ site: 'a' }, { 'default/web': managed('site'), 'default/db': managed('*') });
+    harness.sync('site=a', 'edge-1', 'edge-2');
     harness.touched();
-
-    harness.topology.changeNodeSet('site=a', ['edge-1'], []);
-    harness.topology.changeNodeSet('site=a', [], ['edge-1']);
-    expect(harness.changes).toEqual([]);
-    expect(harness.sees(['site'], on('edge-1'), on('edge-2'))).toEqual([true, true]);
-    harness.topology.changeNodeSet('site=a', [], ['edge-1', 'edge-2']);
-    expect(harness.touchedNodes()).toEqual({ 'edge-2': ['site'] });
+    harness.setOwnLabels({ site: 'b', color: 'red' });
+    expect([harness.wanted, harness.touched()]).toEqual([['site=a', 'site=b'], []]);
+    harness.topology.changeNodeSet('site=b', ['edge-1', 'edge-3'], []);
+    expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
+    harness.sync('site=b');
+    expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
+    // Only Services with an endpoint on these nodes are affected; the own node is in both sets.
+    expect(harness.touchedNodes()).toEqual({ 'edge-2': ['site'], 'edge-3': ['site'] });
+    expect(harness.wanted).toEqual(['site=b']);
   });
 
-  test('own labels that no policy uses affect no Service', () => {
-    harness.settle({ site: 'a' }, { 'default/web': managed('site') });
-    harness.sync('site=a');
-    harness.touched();
-    harness.setOwnLabels({ site: 'a', color: 'red' });
-    expect(harness.touched()).toEqual([]);
-    expect(harness.topology.settled).toBe(true);
-  });
-
-  test('counts Services by the source of their policy, or the reason for none', () => {
-    harness.settle(
-      {},
-      { 'default/web': managed('*'), 'default/db': { managed: false, reason: 'headless' } },
-    );
-    expect(Object.fromEntries(harness.topology.policies.countByKind())).toEqual({
-      annotation: 1,
-      headless: 1,
-    });
-  });
-
-  test('a node that is switched off waits for no node set, needs none, and sees all endpoints', () => {
+  test('not on a node that is switched off', () => {
     harness.settle({ site: 'a' }, { 'default/web': managed('site') });
     expect(harness.topology.settled).toBe(false);
     const off = new Map([['kube-proxy-wrapper.io/filter', 'off']]);
     harness.topology.setOwnNode({ labels: new Map([['site', 'b']]), annotations: off });
-    expect(harness.topology.settled).toBe(true);
-    expect(harness.wanted).toEqual([]);
-    expect(harness.topology.activePolicy('default/web')).toEqual({
-      managed: false,
-      reason: 'node-off',
-    });
-
+    expect([harness.topology.settled, harness.wanted]).toEqual([true, []]);
     harness.setOwnLabels({ site: 'b' });
     expect(harness.wanted).toEqual(['site=b']);
-    expect(harness.topology.activePolicy('default/web')).toEqual({
-      managed: false,
-      reason: 'node-off',
-    });
-    harness.sync('site=b');
-    expect(harness.topology.activePolicy('default/web')).toMatchObject({ managed: true });
+  });
+});
+
+describe('a change of a node set', () => {
+  beforeEach(() => {
+    harness.settle({ site: 'a' }, { 'default/web': managed('site') });
+    harness.sync('site=a', 'edge-2');
+    harness.touched();
+  });
+
+  test('reports the nodes and the key that it affects, except this node: only its own Node decides', () => {
+    harness.topology.changeNodeSet('site=a', ['edge-1'], []);
+    harness.topology.changeNodeSet('site=a', [], ['edge-1']);
+    expect(harness.changes).toEqual([]);
+    // The same objects, because matches are cached by identity.
+    const policy = managed('site');
+    const groups = [{ ports: [], endpoints: [on('edge-1'), on('edge-2'), on('edge-4')] }];
+    const kept = () => [...harness.topology.decide(groups, policy).keep];
+    expect(kept()).toEqual([1, 1, 0]);
+    harness.topology.changeNodeSet('site=a', ['edge-4'], ['edge-1', 'edge-2']);
+    expect(harness.touchedNodes()).toEqual({ 'edge-4': ['site'], 'edge-2': ['site'] });
+    expect(kept()).toEqual([1, 0, 1]);
+  });
+
+  test('counts while no policy needs it, so that a policy that returns is active immediately', () => {
+    harness.setKeys('default/web', '*');
+    harness.topology.changeNodeSet('site=a', ['edge-3'], ['edge-2']);
+    harness.topology.dropNodeSet('site=b');
+    harness.setKeys('default/web', 'site');
+    expect(harness.topology.settled).toBe(true);
+    harness.topology.dropNodeSet('site=a');
+    expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
+    harness.setKeys('default/web');
+    harness.topology.dropNodeSet('site=a');
+    expect(harness.topology.nodeSets.size).toBe(0);
+  });
+
+  test('that the API server refuses later does not remove its nodes', () => {
+    harness.topology.setNodeSetState('site=a', 'nodes is forbidden');
+    expect(harness.sees(['site'], on('edge-2'))).toEqual([true]);
+    expect(harness.topology.nodeSets.get('site=a')?.refusal).toBe('nodes is forbidden');
+  });
+});
+
+test('a refused node set has only this node, and reports the refusal until it is known', () => {
+  harness.settle({ site: 'a' }, { 'default/web': managed('site') });
+  const state = () => harness.topology.nodeSets.get('site=a');
+  harness.topology.setNodeSetState('site=a', 'nodes is forbidden');
+  expect(harness.topology.settled).toBe(true);
+  expect(harness.sees(['site'], on('edge-1'), on('edge-2'))).toEqual([true, false]);
+  expect(state()).toMatchObject({ state: 'refused', refusal: 'nodes is forbidden' });
+  harness.sync('site=a', 'edge-2');
+  expect(harness.sees(['site'], on('edge-2'))).toEqual([true]);
+  expect(state()).toMatchObject({ state: 'synced', refusal: undefined });
+});
+
+test('above maxNodeSets, sets in use remain, and the next set has this node only', () => {
+  harness = new TopologyHarness({ maxNodeSets: 1 });
+  harness.settle({ site: 'a', rack: 'r' }, { 'default/web': managed('site') });
+  harness.sync('site=a', 'edge-2');
+  harness.setKeys('default/db', 'rack');
+  expect(harness.topology.settled).toBe(true);
+  const state = () => harness.topology.nodeSets.get('rack=r');
+  expect(state()).toMatchObject({ state: 'overLimit', needed: true });
+  expect(harness.sees(['rack'], on('edge-1'), on('edge-2'))).toEqual([true, false]);
+  expect(harness.sees(['site'], on('edge-2'))).toEqual([true]);
+  harness.setKeys('default/web');
+  expect(state()).toMatchObject({ state: 'syncing', refusal: undefined });
+  expect(harness.topology.nodeSets.has('site=a')).toBe(false);
+});
+
+describe('waitsFor()', () => {
+  beforeEach(() => {
+    const communities = { nodeLabels: ['pool'], labelPrefix: 'c.x/', labelValues: [] };
+    const topologyMatch = { ...PLAIN_TOPOLOGY.topologyMatch, communities };
+    harness = new TopologyHarness({ topologyMatch });
+    harness.settle({}, { 'default/web': managed(COMMUNITY, 'site') });
+  });
+
+  const waits = () => [...harness.topology.waitsFor('default/web')].sort();
+
+  test('follows labels and communities of this node that change while others are pending', () => {
+    harness.setOwnLabels({ pool: 'red' });
+    expect(waits()).toEqual(['c.x/red=true', 'pool=red']);
+    harness.setOwnLabels({ pool: 'blue', site: 'a' });
+    expect(waits()).toEqual(['c.x/blue=true', 'pool=blue', 'site=a']);
+    harness.topology.setCommunities(new Map([['ring', new Set(['edge-1', 'edge-2'])]]));
+    expect(waits()).toEqual(['c.x/blue=true', 'c.x/ring=true', 'pool in (blue,ring)', 'site=a']);
+    for (const selector of waits()) harness.sync(selector);
+    expect(waits()).toEqual([]);
+  });
+
+  // Regression: the page calls it for each pending row, five times a second. Visiting all members took 0.4 s each time.
+  test('does not visit the members of communities on each call', () => {
+    let looks = 0;
+    class Members extends Set<string> {
+      override [Symbol.iterator]() {
+        looks++;
+        return super[Symbol.iterator]();
+      }
+    }
+    harness.topology.setCommunities(new Map([['red', new Members(['edge-1', 'edge-2'])]]));
+    expect(waits()).toEqual(['c.x/red=true', 'pool=red']);
+    looks = 0;
+    waits();
+    expect(looks).toBe(0);
   });
 });
