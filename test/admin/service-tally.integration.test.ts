@@ -42,33 +42,36 @@ async function metrics(): Promise<string[]> {
   return text.split('\n').map((line) => line.replace('kube_proxy_wrapper_', ''));
 }
 
-test('/summary names Services that their policy leaves without endpoints', async () => {
+test('/summary and metrics tell Services that their policy leaves without endpoints from those without a ready one', async () => {
+  const sick = { ...NEAR, ready: false };
   put('lost', HOST_ONLY, [FAR]);
   put('fine', HOST_ONLY, [NEAR, FAR]);
   put('empty', HOST_ONLY, []);
   put('plain', null, [FAR]);
+  // The key with a ready endpoint wins, and hostname has none: everything that matches any key is shown.
+  put('here', HOST_ONLY, [sick, FAR]);
+  put('anywhere', HOST_ONLY, [sick, { ...FAR, ready: false }]);
   await start();
   expect(await summary()).toMatchObject({
     node: 'edge-1',
-    endpoints: { filtered: { known: 3, shown: 1 }, unfiltered: { known: 1, shown: 1 } },
+    endpoints: { filtered: { known: 7, shown: 3 }, unfiltered: { known: 1, shown: 1 } },
     withoutEndpoints: { count: 1, services: ['default/lost'] },
-    withoutReady: { count: 0, services: [] },
-    noneReady: { count: 0, services: [] },
-  });
-});
-
-test('/summary distinguishes Services without a ready endpoint here from those without one anywhere', async () => {
-  const sick = { ...NEAR, ready: false };
-  put('here', HOST_ONLY, [sick, { ...FAR, ready: true }]);
-  put('anywhere', HOST_ONLY, [sick, { ...FAR, ready: false }]);
-  put('plain', null, [sick]);
-  await start();
-  // The key with a ready endpoint wins, and hostname has none: everything that matches any key is shown.
-  expect(await summary()).toMatchObject({
-    withoutEndpoints: { count: 0 },
     withoutReady: { count: 1, services: ['default/here'] },
     noneReady: { count: 1, services: ['default/anywhere'] },
   });
+  const excluded = 'services_without_ready_endpoints{reason="excluded"}';
+  const counts = [
+    `${excluded} 1`,
+    'services_without_ready_endpoints{reason="not_ready_here"} 1',
+    'services_without_ready_endpoints{reason="not_ready_anywhere"} 1',
+    'endpoints_known{filtered="true"} 7',
+    'endpoints_shown{filtered="true"} 3',
+    'endpoints_known{filtered="false"} 1',
+    'endpoints_shown{filtered="false"} 1',
+  ];
+  expect(await metrics()).toEqual(expect.arrayContaining(counts));
+  putSlice(server, 'lost-1', 'lost', [NEAR]);
+  await eventually(async () => (await metrics()).includes(`${excluded} 0`), true);
 });
 
 test('a dry run leaves no Service without endpoints', async () => {
@@ -89,24 +92,4 @@ test('a Service that is hidden because the cloud serves it is no problem', async
     endpoints: { filtered: { shown: 0 } },
     withoutEndpoints: { count: 0 },
   });
-});
-
-test('metrics count the same Services and endpoints, and follow changes', async () => {
-  put('lost', HOST_ONLY, [FAR]);
-  put('here', HOST_ONLY, [{ ...NEAR, ready: false }, FAR]);
-  put('plain', null, [FAR]);
-  await start();
-  const before = [
-    'services_without_ready_endpoints{reason="excluded"} 1',
-    'services_without_ready_endpoints{reason="not_ready_here"} 1',
-    'services_without_ready_endpoints{reason="not_ready_anywhere"} 0',
-    'endpoints_known{filtered="true"} 3',
-    'endpoints_shown{filtered="true"} 1',
-    'endpoints_known{filtered="false"} 1',
-    'endpoints_shown{filtered="false"} 1',
-  ];
-  expect(await metrics()).toEqual(expect.arrayContaining(before));
-  putSlice(server, 'lost-1', 'lost', [NEAR]);
-  const none = 'services_without_ready_endpoints{reason="excluded"} 0';
-  await eventually(async () => (await metrics()).includes(none), true);
 });
