@@ -40,7 +40,6 @@ describe('checkKubeconfig()', () => {
   test.each([
     [HTTP, 'ok'],
     [HTTPS, 'ok'],
-    ['http://127.0.0.1:10362', 'problem'],
     ['https://127.0.0.1:10360', 'problem'],
     ['https://127.0.0.1:6443', 'problem'],
   ])('with an http and an https listener, the server %s is %s', async (server, state) => {
@@ -62,7 +61,6 @@ describe('checkKubeconfig()', () => {
   test.each([
     ['https://0.0.0.0:10362', 'https://127.0.0.1:10362', 'ok'],
     ['https://0.0.0.0:10362', 'https://localhost:10362', 'ok'],
-    ['https://0.0.0.0:10362', 'https://127.0.0.1:6443', 'problem'],
     ['https://0.0.0.0:10362', 'https://192.0.2.1:10362', 'problem'],
     ['https://[::]:10362', 'https://127.0.0.1:10362', 'ok'],
     ['https://[::]:10362', 'https://[2001:db8::1]:10362', 'problem'],
@@ -83,9 +81,7 @@ describe('checkKubeconfig()', () => {
     ['127.0.0.1:10360', HTTP, 'ok'],
     ['localhost:10360', HTTP, 'ok'],
     ['[::1]:10360', 'http://[::1]:10360', 'ok'],
-    ['127.0.0.1', 'http://127.0.0.1:80', 'ok'],
     ['127.0.0.1:10362', HTTPS, 'problem'],
-    ['no host: at all', HTTP, 'problem'],
     ['', HTTP, 'problem'],
     ['http://no-such-name.invalid:10360', HTTP, 'problem'],
   ])('a server without a scheme is plain http: %s for %s is %s', async (server, listen, state) => {

@@ -24,16 +24,13 @@ function firstLine(outcome: Partial<Explained['outcome']>): string | undefined {
   return formatExplained({ ...SHOWN, outcome: { ...SHOWN.outcome, ...outcome } }).split('\n')[0];
 }
 
-test('a dry run reports what the policy would show', () => {
-  const all = 'default/web on node edge-1: DRY RUN, all 3 endpoints are shown to kube-proxy; ';
-  expect(firstLine({})).toBe(`${all}1 of 3 endpoints would be (FILTERED)`);
-  expect(firstLine({ kind: 'withheld' })).toBe(`${all}none would be (WITHHELD)`);
-});
-
-test('a dry run without a decision does not report that the policy would show nothing', () => {
-  const text = 'waits for the API server to tell which nodes match site=a';
-  expect(firstLine({ kind: 'undecided', text })).toBe(
-    `default/web on node edge-1: DRY RUN, all 3 endpoints are shown to kube-proxy; UNDECIDED, ${text}`,
+test.each<[what: string, outcome: Partial<Explained['outcome']>, text: string]>([
+  ['what the policy would show', {}, '1 of 3 endpoints would be (FILTERED)'],
+  ['that the policy would show nothing', { kind: 'withheld' }, 'none would be (WITHHELD)'],
+  ['that there is no decision yet', { kind: 'undecided', text: 'waits' }, 'UNDECIDED, waits'],
+])('a dry run reports %s', (_, outcome, text) => {
+  expect(firstLine(outcome)).toBe(
+    `default/web on node edge-1: DRY RUN, all 3 endpoints are shown to kube-proxy; ${text}`,
   );
 });
 

@@ -108,29 +108,28 @@ describe('kube-proxy-wrapper', () => {
   );
 
   test('manifests come from standard input, folders and a context of the kubeconfig', async () => {
-    const example = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
-    const all = await run('simulate', '--from', example, '-o', 'json');
+    const simulate = (...args: string[]) => runInProcess(COMMANDS, ['simulate', ...args]);
+    const example = readFileSync('examples/cluster.yaml');
+    const all = await simulate('--from', 'examples/cluster.yaml', '-o', 'json');
     mkdirSync(join(folder, 'manifests/deep'), { recursive: true });
-    writeFileSync(join(folder, 'manifests/deep/cluster.yml'), readFileSync(example));
-    const nested = ['simulate', '-f', join(folder, 'manifests'), '-o', 'json'];
-    expect((await run(...nested)).err).toMatch(/no \.yaml, \.yml or \.json file; with --recursive/);
-    expect((await run(...nested, '-R')).out).toBe(all.out);
-    const child = start(['simulate', '--from', '-', '-o', 'json'], readFileSync(example));
+    writeFileSync(join(folder, 'manifests/deep/cluster.yml'), example);
+    const nested = ['-f', join(folder, 'manifests'), '-o', 'json'];
+    expect((await simulate(...nested)).err).toMatch(
+      /no \.yaml, \.yml or \.json file; with --recursive/,
+    );
+    expect((await simulate(...nested, '-R')).out).toBe(all.out);
+    const child = start(['simulate', '--from', '-', '-o', 'json'], example);
     expect(await text(child.stdout)).toBe(all.out);
     putService(server, 'web', ['site']);
-    const live = await run('simulate', '--kubeconfig', kubeconfig, '--context', 'embedded');
+    const live = await simulate('--kubeconfig', kubeconfig, '--context', 'embedded');
     expect(live).toMatchObject({ code: 0, out: expect.stringContaining('default/web') });
-    const release = server.refuse(({ path }) => path.endsWith('/services'), 403);
-    const refused = await run('simulate', '--kubeconfig', kubeconfig);
-    release();
-    expect(refused).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(
-        /you need the right to list services, or give the objects with --from .*: /,
-      ),
-    });
-    const wrong = await run('simulate', '--kubeconfig', kubeconfig, '--context', 'prod');
+    const wrong = await simulate('--kubeconfig', kubeconfig, '--context', 'prod');
     expect(wrong.err).toContain('"prod" is not among its contexts: embedded');
+    server.refuse(({ path }) => path.endsWith('/services'), 403);
+    expect(await simulate('--kubeconfig', kubeconfig)).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/right to list services, or give the objects with --from .*: /),
+    });
   });
 
   test('serves, reports its state, and ends its watches on SIGTERM', async () => {
