@@ -43,11 +43,3 @@ test('the documents have command lines', () => {
 test.each([...new Set(lines)])('the program accepts: %s', (line) => {
   expect(mistakeOf(line)).toBeUndefined();
 });
-
-test.each([
-  'kube-proxy-wrapper explain --nod edge-1',
-  'kubectl kpw check',
-  'kube-proxy-wrapper stat',
-])('a mistake is found: %s', (line) => {
-  expect(mistakeOf(line)).toContain(line);
-});

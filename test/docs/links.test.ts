@@ -2,7 +2,7 @@ import { existsSync, globSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { repository } from '../deploy/support/repository.ts';
-import { anchorsOf, DOCUMENTS, readDocument, sectionOf, withoutCode } from './support/documents.ts';
+import { anchorsOf, DOCUMENTS, readDocument, withoutCode } from './support/documents.ts';
 
 /** All documents that link to one another. */
 const LINKING = [
@@ -47,8 +47,4 @@ test.each(DOCUMENTS)('%s can be reached from README.md', (page) => {
     }
   }
   expect([...reached]).toContain(page);
-});
-
-test('a comment in a block of code is no heading, and does not end a section', () => {
-  expect(sectionOf('docs/deployment.md', 'kubeadm')).toContain('\n### Remove it\n');
 });

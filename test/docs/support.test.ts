@@ -5,7 +5,6 @@ import { expect, test } from '@jest/globals';
 import nodeClient from '../../node_modules/@kubernetes/client-node/package.json' with {
   type: 'json',
 };
-import { apiServers, kubeProxies } from '../versions/support/components.ts';
 import { PYTHON_CLIENT } from '../versions/support/python.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -63,15 +62,6 @@ test.each([
 test('it has the etcd that the tests build', () => {
   const [etcd] = required('go.etcd.io/etcd/server/v3', modules('test/e2e/components/etcd/go.mod'));
   expect(tested).toContain(`etcd ${etcd} `);
-});
-
-test('the matrix runs each kube-proxy and API server that it pins', () => {
-  const older = (program: string, others: string[]) =>
-    [...built(program)].filter((version) => !others.includes(version)).sort();
-  expect(kubeProxies.map(({ version }) => version).sort()).toEqual(
-    older('kube-proxy', ['1.36.3', '1.33.13']),
-  );
-  expect(apiServers.toSorted()).toEqual(older('kube-apiserver', ['1.36.3']));
 });
 
 test('its commands name scripts and tests that exist', () => {
