@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { load } from 'js-yaml';
 import { runCommand } from '../e2e/support/run-command.ts';
-import { writeAside } from './support/overlay.ts';
 import { readText, repository } from './support/repository.ts';
 import { ensureTools, type Tools } from './support/tools.ts';
 
@@ -41,21 +40,13 @@ function scriptsOf(file: string): string[] {
 
 describe.each(FILES)('%s', (file) => {
   // Without shellcheck and pyflakes, which are not on every machine. It reports to its standard output.
-  const lint = async (text: string) =>
-    await writeAside({ text }, async (path) => {
-      const args = ['-shellcheck=', '-pyflakes=', path];
-      await runCommand('sh', ['-c', 'exec "$0" "$@" >&2', tools.actionlint, ...args]);
-    });
-
-  test('is accepted by actionlint, which finds a wrong expression', async () => {
-    const text = readText(file);
-    await lint(text);
-    await expect(lint(text.replace('github.', 'githib.'))).rejects.toThrow('githib');
+  test('is accepted by actionlint', async () => {
+    const flags = ['-shellcheck=', '-pyflakes=', join(repository, file)];
+    await runCommand('sh', ['-c', 'exec "$0" "$@" >&2', tools.actionlint, ...flags]);
   });
 
   test('has scripts that bash can parse', async () => {
     for (const script of scriptsOf(file)) await runCommand('bash', ['-n', '-c', script]);
-    await expect(runCommand('bash', ['-n', '-c', 'if true'])).rejects.toThrow('syntax error');
   });
 
   test('calls only scripts of the repository that exist', () => {
