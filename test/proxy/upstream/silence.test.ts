@@ -221,18 +221,6 @@ describe('over HTTP/1.1', () => {
     await asked(15);
     expect([watching.state, silentLines()]).toEqual(['open', []]);
   });
-
-  test('an API server that is not asked for anything gets no question', async () => {
-    await setUp();
-    const watching = await watch();
-    await asked(2);
-    watching.stop();
-    await eventually(() => relay.open === 1, true);
-    const before = questions.length;
-    await new Promise((resolve) => setTimeout(resolve, 3 * QUIET_MS));
-    expect(questions.length - before).toBeLessThanOrEqual(1);
-    expect(silentLines()).toEqual([]);
-  });
 });
 
 // What has arrived meanwhile is read after the timers that are due.

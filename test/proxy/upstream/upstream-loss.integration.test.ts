@@ -1,4 +1,3 @@
-import type { RequestListener } from 'node:http';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
@@ -9,7 +8,7 @@ import {
   STREAMING_LIST,
   type WatchRecorder,
 } from '../../support/guarantees/watch-recorder.ts';
-import { PROTOCOLS, type Protocol, startServer } from '../../support/http/http-server.ts';
+import { PROTOCOLS, type Protocol } from '../../support/http/http-server.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
 import {
   createSmallCluster,
@@ -118,19 +117,6 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
     expect(watch?.names()).toEqual(['ADDED web-a', 'BOOKMARK', ...Array(2).fill('MODIFIED web-a')]);
   });
 
-  // Before it has its own Node, kube-proxy requests nothing else.
-  test('a start while the first answers everything with 5xx uses the second, even if only the own Node is requested', async () => {
-    const refuse: RequestListener = (_request, response) => response.writeHead(503).end();
-    const failing = await startServer(refuse, servingTls(protocol), protocol);
-    const servers = [new URL(second.url)];
-    proxy = await startWrapper(failing.url.href, { servers });
-    await eventually(() => proxy?.views.ownNodeExists, true);
-    expect(inUse()).toBe(portOf(second));
-    await proxy.close();
-    proxy = undefined;
-    await failing.close();
-  });
-
   test('a start while the first is cut off shows the state of the second, not the snapshot', async () => {
     const state = useState();
     try {
@@ -158,21 +144,6 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
     expect(inUse()).toBe(portOf(second));
     expect(lines.some(({ msg }) => msg.includes('has fallen silent'))).toBe(true);
-  });
-
-  test('a quiet server that answers questions or PINGs stays in use', async () => {
-    await start({ quietMs: 400 });
-    const before = server.requests.filter(({ query }) => query.has('watch')).length;
-    const bytes = first.received;
-    const probes = () => server.requests.filter(({ query }) => query.get('limit') === '1').length;
-    const questions = () => server.requests.filter(({ path }) => path === '/version').length;
-    // The answer to a PING takes some 40 bytes.
-    if (protocol === 'HTTP/2') await eventually(() => first.received - bytes > 120, true);
-    else await eventually(() => questions() > 2, true);
-    expect(probes()).toBe(0);
-    if (protocol === 'HTTP/2') expect(first.open).toBe(1);
-    expect(server.requests.filter(({ query }) => query.has('watch'))).toHaveLength(before);
-    expect(proxy?.upstream.failover.switches).toBe(0);
   });
 });
 

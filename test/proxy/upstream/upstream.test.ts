@@ -193,15 +193,24 @@ describe('the outcome of a request is reported', () => {
     expect((heard[1] ?? 0) - (heard[0] ?? 0)).toBeGreaterThan(10);
   });
 
-  test('as silent when the server accepts the request and does not respond', async () => {
-    const { upstream, server } = await setUp(() => {}, { headersMs: 20 });
+  // Sent again, a request that hangs at the server would take twice the time.
+  test('as silent when the server accepts the request and does not respond, and it is not sent again', async () => {
+    const paths: (string | undefined)[] = [];
+    const { upstream, server } = await setUp(
+      ({ url }, response) => {
+        paths.push(url);
+        if (url === '/first') response.end();
+      },
+      { headersMs: 1_000 },
+    );
+    await text((await upstream.request({ method: 'GET', path: '/first' })).body);
     const outcomes = recordOutcomes(upstream);
     const request = upstream.request({ method: 'GET', path: '/wait?x=1' });
     await expect(request).rejects.toMatchObject({
       code: 'Unreachable',
-      message: expect.stringContaining('no response within 0.02 s'),
+      message: expect.stringContaining('no response within 1 s'),
     });
-    expect([outcomes, server.accepted]).toEqual([['silent'], 1]);
+    expect([outcomes, paths, server.accepted]).toEqual([['silent'], ['/first', '/wait?x=1'], 1]);
   });
 
   test('when the server closes the connection, but not when the caller aborts', async () => {
