@@ -135,19 +135,6 @@ describe('a caller with a token', () => {
     expect((await wrapper.ask(SLICES, { token: `new-${code}` })).code).toBe(503);
   });
 
-  test('is forwarded with its own token, without our credentials and without headers of a front proxy', async () => {
-    const headers = { 'x-remote-user': 'admin', connection: 'x-hop', 'x-hop': '1' };
-    const answer = await wrapper.ask('/api/v1/namespaces/default/events', {
-      token: 'caller',
-      headers,
-    });
-    expect(answer.code).toBe(200);
-    const [seen] = wrapper.api.passed;
-    expect(seen?.headers).toMatchObject({ authorization: 'Bearer caller' });
-    const names = Object.keys(seen?.headers ?? {}).sort();
-    expect(names).toEqual(['authorization', 'connection', 'host']);
-  });
-
   test.each([
     ['GET', '/api/v1/secrets'],
     ['GET', '/api/v1/nodes'],

@@ -130,6 +130,7 @@ describe('invalid requests', () => {
     ['a parameter given twice', `${SLICES}?watch=1&watch=0`, JSON_ONLY, 400],
     ['an unknown match', `${SLICES}?resourceVersion=1&resourceVersionMatch=New`, JSON_ONLY, 400],
     ['dot segments', '/api/v1/../v1/secrets', JSON_ONLY, 400],
+    ['a whole URL', `http://10.0.0.1${SLICES}`, JSON_ONLY, 400],
     ['encoded slashes', '/api/v1/namespaces/a%2Fb/services', JSON_ONLY, 400],
     ['a broken escape', '/api/v1/%zz', JSON_ONLY, 400],
     ['empty segments', '/api//v1/services', JSON_ONLY, 400],

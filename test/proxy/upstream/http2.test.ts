@@ -27,7 +27,6 @@ let relay: TcpRelay | undefined;
 let agent: Agent | undefined;
 let upstream: Upstream;
 let outcomes: readonly Outcome[];
-let _lines: readonly string[];
 
 afterEach(async () => {
   agent?.destroy();
@@ -61,11 +60,9 @@ async function setUpBehindRelay(
 }
 
 function connectTo(url: URL, options: Partial<UpstreamOptions>): void {
-  const captured = captureLogger();
-  _lines = captured.lines;
   upstream = createUpstream({
     credentials: new FakeCredentials(url, { ca: server.ca }),
-    logger: captured.logger,
+    logger: captureLogger().logger,
     ...options,
   });
   outcomes = recordOutcomes(upstream);
