@@ -98,6 +98,52 @@ describe('a slice of no Service', () => {
   });
 });
 
+describe('the events of one change', () => {
+  let first: number;
+
+  beforeEach(() => {
+    setKeys(['default/web'], HOST, '*');
+    projection.onChanges([replacing('a', 'u', NEAR), replacing('b', 'u', FAR)]);
+    projection.onSynced();
+    first = view.log.end;
+  });
+
+  function replacing(name: string, uid: string, endpoint: SliceEndpoint) {
+    return sliceChange(codec, { name, service: 'web', uid, endpoints: [endpoint] }, 'ADDED');
+  }
+
+  /** As `TYPE name address`. */
+  function events(): string[] {
+    return Array.from({ length: view.log.end - first }, (_, index) => {
+      const { type = '', object = Buffer.alloc(0) } = view.log.at(first + index) ?? {};
+      const addresses = object.toString('latin1').match(/10\.0\.0\.[0-9]/g) ?? [];
+      return [type, codec.meta(object).name, ...addresses].join(' ');
+    });
+  }
+
+  test('delete each object that a list replaces only when its replacement is added', () => {
+    const gone = ['a', 'b'].map((name) => ({ type: 'DELETED', key: `default/${name}` }) as const);
+    const near = { ...FAR, node: 'own' };
+    projection.onChanges([...gone, replacing('a', 'v', NEAR), replacing('b', 'v', near)]);
+    const wanted = ['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1', 'DELETED b', 'ADDED b 10.0.0.2'];
+    expect(events()).toEqual(wanted);
+  });
+
+  test('show an object that is added and deleted both ways', () => {
+    projection.onChanges([replacing('c', 'u', NEAR), { type: 'DELETED', key: 'default/c' }]);
+    expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED c 10.0.0.1']);
+  });
+
+  test('have slices with endpoints before empty ones, if no endpoint is ready', () => {
+    setKeys(['default/web'], ZONE);
+    projection.onChanges([slice('a', 'web', { ...NEAR, zone: 'z', ready: false })]);
+    projection.onChanges([slice('b', 'web', { ...FAR, zone: 'z2', ready: false })]);
+    first = view.log.end;
+    topology.setOwnNode({ labels: new Map([[ZONE, 'z2']]), annotations: new Map() });
+    expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
+  });
+});
+
 test('a slice that is shown since the start is not sent again if its Service is decided again', () => {
   projection.onChanges([slice('other-a', 'other', FAR)]);
   projection.onSynced();

@@ -78,24 +78,17 @@ test('a Service that is deleted before all is known is not among the first', () 
   expect(shown()).toEqual(['web']);
 });
 
-test('a Service can be looked up, hidden or not', () => {
+test('a Service can be looked up, hidden or not, and before the view is open', () => {
+  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  open({ followsCloudOnly: true });
   projection.onChanges([service('web'), service('mesh', { mesh: '' })]);
-  expect(shown()).toEqual(['web']);
+  projection.onSynced();
+  expect(view.started).toBe(false);
   for (const name of ['web', 'mesh']) {
     const object = projection.find(`default/${name}`);
     expect(object && codec.meta(object).name).toBe(name);
   }
   expect(projection.find('default/none')).toBeUndefined();
-});
-
-test('a Service can be looked up before the view is open', () => {
-  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
-  open({ followsCloudOnly: true });
-  const web = service('web');
-  projection.onChanges([web]);
-  projection.onSynced();
-  expect(view.started).toBe(false);
-  expect(projection.find('default/web')).toBe('object' in web && web.object);
 });
 
 describe('a cloud-only Service that the topology no longer has', () => {
