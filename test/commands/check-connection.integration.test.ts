@@ -1,9 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { checkKubeconfig, checkSockets } from '../../src/commands/node/check/check-connection.ts';
 import { wrapperListeners } from '../../src/commands/node/check/wrapper-listeners.ts';
+import { useFolder } from '../support/use-folder.ts';
 
 const HTTP = 'http://127.0.0.1:10360';
 const HTTPS = 'https://127.0.0.1:10362';
@@ -11,11 +11,7 @@ const HTTPS = 'https://127.0.0.1:10362';
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'check-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true });
+  folder = useFolder();
 });
 
 /** The listeners of a wrapper with these URLs. The first is `listen` of the table. */

@@ -1,14 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { checkIdentity } from '../../src/commands/node/check/check-identity.ts';
-import { startServer, type TestServer } from '../support/http/http-server.ts';
+import { closedLater } from '../support/closed-later.ts';
+import { startServer } from '../support/http/http-server.ts';
+import { useFolder } from '../support/use-folder.ts';
 
-let server: TestServer;
-let folder: string;
 let kubeconfig: string;
 /** What the API server denies, as `verb resource`. */
 let denied: string[];
@@ -18,7 +18,7 @@ interface Review {
 }
 
 beforeEach(async () => {
-  server = await startServer(async (request, response) => {
+  const answer: RequestListener = async (request, response) => {
     // The check of the connection.
     if (request.method !== 'POST') {
       response.end('ok');
@@ -28,15 +28,10 @@ beforeEach(async () => {
     const { verb, resource } = resourceAttributes;
     const status = { allowed: !denied.includes(`${verb} ${resource}`) };
     response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify({ status }));
-  });
-  folder = mkdtempSync(join(tmpdir(), 'check-identity-'));
-  kubeconfig = join(folder, 'kubeconfig');
+  };
+  const server = closedLater(await startServer(answer));
+  kubeconfig = join(useFolder(), 'kubeconfig');
   writeFileSync(kubeconfig, kubeconfigFor(server.url.origin));
-});
-
-afterEach(async () => {
-  await server.close();
-  rmSync(folder, { recursive: true });
 });
 
 test('an identity with all rights passes', async () => {

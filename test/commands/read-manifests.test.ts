@@ -1,17 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { readManifests } from '../../src/commands/simulate/read-manifests.ts';
-
-const folder = mkdtempSync(join(tmpdir(), 'manifests-'));
-
-afterAll(() => rmSync(folder, { recursive: true }));
-
-let files = 0;
+import { useFolder } from '../support/use-folder.ts';
 
 function write(...documents: unknown[]): string {
-  const file = join(folder, `${++files}.yaml`);
+  const file = join(useFolder(), 'objects.yaml');
   writeFileSync(file, documents.map((each) => JSON.stringify(each)).join('\n---\n'));
   return file;
 }

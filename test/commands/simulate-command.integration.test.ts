@@ -1,26 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import type { Finding } from '../../src/commands/simulate/findings.ts';
 import { formatFindings } from '../../src/commands/simulate/format-findings.ts';
 import { runInProcess } from '../support/remote/run-in-process.ts';
+import { useFolder } from '../support/use-folder.ts';
 
 const EXAMPLE = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
-let folder: string;
-
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'simulate-'));
-});
-
-afterAll(() => rmSync(folder, { recursive: true }));
-
 const simulate = (...args: string[]) =>
   runInProcess(COMMANDS, ['simulate', '--from', EXAMPLE, ...args]);
 
 function file(name: string, content: string): string {
-  const path = join(folder, name);
+  const path = join(useFolder(), name);
   writeFileSync(path, content);
   return path;
 }

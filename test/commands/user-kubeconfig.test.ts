@@ -1,19 +1,17 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { userKubeconfig } from '../../src/commands/command-line/user-kubeconfig.ts';
+import { useFolder } from '../support/use-folder.ts';
 
 let home: string;
 const at = (name: string) => join(home, name);
 
-beforeAll(() => {
-  home = mkdtempSync(join(tmpdir(), 'home-'));
+beforeEach(() => {
+  home = useFolder();
   mkdirSync(at('.kube'));
   writeFileSync(at('.kube/config'), '');
 });
-
-afterAll(() => rmSync(home, { recursive: true }));
 
 test.each<[string, Record<string, string>, string[], string[]]>([
   ['--kubeconfig', { kubeconfig: '/given' }, ['/a'], ['/given']],

@@ -1,17 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { loadSettings } from '../../src/config/settings.ts';
+import { useFolder } from '../support/use-folder.ts';
 
 let folder: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'settings-'));
-});
-
-afterEach(() => {
-  rmSync(folder, { recursive: true });
+  folder = useFolder();
 });
 
 function file(text: string): string {

@@ -1,17 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { formatIgnored, loadCluster } from '../../demo/load-cluster.ts';
 import { createApiServer } from '../../embedded/api-server.ts';
+import { useFolder } from '../support/use-folder.ts';
 
 let folder: string;
 
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'kpw-cluster-'));
+beforeEach(() => {
+  folder = useFolder();
 });
-
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function write(name: string, content: unknown): string {
   const file = join(folder, name);

@@ -1,8 +1,8 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { collectLicences, packageFoldersOf } from '../../scripts/licences.ts';
+import { useFolder } from '../support/use-folder.ts';
 
 describe('packageFoldersOf()', () => {
   test('names each package once, including scoped and nested ones, and no file of the project', () => {
@@ -22,15 +22,8 @@ describe('packageFoldersOf()', () => {
 });
 
 describe('collectLicences()', () => {
-  let folder = '';
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), 'licences-'));
-  });
-  afterEach(() => rmSync(folder, { recursive: true }));
-
   function addPackage(manifest: object, files: Readonly<Record<string, string>>): string {
-    const path = join(folder, 'package');
-    mkdirSync(path);
+    const path = useFolder();
     writeFileSync(join(path, 'package.json'), JSON.stringify(manifest));
     for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
     return path;

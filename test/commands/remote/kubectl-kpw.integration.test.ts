@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { StatusLine } from '../../../src/admin/status/status-line.ts';
 import { REMOTE_COMMANDS } from '../../../src/commands/definitions/remote.ts';
 import { formatStatusLines } from '../../../src/commands/output/status-text.ts';
@@ -6,25 +6,22 @@ import { clusterReport, type NodeReport } from '../../../src/commands/remote/clu
 import { clusterStatusExecutor } from '../../../src/commands/remote/cluster-status.ts';
 import type { Finding } from '../../../src/commands/simulate/findings.ts';
 import { eventually } from '../../support/eventually.ts';
-import { type RemoteCluster, startRemoteCluster } from '../../support/remote/remote-cluster.ts';
+import { type RemoteCluster, useRemoteCluster } from '../../support/remote/remote-cluster.ts';
 import { runInProcess } from '../../support/remote/run-in-process.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useCluster } from '../../support/wrapper/use.ts';
 
 let cluster: RemoteCluster;
 
 beforeEach(async () => {
   // remote-cluster.ts sends the requests on over plain http.
-  const server = createSmallCluster({ tls: undefined });
+  const server = useCluster({ tls: undefined });
   putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
   putSlice(server, 'web-1', 'web', [
     { ip: '10.0.0.1', node: 'edge-1' },
     { ip: '10.0.0.3', node: 'edge-3' },
   ]);
-  cluster = await startRemoteCluster(server);
-});
-
-afterEach(async () => {
-  await cluster.close();
+  cluster = await useRemoteCluster(server);
 });
 
 /** The real commands, but status does not wait for seconds. */

@@ -1,16 +1,15 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
 import type { Admin } from '../../../src/admin/admin.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
-import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
-import { startServer, type TestServer } from '../http/http-server.ts';
-import { startTestAdmin } from '../wrapper/admin-fixture.ts';
-import { startWrapper } from '../wrapper/wrapper-fixture.ts';
+import { closedLater } from '../closed-later.ts';
+import { startServer } from '../http/http-server.ts';
+import { useFolder } from '../use-folder.ts';
+import { useAdmin, useWrapper } from '../wrapper/use.ts';
 import { acceptWebSocket, type ServerWebSocket } from './accept-web-socket.ts';
 
 /** A Pod as the API server lists it: ready, in the namespace kube-system, and made long ago. */
@@ -53,21 +52,20 @@ export interface RemoteCluster {
   readonly openForwards: number;
   /** Starts a wrapper and its Pod `wrapper-<node>`. */
   startWrapper(node: string, raw?: RawSettings, pod?: Partial<FakePod>): Promise<void>;
-  close(): Promise<void>;
 }
 
-export async function startRemoteCluster(server: ApiServer): Promise<RemoteCluster> {
+/** Starts one that is closed later; see {@link closedLater}. */
+export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster> {
   const upstream = await server.listen();
-  const folder = await mkdtemp(join(tmpdir(), 'kpw-remote-'));
   const admins = new Map<string, Admin>();
-  const proxies: NodeProxy[] = [];
   const sockets = new Set<ServerWebSocket>();
   const counts = { most: 0 };
-  const front: TestServer = await startServer((request, response) => {
+  const started = await startServer((request, response) => {
     answer(cluster, upstream, request, response);
   });
+  const front = closedLater(started);
   const cluster: RemoteCluster = {
-    kubeconfig: join(folder, 'kubeconfig'),
+    kubeconfig: join(useFolder(), 'kubeconfig'),
     server,
     pods: [],
     kubeProxies: [],
@@ -82,22 +80,13 @@ export async function startRemoteCluster(server: ApiServer): Promise<RemoteClust
       return sockets.size;
     },
     async startWrapper(node, raw = {}, pod = {}) {
-      const proxy = await startWrapper(upstream, {}, { ...raw, nodeName: node });
-      const admin = await startTestAdmin(proxy);
+      const proxy = await useWrapper(upstream, {}, { ...raw, nodeName: node });
+      const admin = await useAdmin(proxy);
       for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
         await fetch(proxy.url + path);
       }
-      proxies.push(proxy);
       admins.set(`wrapper-${node}`, admin);
       cluster.pods.push({ name: `wrapper-${node}`, node, ...pod });
-    },
-    async close() {
-      for (const socket of sockets) socket.terminate();
-      for (const admin of admins.values()) await admin.close();
-      for (const proxy of proxies) await proxy.close();
-      await front.close();
-      await server.close();
-      await rm(folder, { recursive: true });
     },
   };
   front.server.on('upgrade', (request, socket, head) => {
