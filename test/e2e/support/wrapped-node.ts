@@ -14,9 +14,7 @@ export interface WrappedNodeOptions {
   readonly plane: ControlPlane;
   readonly nodeName: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Path of the wrapper's settings file. Default: none. */
-  readonly configFile?: string;
-  /** Settings that are written to a file of the wrapper's, in place of `configFile`. */
+  /** Settings that are written to a file of the wrapper's. Default: none. */
   readonly settings?: Readonly<Record<string, unknown>>;
 }
 
@@ -34,8 +32,7 @@ export async function startWrappedNode(options: WrappedNodeOptions) {
     return wrapper;
   };
   const kubeconfig = plane.kubeconfig('wrapper', { server: plane.serverAt(netns.hostAddress) });
-  const configFile = options.configFile ?? writeSettings(netns.folder, options.settings);
-  const config = configFile === undefined ? {} : { configFile };
+  const config = writeSettings(netns.folder, options.settings);
   const node = {
     nodeName,
     netns,
@@ -89,10 +86,10 @@ export async function startWrappedNode(options: WrappedNodeOptions) {
 }
 
 function writeSettings(folder: string, settings: WrappedNodeOptions['settings']) {
-  if (settings === undefined) return undefined;
-  const path = join(folder, 'settings.yaml');
-  writeFileSync(path, dump(settings));
-  return path;
+  if (settings === undefined) return {};
+  const configFile = join(folder, 'settings.yaml');
+  writeFileSync(configFile, dump(settings));
+  return { configFile };
 }
 
 /**
