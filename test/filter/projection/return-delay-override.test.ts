@@ -114,3 +114,32 @@ test('an endpoint that loses its zone does not cut the delay short', () => {
   put(true);
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
 });
+
+test('a change by the owner while the nodes of the zone are unknown takes effect with them', () => {
+  const own = (rack: string) => {
+    const labels = new Map([
+      [ZONE, 'z'],
+      ['rack', rack],
+    ]);
+    topology.setOwnNode({ labels, annotations: new Map() });
+  };
+  const putThree = (zone: string) => {
+    const endpoints = [
+      { ip: '10.0.0.1', node: 'near', zone: 'y' },
+      { ip: '10.0.0.2', node: 'mid', zone: 'z' },
+      { ip: '10.0.0.3', node: 'far', zone },
+    ];
+    projection.onChanges([sliceChange(codec, { name: 'web-a', service: 'web', endpoints })]);
+  };
+  own('1');
+  setKeys('rack', ZONE, '*');
+  topology.setNodeSetState('rack=1');
+  putThree('y');
+  expect(shown()).toEqual(['10.0.0.2']);
+  putThree('');
+  own('2');
+  topology.changeNodeSet('rack=2', ['near'], []);
+  topology.setNodeSetState('rack=2');
+  topology.setNodeSetState(`${ZONE}=z`);
+  expect(shown()).toEqual(['10.0.0.1']);
+});
