@@ -7,9 +7,8 @@ import { CollectionClient } from '../../../src/proxy/reflector/collection-client
 import { isTooLargeVersion } from '../../../src/proxy/upstream/upstream-error.ts';
 import { eventually } from '../../support/eventually.ts';
 import { refuseWithStatus } from '../../support/http/api-answers.ts';
-import { upstreamPerTest } from '../../support/http/upstream.ts';
+import { useUpstream } from '../../support/http/upstream.ts';
 
-const startUpstream = upstreamPerTest();
 /** Closes those of the latest client. */
 let closeConnections: () => Promise<void>;
 const QUERY = {
@@ -30,7 +29,7 @@ async function clientAndUpstream(
   answer: (query: URLSearchParams, response: ServerResponse) => void,
   { query = QUERY as Query, maxObjects = 200_000, metadataOnly = false } = {},
 ) {
-  const { upstream } = await startUpstream((request, response) => {
+  const { upstream } = await useUpstream((request, response) => {
     response.setHeader('content-type', 'application/json');
     answer(new URL(request.url ?? '', 'http://x').searchParams, response);
   });

@@ -7,9 +7,7 @@ import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { track } from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { upstreamPerTest } from '../../support/http/upstream.ts';
-
-const setUp = upstreamPerTest();
+import { useUpstream } from '../../support/http/upstream.ts';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -32,7 +30,7 @@ test('a request whose connection takes 5 s is ended', async () => {
 
 test('a quiet connection is probed by TCP keep-alive', async () => {
   const probed = jest.spyOn(Socket.prototype, 'setKeepAlive');
-  const { upstream } = await setUp((_request, response) => void response.end('ok'));
+  const { upstream } = await useUpstream((_request, response) => void response.end('ok'));
   await text((await upstream.request({ method: 'GET', path: '/' })).body);
   expect(probed).toHaveBeenCalledWith(true, 15_000);
 });

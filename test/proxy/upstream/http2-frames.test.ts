@@ -1,7 +1,8 @@
 import { getEventListeners } from 'node:events';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { CODES, servingPair } from '../../support/http/http2-server.ts';
@@ -18,20 +19,16 @@ import {
 let server: RawHttp2Server;
 let upstream: Upstream;
 
-afterEach(async () => {
-  await upstream.close();
-  await server.close();
-});
-
 /** @param onStream called for each request; `n` counts them over all connections, from 1 */
 async function setUp(
   onStream: (connection: RawHttp2Connection, stream: number, n: number) => void,
 ): Promise<void> {
   let n = 0;
-  server = await startRawHttp2Server((connection, stream) => onStream(connection, stream, ++n));
+  const started = startRawHttp2Server((connection, stream) => onStream(connection, stream, ++n));
+  server = closedLater(await started);
   const { ca } = await servingPair();
   const credentials = new FakeCredentials(server.url, { ca });
-  upstream = createUpstream({ credentials, logger: captureLogger().logger });
+  upstream = closedLater(createUpstream({ credentials, logger: captureLogger().logger }));
 }
 
 const get = (more: { method?: 'POST'; body?: string; signal?: AbortSignal } = {}) =>

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Agent } from '../../../src/proxy/upstream/agent.ts';
 import { createAgentRequest } from '../../../src/proxy/upstream/exchange.ts';
 import type { Outcome } from '../../../src/proxy/upstream/failover.ts';
@@ -9,8 +9,10 @@ import {
   type Upstream,
   type UpstreamOptions,
 } from '../../../src/proxy/upstream/upstream.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
+import { idleLater } from '../../support/http/http-server.ts';
 import {
   CODES,
   type Http2TestServer,
@@ -23,20 +25,8 @@ import { recordOutcomes } from '../../support/http/outcomes.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
 
 let server: Http2TestServer;
-let relay: TcpRelay | undefined;
-let agent: Agent | undefined;
 let upstream: Upstream;
 let outcomes: readonly Outcome[];
-
-afterEach(async () => {
-  agent?.destroy();
-  agent = undefined;
-  await upstream.close();
-  await relay?.close();
-  relay = undefined;
-  await server.idle();
-  await server.close();
-});
 
 type Arguments = Parameters<typeof startHttp2Server>;
 
@@ -45,7 +35,7 @@ async function setUp(
   settings?: Arguments[1],
   options: Partial<UpstreamOptions> = {},
 ): Promise<void> {
-  server = await startHttp2Server(onRequest, settings);
+  server = idleLater(await startHttp2Server(onRequest, settings));
   connectTo(server.url, options);
 }
 
@@ -53,18 +43,16 @@ async function setUpBehindRelay(
   onRequest: Arguments[0],
   options: Partial<UpstreamOptions> = {},
 ): Promise<TcpRelay> {
-  server = await startHttp2Server(onRequest);
-  relay = await startTcpRelay(server.url.href);
+  server = idleLater(await startHttp2Server(onRequest));
+  const relay = closedLater(await startTcpRelay(server.url.href));
   connectTo(new URL(relay.url), options);
   return relay;
 }
 
 function connectTo(url: URL, options: Partial<UpstreamOptions>): void {
-  upstream = createUpstream({
-    credentials: new FakeCredentials(url, { ca: server.ca }),
-    logger: captureLogger().logger,
-    ...options,
-  });
+  const credentials = new FakeCredentials(url, { ca: server.ca });
+  const { logger } = captureLogger();
+  upstream = closedLater(createUpstream({ credentials, logger, ...options }));
   outcomes = recordOutcomes(upstream);
 }
 
@@ -89,7 +77,7 @@ async function watch(path = '/watch', signal?: AbortSignal) {
 /** An agent alone. The returned function sends a request, and resolves with its body. */
 function startAgent(onSocket: (socket: Socket) => void): (path: string) => Promise<string> {
   const ignore = (): void => {};
-  agent = new Agent({
+  const agent = new Agent({
     server: server.url,
     tls: { ca: server.ca },
     onSocket,
@@ -97,11 +85,11 @@ function startAgent(onSocket: (socket: Socket) => void): (path: string) => Promi
     onPing: ignore,
     onDead: ignore,
   });
-  const started = agent;
+  closedLater({ close: () => agent.destroy() });
   return async (path) => {
     const signal = AbortSignal.timeout(2_000);
     const request = createAgentRequest(server.url, { method: 'GET', path }, {}, signal);
-    return await text((await started.request(request)).body);
+    return await text((await agent.request(request)).body);
   };
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, RequestListener } from 'node:http';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
@@ -13,24 +14,18 @@ let relay: TcpRelay;
 let upstream: Upstream;
 let lines: readonly string[];
 
-afterEach(async () => {
+afterEach(() => {
   jest.useRealTimers();
-  await upstream.close();
-  await relay.close();
-  await server.close();
 });
 
 async function connect(to: TestServer | Http2TestServer, quietMs?: number): Promise<void> {
-  server = to;
-  relay = await startTcpRelay(to.url.href);
+  server = closedLater(to);
+  relay = closedLater(await startTcpRelay(to.url.href));
   const captured = captureLogger();
   lines = captured.lines;
   const tls = 'ca' in to ? { ca: to.ca } : {};
-  upstream = createUpstream({
-    credentials: new FakeCredentials(new URL(relay.url), tls),
-    logger: captured.logger,
-    ...(quietMs === undefined ? {} : { quietMs }),
-  });
+  const credentials = new FakeCredentials(new URL(relay.url), tls);
+  upstream = closedLater(createUpstream({ credentials, logger: captured.logger, quietMs }));
 }
 
 /** Opens a watch, by default one that brings nothing; `state` is how it ends. */

@@ -3,9 +3,7 @@ import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import { answerProbe, refuseWithStatus } from '../../support/http/api-answers.ts';
 import type { FakeCredentials } from '../../support/http/credentials.ts';
-import { upstreamPerTest } from '../../support/http/upstream.ts';
-
-const setUp = upstreamPerTest();
+import { useUpstream } from '../../support/http/upstream.ts';
 
 /** Brings a request into a state, and calls `reached` then. */
 interface Arrangement {
@@ -46,7 +44,7 @@ describe.each(Object.entries(STATES))('a request that %s', (_, { listener, prepa
   /** Starts the request; `ended` is how it ends. */
   async function start() {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const harness = await setUp(listener?.(resolve) ?? (() => {}));
+    const harness = await useUpstream(listener?.(resolve) ?? (() => {}));
     prepare?.(harness.credentials, resolve);
     const controller = new AbortController();
     const { signal } = controller;
@@ -79,7 +77,7 @@ describe.each(Object.entries(STATES))('a request that %s', (_, { listener, prepa
 describe('an aborted signal', () => {
   test('of a request that waits for a connection prevents the request', async () => {
     let requests = 0;
-    const { upstream } = await setUp((_request, response) => {
+    const { upstream } = await useUpstream((_request, response) => {
       requests++;
       response.end('ok');
     });
@@ -98,7 +96,7 @@ test.each([
   ['hangs', () => new Promise<never>(() => {})],
   ['fails', () => Promise.reject(new Error('the plugin failed'))],
 ])('a plugin that %s does not make the API server unreachable', async (_what, headers) => {
-  const { upstream, credentials, server } = await setUp(
+  const { upstream, credentials, server } = await useUpstream(
     ({ headers: { authorization } }, response) =>
       authorization === undefined ? refuseWithStatus(response, 401) : answerProbe(response),
   );
@@ -114,14 +112,14 @@ describe('a body', () => {
   };
 
   test('whose reader leaves early ends the request', async () => {
-    const { upstream, server } = await setUp(endless);
+    const { upstream, server } = await useUpstream(endless);
     const { body } = await upstream.request({ method: 'GET', path: '/' });
     for await (const _ of body) break;
     await server.idle();
   });
 
   test('whose server dies before it is read does not end the process, but fails when it is read', async () => {
-    const { upstream, server } = await setUp((_request, response) => {
+    const { upstream, server } = await useUpstream((_request, response) => {
       response.write('x', () => setImmediate(() => response.destroy()));
     });
     const { body } = await upstream.request({ method: 'GET', path: '/' });
@@ -132,7 +130,7 @@ describe('a body', () => {
 });
 
 test('close ends a health check that waits for its credentials', async () => {
-  const { upstream, server, credentials } = await setUp(() => {});
+  const { upstream, server, credentials } = await useUpstream(() => {});
   credentials.headers = never;
   const probe = upstream.probe(server.url);
   await upstream.close();

@@ -1,12 +1,14 @@
 import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import {
+  idleLater,
   PROTOCOLS,
   type Protocol,
   startServer,
@@ -30,12 +32,6 @@ beforeAll(async () => {
   bob = await issue(authority, 'bob');
 });
 
-afterEach(async () => {
-  await upstream.close();
-  await server.idle();
-  await server.close();
-});
-
 const whoAmI: RequestListener = (request, response) => {
   const name = (request.socket as TLSSocket).getPeerCertificate().subject?.CN ?? 'nobody';
   response.write(String(name));
@@ -45,9 +41,9 @@ const whoAmI: RequestListener = (request, response) => {
 async function setUp(tls: ConstructorParameters<typeof FakeCredentials>[1]): Promise<void> {
   const { cert: ca } = authority;
   const serverTls = { ...serving, ca, requestCert: true, rejectUnauthorized: false };
-  server = await startServer(whoAmI, serverTls, protocol);
+  server = idleLater(await startServer(whoAmI, serverTls, protocol));
   credentials = new FakeCredentials(server.url, tls);
-  upstream = createUpstream({ credentials, logger: captureLogger().logger });
+  upstream = closedLater(createUpstream({ credentials, logger: captureLogger().logger }));
 }
 
 async function ask(authorization?: string): Promise<string> {

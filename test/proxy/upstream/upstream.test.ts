@@ -4,13 +4,11 @@ import { buffer, text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import { eventually } from '../../support/eventually.ts';
 import { recordOutcomes } from '../../support/http/outcomes.ts';
-import { upstreamPerTest } from '../../support/http/upstream.ts';
-
-const setUp = upstreamPerTest();
+import { useUpstream } from '../../support/http/upstream.ts';
 
 describe('a request', () => {
   test('is sent under our identity, to the path below that of the server, with its body', async () => {
-    const { upstream } = await setUp(
+    const { upstream } = await useUpstream(
       async (request, response) => {
         const { url, method, headers } = request;
         const { authorization, accept } = headers;
@@ -37,7 +35,7 @@ describe('a request', () => {
 
   test('has our User-Agent, also with the identity of a caller, and so does a health check', async () => {
     const seen: (string | undefined)[] = [];
-    const { upstream, server } = await setUp((request, response) => {
+    const { upstream, server } = await useUpstream((request, response) => {
       seen.push(request.headers['user-agent']);
       response.end('{}');
     });
@@ -52,7 +50,7 @@ describe('a request', () => {
 
   test('is sent again if the server has just closed its idle connection', async () => {
     const used = new Set<unknown>();
-    const { upstream } = await setUp(({ socket }, response) => {
+    const { upstream } = await useUpstream(({ socket }, response) => {
       if (used.has(socket)) socket.destroy();
       else response.end('{}');
       used.add(socket);
@@ -68,7 +66,7 @@ describe('a request', () => {
 
   test('is not sent again if the server closes a new connection', async () => {
     let requests = 0;
-    const { upstream } = await setUp(({ socket }) => {
+    const { upstream } = await useUpstream(({ socket }) => {
       requests++;
       socket.destroy();
     });
@@ -79,7 +77,7 @@ describe('a request', () => {
 
   test('answered 401 is sent once more after the credentials were read again', async () => {
     const seen: string[] = [];
-    const { upstream, credentials } = await setUp(async (request, response) => {
+    const { upstream, credentials } = await useUpstream(async (request, response) => {
       seen.push(`${request.headers.authorization} ${await text(request)}`);
       response.statusCode = request.headers.authorization === 'Bearer new' ? 201 : 401;
       response.end('{}');
@@ -95,7 +93,7 @@ describe('a request', () => {
 
   test('answered 401 neither waits for the rest of that response nor keeps its connection', async () => {
     const sockets: Socket[] = [];
-    const { upstream } = await setUp((request, response) => {
+    const { upstream } = await useUpstream((request, response) => {
       if (request.url === '/' && sockets.push(request.socket) === 1)
         response.writeHead(401).write('on and on');
       else response.end('ok');
@@ -107,7 +105,7 @@ describe('a request', () => {
 
   test('answered 401 twice resolves with 401, which is logged once', async () => {
     let requests = 0;
-    const { upstream, credentials, lines } = await setUp((_request, response) => {
+    const { upstream, credentials, lines } = await useUpstream((_request, response) => {
       requests++;
       response.writeHead(401).end('no');
     });
@@ -122,7 +120,7 @@ describe('a request', () => {
   // Lists were refused and watches were not: 100 lines in 32 s.
   test('answered 401 and otherwise in turn is logged a few times only', async () => {
     let requests = 0;
-    const { upstream, lines } = await setUp((_request, response) => {
+    const { upstream, lines } = await useUpstream((_request, response) => {
       // Each 401 is tried once more.
       response.writeHead(requests++ % 3 < 2 ? 401 : 200).end('x');
     });
@@ -134,7 +132,7 @@ describe('a request', () => {
 
   test('under another identity carries nothing of ours, and its 401 is its own', async () => {
     const seen: unknown[] = [];
-    const { upstream, credentials } = await setUp((request, response) => {
+    const { upstream, credentials } = await useUpstream((request, response) => {
       seen.push(request.headers.authorization);
       response.writeHead(401).end();
     });
@@ -148,7 +146,7 @@ describe('a request', () => {
 
 describe('an API server that cannot be reached', () => {
   test('is named by address and code of the cause', async () => {
-    const { upstream, server } = await setUp(() => {});
+    const { upstream, server } = await useUpstream(() => {});
     await server.close();
     const error = await upstream.request({ method: 'GET', path: '/' }).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'Unreachable', cause: { code: 'ECONNREFUSED' } });
@@ -165,7 +163,7 @@ describe('the outcome of a request is reported', () => {
     ['overloaded', []],
     ['absent', []],
   ] as const)('as its reader judges it: %s', async (judgement, expected) => {
-    const { upstream } = await setUp((_, response) => response.end());
+    const { upstream } = await useUpstream((_, response) => response.end());
     const outcomes = recordOutcomes(upstream);
     const response = await upstream.request({ method: 'GET', path: '/' });
     response.body.destroy();
@@ -177,7 +175,7 @@ describe('the outcome of a request is reported', () => {
 
   test('and each chunk of a body is recorded in the state of the server', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const { upstream } = await setUp(async (_, response) => {
+    const { upstream } = await useUpstream(async (_, response) => {
       response.write('a');
       await promise;
       response.end('b');
@@ -196,7 +194,7 @@ describe('the outcome of a request is reported', () => {
   // Sent again, a request that hangs at the server would take twice the time.
   test('as silent when the server accepts the request and does not respond, and it is not sent again', async () => {
     const paths: (string | undefined)[] = [];
-    const { upstream, server } = await setUp(
+    const { upstream, server } = await useUpstream(
       ({ url }, response) => {
         paths.push(url);
         if (url === '/first') response.end();
@@ -214,7 +212,7 @@ describe('the outcome of a request is reported', () => {
   });
 
   test('when the server closes the connection, but not when the caller aborts', async () => {
-    const { upstream } = await setUp(({ url, socket }) => {
+    const { upstream } = await useUpstream(({ url, socket }) => {
       if (url === '/hang-up') socket.destroy();
     });
     const outcomes = recordOutcomes(upstream);

@@ -3,6 +3,7 @@ import { createSecureServer } from 'node:http2';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { TlsOptions } from 'node:tls';
+import { closedLater } from '../closed-later.ts';
 import { eventually } from '../eventually.ts';
 
 /** A server on a free port of 127.0.0.1 that tracks its connections. */
@@ -63,6 +64,17 @@ export async function track<S extends NetServer>(
         for (const socket of connections) socket.destroy();
       }),
   };
+}
+
+/** Closes a server after the test, which fails if a client has left a connection open. */
+export function idleLater<S extends Pick<TestServer, 'idle' | 'close'>>(server: S): S {
+  closedLater({
+    close: async () => {
+      await server.idle();
+      await server.close();
+    },
+  });
+  return server;
 }
 
 function createFor(protocol: Protocol, listener: RequestListener, tls?: TlsOptions): Server {
