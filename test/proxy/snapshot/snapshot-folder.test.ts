@@ -97,9 +97,9 @@ async function leave(
   return join(folder, name);
 }
 
-async function loadAgain(options: Partial<SnapshotFolderOptions> = {}, query = QUERY) {
-  const { snapshots } = start(options, [query]);
-  const stored = await snapshots.load(query);
+async function loadAgain() {
+  const { snapshots } = start();
+  const stored = await snapshots.load(QUERY);
   await end(snapshots);
   return stored && { version: stored.resourceVersion, objects: stored.objects.map(String) };
 }

@@ -59,28 +59,6 @@ const others = (n: number): Query => ({
 });
 const lists = () => server.requests.filter(({ path }) => path === SLICES).length;
 
-describe('a kube-proxy that starts', () => {
-  test.each([
-    ['the number', { maxViews: 5 }],
-    ['the memory', { maxViewBytes: 1_000_000 }],
-  ])(
-    'is served immediately while watches of others use up %s, whatever its version, and they are refused',
-    async (_, options) => {
-      await start(options);
-      const codes: number[] = [];
-      for (let n = 0; n < 10; n++) codes.push((await hold(pathOf(others(n)))).status);
-      expect(codes).toContain(200);
-      expect(codes.at(-1)).toBe(503);
-      for (const query of kubeProxyQueries('edge-1')) {
-        expect([query, (await hold(pathOf(query), PROTOBUF)).status]).toEqual([query, 200]);
-      }
-      const { used, limits } = proxy.views.budget;
-      expect(used.views).toBeLessThanOrEqual(limits.maxViews);
-      expect(used.bytes).toBeLessThanOrEqual(limits.maxViewBytes);
-    },
-  );
-});
-
 describe('a view without room', () => {
   test('gets 503 with the setting and the used amount; readyz and metrics report it, and the node is ready', async () => {
     await start({ maxViews: 4, maxViewBytes: 50_000 });

@@ -73,12 +73,6 @@ test.each([
     const charged = proxy.views.budget.used.bytes - before.charged;
     expect(charged).toBeGreaterThan(taken / FACTOR);
     expect(charged).toBeLessThan(taken * FACTOR);
-    for (const { projection, view } of proxy.views.sources) {
-      // Every other Service has no endpoints left, and its slices hold their raw bytes too.
-      const cut = Array.from({ length: 750 }, (_, n) => view.get(`default/s${2 * n}-abcde`));
-      const copied = cut.reduce((sum, object) => sum + (object?.length ?? 0), 0);
-      if (projection !== undefined) expect(projection.copiedBytes).toBe(copied);
-    }
     for (const lease of warm) lease.release();
   },
 );
