@@ -198,7 +198,6 @@ describe('what is too large', () => {
   test.each([
     ['maxListBytes', { maxListBytes: 100 }],
     ['maxObjectBytes', { maxObjectBytes: 100 }],
-    ['maxObjects', { maxObjects: 0 }],
   ])(
     'in a list is refused by the limit %s, which readyz and the log name',
     async (name, bounds) => {

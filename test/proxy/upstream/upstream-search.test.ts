@@ -1,12 +1,13 @@
 import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { answerProbe, isProbe, refuseWithStatus } from '../../support/http/api-answers.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
-import { startServer, type TestServer } from '../../support/http/http-server.ts';
+import { idleLater, startServer, type TestServer } from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 
 const answer: RequestListener = (_request, response) => answerProbe(response);
@@ -29,23 +30,16 @@ let upstream: Upstream;
 beforeEach(async () => {
   [listeners, probes, found] = [[answer, answer], [0, 0], []];
   servers = await Promise.all(
-    [0, 1].map((index) =>
-      startServer((request, response) => {
+    [0, 1].map(async (index) => {
+      const started = await startServer((request, response) => {
         requested = request.url;
         if (isProbe(request.url)) probes[index] = (probes[index] ?? 0) + 1;
         listeners[index]?.(request, response);
-      }),
-    ),
+      });
+      return idleLater(started);
+    }),
   );
   upstream = between(servers);
-});
-
-afterEach(async () => {
-  await upstream.close();
-  for (const server of servers) {
-    await server.idle();
-    await server.close();
-  }
 });
 
 function between([first, ...others]: readonly TestServer[]): Upstream {
@@ -53,7 +47,7 @@ function between([first, ...others]: readonly TestServer[]): Upstream {
   const credentials = new FakeCredentials(first.url);
   credentials.servers.push(...others.map(({ url }) => url));
   const { logger } = captureLogger();
-  const created = createUpstream({ credentials, logger });
+  const created = closedLater(createUpstream({ credentials, logger }));
   created.failover.take = ({ port }) => void found.push(port);
   return created;
 }
