@@ -33,10 +33,21 @@ function communities(labels: Record<string, string>, declared?: Record<string, s
   return { self, selectors: [...selectors].sort(), nodes: [...nodes].sort() };
 }
 
-test('an empty label value is not a community; without a prefix, neither is a label that is true', () => {
-  const nodeContext = from({ pool: 'red', 'x.io/group': '', gpu: 'true' });
-  const communities = { ...settings.communities, labelPrefix: '' };
-  expect(communitiesOf(nodeContext, communities)).toEqual(['red']);
+test('communities come from labels, keys with the prefix, keys with the value, and declarations', () => {
+  const labels = {
+    pool: 'red',
+    'x.io/group': '',
+    'c.x/blue': 'true',
+    'c.x/green': 'false',
+    'd.x/brown': 'true',
+    white: 'unit',
+    black: 'other',
+  };
+  const nodeContext = from(labels, { red: ['own'], grey: ['own'], pink: ['near'] });
+  const { communities } = settings;
+  expect(communitiesOf(nodeContext, communities)).toEqual(['blue', 'grey', 'red', 'white']);
+  const withoutPrefix = { ...communities, labelPrefix: '' };
+  expect(communitiesOf(nodeContext, withoutPrefix)).toEqual(['grey', 'red', 'white']);
 });
 
 describe('the match of the community key', () => {
