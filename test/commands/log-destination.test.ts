@@ -1,7 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { constants, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { constants, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { type Logger, pino } from 'pino';
@@ -10,10 +9,11 @@ import { freePorts } from '../e2e/support/free-port.ts';
 import { writeKubeconfig } from '../support/http/kubeconfig.ts';
 import { spawnMortal } from '../support/process/mortal-child.ts';
 import { MAIN } from '../support/process/wrapper-process.ts';
+import { useFolder } from '../support/use-folder.ts';
 
 // Each write fails with ENOSPC. The process once hung then, and could not end.
 test('a full disk only costs log lines', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'log-'));
+  const folder = useFolder();
   const kubeconfig = writeKubeconfig(folder, { server: 'http://127.0.0.1:1' }, {});
   const [listen, admin] = await freePorts(2);
   const flags = ['--node-name', 'edge-1', '--kubeconfig', kubeconfig];
@@ -34,12 +34,11 @@ test('a full disk only costs log lines', async () => {
     expect(await closed).toEqual([0, null]);
   } finally {
     child.kill('SIGKILL');
-    rmSync(folder, { recursive: true });
   }
 });
 
 test('lines that are lost because nobody reads them are counted', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'log-'));
+  const folder = useFolder();
   const fifo = join(folder, 'fifo');
   execFileSync('mkfifo', [fifo]);
   const log = createLogDestination(openSync(fifo, constants.O_RDWR | constants.O_NONBLOCK));
@@ -58,25 +57,19 @@ test('lines that are lost because nobody reads them are counted', async () => {
     log.stream.end();
     await closed;
     reader.kill();
-    rmSync(folder, { recursive: true });
   }
 });
 
 /** The lines that are in a file after a logger wrote to it. */
 async function linesOf(write: (logger: Logger) => void): Promise<string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'log-'));
-  const file = join(folder, 'log');
-  try {
-    const { stream } = createLogDestination(openSync(file, 'w'));
-    const closed = once(stream, 'close');
-    write(pino({ ...LOG_OPTIONS, base: { node: 'edge-1' } }, stream));
-    // flushSync would not wait for the write that has begun.
-    stream.end();
-    await closed;
-    return readFileSync(file, 'utf8').trimEnd().split('\n');
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const file = join(useFolder(), 'log');
+  const { stream } = createLogDestination(openSync(file, 'w'));
+  const closed = once(stream, 'close');
+  write(pino({ ...LOG_OPTIONS, base: { node: 'edge-1' } }, stream));
+  // flushSync would not wait for the write that has begun.
+  stream.end();
+  await closed;
+  return readFileSync(file, 'utf8').trimEnd().split('\n');
 }
 
 test('bidi and C1 controls in a line are escaped without changing its content', async () => {

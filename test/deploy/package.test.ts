@@ -1,18 +1,16 @@
 import {
   existsSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { runCommand } from '../e2e/support/run-command.ts';
 import { startDemo } from '../page/demo-process.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { readText, repository } from './support/repository.ts';
 
 /** A part of the program, named after its contents, or a document. */
@@ -23,7 +21,7 @@ let installed: string;
 
 /** As on a node that reaches no registry: what `npm pack` makes is all there is. */
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'kpw-package-'));
+  folder = useFolder();
   // npm run build has run before the tests (pretest:deploy).
   const args = ['pack', '--ignore-scripts', '--silent', '--pack-destination', folder];
   const tarball = (await runCommand('npm', args, { cwd: repository })).trim();
@@ -32,8 +30,6 @@ beforeAll(async () => {
   await runCommand('npm', install, { cwd: folder });
   installed = join(folder, 'node_modules/kube-proxy-wrapper');
 }, 120_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function npx(...args: string[]): Promise<string> {
   const offline = ['--offline', '--no-install', 'kube-proxy-wrapper', ...args];

@@ -1,9 +1,9 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Project, readProject } from '../../scripts/release/project.ts';
 import { runCommand } from '../e2e/support/run-command.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { repository } from './support/repository.ts';
 
 const project: Project = readProject();
@@ -26,13 +26,11 @@ let folder: string;
 let outputs: string;
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'kpw-publish-'));
+  folder = useFolder();
   mkdirSync(join(folder, 'bin'));
   outputs = join(folder, 'outputs');
   for (const name of Object.keys(STUBS)) stub(name, STUBS[name] ?? '');
 });
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 beforeEach(() => {
   for (const name of ['calls', 'outputs']) writeFileSync(join(folder, name), '');

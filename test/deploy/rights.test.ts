@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createNode, createService, createSlice } from '../e2e/support/cluster-objects.ts';
@@ -10,6 +9,7 @@ import { type ManagedProcess, waitUntilReady } from '../e2e/support/managed-proc
 import { createNodeNetns, type NodeNetns } from '../e2e/support/node-netns.ts';
 import { startWrapper } from '../e2e/support/wrapper.ts';
 import { issue, makeAuthority } from '../support/http/certificates.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { createAccount, type Right, rightsOf } from './support/account.ts';
 import { createFabEdgeCommunities } from './support/fabedge.ts';
 import { writeAside } from './support/overlay.ts';
@@ -27,7 +27,7 @@ let netns: NodeNetns;
 
 beforeAll(async () => {
   tools = await ensureTools();
-  folder = mkdtempSync(join(tmpdir(), 'kpw-rights-'));
+  folder = useFolder();
   plane = await startBarePlane();
   netns = await createNodeNetns();
   await createNode(plane.admin, nodeName, { site: 'a' }, netns.address);
@@ -45,7 +45,6 @@ afterAll(async () => {
   for (const process of running) await process.stop('SIGKILL');
   await netns?.stop();
   await plane?.stop();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 /** Starts the bundle as a ServiceAccount, at two ports from `port` on, and waits until it runs. */

@@ -1,13 +1,13 @@
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { loadSettings } from '../../src/config/settings.ts';
 import { writeKubeconfig } from '../e2e/support/kubeconfig.ts';
 import { waitUntilReady } from '../e2e/support/managed-process.ts';
 import { createNodeNetns } from '../e2e/support/node-netns.ts';
 import { ensureOsPackages } from '../e2e/support/os-packages.ts';
 import { runCommand } from '../e2e/support/run-command.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { readText, repository } from './support/repository.ts';
 
 const unit = 'kube-proxy-wrapper.service';
@@ -16,12 +16,10 @@ let folder: string;
 
 beforeAll(async () => {
   await ensureOsPackages({ 'systemd-analyze': 'systemd' });
-  folder = mkdtempSync(join(tmpdir(), 'kpw-systemd-'));
+  folder = useFolder();
   // Into a folder of their own: systemd-analyze looks for further units beside them.
   cpSync(join(repository, 'manifests/systemd'), folder, { recursive: true });
 });
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test('systemd understands every line of the units', async () => {
   const files = [join(folder, unit), join(folder, socket)];
