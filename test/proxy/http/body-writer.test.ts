@@ -55,6 +55,27 @@ describe('writeBody()', () => {
     );
   });
 
+  test('sends a body correctly that waits for the response to an earlier request of its connection', async () => {
+    const buffers = [pattern(400_000, 1), pattern(400_000, 2), pattern(400_000, 3)];
+    const bytes = 1_200_000;
+    let first: ServerResponse | undefined;
+    answer = (response, path) => {
+      if (path === '/first') {
+        first = response;
+        return;
+      }
+      response.setHeader('content-length', bytes);
+      writeBody(response, buffers, bytes, TIMEOUT);
+      setTimeout(() => first?.end('first'), 20);
+    };
+    const socket = connect(port, '127.0.0.1');
+    socket.write('GET /first HTTP/1.1\r\nHost: x\r\n\r\n');
+    socket.write('GET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    const chunks: Buffer[] = [];
+    for await (const chunk of socket) chunks.push(chunk as Buffer);
+    expect(Buffer.concat(chunks).subarray(-bytes).equals(Buffer.concat(buffers))).toBe(true);
+  });
+
   test('stops copying when the client disconnects', async () => {
     let reads = 0;
     const chunk = pattern(200_000, 1);
