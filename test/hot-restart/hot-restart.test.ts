@@ -46,6 +46,13 @@ function start(settings: Record<string, unknown> = {}): WrapperProcess {
   return useProcess(argumentsOf(settings));
 }
 
+/** Starts a process and waits until it listens. */
+async function listening(settings: Record<string, unknown> = {}): Promise<WrapperProcess> {
+  const started = start(settings);
+  await started.logged('listening');
+  return started;
+}
+
 function useProcess(...args: Parameters<typeof startProcess>): WrapperProcess {
   const started = startProcess(...args);
   closedLater({ close: () => started.kill() });
@@ -94,12 +101,10 @@ async function watchFrom(version: string, seconds = 60) {
 
 describe('a planned restart', () => {
   test('refuses no connection and loses no request and no watch, ten times in a row', async () => {
-    let current = start();
-    await current.logged('listening');
+    let current = await listening();
     const client = generateLoad(`http://127.0.0.1:${port}`, SLICES);
     for (let turn = 0; turn < 10; turn++) {
-      const next = start();
-      await next.logged('listening');
+      const next = await listening();
       expect(next.lines.map(({ msg }) => msg)).toContain(NOT_YET_LISTENING);
       await delay(50);
       expect(await current.stop()).toBe(0);
@@ -116,8 +121,7 @@ describe('a planned restart', () => {
   }, 300_000);
 
   test('ends a watch with a bookmark; the next process answers 410 to it, and its list misses nothing', async () => {
-    let current = start({ handoverSeconds: 30 });
-    await current.logged('listening');
+    let current = await listening({ handoverSeconds: 30 });
     let { version } = await listed();
     const given = new Set([version]);
     for (let turn = 0; turn < 4; turn++) {
@@ -144,7 +148,7 @@ describe('a planned restart', () => {
   }, 120_000);
 
   test('the next process opens the views of the last one before it listens', async () => {
-    await start().logged('listening');
+    await listening();
     const path = `${SLICES}?labelSelector=only%3Dhere`;
     expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(200);
     server.refuse(({ path: asked }) => asked === '/api/v1/endpoints', 403);
@@ -159,8 +163,7 @@ describe('a planned restart', () => {
   });
 
   test('the next process listens when its views are complete, or when no other process listens', async () => {
-    const last = start();
-    await last.logged('listening');
+    const last = await listening();
     expect(await list()).toBe(200);
     const release = server.hold(({ query }) => query.get('watch') === null);
     const next = start();
@@ -177,22 +180,19 @@ describe('a planned restart', () => {
   });
 
   test('a process that gets SIGTERM too early waits for the next process', async () => {
-    const last = start({ handoverSeconds: 30 });
-    await last.logged('listening');
+    const last = await listening({ handoverSeconds: 30 });
     const stopped = last.stop();
     await last.logged(WAITING);
     expect(await list()).toBe(200);
     expect(last.lines.map(({ msg }) => msg)).not.toContain('stopping');
-    const next = start();
-    await next.logged('listening');
+    await listening();
     expect(await stopped).toBe(0);
     expect(await list()).toBe(200);
   });
 
   test('a second SIGTERM or SIGINT ends the wait', async () => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-      const one = start({ handoverSeconds: 600 });
-      await one.logged('listening');
+      const one = await listening({ handoverSeconds: 600 });
       const closed = once(one.child, 'close');
       one.child.kill(signal);
       if (signal === 'SIGTERM') {
@@ -204,8 +204,7 @@ describe('a planned restart', () => {
   });
 
   test('a next process with wrong settings ends immediately', async () => {
-    const last = start({ handoverSeconds: 600 });
-    await last.logged('listening');
+    await listening({ handoverSeconds: 600 });
     const missing = join(folder, 'missing');
     const https = { listen: '127.0.0.1:0', certFile: missing, keyFile: missing };
     const next = start({ https });
@@ -218,7 +217,7 @@ describe('a planned restart', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)(
     'a next process that gets %s before it listens ends with code 0, and the last one continues',
     async (signal) => {
-      await start().logged('listening');
+      await listening();
       const release = server.hold(({ query }) => query.get('watch') === null);
       const next = start({ handoverSeconds: 600 });
       await next.logged(NOT_YET_LISTENING);
@@ -298,7 +297,7 @@ describe('a second wrapper that is no planned restart', () => {
   }
 
   test('does not start with another Node name, and says what to do', async () => {
-    await start().logged('listening');
+    await listening();
     const { status, stderr } = refused(['--node-name', 'edge-2']);
     expect(status).toBe(1);
     expect(stderr).toMatch(
@@ -308,8 +307,7 @@ describe('a second wrapper that is no planned restart', () => {
   });
 
   test('does not start without handoverSeconds, and names the process that has the port', async () => {
-    const first = start({ handoverSeconds: 0 });
-    await first.logged('listening');
+    const first = await listening({ handoverSeconds: 0 });
     const { status, stderr } = refusedWith(argumentsOf({ handoverSeconds: 0 }));
     expect([status, stderr]).toEqual([
       1,
@@ -321,7 +319,7 @@ describe('a second wrapper that is no planned restart', () => {
   });
 
   test('does not listen for a Node of the same name in another cluster', async () => {
-    await start().logged('listening');
+    await listening();
     const version = `http://127.0.0.1:${adminPort}/version`;
     const uid = async () => ((await (await fetch(version)).json()) as { nodeUid?: string }).nodeUid;
     await eventually(uid, server.get('nodes', 'edge-1')?.metadata.uid);
