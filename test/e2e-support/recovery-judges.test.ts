@@ -1,10 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { BOUNDS, type Problem } from '../e2e/faults/bounds.ts';
+import { BOUNDS } from '../e2e/faults/bounds.ts';
 import type { FaultKind } from '../e2e/faults/fault-kind.ts';
-import { planHistories } from '../e2e/faults/recovery/fault-plan.ts';
 import type { SeenObject } from '../e2e/faults/recovery/kept-client.ts';
 import { judgeReadiness } from '../e2e/faults/recovery/readiness-watch.ts';
-import { percentiles, RecoveryReport } from '../e2e/faults/recovery/recovery-report.ts';
+import { RecoveryReport } from '../e2e/faults/recovery/recovery-report.ts';
 import { Timeline, type TimelineSlice } from '../e2e/faults/recovery/timeline.ts';
 import {
   judgeConnections,
@@ -14,7 +13,7 @@ import {
 } from '../e2e/faults/recovery/traffic-judge.ts';
 import { ViewJudge } from '../e2e/faults/recovery/view-judge.ts';
 import { toSeenRequest } from '../e2e/faults/seen-request.ts';
-import { createRandom } from '../e2e/support/random.ts';
+import type { Usage } from '../e2e/faults/wrapper-under-test.ts';
 
 // Each check of the recovery suite, with a right history that it accepts and a planted bug that it finds.
 
@@ -67,71 +66,143 @@ function shownSlice(seq: number, nodes: readonly string[]): SeenObject {
   };
 }
 
-test('a view that follows the writes one by one is accepted', () => {
-  const { timeline, found, seq, write, show } = smallHistory();
-  show(seq, ['here', 'n1']);
-  show(write(), ['here', 'n1']);
-  timeline.setNode('n2', { site: 'a' });
-  show(timeline.slice('s-a').last?.seq ?? 0, ['here', 'n1', 'n2']);
-  expect(found).toEqual([]);
+type SmallHistory = ReturnType<typeof smallHistory>;
+const NEAR = ['here', 'n1'];
+
+test.each<[rule: string, play: (history: SmallHistory) => void]>([
+  [
+    'a view that follows the writes one by one',
+    ({ timeline, seq, write, show }) => {
+      show(seq, NEAR);
+      const next = write();
+      show(next, NEAR);
+      timeline.setNode('n2', { site: 'a' });
+      show(next, NODES);
+    },
+  ],
+  [
+    'a query that falls behind on its own',
+    ({ timeline, write, show }) => {
+      timeline.setNode('n2', { site: 'a' });
+      show(write(), NEAR);
+    },
+  ],
+  [
+    'an older state after a restore',
+    ({ timeline, seq, write, show }) => {
+      const { state } = timeline;
+      show(write(), NEAR);
+      timeline.restore(state);
+      show(seq, NEAR);
+    },
+  ],
+  [
+    'an older state from the disk of a process that was killed',
+    ({ judge, seq, write, show }) => {
+      show(write(), NEAR);
+      judge.mayGoBack = true;
+      show(seq, NEAR);
+    },
+  ],
+  [
+    'an object that vanishes and was deleted',
+    ({ timeline, judge }) => {
+      timeline.service('s').push(undefined);
+      timeline.slice('s-a').push(undefined);
+      judge.slice('s-a', undefined);
+      judge.service('s', undefined);
+    },
+  ],
+])('%s is accepted', (_, play) => {
+  const history = smallHistory();
+  play(history);
+  expect(history.found).toEqual([]);
 });
 
-test('queries that fall behind on their own are accepted', () => {
-  const { timeline, found, write, show } = smallHistory();
-  timeline.setNode('n2', { site: 'a' });
-  show(write(), ['here', 'n1']);
-  expect(found).toEqual([]);
-});
-
-test('an endpoint that the policy forbids is found', () => {
-  const { found, seq, show } = smallHistory();
-  show(seq, ['here', 'n1', 'n2']);
-  expect(found).toEqual([expect.stringContaining('no allowed combination')]);
-});
-
-test('a missing endpoint that the policy demands is found', () => {
-  const { found, seq, show } = smallHistory();
-  show(seq, ['here']);
-  expect(found).toEqual([expect.stringContaining('no allowed combination')]);
-});
-
-test('a slice that goes back in time is found', () => {
-  const { found, seq, write, show } = smallHistory();
-  show(write(), ['here', 'n1']);
-  show(seq, ['here', 'n1']);
-  expect(found).toEqual([expect.stringContaining(`shows write ${seq}; allowed`)]);
-});
-
-test('labels that go back in time are found', () => {
-  const { timeline, found, seq, show } = smallHistory();
-  timeline.setNode('n2', { site: 'a' });
-  show(seq, ['here', 'n1', 'n2']);
-  show(seq, ['here', 'n1']);
-  expect(found).toEqual([expect.stringContaining('no allowed combination')]);
-});
-
-test('a state from before the clients were last right is found', () => {
-  const { found, seq, write, show, settle } = smallHistory();
-  show(write(), ['here', 'n1']);
-  settle();
-  show(seq, ['here', 'n1']);
-  expect(found).toEqual([expect.stringContaining(`shows write ${seq}; allowed`)]);
+test.each<[rule: string, finding: string, play: (history: SmallHistory) => void]>([
+  [
+    'an endpoint that the policy forbids',
+    'no allowed combination',
+    ({ seq, show }) => show(seq, NODES),
+  ],
+  [
+    'a missing endpoint that the policy demands',
+    'no allowed combination',
+    ({ seq, show }) => show(seq, ['here']),
+  ],
+  [
+    'a slice that goes back in time',
+    'shows write 2; allowed',
+    ({ seq, write, show }) => {
+      show(write(), NEAR);
+      show(seq, NEAR);
+    },
+  ],
+  [
+    'labels that go back in time',
+    'no allowed combination',
+    ({ timeline, seq, show }) => {
+      timeline.setNode('n2', { site: 'a' });
+      show(seq, NODES);
+      show(seq, NEAR);
+    },
+  ],
+  [
+    'a state from before the clients were last right',
+    'shows write 2; allowed',
+    ({ seq, write, show, settle }) => {
+      show(write(), NEAR);
+      settle();
+      show(seq, NEAR);
+    },
+  ],
+  [
+    'a lag that would have shown when the clients were right',
+    'no allowed combination',
+    ({ timeline, seq, show, settle }) => {
+      show(seq, NEAR);
+      timeline.setNode('n2', { site: 'a' });
+      show(seq, NODES);
+      settle();
+      show(seq, NEAR);
+    },
+  ],
+  ['a write that never was', 'shows write 99', ({ show }) => show(99, NEAR)],
+  [
+    'an endpoint of another write',
+    'shows 10.9.9.9',
+    ({ judge, seq }) => {
+      judge.slice('s-a', { ...shownSlice(seq, []), endpoints: [{ addresses: ['10.9.9.9'] }] });
+    },
+  ],
+  [
+    'a slice that vanishes and was never deleted',
+    'slice s-a vanished',
+    ({ judge }) => judge.slice('s-a', undefined),
+  ],
+  [
+    'a Service that vanishes and was never deleted',
+    'Service s vanished',
+    ({ judge }) => judge.service('s', undefined),
+  ],
+])('%s is found', (_, finding, play) => {
+  const history = smallHistory();
+  play(history);
+  expect(history.found).toEqual([expect.stringContaining(finding)]);
 });
 
 test.each([12, 3])(
   'a query whose lag did not show when the clients were right may show it later, of %i values',
   (keep) => {
     const { timeline, found, seq, show, settle } = smallHistory();
-    show(seq, ['here', 'n1']);
+    show(seq, NEAR);
     const service = timeline.service('s');
-    const before = service.last;
     service.push(undefined);
     service.push({ topologyKeys: '["site"]', seq: timeline.nextSeq() });
-    expect(service.last).not.toEqual(before);
     settle(keep);
     // The wrapper's own watch of Services is late: deleted, then created again.
     show(seq, NODES);
-    show(seq, ['here', 'n1']);
+    show(seq, NEAR);
     expect(found).toEqual([]);
     // It has caught up.
     settle(keep);
@@ -139,58 +210,6 @@ test.each([12, 3])(
     expect(found).toEqual([expect.stringContaining('no allowed combination')]);
   },
 );
-
-test('a lag that would have shown when the clients were right is not accepted later', () => {
-  const { timeline, found, seq, show, settle } = smallHistory();
-  show(seq, ['here', 'n1']);
-  timeline.setNode('n2', { site: 'a' });
-  show(seq, NODES);
-  settle();
-  show(seq, ['here', 'n1']);
-  expect(found).toEqual([expect.stringContaining('no allowed combination')]);
-});
-
-test('an older state is accepted after a restore, and from the disk of a process that was killed', () => {
-  const restored = smallHistory();
-  const { state } = restored.timeline;
-  restored.show(restored.write(), ['here', 'n1']);
-  restored.timeline.restore(state);
-  restored.show(restored.seq, ['here', 'n1']);
-  expect(restored.found).toEqual([]);
-  const killed = smallHistory();
-  killed.show(killed.write(), ['here', 'n1']);
-  killed.judge.mayGoBack = true;
-  killed.show(killed.seq, ['here', 'n1']);
-  expect(killed.found).toEqual([]);
-});
-
-test('a write that never was is found', () => {
-  const { found, show } = smallHistory();
-  show(99, ['here', 'n1']);
-  expect(found).toEqual([expect.stringContaining('shows write 99')]);
-});
-
-test('an endpoint of another write is found', () => {
-  const { judge, found, seq } = smallHistory();
-  const right = shownSlice(seq, ['here']);
-  judge.slice('s-a', { ...right, endpoints: [{ addresses: ['10.9.9.9'] }] });
-  expect(found).toEqual([expect.stringContaining('shows 10.9.9.9')]);
-});
-
-test('an object that vanishes and was never deleted is found, a deleted one is not', () => {
-  const { timeline, judge, found } = smallHistory();
-  judge.slice('s-a', undefined);
-  judge.service('s', undefined);
-  expect(found).toEqual([
-    expect.stringContaining('slice s-a vanished'),
-    expect.stringContaining('Service s vanished'),
-  ]);
-  timeline.service('s').push(undefined);
-  timeline.slice('s-a').push(undefined);
-  judge.slice('s-a', undefined);
-  judge.service('s', undefined);
-  expect(found).toHaveLength(2);
-});
 
 const LIST = '/api/v1/services?labelSelector=x';
 
@@ -241,38 +260,36 @@ test('5 new connections a second are accepted, 6 are found', () => {
   expect(judge(50, 'http/1.1')).toMatchObject([{ check: 'connections' }]);
 });
 
-test('log lines, CPU, memory and descriptors have bounds', () => {
-  const before = { cpuSeconds: 0, peakMB: 0, descriptors: 0, logLines: 0 };
-  const judge = (after: Partial<typeof before>, seconds: number): Problem[] =>
-    judgeUsage({ before, after: { ...before, ...after }, seconds, starts: 0, kinds: [KIND] });
-  expect(judge({ logLines: 10, cpuSeconds: 1.7, peakMB: 100, descriptors: 80 }, 1)).toEqual([]);
-  expect(judge({ logLines: 11 }, 1)).toMatchObject([{ check: 'log' }]);
-  expect(judge({ logLines: 20 }, 120)).toEqual([]);
-  expect(judge({ logLines: 21 }, 120)).toMatchObject([{ check: 'log' }]);
-  expect(judge({ cpuSeconds: 5 }, 10)).toMatchObject([{ check: 'cpu' }]);
-  expect(judge({ peakMB: 300 }, 1)).toMatchObject([{ check: 'memory' }]);
-  expect(
-    judgeUsage({
-      before: { ...before, peakMB: 300 },
-      after: { ...before, peakMB: 300 },
-      seconds: 1,
+const UNUSED = { cpuSeconds: 0, peakMB: 0, descriptors: 0, logLines: 0 };
+
+test.each<[used: Partial<Usage>, found: string[], seconds: number, beforeMB: number, cost: number]>(
+  [
+    [{ logLines: 10, cpuSeconds: 1.7, peakMB: 100, descriptors: 80 }, [], 1, 0, 0],
+    [{ logLines: 11 }, ['log'], 1, 0, 0],
+    [{ logLines: 20 }, [], 120, 0, 0],
+    [{ logLines: 21 }, ['log'], 120, 0, 0],
+    [{ cpuSeconds: 5 }, ['cpu'], 10, 0, 0],
+    [{ descriptors: 81 }, ['descriptors'], 1, 0, 0],
+    [{ peakMB: 300 }, ['memory'], 1, 0, 0],
+    // Reported once, where it was reached.
+    [{ peakMB: 300 }, [], 1, 300, 0],
+    [{ peakMB: 300 }, [], 1, 100, 48],
+    [{ peakMB: 320 }, ['memory'], 1, 100, 48],
+    [{ peakMB: 320 }, [], 1, 300, 48],
+  ],
+)(
+  '%j has the problems %j, within %i s, with %i MB before, in a fault that may cost %i MB',
+  (used, found, seconds, beforeMB, memoryMB) => {
+    const problems = judgeUsage({
+      before: { ...UNUSED, peakMB: beforeMB },
+      after: { ...UNUSED, ...used },
+      seconds,
       starts: 0,
-      kinds: [KIND],
-    }),
-  ).toEqual([]);
-  const costly = (beforeMB: number, peakMB: number) =>
-    judgeUsage({
-      before: { ...before, peakMB: beforeMB },
-      after: { ...before, peakMB },
-      seconds: 1,
-      starts: 0,
-      kinds: [{ ...KIND, memoryMB: 48 }],
+      kinds: [{ memoryMB }],
     });
-  expect(costly(100, 300)).toEqual([]);
-  expect(costly(100, 320)).toMatchObject([{ check: 'memory' }]);
-  expect(costly(300, 320)).toEqual([]);
-  expect(judge({ descriptors: 81 }, 1)).toMatchObject([{ check: 'descriptors' }]);
-});
+    expect(problems.map(({ check }) => check)).toEqual(found);
+  },
+);
 
 const KIND: FaultKind = {
   room: 'connection',
@@ -289,11 +306,6 @@ test('a fault that is long enough must show in /readyz in time', () => {
   expect(judge(bound + 5_000, bound - 1)).toEqual([]);
   expect(judge(bound + 5_000, bound + 1)).toMatchObject([{ check: 'readyz' }]);
   expect(judge(bound + 5_000, undefined)).toMatchObject([{ check: 'readyz' }]);
-});
-
-test('percentiles are values that were measured', () => {
-  expect(percentiles(every(1, 101).slice(1))).toEqual({ p50: 50, p90: 90, p99: 99, max: 100 });
-  expect(percentiles([7])).toEqual({ p50: 7, p90: 7, p99: 7, max: 7 });
 });
 
 test('a fault that hit nothing does not count, and its kind is reported the second time', () => {
@@ -323,23 +335,4 @@ test('a view that never becomes right counts with the longest time', () => {
   const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
   report.add(0, { fault, hits: 1, rightAgainMs: undefined, problems: [] });
   expect(report.summary.rightAgainMs.p50).toBeGreaterThan(BOUNDS.rightAgainHardMs);
-});
-
-test('a seed gives the same plan each time, and another seed another one', () => {
-  const kinds = ['a', 'b', 'c', 'd'].map((name): FaultKind => ({ ...KIND, name }));
-  const plan = (seed: number) =>
-    planHistories({
-      random: createRandom(seed),
-      kinds,
-      faults: 40,
-      memoryHistories: 3,
-      hasReal: true,
-    });
-  expect(plan(5)).toEqual(plan(5));
-  expect(plan(5)).not.toEqual(plan(6));
-  const planned = plan(5).flatMap(({ faults }) => faults);
-  expect(planned).toHaveLength(40);
-  for (const kind of kinds) {
-    expect(planned.filter((fault) => fault.kinds[0] === kind)).toHaveLength(10);
-  }
 });

@@ -1,12 +1,16 @@
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { eventually } from '../e2e/support/eventually.ts';
-import { type PlantedScene, startPlantedScene } from '../support/guarantees/planted-scene.ts';
-import type { PlantedBug } from '../support/guarantees/planted-shim.ts';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import type { PlantedBug } from '../support/guarantees/planted-bug.ts';
+import { PlantedScene } from '../support/guarantees/planted-scene.ts';
 import type { Guarantee } from '../support/guarantees/watch-guarantees.ts';
 
 jest.setTimeout(60_000);
 
 let scene: PlantedScene;
+
+beforeEach(() => {
+  scene = new PlantedScene();
+});
 
 afterEach(async () => {
   await scene.stop();
@@ -67,16 +71,12 @@ function tearing(): PlantedBug {
 }
 
 async function follow(bug: PlantedBug): Promise<Guarantee[]> {
-  scene = await startPlantedScene(bug, { mode: 'list' });
+  await scene.start(bug, 'list');
   for (let count = 0; count < 6; count++) await scene.change();
-  const last = scene.records('steady').at(-1);
+  const last = scene.records.steady.at(-1);
   const version = last?.kind === 'event' ? last.object.version : '';
-  await eventually(
-    () => scene.records('second').some((each) => JSON.stringify(each).includes(version)),
-    Boolean,
-    { timeoutMs: 20_000, what: 'the second client has the last event' },
-  );
-  return await scene.violated();
+  await eventually(() => JSON.stringify(scene.records.second).includes(version), true);
+  return scene.violated();
 }
 
 describe('recording clients and the validator', () => {
@@ -94,27 +94,24 @@ describe('recording clients and the validator', () => {
   });
 
   test('find that it is not resumable when a version of an earlier process is accepted', async () => {
-    scene = await startPlantedScene(
-      { version: async (requested) => (restarted ? await scene.version() : requested) },
-      { mode: 'list' },
-    );
     let restarted = false;
+    const version = async (requested: string) => (restarted ? await scene.version() : requested);
+    await scene.start({ version }, 'list');
     await scene.change();
     restarted = true;
     await scene.restartWrapper();
     const since = Date.now();
     const accepted = () =>
-      scene.records('second').some(({ kind, answered }) => kind === 'watch' && answered >= since);
-    await eventually(accepted, Boolean, { timeoutMs: 20_000, what: 'the watch is accepted' });
-    expect(await scene.violated()).toContain('resumable');
+      scene.records.second.some(({ kind, answered }) => kind === 'watch' && answered >= since);
+    await eventually(accepted, true);
+    expect(scene.violated()).toContain('resumable');
   });
 
   test('find that it is not atomic when a list is taken within a change', async () => {
-    scene = await startPlantedScene(tearing(), { mode: 'lists' });
+    await scene.start(tearing(), 'lists');
     await scene.relabel('b');
-    const before = scene.records('second').length;
-    const listed = () => scene.records('second').length > before + 1;
-    await eventually(listed, Boolean, { timeoutMs: 20_000, what: 'the second client lists' });
-    expect(await scene.violated()).toContain('atomic');
+    const before = scene.records.second.length;
+    await eventually(() => scene.records.second.length > before + 1, true);
+    expect(scene.violated()).toContain('atomic');
   });
 });

@@ -20,7 +20,6 @@ import {
   type TcpFault,
   type TcpFront,
 } from '../support/tcp-front.ts';
-import type { ClusterBackend } from './cluster-backend.ts';
 import { type SeenRequest, toSeenRequest } from './seen-request.ts';
 
 /** A request that waits for its answer. */
@@ -57,53 +56,24 @@ export interface FrontOptions {
   readonly port: number;
   readonly innerPort: number;
   readonly certificate: KeyPair;
-  readonly backend: Pick<ClusterBackend, 'origin' | 'ca'>;
+  /** The API server; its origin may change. */
+  readonly backend: { readonly origin: string; readonly ca?: string };
   /** What ALPN may choose. */
   readonly protocols: readonly ('h2' | 'http/1.1')[];
-}
-
-/** Where the wrapper finds its API server: TLS, HTTP/2 and HTTP/1.1, with everything that can go wrong. */
-export interface FaultFront {
-  readonly url: string;
-  /** Requests so far, oldest first. */
-  readonly requests: readonly SeenRequest[];
-  /** When connections arrived, of performance.now(). */
-  readonly connections: readonly number[];
-  /** Requests that are not answered to the end. */
-  readonly open: ReadonlySet<Exchange>;
-  readonly sessions: ReadonlySet<ServerHttp2Session>;
-  /** Whether a client has ever spoken HTTP/2. */
-  readonly isHttp2: boolean;
-  beginTcp(fault: TcpFault): Promise<ActiveTcpFault>;
-  /** Returns the hits so far, and what ends it. */
-  beginHttp(fault: HttpFault): { readonly hits: () => number; readonly end: () => void };
-  /** Resets all connections; returns how many. */
-  cut(): number;
-  /** Shows another certificate to new connections; undefined: its own again. */
-  showCertificate(certificate: KeyPair | undefined): void;
-  /** What ALPN may choose from now on; undefined: as at the start. */
-  offer(protocols: readonly string[] | undefined): void;
-  /** Settings of new HTTP/2 sessions; undefined: as at the start. */
-  limitStreams(maxConcurrentStreams: number | undefined): void;
-  /** Requests go there in place of the backend, those that are taken; undefined: to the backend again. */
-  redirect(origin: string | undefined, takes?: (url: URL) => boolean): void;
-  stop(): Promise<void>;
 }
 
 const STREAMS = 250;
 /** As long as kube-apiserver keeps an idle connection of HTTP/1.1, in milliseconds; Node.js: 5 s. */
 const KEEP_ALIVE_MS = 90_000;
 
-export async function startFaultFront(options: FrontOptions): Promise<FaultFront> {
-  const front = new Front(options);
-  await front.start();
-  return front;
-}
-
-class Front implements FaultFront {
+/** Where the wrapper finds its API server: TLS, HTTP/2 and HTTP/1.1, with everything that can go wrong. */
+export class FaultFront {
+  /** Requests so far, oldest first. */
   readonly requests: SeenRequest[] = [];
+  /** Requests that are not answered to the end. */
   readonly open = new Set<Exchange>();
   readonly sessions = new Set<ServerHttp2Session>();
+  /** Whether a client has ever spoken HTTP/2. */
   isHttp2 = false;
   readonly #options: FrontOptions;
   readonly #server: Http2SecureServer;
@@ -141,6 +111,7 @@ class Front implements FaultFront {
     return `https://${host}:${port}`;
   }
 
+  /** When connections arrived, of performance.now(). */
   get connections(): readonly number[] {
     return this.#tcp?.accepted ?? [];
   }
@@ -164,6 +135,7 @@ class Front implements FaultFront {
     return await this.#tcp.begin(fault);
   }
 
+  /** Returns the hits so far, and what ends it. */
   beginHttp(fault: HttpFault): { readonly hits: () => number; readonly end: () => void } {
     const active = { fault, hits: 0 };
     this.#faults.push(active);
@@ -173,22 +145,27 @@ class Front implements FaultFront {
     };
   }
 
+  /** Resets all connections; returns how many. */
   cut(): number {
     return this.#tcp?.cut() ?? 0;
   }
 
+  /** Shows another certificate to new connections; undefined: its own again. */
   showCertificate(certificate: KeyPair | undefined): void {
     this.#server.setSecureContext(certificate ?? this.#options.certificate);
   }
 
+  /** What ALPN may choose from now on; undefined: as at the start. */
   offer(protocols: readonly string[] | undefined): void {
     this.#protocols = protocols ?? this.#options.protocols;
   }
 
+  /** Settings of new HTTP/2 sessions; undefined: as at the start. */
   limitStreams(maxConcurrentStreams: number | undefined): void {
     this.#streams = maxConcurrentStreams;
   }
 
+  /** Requests go there in place of the backend, those that are taken; undefined: to the backend again. */
   redirect(origin: string | undefined, takes: (url: URL) => boolean = () => true): void {
     this.#other = origin === undefined ? undefined : { origin, takes };
   }

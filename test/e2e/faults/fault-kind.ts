@@ -1,7 +1,8 @@
+import type { ControlPlane } from '../support/control-plane.ts';
+import type { History } from '../support/history.ts';
 import type { KernelKubeProxy } from '../support/kube-proxies.ts';
 import type { Random } from '../support/random.ts';
 import type { Problem } from './bounds.ts';
-import type { ClusterBackend } from './cluster-backend.ts';
 import type { FaultFront } from './fault-front.ts';
 import type { FaultNode } from './node/fault-node.ts';
 import type { Cluster } from './recovery/cluster.ts';
@@ -25,12 +26,11 @@ export type Room =
 export interface FaultTarget {
   /** The only way from the wrapper to the API server. */
   readonly front: FaultFront;
-  readonly backend: ClusterBackend;
   readonly wrapper: WrapperUnderTest;
   readonly random: Random;
 }
 
-/** The same, with what the clients of the recovery suite may show. */
+/** The same, with an API server in memory, and what the clients of the recovery suite may show. */
 export interface HistoryTarget extends FaultTarget {
   readonly cluster: Cluster;
 }
@@ -38,6 +38,9 @@ export interface HistoryTarget extends FaultTarget {
 /** The same, with a node and its clients. */
 export interface NodeTarget extends FaultTarget {
   readonly node: FaultNode;
+  /** A real etcd and kube-apiserver. */
+  readonly plane: ControlPlane;
+  readonly history: History;
   readonly kubeProxies: readonly KernelKubeProxy[];
 }
 
@@ -55,8 +58,8 @@ export interface ActiveFault {
 export interface FaultKind<Target extends FaultTarget = FaultTarget> {
   readonly room: Room;
   readonly name: string;
-  /** Which cluster or protocol it needs; default: any. */
-  readonly needs?: 'http1' | 'http2' | 'memory' | 'real';
+  /** Which protocol it needs; default: any. */
+  readonly needs?: 'http1' | 'http2';
   /** Bounds of its duration in seconds; default 0.1 to 120. */
   readonly seconds?: readonly [least: number, most: number];
   /**

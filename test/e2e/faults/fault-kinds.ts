@@ -6,7 +6,7 @@ import { diskFaults } from './kinds/disk-faults.ts';
 import { http2Faults } from './kinds/http2-faults.ts';
 import { kubeProxyFaults } from './kinds/kube-proxy-faults.ts';
 import { processFaults } from './kinds/process-faults.ts';
-import { realRestoreFaults, realServerFaults } from './kinds/real-server-faults.ts';
+import { realServerFaults } from './kinds/real-server-faults.ts';
 import { serverFaults } from './kinds/server-faults.ts';
 import { statusFaults } from './kinds/status-faults.ts';
 import { type OtherCertificates, tlsFaults } from './kinds/tls-faults.ts';
@@ -17,7 +17,7 @@ export interface FaultKinds {
   readonly common: readonly FaultKind[];
   /** Those that need a history which knows what clients may show. */
   readonly history: readonly FaultKind<HistoryTarget>[];
-  /** Those of a node: its disk, its clients, its kube-proxies. */
+  /** Those of a node and a real control plane: disk, clients, kube-proxies, etcd, kube-apiserver. */
   readonly node: readonly FaultKind<NodeTarget>[];
 }
 
@@ -31,10 +31,9 @@ export function faultKinds(certificates: OtherCertificates): FaultKinds {
       ...statusFaults,
       ...contentFaults,
       ...watchFaults,
-      ...realServerFaults,
       ...processFaults,
     ],
-    history: [...serverFaults, ...realRestoreFaults],
-    node: [...clientFaults, ...diskFaults, ...kubeProxyFaults],
+    history: serverFaults,
+    node: [...clientFaults, ...diskFaults, ...kubeProxyFaults, ...realServerFaults],
   };
 }

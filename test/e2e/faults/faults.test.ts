@@ -30,7 +30,7 @@ let longestMs = 0;
 let scene: FaultScene;
 let kinds: ReturnType<typeof chooseKinds>;
 /** Kinds that tell while they last whether they have hit something. */
-const common = new Set<FaultKind<NodeTarget>>();
+let common: readonly FaultKind[];
 /** When the first fault came, as of performance.now(). */
 let began = 0;
 
@@ -39,11 +39,9 @@ beforeAll(async () => {
   scene = await startFaultScene(random);
   const { authority, address } = scene;
   const all = faultKinds(await makeOtherCertificates(authority, address));
-  for (const kind of all.common) {
-    // The API server speaks HTTP/2, and is a real one.
-    if (kind.needs !== 'http1' && kind.needs !== 'memory') common.add(kind);
-  }
-  kinds = chooseKinds(all.node, [...common]);
+  // The API server speaks HTTP/2.
+  common = all.common.filter(({ needs }) => needs !== 'http1');
+  kinds = chooseKinds(all.node, common);
 });
 
 afterAll(async () => {
@@ -113,16 +111,19 @@ async function change(): Promise<void> {
 
 async function survive(kind: FaultKind<NodeTarget>): Promise<void> {
   const dwell = random.below(700);
-  // At both addresses of the API server, or at the one that is in use.
-  const front = random.chance(0.5) ? scene.front : await scene.node.frontInUse();
+  const [front, other] = await scene.node.fronts();
+  if (front === undefined) throw new Error('there is no front');
+  // The other address of the API server answers, or not.
+  const alone = random.chance(0.5) ? await other?.beginTcp({ kind: 'refuse' }) : undefined;
   const active: ActiveFault = await kind.strike({ ...scene, front });
   // The API server may be away, and take them only when it is back.
   const changes = change();
   changes.catch(() => {});
   await Promise.race([changes, sleep(1_500)]);
   await sleep(dwell);
-  if (common.has(kind)) await waitForHit(active);
+  if (common.some((each) => each === kind)) await waitForHit(active);
   await active.end();
+  await alone?.end();
   await changes;
   const rightAgainMs = await scene.informers.settle(RIGHT_AGAIN_MS);
   note(kind, active.hits(), rightAgainMs);

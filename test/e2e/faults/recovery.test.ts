@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { PROTOCOLS } from '../../support/http/http-server.ts';
 import { chooseSeed } from '../support/random.ts';
 import { BOUNDS, CHECKS } from './bounds.ts';
 import type { RecoverySummary } from './recovery/recovery-report.ts';
@@ -11,8 +10,6 @@ const { env } = process;
 const FAULTS = Number(env.KPW_FAULTS ?? 200);
 /** After so many seconds no fault begins any more; for a run that must end. */
 const SECONDS = Number(env.KPW_FAULT_SECONDS ?? 3_600);
-/** What all API servers speak: 1.1 or 2; default: three of four speak HTTP/2. */
-const PROTOCOL = PROTOCOLS.find((each) => each === `HTTP/${env.KPW_HTTP}`);
 const HISTORIES = Number(env.KPW_HISTORIES ?? 6);
 
 jest.setTimeout(600_000 + Math.min(SECONDS, 3_600) * 1_000);
@@ -27,8 +24,6 @@ beforeAll(async () => {
     faults: FAULTS,
     seconds: SECONDS,
     histories: HISTORIES,
-    hasReal: env.KPW_REAL !== '0',
-    protocol: PROTOCOL,
     // Part of the name of a kind, such as `status: 429`.
     only: env.KPW_KIND ?? '',
     ...(env.KPW_VERBOSE === '1' ? { log: (line) => void process.stderr.write(`${line}\n`) } : {}),

@@ -12,7 +12,9 @@ import { cpuSeconds, peakMegabytes } from '../support/process-figures.ts';
 import { PROGRAM } from '../support/program.ts';
 import { runCommand } from '../support/run-command.ts';
 import { MAX_LIST_BYTES } from './bounds.ts';
-import { SELF } from './cluster-backend.ts';
+
+/** Name of the wrapper's node. */
+export const SELF = 'here';
 
 export interface WrapperUnderTestOptions {
   /** For its files; made by the caller. */

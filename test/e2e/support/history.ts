@@ -108,6 +108,23 @@ export class History {
     return await this.#deleteService(service);
   }
 
+  /** Returns what forgets all changes from now on, because an older copy of etcd is restored. */
+  remember(): () => void {
+    const all: readonly Map<string, unknown>[] = [
+      this.nodes,
+      this.services,
+      this.slices,
+      this.endpoints,
+    ];
+    const copies = all.map((map) => [map, [...map]] as const);
+    return () => {
+      for (const [map, entries] of copies) {
+        map.clear();
+        for (const [key, value] of entries) map.set(key, value);
+      }
+    };
+  }
+
   #letters(): readonly string[] {
     return this.#options.all ? ['a', 'b', 'c'] : ['a', 'b'];
   }

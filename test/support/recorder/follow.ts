@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ExchangeOptions, type ReceivedResponse, sendRequest } from './exchange.ts';
-import { type ReceivedObject, toWritten } from './written-object.ts';
-import type { WrittenObject, WrittenRecord } from './written-record.ts';
+import type { ReceivedRecord } from './written-record.ts';
 
 /** One client. */
-export interface RecorderOptions {
+export interface FollowOptions {
   /** URL of the collection, with its selectors. */
   readonly url: string;
   /**
@@ -16,127 +15,153 @@ export interface RecorderOptions {
   readonly watchSeconds?: number;
   /** Milliseconds to pause after each chunk. Default 0. */
   readonly slowMs?: number;
-  /** Milliseconds between two lists, or after a failure. Default 200. */
+  /** Milliseconds between two requests. Default 200. */
   readonly pauseMs?: number;
 }
 
-type Write = (record: WrittenRecord & { readonly answered: number }) => void;
+/** The fields of a JSON object that a client needs. */
+export interface ReceivedObject {
+  readonly metadata: { readonly name: string; readonly resourceVersion: string };
+}
 
-type WatchEvent =
-  | {
-      readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
-      readonly object: ReceivedObject;
-    }
+/** Gets what a client receives. */
+export interface Follower<T extends ReceivedObject> {
+  /** @param answered when the answer that it belongs to began, in milliseconds since the epoch */
+  receive(record: ReceivedRecord<T>, answered: number): void;
+  /** All that arrived together was received. */
+  applied?(): void;
+}
+
+type WatchEvent<T> =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
   | { readonly type: 'ERROR'; readonly object: { readonly code: number } };
 
-/** Never ends; records each failure and tries again. */
-export async function follow(options: RecorderOptions, write: Write): Promise<never> {
-  const client = new RecordingClient(options, write);
-  for (;;) {
-    try {
-      await client.once();
-    } catch (error) {
-      client.end(String(error));
-    }
-    await sleep(options.pauseMs ?? 200);
+/**
+ * Lists and watches as client-go's reflector does, until it is aborted: watches from the last version, lists again
+ * after 410, resumes after anything else. Reports each failure and tries again. Never rejects.
+ */
+export async function follow<T extends ReceivedObject>(
+  options: FollowOptions,
+  follower: Follower<T>,
+  signal: AbortSignal,
+  send: typeof sendRequest = sendRequest,
+): Promise<void> {
+  const client = new FollowingClient(options, follower, signal, send);
+  while (!signal.aborted) {
+    await client.once();
+    await sleep(options.pauseMs ?? 200, undefined, { signal }).catch(() => {});
   }
 }
 
-class RecordingClient {
-  readonly #options: RecorderOptions;
+class FollowingClient<T extends ReceivedObject> {
+  readonly #options: FollowOptions;
+  readonly #follower: Follower<T>;
   readonly #exchange: ExchangeOptions;
-  readonly #write: Write;
+  readonly #send: typeof sendRequest;
   /** The version to resume from; undefined: it must list. */
   #version: string | undefined;
   #answered = 0;
 
-  constructor(options: RecorderOptions, write: Write) {
+  constructor(
+    options: FollowOptions,
+    follower: Follower<T>,
+    signal: AbortSignal,
+    send: typeof sendRequest,
+  ) {
     this.#options = options;
-    this.#write = write;
+    this.#follower = follower;
+    this.#send = send;
     const idleMs = (options.watchSeconds ?? 30) * 1000 + 15_000;
-    this.#exchange = { idleMs, slowMs: options.slowMs ?? 0 };
-  }
-
-  end(why: string): void {
-    this.#record({ kind: 'end', why });
+    this.#exchange = { idleMs, slowMs: options.slowMs ?? 0, signal };
   }
 
   /** One list or one watch. */
   async once(): Promise<void> {
     const { mode } = this.#options;
-    if (mode === 'lists') return await this.#list();
-    if (this.#version !== undefined) return await this.#watch(this.#version);
-    if (mode === 'stream') return await this.#stream();
-    return await this.#list();
+    try {
+      if (mode !== 'lists' && this.#version !== undefined) await this.#watch(this.#version);
+      else if (mode === 'stream') await this.#stream();
+      else await this.#list();
+    } catch (error) {
+      this.#end(String(error));
+    }
   }
 
   async #list(): Promise<void> {
-    const response = await this.#send({ resourceVersion: '0' });
-    if (response.status !== 200) return this.end(`list: ${response.status}`);
+    const response = await this.#get({ resourceVersion: '0' });
     const body = await response.text();
-    const list = this.#parse<{ metadata: { resourceVersion: string }; items: ReceivedObject[] }>(
-      body,
-    );
-    if (list === undefined) return;
-    const version = list.metadata.resourceVersion;
-    this.#record({ kind: 'list', version, items: list.items.map(toWritten) });
-    this.#version = version;
+    if (response.status !== 200) return this.#end(`list: ${response.status}`);
+    const list = this.#parse<{ metadata: { resourceVersion: string }; items: T[] }>(body);
+    if (list !== undefined) this.#listed(list.items, list.metadata.resourceVersion);
   }
 
   async #watch(from: string): Promise<void> {
-    const response = await this.#send({ ...this.#watchQuery(), resourceVersion: from });
-    if (response.status === 410) return this.#expired(from);
-    if (response.status !== 200) return this.end(`watch: ${response.status}`);
-    this.#record({ kind: 'watch', from });
-    await this.#take(response);
+    const response = await this.#get({ ...this.#watchQuery(), resourceVersion: from });
+    if (response.status === 200) {
+      this.#receive({ kind: 'watch', from });
+      return await this.#take(response);
+    }
+    await response.text();
+    if (response.status === 410) this.#expired(from);
+    else this.#end(`watch: ${response.status}`);
   }
 
   async #stream(): Promise<void> {
-    const response = await this.#send({
+    const response = await this.#get({
       ...this.#watchQuery(),
       sendInitialEvents: 'true',
       resourceVersionMatch: 'NotOlderThan',
     });
-    if (response.status !== 200) return this.end(`streaming list: ${response.status}`);
-    await this.#take(response, []);
+    if (response.status === 200) return await this.#take(response, []);
+    await response.text();
+    this.#end(`streaming list: ${response.status}`);
   }
 
   /** @param initial objects of a streaming list that is not complete yet */
-  async #take(response: ReceivedResponse, initial?: WrittenObject[]): Promise<void> {
+  async #take(response: ReceivedResponse, initial?: T[]): Promise<void> {
     let listed = initial;
-    for await (const line of response.lines()) {
-      const event = this.#parse<WatchEvent>(line);
-      if (event === undefined) return;
-      if (event.type === 'ERROR') {
-        if (event.object.code === 410) return this.#expired(this.#version ?? '');
-        return this.end(`error ${event.object.code}`);
+    for await (const lines of response.batches()) {
+      for (const line of lines) {
+        const event = this.#parse<WatchEvent<T>>(line);
+        if (event === undefined) return;
+        if (event.type === 'ERROR') {
+          if (event.object.code === 410) return this.#expired(this.#version ?? '');
+          return this.#end(`error ${event.object.code}`);
+        }
+        const version = event.object.metadata.resourceVersion;
+        if (listed === undefined) this.#event(event.type, event.object);
+        else if (event.type === 'BOOKMARK') {
+          this.#listed(listed, version);
+          this.#receive({ kind: 'watch', from: version });
+          listed = undefined;
+        } else listed.push(event.object);
       }
-      const version = event.object.metadata.resourceVersion;
-      if (listed === undefined) {
-        this.#event(event.type, event.object);
-      } else if (event.type === 'BOOKMARK') {
-        this.#record({ kind: 'list', version, items: listed });
-        this.#record({ kind: 'watch', from: version });
-        listed = undefined;
-      } else {
-        listed.push(toWritten(event.object));
-        continue;
-      }
-      this.#version = version;
+      if (listed === undefined) this.#follower.applied?.();
     }
-    this.end('done');
+    this.#end('done');
     if (this.#options.mode === 'swing') this.#version = undefined;
   }
 
-  #event(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', object: ReceivedObject): void {
+  #listed(items: readonly T[], version: string): void {
+    this.#receive({ kind: 'list', version, items });
+    this.#follower.applied?.();
+    this.#version = version;
+  }
+
+  #event(type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK', object: T): void {
     const version = object.metadata.resourceVersion;
-    if (type === 'BOOKMARK') this.#record({ kind: 'bookmark', version });
-    else this.#record({ kind: 'event', type, object: toWritten(object) });
+    if (type === 'BOOKMARK') this.#receive({ kind: 'bookmark', version });
+    else this.#receive({ kind: 'event', type, object });
+    this.#version = version;
   }
 
   #expired(from: string): void {
-    this.#record({ kind: 'expired', from });
+    this.#receive({ kind: 'expired', from });
     this.#version = undefined;
+  }
+
+  #end(why: string): void {
+    this.#receive({ kind: 'end', why });
   }
 
   #watchQuery(): Record<string, string> {
@@ -144,24 +169,24 @@ class RecordingClient {
     return { watch: 'true', allowWatchBookmarks: 'true', timeoutSeconds };
   }
 
-  async #send(query: Record<string, string>): Promise<ReceivedResponse> {
+  async #get(query: Record<string, string>): Promise<ReceivedResponse> {
     const url = new URL(this.#options.url);
     for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
-    const response = await sendRequest(url.href, this.#exchange);
+    const response = await this.#send(url.href, this.#exchange);
     this.#answered = response.answered;
     return response;
   }
 
-  #parse<T>(text: string): T | undefined {
+  #parse<Parsed>(text: string): Parsed | undefined {
     try {
-      return JSON.parse(text) as T;
+      return JSON.parse(text) as Parsed;
     } catch {
-      this.#record({ kind: 'unreadable', what: text.slice(0, 300) });
+      this.#receive({ kind: 'unreadable', what: text.slice(0, 300) });
       return undefined;
     }
   }
 
-  #record(record: WrittenRecord): void {
-    this.#write({ ...record, answered: this.#answered });
+  #receive(record: ReceivedRecord<T>): void {
+    this.#follower.receive(record, this.#answered);
   }
 }

@@ -3,17 +3,20 @@
  * file, as lines of JSON (see written-record.ts). Uses HTTP and JSON only, and nothing of src.
  */
 import { createWriteStream } from 'node:fs';
-import { follow, type RecorderOptions } from './follow.ts';
+import { type FollowOptions, follow } from './follow.ts';
+import { type RecordedObject, toRecord } from './written-object.ts';
 
 /** One client, and where its records go. */
-export interface RecorderConfig extends RecorderOptions {
+export interface RecorderConfig extends FollowOptions {
   readonly file: string;
 }
 
+const { signal } = new AbortController();
 const configs = JSON.parse(process.argv[2] ?? '[]') as RecorderConfig[];
 for (const config of configs) {
   const out = createWriteStream(config.file, { flags: 'a' });
-  void follow(config, (record) => {
-    out.write(`${JSON.stringify({ at: Date.now(), ...record })}\n`);
-  });
+  const receive = (record: Parameters<typeof toRecord>[0], answered: number): void => {
+    out.write(`${JSON.stringify({ ...toRecord(record), answered })}\n`);
+  };
+  void follow<RecordedObject>(config, { receive }, signal);
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { ClientRecord, Seen } from '../guarantees/watch-guarantees.ts';
-import type { TimedRecord, WrittenObject } from './written-record.ts';
+import type { WrittenObject, WrittenRecord } from './written-record.ts';
 
 /** The wrapper has this many versions for each version of the API server. */
 const CYCLE = 1_000_000_000n;
@@ -16,14 +16,14 @@ export interface Generation {
 }
 
 /** The records of a client so far, without an incomplete last line. */
-export function readRecords(file: string): TimedRecord[] {
+export function readRecords(file: string): WrittenRecord[] {
   const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1);
-  return lines.map((line) => JSON.parse(line) as TimedRecord);
+  return lines.map((line) => JSON.parse(line) as WrittenRecord);
 }
 
 /** Converts records for the validator: adds the name of the process that answered. */
 export function toClientRecords(
-  records: readonly TimedRecord[],
+  records: readonly WrittenRecord[],
   generations: readonly Generation[],
 ): ClientRecord[] {
   return records.map((record, index) => {
@@ -32,7 +32,7 @@ export function toClientRecords(
   });
 }
 
-function toClientRecord(record: TimedRecord, log: () => string): ClientRecord {
+function toClientRecord(record: WrittenRecord, log: () => string): ClientRecord {
   switch (record.kind) {
     case 'list': {
       const items = new Map(record.items.map((item) => [item.key, toSeen(item)]));
@@ -55,7 +55,7 @@ function toClientRecord(record: TimedRecord, log: () => string): ClientRecord {
 }
 
 /** The state of a client after these records, as digests by key. */
-export function stateAfter(records: readonly TimedRecord[]): ReadonlyMap<string, string> {
+export function stateAfter(records: readonly WrittenRecord[]): ReadonlyMap<string, string> {
   const state = new Map<string, string>();
   for (const record of records) {
     if (record.kind === 'list') {
@@ -84,7 +84,7 @@ const LATE_MS = 2_000;
  * refused.
  */
 function logOf(
-  { answered }: TimedRecord,
+  { answered }: WrittenRecord,
   version: string | undefined,
   generations: readonly Generation[],
 ): string {
@@ -105,7 +105,7 @@ function logOf(
 }
 
 /** The version of a list, or of the first event of a watch; undefined: the record is neither. */
-function firstVersion(records: readonly TimedRecord[], index: number): string | undefined {
+function firstVersion(records: readonly WrittenRecord[], index: number): string | undefined {
   const record = records[index];
   if (record?.kind === 'list') return record.version;
   if (record?.kind !== 'watch') return undefined;

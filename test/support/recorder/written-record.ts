@@ -6,16 +6,16 @@ export interface WrittenObject {
   readonly digest: string;
 }
 
-/** What a client received, as it is written. */
-export type WrittenRecord =
+/** What a client received. */
+export type ReceivedRecord<T> =
   /** A LIST, or a streaming list that is complete. */
-  | { readonly kind: 'list'; readonly version: string; readonly items: readonly WrittenObject[] }
+  | { readonly kind: 'list'; readonly version: string; readonly items: readonly T[] }
   /** A watch was accepted. */
   | { readonly kind: 'watch'; readonly from: string }
   | {
       readonly kind: 'event';
       readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
-      readonly object: WrittenObject;
+      readonly object: T;
     }
   | { readonly kind: 'bookmark'; readonly version: string }
   /** A version was refused with 410. */
@@ -24,9 +24,8 @@ export type WrittenRecord =
   /** A complete line or body that is invalid: this must not happen. */
   | { readonly kind: 'unreadable'; readonly what: string };
 
-/** A record with the time at which it was written, in milliseconds since the epoch. */
-export type TimedRecord = WrittenRecord & {
-  readonly at: number;
-  /** When the answer that it belongs to began. */
+/** The same, as it is written. */
+export type WrittenRecord = ReceivedRecord<WrittenObject> & {
+  /** When the answer that it belongs to began, in milliseconds since the epoch. */
   readonly answered: number;
 };

@@ -1,99 +1,41 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { ActiveFault, FaultKind, FaultTarget, HistoryTarget } from '../fault-kind.ts';
-import type { RealBackend } from '../real-backend.ts';
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ControlPlane } from '../../support/control-plane.ts';
+import type { FaultKind, NodeTarget } from '../fault-kind.ts';
 
-const KIND = { room: 'server', needs: 'real' } as const;
+type Part = 'apiServer' | 'etcd';
 
-function realOf({ backend }: FaultTarget): RealBackend {
-  return backend as RealBackend;
-}
+const NAMES: Readonly<Record<Part, string>> = { apiServer: 'kube-apiserver', etcd: 'etcd' };
 
-/** Connections are refused until the API server listens; it may not be ready then. */
-async function stopped(
-  target: FaultTarget,
-  stop: (real: RealBackend) => Promise<void>,
-  start: (real: RealBackend) => Promise<void>,
-): Promise<ActiveFault> {
-  const real = realOf(target);
-  const refused = await target.front.beginTcp({ kind: 'refuse' });
-  await stop(real);
+function restarted(part: Part, signal: 'SIGTERM' | 'SIGKILL'): FaultKind<NodeTarget> {
   return {
-    hits: refused.hits,
-    end: async () => {
-      const started = start(real);
-      const listening = real.listens().then(async () => await refused.end());
-      await Promise.all([started, listening]);
-    },
-  };
-}
-
-function restarted(signal: 'SIGTERM' | 'SIGKILL'): FaultKind {
-  return {
-    ...KIND,
-    name: `kube-apiserver ${signal} and a new start`,
-    seconds: [0.1, 12],
-    strike: async (target) =>
-      await stopped(
-        target,
-        async ({ plane }) => await plane.apiServer.stop(signal),
-        async ({ plane }) => await plane.apiServer.start(),
-      ),
-  };
-}
-
-/** More than an API server writes of its own while it starts; where it passes all versions, nobody can tell. */
-const LOST = 80;
-
-function restored(name: string, writes: number): FaultKind<HistoryTarget> {
-  return {
-    ...KIND,
-    name,
-    seconds: [0.1, 6],
-    strike: async (target) => {
-      const { cluster, random } = target;
-      const state = cluster.timeline.state;
-      realOf(target).backUp();
-      for (let lost = 0; lost < LOST; lost++) await cluster.change(random);
-      await sleep(200);
-      // What is made while etcd is away would be written after the restore, and belong to both histories.
-      const release = cluster.hold();
-      return await stopped(
-        target,
-        async (real) => await real.stopServers('SIGKILL'),
-        async (real) => {
-          // The API server answers before its start is complete.
-          cluster.timeline.restore(state);
-          await real.start(true);
-          release();
-          for (let write = 0; write < writes; write++) await cluster.change(random);
-        },
-      );
+    room: 'server',
+    name: `${NAMES[part]} ${signal} and a new start`,
+    strike: async ({ front, plane }) => {
+      const before = front.open.size;
+      await plane[part].stop(signal);
+      return { hits: () => before, end: async () => await plane[part].start() };
     },
   };
 }
 
 /** A process that stands still. Packets to it are held too, because the front would answer PINGs in its place. */
-function frozen(
-  name: string,
-  signal: (real: RealBackend, signal: 'SIGSTOP' | 'SIGCONT') => void,
-  isSilent: boolean,
-): FaultKind {
+function frozen(part: Part): FaultKind<NodeTarget> {
   return {
-    ...KIND,
-    name,
-    seconds: [0.1, 25],
-    strike: async (target) => {
-      const real = realOf(target);
-      const held = isSilent
-        ? await target.front.beginTcp({ kind: 'hold', directions: ['toServer', 'toClient'] })
-        : undefined;
-      const before = target.front.open.size;
-      signal(real, 'SIGSTOP');
+    room: 'server',
+    name: `${NAMES[part]} frozen`,
+    strike: async ({ front, plane }) => {
+      const held =
+        part === 'etcd'
+          ? undefined
+          : await front.beginTcp({ kind: 'hold', directions: ['toServer', 'toClient'] });
+      const before = front.open.size;
+      plane[part].signal('SIGSTOP');
       return {
         // All of them are blind now.
         hits: () => before,
         end: async () => {
-          signal(real, 'SIGCONT');
+          plane[part].signal('SIGCONT');
           await held?.end();
         },
       };
@@ -101,27 +43,52 @@ function frozen(
   };
 }
 
-/** What only a real etcd and kube-apiserver do: their own answers while they start, and their own watch cache. */
-export const realServerFaults: readonly FaultKind[] = [
-  restarted('SIGTERM'),
-  restarted('SIGKILL'),
-  frozen('kube-apiserver frozen', ({ plane }, signal) => plane.apiServer.signal(signal), true),
-  frozen('etcd frozen', ({ plane }, signal) => plane.etcd.signal(signal), false),
-  {
-    ...KIND,
-    name: 'etcd SIGKILL and a new start',
-    seconds: [0.1, 12],
-    strike: async (target) => {
-      const { plane } = realOf(target);
-      const before = target.front.open.size;
-      await plane.etcd.stop('SIGKILL');
-      return { hits: () => before, end: async () => await plane.etcd.start() };
-    },
-  },
-];
+/** More than an API server writes of its own while it starts; where it passes all versions, nobody can tell. */
+const LOST = 80;
 
-/** The same, with a history that knows which writes are lost. */
-export const realRestoreFaults: readonly FaultKind<HistoryTarget>[] = [
-  restored('real etcd restored from an older copy', 0),
-  restored('real etcd restored from an older copy, and partly overtaken', 15),
+/** Copies etcd's data as after a power cut: etcd can begin from such a copy. Returns what puts it back. */
+function backUp({ folder, etcd }: ControlPlane): () => void {
+  const data = join(folder, 'etcd');
+  const copy = join(folder, 'etcd-copy');
+  const replace = (from: string, to: string) => {
+    rmSync(to, { recursive: true, force: true });
+    cpSync(from, to, { recursive: true });
+  };
+  etcd.signal('SIGSTOP');
+  replace(data, copy);
+  etcd.signal('SIGCONT');
+  return () => replace(copy, data);
+}
+
+/** The writes since the copy are seen, and then lost. Those of the meantime come after the restore, and are fewer. */
+const restored: FaultKind<NodeTarget> = {
+  room: 'server',
+  name: 'etcd restored from an older copy',
+  strike: async ({ front, plane, history }) => {
+    const putBack = backUp(plane);
+    const forget = history.remember();
+    for (let lost = 0; lost < LOST; lost++) await history.step();
+    const before = front.open.size;
+    await plane.apiServer.stop('SIGKILL');
+    await plane.etcd.stop('SIGKILL');
+    forget();
+    return {
+      hits: () => before,
+      end: async () => {
+        putBack();
+        await plane.etcd.start();
+        await plane.apiServer.start();
+      },
+    };
+  },
+};
+
+/** What a real etcd and kube-apiserver do: their own answers while they start, and their own watch cache. */
+export const realServerFaults: readonly FaultKind<NodeTarget>[] = [
+  restarted('apiServer', 'SIGTERM'),
+  restarted('apiServer', 'SIGKILL'),
+  restarted('etcd', 'SIGKILL'),
+  frozen('apiServer'),
+  frozen('etcd'),
+  restored,
 ];

@@ -1,7 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ActiveFault, FaultKind, FaultTarget, HistoryTarget } from '../fault-kind.ts';
-import type { Backup, MemoryBackend } from '../recovery/memory-backend.ts';
-import type { ClusterState } from '../recovery/timeline.ts';
+import type { ActiveFault, FaultKind, HistoryTarget } from '../fault-kind.ts';
 import { answerStatus } from './acts.ts';
 
 /**
@@ -11,17 +9,12 @@ import { answerStatus } from './acts.ts';
 type Overtaken = 'not overtaken' | 'overtaken';
 const LOST = 30;
 
-function memoryOf({ backend }: FaultTarget): MemoryBackend {
-  return backend as MemoryBackend;
-}
-
 /** The API server is away, and is another one when it is back. */
 async function away(
-  target: FaultTarget,
+  { front }: HistoryTarget,
   back: () => Promise<void>,
   forbiddenMs = 0,
 ): Promise<ActiveFault> {
-  const { front } = target;
   const refused = await front.beginTcp({ kind: 'refuse' });
   return {
     hits: refused.hits,
@@ -39,15 +32,14 @@ async function away(
 }
 
 /** A restart: an empty watch cache, and for a while no rights. */
-function restarted(name: string, forbiddenMs: number): FaultKind {
+function restarted(name: string, forbiddenMs: number): FaultKind<HistoryTarget> {
   return {
     room: 'server',
     name,
-    needs: 'memory',
     seconds: [1.5, 15],
     unreachable: 'failing',
     strike: async (target) =>
-      await away(target, async () => memoryOf(target).api.compact(), forbiddenMs),
+      await away(target, async () => target.cluster.backend.api.compact(), forbiddenMs),
   };
 }
 
@@ -56,17 +48,15 @@ function restored(name: string, overtaken: Overtaken): FaultKind<HistoryTarget> 
   return {
     room: 'server',
     name,
-    needs: 'memory',
     strike: async (target) => {
       const { cluster, random } = target;
-      const memory = memoryOf(target);
-      const backup: Backup = memory.backUp();
-      const state: ClusterState = cluster.timeline.state;
+      const backup = cluster.backend.backUp();
+      const { state } = cluster.timeline;
       // These are seen, and then lost.
       for (let lost = 0; lost < LOST; lost++) await cluster.change(random);
       await sleep(150);
       return await away(target, async () => {
-        await memory.replace(backup);
+        await cluster.backend.replace(backup);
         cluster.timeline.restore(state);
         const writes = overtaken === 'overtaken' ? LOST / 2 : 1;
         for (let write = 0; write < writes; write++) await cluster.change(random);
@@ -84,12 +74,10 @@ export const serverFaults: readonly FaultKind<HistoryTarget>[] = [
   {
     room: 'server',
     name: 'etcd emptied, all written again',
-    needs: 'memory',
     strike: async (target) => {
       const { cluster } = target;
-      const memory = memoryOf(target);
       return await away(target, async () => {
-        await memory.replace(undefined);
+        await cluster.backend.replace(undefined);
         const { timeline } = cluster;
         const state = timeline.state;
         timeline.restore({ ...state, nodes: new Map(), services: new Map(), slices: new Map() });
@@ -101,11 +89,10 @@ export const serverFaults: readonly FaultKind<HistoryTarget>[] = [
   {
     room: 'server',
     name: 'compacted, and all watches cut',
-    needs: 'memory',
     seconds: [0.1, 3],
     strike: async (target) => {
       for (let write = 0; write < 3; write++) await target.cluster.change(target.random);
-      memoryOf(target).api.compact();
+      target.cluster.backend.api.compact();
       const hits = target.front.cut();
       return { hits: () => hits, end: async () => {} };
     },
@@ -113,9 +100,8 @@ export const serverFaults: readonly FaultKind<HistoryTarget>[] = [
   {
     room: 'server',
     name: 'another server that lags',
-    needs: 'memory',
     strike: async (target) => {
-      const memory = memoryOf(target);
+      const memory = target.cluster.backend;
       const lagging = await memory.startLagging(memory.backUp());
       for (let write = 0; write < 3; write++) await target.cluster.change(target.random);
       await sleep(150);
@@ -135,10 +121,10 @@ export const serverFaults: readonly FaultKind<HistoryTarget>[] = [
   {
     room: 'server',
     name: 'watches frozen, lists answered',
-    needs: 'memory',
-    strike: (target) => {
-      const hits = memoryOf(target).api.openWatches().length;
-      const thaw = memoryOf(target).api.freezeWatches();
+    strike: ({ cluster }) => {
+      const { api } = cluster.backend;
+      const hits = api.openWatches().length;
+      const thaw = api.freezeWatches();
       return { hits: () => hits, end: async () => thaw() };
     },
   },

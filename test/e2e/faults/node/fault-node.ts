@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { issue, type KeyPair } from '../../../support/http/certificates.ts';
 import { createNode } from '../../support/cluster-objects.ts';
 import type { ControlPlane } from '../../support/control-plane.ts';
@@ -5,11 +6,9 @@ import { freePorts } from '../../support/free-port.ts';
 import type { NodeNetns } from '../../support/node-netns.ts';
 import { makeServingCert } from '../../support/serving-cert.ts';
 import type { TcpFault } from '../../support/tcp-front.ts';
-import { type ClusterBackend, SELF } from '../cluster-backend.ts';
-import { type FaultFront, startFaultFront } from '../fault-front.ts';
+import { FaultFront } from '../fault-front.ts';
 import type { ActiveFault } from '../fault-kind.ts';
-import { WrapperUnderTest } from '../wrapper-under-test.ts';
-import { joinFronts } from './join-fronts.ts';
+import { SELF, WrapperUnderTest } from '../wrapper-under-test.ts';
 import { startStateDisk } from './state-disk.ts';
 
 /** Where clients connect to, by http and by https. */
@@ -22,8 +21,6 @@ const ADMIN = 10_361;
 interface FaultNodeOptions {
   readonly plane: ControlPlane;
   readonly netns: NodeNetns;
-  /** What the fronts pass requests on to. */
-  readonly backend: ClusterBackend;
   /** Issues the certificate of the fronts. */
   readonly authority: KeyPair;
   readonly labels: Readonly<Record<string, string>>;
@@ -75,10 +72,8 @@ export async function startFaultNode(options: FaultNodeOptions) {
       /** Where the last known state is kept. */
       disk,
       wrapper,
-      /** Both addresses of the API server. */
-      front: joinFronts(fronts),
-      /** The address of the API server that the wrapper uses. */
-      frontInUse: async () => await findFrontInUse(netns, fronts),
+      /** The addresses of the API server; the one that the wrapper uses comes first. */
+      fronts: async () => await sortFronts(netns, fronts),
       /** URL of the wrapper for clients. */
       url: `http://${CLIENTS[0]}`,
       /** The same by https. */
@@ -96,29 +91,30 @@ export async function startFaultNode(options: FaultNodeOptions) {
   }
 }
 
-async function startFront({ netns, authority, backend }: FaultNodeOptions): Promise<FaultFront> {
+async function startFront({ plane, netns, authority }: FaultNodeOptions): Promise<FaultFront> {
   const [port = 0, innerPort = 0] = await freePorts(2);
   const host = netns.hostAddress;
-  return await startFaultFront({
+  const front = new FaultFront({
     host,
     port,
     innerPort,
     certificate: await issue(authority, 'api-server', host),
-    backend,
+    backend: { origin: plane.server, ca: readFileSync(plane.caFile, 'utf8') },
     protocols: ['h2', 'http/1.1'],
   });
+  await front.start();
+  return front;
 }
 
-/** By the wrapper's metrics; the first one, if it does not say. */
-async function findFrontInUse(
+/** By the wrapper's metrics; in their order, if it does not say. */
+async function sortFronts(
   netns: NodeNetns,
   fronts: readonly FaultFront[],
-): Promise<FaultFront> {
+): Promise<readonly FaultFront[]> {
   const metrics = await netns.httpGet(`http://127.0.0.1:${ADMIN}/metrics`);
   const used = /upstream_server_in_use\{server="([^"]+)"\} 1$/m.exec(metrics?.body ?? '')?.[1];
-  const front = fronts.find(({ url }) => url.endsWith(`//${used}`)) ?? fronts[0];
-  if (front === undefined) throw new Error('there is no front');
-  return front;
+  const isUsed = ({ url }: FaultFront) => Number(url.endsWith(`//${used}`));
+  return fronts.toSorted((one, other) => isUsed(other) - isUsed(one));
 }
 
 async function askClients(netns: NodeNetns, op: 'cut' | 'harmed'): Promise<number> {

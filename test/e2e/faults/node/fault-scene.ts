@@ -7,9 +7,7 @@ import { startInformerFleet } from '../../support/informer-fleet.ts';
 import { createKubeProxies } from '../../support/kube-proxies.ts';
 import { createNodeNetns } from '../../support/node-netns.ts';
 import type { Random } from '../../support/random.ts';
-import { SELF } from '../cluster-backend.ts';
-import type { NodeTarget } from '../fault-kind.ts';
-import { describeRealBackend } from '../real-backend.ts';
+import { SELF } from '../wrapper-under-test.ts';
 import { ATOM_LABEL, createAtom } from './atom.ts';
 import { startFaultNode } from './fault-node.ts';
 import { startRecorders } from './recorder-fleet.ts';
@@ -32,17 +30,15 @@ export async function startFaultScene(random: Random) {
     const netns = await createNodeNetns();
     cleanups.push(async () => await netns.stop());
     const authority = await makeAuthority();
-    const backend = describeRealBackend(plane);
     const node = await startFaultNode({
       plane,
       netns,
-      backend,
       authority,
       labels: { [ATOM_LABEL]: 'x' },
       settings: SETTINGS,
     });
     cleanups.push(async () => await node.stop());
-    const { wrapper, front } = node;
+    const { wrapper } = node;
     const atom = await createAtom(plane, netns, SELF);
     const history = await createHistory({
       api: plane.admin,
@@ -84,9 +80,9 @@ export async function startFaultScene(random: Random) {
       for (const kubeProxy of kubeProxies) await kubeProxy.close();
     });
     const address = netns.hostAddress;
-    const target: NodeTarget = { node, kubeProxies, backend, wrapper, front, random };
+    const target = { node, plane, kubeProxies, wrapper, random, history };
     // The authority issued the certificate that the wrapper expects, for this address.
-    return { ...target, history, atom, informers, recorders, authority, address, stop };
+    return { ...target, atom, informers, recorders, authority, address, stop };
   } catch (error) {
     await stop();
     throw error;

@@ -7,7 +7,7 @@ import {
   stateAfter,
   toClientRecords,
 } from '../../../support/recorder/read-records.ts';
-import { type ReceivedObject, toWritten } from '../../../support/recorder/written-object.ts';
+import { type RecordedObject, toWritten } from '../../../support/recorder/written-object.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { ManagedProcess } from '../../support/managed-process.ts';
 import type { NodeNetns } from '../../support/node-netns.ts';
@@ -101,7 +101,7 @@ async function settle(
 ): Promise<void> {
   const behind = async () => {
     const answer = await netns.httpGet(url);
-    const { items } = JSON.parse(answer?.body ?? '') as { items: ReceivedObject[] };
+    const { items } = JSON.parse(answer?.body ?? '') as { items: RecordedObject[] };
     const now = textOf(items.map(toWritten).map(({ key, digest }) => [key, digest]));
     return clients.filter(({ file }) => textOf([...stateAfter(readRecords(file))]) !== now);
   };

@@ -1,4 +1,3 @@
-import type { Protocol } from '../../../support/http/http-server.ts';
 import type { Random } from '../../support/random.ts';
 import type { FaultKind as AnyFaultKind, HistoryTarget } from '../fault-kind.ts';
 
@@ -17,7 +16,6 @@ export interface PlannedFault {
 /** What the histories of a run differ in. */
 export interface HistoryPlan {
   readonly number: number;
-  readonly cluster: 'memory' | 'real';
   readonly http2: boolean;
   readonly faults: readonly PlannedFault[];
 }
@@ -27,11 +25,7 @@ export interface PlanOptions {
   readonly kinds: readonly FaultKind[];
   /** Faults of all histories together. */
   readonly faults: number;
-  readonly memoryHistories: number;
-  /** One on a real etcd and kube-apiserver. */
-  readonly hasReal: boolean;
-  /** What the API servers of all histories speak; default: three of four speak HTTP/2. */
-  readonly protocol?: Protocol | undefined;
+  readonly histories: number;
 }
 
 /** Share of faults that come with a second one. */
@@ -44,14 +38,10 @@ const ONE_IN = 4;
  * the options only, not on how long anything takes.
  */
 export function planHistories(options: PlanOptions): HistoryPlan[] {
-  const { random, memoryHistories, hasReal } = options;
-  const plans = Array.from({ length: memoryHistories + (hasReal ? 1 : 0) }, (_, index) => ({
+  const { random, histories } = options;
+  const plans = Array.from({ length: histories }, (_, index) => ({
     number: index,
-    cluster: index < memoryHistories ? ('memory' as const) : ('real' as const),
-    http2:
-      options.protocol === undefined
-        ? memoryHistories === 1 || index % ONE_IN !== ONE_IN - 1
-        : options.protocol === 'HTTP/2',
+    http2: histories === 1 || index % ONE_IN !== ONE_IN - 1,
     faults: [] as PlannedFault[],
   }));
   let deck: FaultKind[] = [];
@@ -78,7 +68,7 @@ export function planHistories(options: PlanOptions): HistoryPlan[] {
 function canHave(plan: HistoryPlan, { needs }: FaultKind): boolean {
   if (needs === 'http2') return plan.http2;
   if (needs === 'http1') return !plan.http2;
-  return needs === undefined || needs === plan.cluster;
+  return true;
 }
 
 function load({ faults }: HistoryPlan): number {

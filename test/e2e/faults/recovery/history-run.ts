@@ -4,7 +4,7 @@ import { BOUNDS, type Problem } from '../bounds.ts';
 import type { ActiveFault } from '../fault-kind.ts';
 import { waitForHit } from '../wait-for-hit.ts';
 import type { PlannedFault } from './fault-plan.ts';
-import type { HistoryScene } from './history-scene.ts';
+import { type HistoryScene, settle } from './history-scene.ts';
 import { judgeReadiness, watchReadiness } from './readiness-watch.ts';
 import { judgeTraffic } from './traffic-judge.ts';
 import { differences } from './view-difference.ts';
@@ -30,21 +30,17 @@ export async function surviveFault(
 ): Promise<FaultOutcome> {
   const random = createRandom(fault.seed);
   const problems: Problem[] = [];
-  const { wrapper, cluster, judges } = scene;
+  const { wrapper, cluster, judge } = scene;
   scene.report = (problem) => problems.push(problem);
-  judges.view.mayGoBack = fault.kinds.some((kind) => kind.mayGoBack === true);
-  judges.view.mayMatchSelfOnly = fault.kinds.some(({ room }) => room === 'status');
+  judge.mayGoBack = fault.kinds.some((kind) => kind.mayGoBack === true);
+  judge.mayMatchSelfOnly = fault.kinds.some(({ room }) => room === 'status');
   const before = wrapper.usage();
   const struckAt = performance.now();
   const active: ActiveFault[] = [];
-  for (const kind of fault.kinds)
-    active.push(await kind.strike({ ...scene, backend: cluster.backend, random }));
+  for (const kind of fault.kinds) active.push(await kind.strike({ ...scene, random }));
   const readiness = watchReadiness(wrapper);
   await changeFor(scene, random, fault.seconds * 1000);
-  // The API server may be away, and take it only when it is back.
-  const lastChanges = cluster.changeAll(random);
-  lastChanges.catch(() => {});
-  await Promise.race([lastChanges, sleep(1_000)]);
+  cluster.changeAll(random);
   for (const each of active) await waitForHit(each);
   for (const each of active.reverse()) {
     await each.end();
@@ -52,9 +48,7 @@ export async function surviveFault(
   }
   const endedAt = performance.now();
   readiness.faultEnded();
-  await lastChanges;
-  const answersAt = performance.now();
-  const rightAgainMs = await waitUntilRight(scene, answersAt);
+  const rightAgainMs = await waitUntilRight(scene, endedAt);
   const readyAgain = await waitUntilReady(scene);
   if (!readyAgain) {
     const what = `not ready ${BOUNDS.readyAgainMs} ms after the view was right`;
@@ -68,7 +62,7 @@ export async function surviveFault(
     problems.push({ check: 'rightAgain', what });
   }
   if (rightAgainMs === undefined) await startAnew(scene);
-  scene.settled();
+  settle(scene);
   await sleep(random.below(1_500));
   return {
     fault,
@@ -84,14 +78,7 @@ async function changeFor(scene: HistoryScene, random: Random, ms: number): Promi
   for (let index = 0; index < wanted; index++) {
     const gap = (ms / wanted) * (0.3 + random.below(100) / 100);
     await sleep(Math.max(0, Math.min(gap, until - performance.now())));
-    // While the API server is away a write waits; the next ones wait for it.
-    const change = scene.cluster.change(random);
-    change.catch(() => {});
-    const isDone = await Promise.race([
-      change.then(() => true),
-      sleep(Math.max(0, until - performance.now()), false),
-    ]);
-    if (!isDone) return;
+    scene.cluster.change(random);
   }
   await sleep(Math.max(0, until - performance.now()));
 }

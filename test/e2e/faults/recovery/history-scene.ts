@@ -3,14 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { issue, type KeyPair } from '../../../support/http/certificates.ts';
+import { type FollowOptions, follow } from '../../../support/recorder/follow.ts';
 import { freePorts } from '../../support/free-port.ts';
 import { createRandom } from '../../support/random.ts';
 import type { Problem } from '../bounds.ts';
-import type { ClusterBackend } from '../cluster-backend.ts';
-import { type FaultFront, startFaultFront } from '../fault-front.ts';
+import { FaultFront } from '../fault-front.ts';
 import { WrapperUnderTest } from '../wrapper-under-test.ts';
-import { type Cluster, createCluster } from './cluster.ts';
+import { Cluster } from './cluster.ts';
 import { KeptClient } from './kept-client.ts';
+import type { MemoryBackend } from './memory-backend.ts';
 import { differences } from './view-difference.ts';
 import { ViewJudge } from './view-judge.ts';
 
@@ -20,16 +21,14 @@ export interface HistoryScene {
   readonly front: FaultFront;
   readonly wrapper: WrapperUnderTest;
   readonly clients: { readonly slices: KeptClient; readonly services: KeptClient };
-  readonly judges: { readonly view: ViewJudge };
+  readonly judge: ViewJudge;
   /** Gets what the judges find. */
   report: (problem: Problem) => void;
-  /** The clients are right: only what comes from now on is allowed. */
-  settled(): void;
   stop(): Promise<void>;
 }
 
 export interface HistorySceneOptions {
-  readonly backend: ClusterBackend;
+  readonly backend: MemoryBackend;
   readonly authority: KeyPair;
   readonly http2: boolean;
   readonly seed: number;
@@ -49,14 +48,15 @@ export async function startHistoryScene(options: HistorySceneOptions): Promise<H
   };
   try {
     const [port = 0, innerPort = 0, listenPort = 0, adminPort = 0] = await freePorts(4);
-    const cluster = await createCluster(backend, createRandom(options.seed));
-    const front = await startFaultFront({
+    const cluster = new Cluster(backend, createRandom(options.seed));
+    const front = new FaultFront({
       port,
       innerPort,
       backend,
       certificate: await issue(authority, 'api-server'),
       protocols: options.http2 ? ['h2', 'http/1.1'] : ['http/1.1'],
     });
+    await front.start();
     cleanups.push(async () => await front.stop());
     const wrapper = new WrapperUnderTest({
       folder,
@@ -64,15 +64,20 @@ export async function startHistoryScene(options: HistorySceneOptions): Promise<H
       adminPort,
       server: front.url,
       ca: authority.cert,
-      token: backend.token,
+      token: 'memory',
     });
     cleanups.push(async () => await wrapper.stop('SIGKILL'));
     const scene = describeScene(cluster, front, wrapper, stop);
-    cleanups.push(() => {
-      for (const client of Object.values(scene.clients)) client.stop();
-    });
+    const stopped = new AbortController();
+    cleanups.push(() => stopped.abort());
     wrapper.start();
-    for (const client of Object.values(scene.clients)) void client.run();
+    const { slices, services } = scene.clients;
+    const watching = { watchSeconds: 300, pauseMs: 100 };
+    const queries: readonly [FollowOptions, KeptClient][] = [
+      [{ ...watching, url: wrapper.url + SLICES, mode: 'stream' }, slices],
+      [{ ...watching, url: wrapper.url + SERVICES, mode: 'list' }, services],
+    ];
+    for (const [query, client] of queries) void follow(query, client, stopped.signal);
     const deadline = performance.now() + 60_000;
     while (differences(scene) !== '') {
       if (performance.now() > deadline) {
@@ -80,7 +85,7 @@ export async function startHistoryScene(options: HistorySceneOptions): Promise<H
       }
       await sleep(50);
     }
-    scene.settled();
+    settle(scene);
     return scene;
   } catch (error) {
     await stop();
@@ -99,31 +104,31 @@ function describeScene(
   wrapper: WrapperUnderTest,
   stop: () => Promise<void>,
 ): HistoryScene {
-  const view = new ViewJudge(cluster.timeline, (what) => scene.report({ check: 'view', what }));
+  const judge = new ViewJudge(cluster.timeline, (what) => scene.report({ check: 'view', what }));
   const broken = (what: string) => scene.report({ check: 'watch', what });
-  const slices: KeptClient = new KeptClient(
-    wrapper.url + SLICES,
-    { streaming: true },
-    {
-      broken,
-      changed: (name, object) => view.slice(name, object),
-      applied: () => view.judge(slices.objects),
-    },
-  );
-  const services = new KeptClient(
-    wrapper.url + SERVICES,
-    { streaming: false },
-    { broken, changed: (name, object) => view.service(name, object), applied: () => {} },
-  );
+  const slices: KeptClient = new KeptClient({
+    broken,
+    changed: (name, object) => judge.slice(name, object),
+    applied: () => judge.judge(slices.objects),
+  });
+  const services = new KeptClient({
+    broken,
+    changed: (name, object) => judge.service(name, object),
+    applied: () => {},
+  });
   const scene: HistoryScene = {
     cluster,
     front,
     wrapper,
     clients: { slices, services },
-    judges: { view },
+    judge,
     report: () => {},
-    settled: () => view.restart(slices.objects, KEPT_VALUES),
     stop,
   };
   return scene;
+}
+
+/** The clients are right: only what comes from now on is allowed. */
+export function settle({ judge, clients }: HistoryScene): void {
+  judge.restart(clients.slices.objects, KEPT_VALUES);
 }

@@ -1,7 +1,10 @@
 import { type ApiServer, createApiServer } from '../../../../embedded/api-server.ts';
 import type { KubeObject } from '../../../../embedded/kube-object.ts';
 import { StatusError } from '../../../../embedded/kube-status.ts';
-import { type ClusterBackend, SELF, type WrittenCollection } from '../cluster-backend.ts';
+import { SELF } from '../wrapper-under-test.ts';
+
+/** Names of the collections that are written. */
+export type WrittenCollection = 'nodes' | 'services' | 'endpointslices';
 
 /** A copy of all objects, as a backup of etcd. */
 export interface Backup {
@@ -10,8 +13,13 @@ export interface Backup {
 }
 
 /** The API server in memory, with what only it can do. */
-export interface MemoryBackend extends ClusterBackend {
+export interface MemoryBackend {
   readonly api: ApiServer;
+  /** Where requests go now, such as `http://127.0.0.1:1234`. */
+  readonly origin: string;
+  /** Creates or replaces. */
+  put(collection: WrittenCollection, object: KubeObject): void;
+  delete(collection: WrittenCollection, name: string): void;
   backUp(): Backup;
   /** Another server takes the place of this one, with the state of the copy; undefined: with nothing but own Node. */
   replace(backup: Backup | undefined): Promise<void>;
@@ -19,6 +27,7 @@ export interface MemoryBackend extends ClusterBackend {
   startLagging(backup: Backup): Promise<string>;
   /** The objects of the second server are those of now. */
   catchUp(): void;
+  stop(): Promise<void>;
 }
 
 const COLLECTIONS: readonly WrittenCollection[] = ['nodes', 'services', 'endpointslices'];
@@ -43,9 +52,8 @@ export async function startMemoryBackend(): Promise<MemoryBackend> {
     get origin() {
       return origin;
     },
-    token: 'memory',
-    put: async (collection, object) => put(api, collection, object),
-    delete: async (collection, name) => remove(api, collection, name),
+    put: (collection, object) => put(api, collection, object),
+    delete: (collection, name) => remove(api, collection, name),
     backUp,
     replace: async (backup) => {
       const last = api;

@@ -1,14 +1,11 @@
 import { makeAuthority } from '../../../support/http/certificates.ts';
-import type { Protocol } from '../../../support/http/http-server.ts';
 import { createRandom } from '../../support/random.ts';
-import type { ClusterBackend } from '../cluster-backend.ts';
 import { faultKinds } from '../fault-kinds.ts';
 import { makeOtherCertificates } from '../kinds/tls-faults.ts';
-import { startRealBackend } from '../real-backend.ts';
 import { type HistoryPlan, planHistories } from './fault-plan.ts';
 import { type FaultOutcome, surviveFault } from './history-run.ts';
 import { startHistoryScene } from './history-scene.ts';
-import { startMemoryBackend } from './memory-backend.ts';
+import { type MemoryBackend, startMemoryBackend } from './memory-backend.ts';
 import { nameOf, RecoveryReport } from './recovery-report.ts';
 
 export interface RecoveryOptions {
@@ -18,9 +15,6 @@ export interface RecoveryOptions {
   readonly seconds: number;
   /** Histories beside each other in this process. */
   readonly histories: number;
-  readonly hasReal: boolean;
-  /** See PlanOptions. */
-  readonly protocol?: Protocol | undefined;
   /** Part of the names of kinds that are wanted; empty: all. */
   readonly only: string;
   /** Gets a line for each fault. */
@@ -29,26 +23,16 @@ export interface RecoveryOptions {
 
 /** Runs all histories to their end. Rejects only if a history could not start; what was found is in the report. */
 export async function runRecovery(options: RecoveryOptions): Promise<RecoveryReport> {
-  const { seed, faults, only, hasReal, protocol } = options;
+  const { seed, faults, only, histories } = options;
   const authority = await makeAuthority();
   const { common, history } = faultKinds(await makeOtherCertificates(authority, '127.0.0.1'));
   const kinds = [...common, ...history].filter((kind) => nameOf(kind).includes(only));
-  const random = createRandom(seed);
-  const memoryHistories = options.histories - (hasReal ? 1 : 0);
-  const plans = planHistories({
-    random,
-    kinds,
-    faults,
-    memoryHistories,
-    hasReal,
-    protocol,
-  });
+  const plans = planHistories({ random: createRandom(seed), kinds, faults, histories });
   const report = new RecoveryReport(seed);
   const until = performance.now() + options.seconds * 1000;
   const run = async (plan: HistoryPlan): Promise<void> => {
     if (plan.faults.length === 0) return;
-    const backend: ClusterBackend =
-      plan.cluster === 'real' ? await startRealBackend() : await startMemoryBackend();
+    const backend = await startMemoryBackend();
     try {
       await runHistory({ plan, backend, authority, seed }, report, until, options.log);
     } finally {
@@ -62,7 +46,7 @@ export async function runRecovery(options: RecoveryOptions): Promise<RecoveryRep
 
 interface HistoryOfRun {
   readonly plan: HistoryPlan;
-  readonly backend: ClusterBackend;
+  readonly backend: MemoryBackend;
   readonly authority: Awaited<ReturnType<typeof makeAuthority>>;
   readonly seed: number;
 }

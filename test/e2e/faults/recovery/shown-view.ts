@@ -1,6 +1,6 @@
 import { viewOf } from '../../support/model.ts';
-import { SELF } from '../cluster-backend.ts';
-import { SEQ } from './cluster-writes.ts';
+import { SELF } from '../wrapper-under-test.ts';
+import { SEQ } from './cluster.ts';
 import type { SeenObject } from './kept-client.ts';
 import type { Timeline, TimelineSlice } from './timeline.ts';
 

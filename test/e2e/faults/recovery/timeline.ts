@@ -7,38 +7,34 @@ export interface TimelineSlice {
   readonly object: ModelObject;
 }
 
+/** A Service of the history. */
+export interface TimelineService extends ModelService {
+  readonly seq: number;
+}
+
 /** All that a decision depends on. Absent: the object does not exist. */
 export interface ClusterState {
   readonly self: ModelLabels;
   /** Labels of the other nodes. */
   readonly nodes: ReadonlyMap<string, ModelLabels>;
-  readonly services: ReadonlyMap<string, ModelService & { readonly seq: number }>;
+  readonly services: ReadonlyMap<string, TimelineService>;
   readonly slices: ReadonlyMap<string, TimelineSlice>;
 }
 
 /** The values that one input has had, oldest first; undefined: it did not exist. */
 export class Values<T> {
-  #values: T[];
+  readonly all: T[];
 
   constructor(first: T) {
-    this.#values = [first];
-  }
-
-  get all(): readonly T[] {
-    return this.#values;
+    this.all = [first];
   }
 
   get last(): T {
-    return this.#values.at(-1) as T;
+    return this.all.at(-1) as T;
   }
 
   push(value: T): void {
-    if (value !== this.last) this.#values.push(value);
-  }
-
-  /** Forgets all but the newest ones. */
-  keep(count: number): void {
-    this.#values = this.#values.slice(-count);
+    if (value !== this.last) this.all.push(value);
   }
 }
 
@@ -48,15 +44,14 @@ export class Values<T> {
  */
 export class Timeline {
   readonly self: Values<ModelLabels>;
-  readonly nodes: Values<ReadonlyMap<string, ModelLabels>>;
-  readonly #services = new Map<string, Values<(ModelService & { seq: number }) | undefined>>();
+  readonly nodes = new Values<ReadonlyMap<string, ModelLabels>>(new Map());
+  readonly #services = new Map<string, Values<TimelineService | undefined>>();
   readonly #slices = new Map<string, Values<TimelineSlice | undefined>>();
   /** Of all writes, also after a restore. */
   #seq = 0;
 
   constructor(self: ModelLabels) {
     this.self = new Values(self);
-    this.nodes = new Values<ReadonlyMap<string, ModelLabels>>(new Map());
   }
 
   nextSeq(): number {
@@ -72,7 +67,7 @@ export class Timeline {
     return [...this.#slices.keys()];
   }
 
-  service(name: string): Values<(ModelService & { readonly seq: number }) | undefined> {
+  service(name: string): Values<TimelineService | undefined> {
     return getOrCreate(this.#services, name);
   }
 
@@ -80,20 +75,13 @@ export class Timeline {
     return getOrCreate(this.#slices, name);
   }
 
-  /** Labels of another node; null removes the node. */
-  setNode(name: string, labels: ModelLabels | null): void {
-    const nodes = new Map(this.nodes.last);
-    if (labels === null) nodes.delete(name);
-    else nodes.set(name, labels);
-    this.nodes.push(nodes);
+  /** Labels of another node. */
+  setNode(name: string, labels: ModelLabels): void {
+    this.nodes.push(new Map(this.nodes.last).set(name, labels));
   }
 
   /** What the cluster has now. */
   get state(): ClusterState {
-    const present = <T>(all: ReadonlyMap<string, Values<T | undefined>>): Map<string, T> =>
-      new Map(
-        [...all].flatMap(([name, { last }]) => (last === undefined ? [] : [[name, last] as const])),
-      );
     return {
       self: this.self.last,
       nodes: this.nodes.last,
@@ -106,17 +94,15 @@ export class Timeline {
   restore(state: ClusterState): void {
     this.self.push(state.self);
     this.nodes.push(state.nodes);
-    for (const name of this.serviceNames) this.service(name).push(state.services.get(name));
-    for (const name of this.sliceNames) this.slice(name).push(state.slices.get(name));
+    for (const [name, values] of this.#services) values.push(state.services.get(name));
+    for (const [name, values] of this.#slices) values.push(state.slices.get(name));
   }
+}
 
-  /** All clients are right: forgets what they can no longer show, except the newest `count` values. */
-  forget(count: number): void {
-    this.self.keep(count);
-    this.nodes.keep(count);
-    for (const values of this.#services.values()) values.keep(count);
-    for (const values of this.#slices.values()) values.keep(count);
-  }
+function present<T>(all: ReadonlyMap<string, Values<T | undefined>>): Map<string, T> {
+  return new Map(
+    [...all].flatMap(([name, { last }]) => (last === undefined ? [] : [[name, last] as const])),
+  );
 }
 
 function getOrCreate<T>(

@@ -1,14 +1,21 @@
 import { type ModelLabels, type ModelService, viewOf } from '../../support/model.ts';
-import { SELF } from '../cluster-backend.ts';
+import { SELF } from '../wrapper-under-test.ts';
 import type { SeenObject } from './kept-client.ts';
 import { addressesOf, seenText, seqOf, shownBy, slicesOf } from './shown-view.ts';
-import type { Timeline, TimelineSlice } from './timeline.ts';
+import type { Timeline, TimelineSlice, Values } from './timeline.ts';
 
 /** Positions in the histories of the inputs of one Service, up to which a view can have come. */
 interface Position {
   readonly policy: number;
   readonly self: number;
   readonly nodes: number;
+}
+
+/** An index into the values of each input; of Services and slices by name. */
+interface Indices {
+  readonly self: number;
+  readonly nodes: number;
+  readonly objects: ReadonlyMap<string, number>;
 }
 
 /** Where the view of one Service is known to be. */
@@ -31,8 +38,10 @@ export class ViewJudge {
   readonly #progress = new Map<string, Progress>();
   readonly #serviceSeqs = new Map<string, number>();
   readonly #evaluated = new Map<string, string>();
-  /** Positions of the inputs when the clients were last right: nothing older is allowed. */
-  #floor = { self: 0, nodes: 0, objects: new Map<string, number>() };
+  /** The inputs when the clients were last right: nothing older is allowed. */
+  #floor: Indices = { self: 0, nodes: 0, objects: new Map() };
+  /** What a process may find on its disk: everything older is forgotten. */
+  #oldest = this.#floor;
   /** The oldest policy of each Service that the view may still have had then. */
   readonly #oldestPolicy = new Map<string, number>();
   /** See FaultKind.mayGoBack. */
@@ -56,43 +65,36 @@ export class ViewJudge {
    */
   restart(objects: ReadonlyMap<string, SeenObject>, keep: number): void {
     const possible = this.#possibleNow(objects);
-    const ages = [...possible].map(
-      ([service, positions]) =>
-        [service, positions.map((each) => this.#age(service, each))] as const,
-    );
-    this.#timeline.forget(keep);
-    const { self, nodes, serviceNames, sliceNames } = this.#timeline;
-    const last = (values: { readonly all: readonly unknown[] }) => values.all.length - 1;
-    this.#floor = {
-      self: last(self),
-      nodes: last(nodes),
-      objects: new Map([
-        ...serviceNames.map((name) => [name, last(this.#timeline.service(name))] as const),
-        ...sliceNames.map((name) => [name, last(this.#timeline.slice(name))] as const),
-      ]),
-    };
+    this.#floor = this.#newest(1);
+    this.#oldest = this.#newest(keep);
     this.#progress.clear();
     this.#oldestPolicy.clear();
     this.#serviceSeqs.clear();
     this.#evaluated.clear();
-    for (const [service, all] of ages) {
-      // The age of what is forgotten now is that of nothing.
-      const positions = all
-        .map((age) => this.#age(service, age))
-        .filter((each) => Math.min(each.policy, each.self, each.nodes) >= 0);
+    for (const [service, all] of possible) {
+      const positions = all.filter((each) => this.#isAtLeast(this.#oldest, service, each));
       this.#progress.set(service, { slices: new Map(), positions });
       this.#oldestPolicy.set(service, Math.min(...positions.map(({ policy }) => policy)));
     }
   }
 
-  /** Positions counted from the newest values, or the reverse. */
-  #age(service: string, { policy, self, nodes }: Position): Position {
+  /** Of each input the index of the first one of its newest `count` values. */
+  #newest(count: number): Indices {
     const timeline = this.#timeline;
+    const first = ({ all }: { readonly all: readonly unknown[] }) =>
+      Math.max(0, all.length - count);
     return {
-      policy: timeline.service(service).all.length - 1 - policy,
-      self: timeline.self.all.length - 1 - self,
-      nodes: timeline.nodes.all.length - 1 - nodes,
+      self: first(timeline.self),
+      nodes: first(timeline.nodes),
+      objects: new Map([
+        ...timeline.serviceNames.map((name) => [name, first(timeline.service(name))] as const),
+        ...timeline.sliceNames.map((name) => [name, first(timeline.slice(name))] as const),
+      ]),
     };
+  }
+
+  #isAtLeast(least: Indices, service: string, { policy, self, nodes }: Position): boolean {
+    return policy >= indexOf(least, service) && self >= least.self && nodes >= least.nodes;
   }
 
   /** The combinations that explain what is shown now. All Services see the same labels. */
@@ -105,12 +107,9 @@ export class ViewJudge {
       const raw = this.#rawOf(shown);
       if (shown.size === 0 || raw === undefined) continue;
       const { positions } = this.#progressOf(service);
-      const found = this.#explain(service, raw, seenText(shown), positions).filter(
+      const found = this.#explain(service, raw, seenText(shown), positions).filter((each) =>
         // A lag that is older has ended.
-        ({ policy, self, nodes }) =>
-          policy >= this.#floorOf(service) &&
-          self >= this.#floor.self &&
-          nodes >= this.#floor.nodes,
+        this.#isAtLeast(this.#floor, service, each),
       );
       if (found.length > 0) possible.set(service, found);
     }
@@ -125,8 +124,9 @@ export class ViewJudge {
     return possible;
   }
 
-  #floorOf(name: string): number {
-    return this.#floor.objects.get(name) ?? 0;
+  /** The first index of an object that is allowed, if no client has seen a newer one. */
+  #firstOf(name: string): number {
+    return indexOf(this.mayGoBack ? this.#oldest : this.#floor, name);
   }
 
   /** A slice was received. */
@@ -138,7 +138,7 @@ export class ViewJudge {
     }
     const progress = this.#progressOf(name.slice(0, -2));
     const seq = seqOf(object);
-    const from = this.mayGoBack ? 0 : (progress.slices.get(name) ?? this.#floorOf(name));
+    const from = (this.mayGoBack ? undefined : progress.slices.get(name)) ?? this.#firstOf(name);
     const index = values.findIndex((value, at) => at >= from && value?.seq === seq);
     if (index < 0) {
       const known = values.map((value) => value?.seq ?? 'none').join();
@@ -156,11 +156,11 @@ export class ViewJudge {
   service(name: string, object: SeenObject | undefined): void {
     const values = this.#timeline.service(name).all;
     if (object === undefined) {
-      const wasPending = values.includes(undefined, this.mayGoBack ? 0 : this.#floorOf(name));
-      if (!wasPending) this.#report(`Service ${name} vanished and was never deleted`);
+      if (!values.includes(undefined, this.#firstOf(name)))
+        this.#report(`Service ${name} vanished and was never deleted`);
       return;
     }
-    const from = this.mayGoBack ? 0 : (this.#serviceSeqs.get(name) ?? this.#floorOf(name));
+    const from = (this.mayGoBack ? undefined : this.#serviceSeqs.get(name)) ?? this.#firstOf(name);
     const index = values.findIndex((value, at) => at >= from && value?.seq === seqOf(object));
     if (index < 0)
       this.#report(`Service ${name} shows write ${seqOf(object)}, which is not allowed`);
@@ -208,11 +208,11 @@ export class ViewJudge {
     before: readonly Position[],
   ): Position[] {
     const { self, nodes } = this.#timeline;
-    const policies = this.#timeline.service(service).all;
+    const policies = this.#timeline.service(service);
     const found: Position[] = [];
-    for (const [policy, described] of policies.entries()) {
-      for (const [own, labels] of self.all.entries()) {
-        for (const [members, others] of nodes.all.entries()) {
+    for (const [policy, described] of since(policies, indexOf(this.#oldest, service))) {
+      for (const [own, labels] of since(self, this.#oldest.self)) {
+        for (const [members, others] of since(nodes, this.#oldest.nodes)) {
           const position = { policy, self: own, nodes: members };
           const isAllowed =
             this.mayGoBack || before.some((each) => isNotOlder(position, each, self.all));
@@ -259,25 +259,26 @@ export class ViewJudge {
   }
 
   #inputs(service: string): string {
-    const policies = this.#timeline
-      .service(service)
-      .all.map((each) => each?.topologyKeys ?? 'none');
-    const nodes = this.#timeline.nodes.all.map((each) =>
+    const timeline = this.#timeline;
+    const policies = since(timeline.service(service), indexOf(this.#oldest, service)).map(
+      ([, policy]) => policy?.topologyKeys ?? 'none',
+    );
+    const nodes = since(timeline.nodes, this.#oldest.nodes).map(([, each]) =>
       [...each].map(([name, { site }]) => `${name}=${site}`).join(),
     );
-    const own = this.#timeline.self.all.map(({ site }) => site);
+    const own = since(timeline.self, this.#oldest.self).map(([, { site }]) => site);
     return JSON.stringify({ policies, own, nodes });
   }
 
   /** A slice is absent before it is created, after it was deleted, and while its Service is not decided yet. */
   #mayBeAbsent(name: string): boolean {
     const service = name.slice(0, -2);
-    const [slices, services] = this.mayGoBack
-      ? [0, 0]
-      : [this.#floorOf(name), this.#oldestPolicy.get(service) ?? this.#floorOf(service)];
+    const oldestPolicy = this.mayGoBack ? undefined : this.#oldestPolicy.get(service);
     return (
-      this.#timeline.slice(name).all.includes(undefined, slices) ||
-      this.#timeline.service(service).all.includes(undefined, services)
+      this.#timeline.slice(name).all.includes(undefined, this.#firstOf(name)) ||
+      this.#timeline
+        .service(service)
+        .all.includes(undefined, oldestPolicy ?? this.#firstOf(service))
     );
   }
 
@@ -285,12 +286,21 @@ export class ViewJudge {
     const progress = this.#progress.get(service) ?? {
       slices: new Map<string, number>(),
       positions: [
-        { policy: this.#floorOf(service), self: this.#floor.self, nodes: this.#floor.nodes },
+        { policy: indexOf(this.#floor, service), self: this.#floor.self, nodes: this.#floor.nodes },
       ],
     };
     this.#progress.set(service, progress);
     return progress;
   }
+}
+
+function indexOf({ objects }: Indices, name: string): number {
+  return objects.get(name) ?? 0;
+}
+
+/** The values from an index on, each with its index. */
+function since<T>({ all }: Values<T>, index: number): (readonly [number, T])[] {
+  return all.slice(index).map((value, at) => [index + at, value] as const);
 }
 
 /** Each site has its own node set, which may have come further than the one of another site. */
