@@ -1,60 +1,39 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import { Readable } from 'node:stream';
+import { expect, test } from '@jest/globals';
 import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 import { freePorts } from '../e2e/support/free-port.ts';
-import { startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
-import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { closedLater } from '../support/closed-later.ts';
+import { startProcess } from '../support/process/wrapper-process.ts';
+import { useFolder } from '../support/use-folder.ts';
+import { useCluster } from '../support/wrapper/use.ts';
 
 const NODE = 'edge-1';
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 /** Number of our versions for each version of the API server. */
 const STEP = 1_000_000_000n;
 
-let folder: string;
-let server: ApiServer;
-let port: number;
-let adminPort: number;
-let wrapper: WrapperProcess | undefined;
-/** The paths of the requests to the neighbour. */
-let requested: string[];
-let closeNeighbour: () => void;
-
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'neighbour-'));
-  server = createSmallCluster();
-  putService(server, 'web', ['kubernetes.io/hostname']);
-  putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: NODE }]);
-  writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(await server.listen()));
-  [port = 0, adminPort = 0] = await freePorts(2);
-  requested = [];
-});
-
-afterEach(async () => {
-  wrapper?.kill();
-  closeNeighbour();
-  await server.close();
-  rmSync(folder, { recursive: true });
-});
-
-/** Starts a server that listens on the admin address before the wrapper does, and shares its port. */
-async function startNeighbour(answer: RequestListener): Promise<void> {
+/** Starts a server that listens on an address before the wrapper does, and shares its port. */
+async function startNeighbour(port: number, answer: RequestListener): Promise<readonly string[]> {
+  const requested: string[] = [];
   const neighbour = createServer((request, response) => {
     requested.push(request.url ?? '');
     answer(request, response);
   });
-  closeNeighbour = () => {
-    neighbour.close();
-    neighbour.closeAllConnections();
-  };
-  neighbour.listen({ host: '127.0.0.1', port: adminPort, reusePort: true });
+  closedLater({
+    close: () => {
+      neighbour.close();
+      neighbour.closeAllConnections();
+    },
+  });
+  neighbour.listen({ host: '127.0.0.1', port, reusePort: true });
   await once(neighbour, 'listening');
+  return requested;
 }
 
 async function read(url: string) {
@@ -71,19 +50,19 @@ async function listed(origin: string): Promise<string> {
 // Regression: the wrapper adopted a version of 31 digits from there, and issued versions that it refused itself.
 test.each<[string, RequestListener]>([
   ['reports versions', ({ url = '' }, response) => response.end(poison(url))],
+  ['reports junk', (_, response) => response.end(`[${'{"plural":"secrets"},'.repeat(1_000)}null]`)],
+  ['answers without an end', (_, response) => void Readable.from(endless()).pipe(response)],
   ['never answers', () => {}],
 ])('a neighbour that %s does not change which versions are issued', async (_name, answer) => {
-  await startNeighbour(answer);
-  const flags = ['--node-name', NODE, '--kubeconfig', join(folder, 'kubeconfig')];
-  flags.push(
-    '--listen',
-    `127.0.0.1:${port}`,
-    '--admin-listen',
-    `127.0.0.1:${adminPort}`,
-    '--handover-seconds',
-    '1',
-  );
-  wrapper = startProcess(flags);
+  const server = useCluster();
+  const [port, adminPort = 0] = await freePorts(2);
+  const requested = await startNeighbour(adminPort, answer);
+  const kubeconfig = join(useFolder(), 'kubeconfig');
+  writeFileSync(kubeconfig, kubeconfigFor(await server.listen()));
+  const flags = ['--node-name', NODE, '--kubeconfig', kubeconfig, '--handover-seconds', '1'];
+  flags.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
+  const wrapper = startProcess(flags);
+  closedLater({ close: () => wrapper.kill() });
   await wrapper.logged('listening');
   const origin = `http://127.0.0.1:${port}`;
   const version = await listed(origin);
@@ -94,6 +73,10 @@ test.each<[string, RequestListener]>([
   expect((await watch('9'.repeat(31))).status).toBe(410);
   expect(requested.toSorted()).toEqual(['/version', '/views']);
 });
+
+function* endless(): Generator<string> {
+  for (;;) yield 'x'.repeat(65_536);
+}
 
 /** Versions of 31 digits in every place where this or an earlier release could read them. */
 function poison(path: string): string {

@@ -3,10 +3,10 @@ import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { exchange, raw } from '../support/http/http-client.ts';
+import { EVENTS } from '../support/probes/events-path.ts';
+import { FRAMINGS } from '../support/probes/framings.ts';
 import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
-import { EVENTS } from './hostile/support/events.ts';
-import { FRAMINGS } from './hostile/support/framings.ts';
 
 let proxy: NodeProxy;
 let secure: HttpsWrapper;

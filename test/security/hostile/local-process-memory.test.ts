@@ -4,21 +4,24 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { KubeObject } from '../../../embedded/kube-object.ts';
+import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
+import { eventually } from '../../e2e/support/eventually.ts';
 import { peakMegabytes } from '../../e2e/support/process-figures.ts';
 import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
-import { plainKubeconfig } from './support/fake-scene.ts';
 import { type HostWrapper, startHostWrapper } from './support/host-wrapper.ts';
-import { inLanes, send, Tally } from './support/http.ts';
+import { inLanes, send } from './support/http.ts';
 import { startLikeKubeProxy } from './support/kube-proxy-queries.ts';
 import { report } from './support/report.ts';
 
-jest.setTimeout(180_000);
+jest.setTimeout(300_000);
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const NODE = 'edge-1';
 /** A real API server takes a minute to take so many Services; this one has them at once. */
 const SERVICES = 5_000;
 const ENDPOINTS = 20;
+/** A kube-proxy tries again for so long, in milliseconds: on a busy machine the lists of its views take their time. */
+const PATIENT_MS = 60_000;
 
 let folder: string;
 let cluster: ApiServer;
@@ -31,7 +34,7 @@ beforeAll(async () => {
   cluster.restore('services', indices.map(serviceOf), 1_000);
   cluster.restore('endpointslices', indices.map(sliceOf), 1_000);
   const kubeconfig = join(folder, 'kubeconfig');
-  writeFileSync(kubeconfig, plainKubeconfig(await cluster.listen(), 'own'));
+  writeFileSync(kubeconfig, kubeconfigFor(await cluster.listen()));
   wrapper = await startHostWrapper({ kubeconfig, nodeName: NODE });
 });
 
@@ -77,45 +80,37 @@ function metadataOf(index: number) {
   return { name, namespace: 'many', uid: `uid-${index}`, resourceVersion: '1000' };
 }
 
+/** Starts as a kube-proxy does, which tries again until it has read everything. */
+async function startKubeProxy(): Promise<void> {
+  await eventually(
+    async () => await startLikeKubeProxy(wrapper.url, NODE, PATIENT_MS),
+    ({ statuses }) => statuses.every((status) => status === 200),
+    { what: 'a kube-proxy has read all', timeoutMs: PATIENT_MS, intervalMs: 1_000 },
+  );
+}
+
 test('F4: 60 more views of 5,000 Services take no more than 512 MB', async () => {
-  const patient = { timeoutMs: 30_000 };
-  const before = await startLikeKubeProxy(wrapper.url, NODE, '1.36', patient);
+  await startKubeProxy();
   const idle = peakMegabytes(wrapper.process.pid);
-  const answers = new Tally();
-  const reasons = new Set<string>();
+  const statuses = new Set<number>();
+  const reasons = new Set<string | undefined>();
   const attacks = Array.from({ length: 60 }, (_, index) => index);
   await inLanes(attacks, 6, async (index) => {
     const path = `${SLICES}?resourceVersion=0&labelSelector=attack%21%3D${index}`;
+    const accept = index % 2 === 0 ? 'application/json' : 'application/vnd.kubernetes.protobuf';
     const ask = () =>
-      send(wrapper.url + path, {
-        headers: {
-          accept: index % 2 === 0 ? 'application/json' : 'application/vnd.kubernetes.protobuf',
-        },
-        keepBytes: 2_000,
-        timeoutMs: 60_000,
-      });
+      send(wrapper.url + path, { headers: { accept }, keepBytes: 2_000, timeoutMs: 60_000 });
     let answer = await ask();
     // The API server in memory shares this process. While it encodes lists, our own requests are sent late.
     for (let tries = 0; answer.status === 408 && tries < 3; tries++) answer = await ask();
-    const { status, error, body } = answer;
-    answers.add(error === '' ? status : error);
-    if (status === 503)
-      reasons.add(/kube-proxy-wrapper: [^"]*/.exec(body)?.[0].slice(0, 150) ?? '');
+    statuses.add(answer.status);
+    if (answer.status === 503) reasons.add(/kube-proxy-wrapper: [^"]*/.exec(answer.body)?.[0]);
   });
-  const during = await startLikeKubeProxy(wrapper.url, NODE, '1.36', patient);
+  await startKubeProxy();
   const peak = peakMegabytes(wrapper.process.pid);
-  report('F4', `5,000 Services of 20 endpoints: ${idle} MB with kube-proxy's views`);
-  report('F4', `60 more views: ${peak} MB at most; answers: ${answers}`);
-  report(
-    'F4',
-    `a kube-proxy starts before in ${before.ms} ms, afterwards in ${during.ms} ms: ${during.statuses}`,
-  );
-  expect(before.statuses).toEqual([200, 200, 200, 200]);
+  report('F4', `${idle} MB with kube-proxy's views, ${peak} MB at most with 60 more`);
   expect(peak).toBeLessThanOrEqual(512);
-  expect(answers.keys().filter((key) => key !== '200' && key !== '503')).toEqual([]);
-  expect(answers.of(503)).toBeGreaterThan(0);
-  for (const reason of [...reasons].slice(0, 3)) report('F4', `a reason: ${reason}`);
-  expect([...reasons]).not.toContain('');
+  expect([...statuses].sort()).toEqual([200, 503]);
+  expect(reasons).not.toContain(undefined);
   expect([...reasons].join()).toMatch(/view/i);
-  expect(during.statuses).toEqual([200, 200, 200, 200]);
 });

@@ -3,13 +3,13 @@ import { testUsers } from '../../e2e/support/control-plane.ts';
 import { eventually } from '../../e2e/support/eventually.ts';
 import { ACCEPT_VARIANTS } from './support/accept-variants.ts';
 import type { HostWrapper } from './support/host-wrapper.ts';
-import { inLanes, send, Tally } from './support/http.ts';
+import { inLanes, type SendOptions, send } from './support/http.ts';
 import { FAR, NEAR, type RealScene, startRealScene } from './support/real-scene.ts';
-import { report } from './support/report.ts';
 
 jest.setTimeout(120_000);
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const SLICE = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const API_GROUP = 'rbac.authorization.k8s.io';
 
@@ -19,21 +19,38 @@ let wrapper: HostWrapper;
 beforeAll(async () => {
   scene = await startRealScene();
   wrapper = await scene.start({ https: true });
+  const { admin } = scene.plane;
+  const metadata = { name: 'all-slices' };
+  const verbs = ['get', 'list', 'watch'];
+  const rules = [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs }];
+  await admin.create(`${RBAC}/clusterroles`, { metadata, rules });
+  await admin.create(`${RBAC}/clusterrolebindings`, {
+    metadata,
+    roleRef: { apiGroup: API_GROUP, kind: 'ClusterRole', name: metadata.name },
+    subjects: [{ apiGroup: API_GROUP, kind: 'User', name: testUsers.nobody }],
+  });
+  const { value } = await eventually(
+    async () => await ask(SLICES),
+    ({ status }) => status === 200,
+    { what: 'the new right of the token', timeoutMs: 15_000 },
+  );
+  const { body } = value;
+  if (!body.includes(NEAR) || body.includes(FAR)) throw new Error(`not filtered: ${body}`);
 });
 
 afterAll(async () => {
   await scene?.stop();
 });
 
-const verbs = ['get', 'list', 'watch'];
-
-const ask = async (path: string, headers: Record<string, string[] | string> = {}) =>
-  await send(wrapper.httpsUrl + path, {
+async function ask(path: string, headers: SendOptions['headers'] = {}) {
+  return await send(wrapper.httpsUrl, {
+    path,
     token: scene.plane.tokens.nobody,
     ca: wrapper.ca(),
     headers,
     timeoutMs: 5_000,
   });
+}
 
 /** Other ways to write the path of the slices, which a lenient server may accept. */
 const ROUND_ABOUT = [
@@ -50,41 +67,20 @@ const ROUND_ABOUT = [
   `${SLICES}%00`,
   '/apis/discovery.k8s.io/v1/watch/namespaces/default/endpointslices/web-1',
   `${SLICES}%3Fwatch=1`,
-  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1/',
+  `${SLICE}/`,
   `${SLICES}%23`,
-  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1#x',
+  `${SLICE}#x`,
   `${SLICES}?#x`,
-  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1/status',
+  `${SLICE}/status`,
 ];
 
 describe('F9: a token that may list slices cannot bypass the filter', () => {
-  beforeAll(async () => {
-    const { admin } = scene.plane;
-    const metadata = { name: 'all-slices' };
-    const rules = [{ apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs }];
-    await admin.create(`${RBAC}/clusterroles`, { metadata, rules });
-    await admin.create(`${RBAC}/clusterrolebindings`, {
-      metadata,
-      roleRef: { apiGroup: API_GROUP, kind: 'ClusterRole', name: metadata.name },
-      subjects: [{ apiGroup: API_GROUP, kind: 'User', name: testUsers.nobody }],
-    });
-    const { value } = await eventually(
-      async () => await ask(SLICES),
-      ({ status }) => status === 200,
-      { what: 'the new right of the token', timeoutMs: 15_000 },
-    );
-    const { body } = value;
-    if (!body.includes(NEAR) || body.includes(FAR)) throw new Error(`not filtered: ${body}`);
-  });
-
   test('by an Accept header', async () => {
-    const leaks: string[] = [];
-    const statuses = new Tally();
     const paths = [
       SLICES,
       `${SLICES}?includeObject=Object`,
+      SLICE,
       `${SLICES}?watch=true&timeoutSeconds=1`,
-      '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-1',
     ];
     // A watch lasts a second, so it is tried with every third header only.
     const probes = ACCEPT_VARIANTS.flatMap((lines, index) =>
@@ -92,26 +88,19 @@ describe('F9: a token that may list slices cannot bypass the filter', () => {
         .filter((path) => index < 6 || index % 3 === 0 || !path.includes('watch'))
         .map((path) => ({ lines, path })),
     );
+    const leaks: string[] = [];
+    const statuses = new Set<number>();
     await inLanes(probes, 8, async ({ lines, path }) => {
       const { status, body } = await ask(path, { accept: [...lines] });
       statuses.add(status);
       if (body.includes(FAR)) leaks.push(`${path} Accept: ${lines.join(' | ')}`);
     });
-    report(
-      'F9',
-      `${ACCEPT_VARIANTS.length} Accept headers, ${probes.length} reads: ${leaks.length} show an endpoint past the filter; answers: ${statuses}`,
-    );
-    expect(ACCEPT_VARIANTS.length).toBeGreaterThan(46);
-    expect(statuses.of(200)).toBeGreaterThan(0);
+    expect(statuses).toContain(200);
     expect(leaks).toEqual([]);
   });
 
   test.each(ROUND_ABOUT)('by the path %s', async (path) => {
-    const { status, body } = await send(wrapper.httpsUrl, {
-      path,
-      token: scene.plane.tokens.nobody,
-      ca: wrapper.ca(),
-    });
+    const { status, body } = await ask(path);
     expect(status).toBeGreaterThanOrEqual(200);
     expect(body).not.toContain(FAR);
   });

@@ -18,8 +18,6 @@ export interface HostWrapperOptions {
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Serve https as well, with a certificate made at the start. Default false. */
   readonly https?: boolean;
-  /** Ports of `listen`, `adminListen` and `https.listen`. Default: free ones. */
-  readonly ports?: readonly number[];
   /** A command that it is run by, such as `nsenter` with its flags. */
   readonly runBy?: readonly string[];
   /** Wait until /readyz answers 200. Default true. */
@@ -32,7 +30,7 @@ export type HostWrapper = Awaited<ReturnType<typeof startHostWrapper>>;
 export async function startHostWrapper(options: HostWrapperOptions) {
   const { kubeconfig, nodeName, wait = true, runBy = [] } = options;
   const folder = mkdtempSync(join(tmpdir(), 'kpw-hostile-'));
-  const [port = 0, adminPort = 0, httpsPort = 0] = options.ports ?? (await freePorts(3));
+  const [port = 0, adminPort = 0, httpsPort = 0] = await freePorts(3);
   const { caFile, certFile, keyFile } = await writeServingFiles(folder);
   const https = { listen: `127.0.0.1:${httpsPort}`, certFile, keyFile };
   const settings = { ...options.settings, ...(options.https === true ? { https } : {}) };
@@ -57,10 +55,6 @@ export async function startHostWrapper(options: HostWrapperOptions) {
   }
   return {
     process: managed,
-    nodeName,
-    port,
-    adminPort,
-    httpsPort,
     adminUrl,
     /** Ends it and removes its folder. */
     stop,
@@ -80,14 +74,4 @@ export async function startHostWrapper(options: HostWrapperOptions) {
       return await runCommand('sh', ['-c', script, 'sh', ...all]);
     },
   };
-}
-
-/** The sum of the samples of all metrics whose name matches, or 0. */
-export async function sumOfMetrics(wrapper: HostWrapper, name: RegExp): Promise<number> {
-  const { body } = await wrapper.admin('/metrics');
-  return body
-    .split('\n')
-    .filter((line) => name.test(line.split(/[ {]/, 1)[0] ?? ''))
-    .map((line) => Number(line.split(' ').at(-1)))
-    .reduce((sum, value) => sum + value, 0);
 }

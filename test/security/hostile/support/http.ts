@@ -1,19 +1,17 @@
 import { type OutgoingHttpHeaders, request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 
-/** How to send one request. */
+/** How to send a GET. */
 export interface SendOptions {
-  readonly method?: string;
   /** The request target, unchanged. Default: path and query of the URL. */
   readonly path?: string;
   readonly headers?: OutgoingHttpHeaders;
-  readonly body?: string | Buffer;
   /** Bearer token. */
   readonly token?: string;
   /** PEM certificates for https. */
   readonly ca?: string | Buffer;
   /** Milliseconds until the request is given up. Default 10,000. */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Bytes of the body to keep; the rest is read and dropped. Default: all. */
   readonly keepBytes?: number;
   /** Ends the request and resolves as soon as the body so far contains this. */
@@ -31,13 +29,12 @@ export interface Answered {
   readonly ms: number;
 }
 
-/** Sends one request on a connection of its own. Never rejects: a lost connection is a result here. */
+/** Sends one GET on a connection of its own. Never rejects: a lost connection is a result here. */
 export function send(url: string, options: SendOptions = {}): Promise<Answered> {
-  const { method = 'GET', headers = {}, body, token, ca, timeoutMs = 10_000 } = options;
+  const { headers = {}, token, ca, timeoutMs = 10_000 } = options;
   const { keepBytes = Number.POSITIVE_INFINITY, until } = options;
   const target = new URL(url);
   const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const length = body === undefined ? {} : { 'content-length': Buffer.byteLength(body) };
   const start = performance.now();
   return new Promise((resolve) => {
     let status = 0;
@@ -49,11 +46,10 @@ export function send(url: string, options: SendOptions = {}): Promise<Answered> 
     };
     const begin = target.protocol === 'https:' ? requestHttps : requestHttp;
     const outgoing = begin(target, {
-      method,
       agent: false,
       path: options.path ?? `${target.pathname}${target.search}`,
       ...(ca === undefined ? {} : { ca, servername: 'localhost' }),
-      headers: { ...length, ...authorization, ...headers },
+      headers: { ...authorization, ...headers },
     });
     const timer = setTimeout(() => finish(`no answer in ${timeoutMs} ms`), timeoutMs);
     outgoing.on('error', (error: NodeJS.ErrnoException) => finish(error.code ?? error.message));
@@ -66,7 +62,7 @@ export function send(url: string, options: SendOptions = {}): Promise<Answered> 
       response.once('end', () => finish(''));
       response.once('error', (error: NodeJS.ErrnoException) => finish(error.code ?? error.message));
     });
-    outgoing.end(body);
+    outgoing.end();
   });
 }
 
@@ -81,25 +77,4 @@ export async function inLanes<T>(
     for (const item of queue) await work(item);
   };
   await Promise.all(Array.from({ length: lanes }, run));
-}
-
-/** How often each value occurs, such as `201 × 60, 429 × 1200`. */
-export class Tally {
-  readonly #counts = new Map<string, number>();
-
-  add(value: string | number): void {
-    this.#counts.set(String(value), this.of(value) + 1);
-  }
-
-  of(value: string | number): number {
-    return this.#counts.get(String(value)) ?? 0;
-  }
-
-  keys(): string[] {
-    return [...this.#counts.keys()];
-  }
-
-  toString(): string {
-    return [...this.#counts].map(([value, count]) => `${value} × ${count}`).join(', ');
-  }
 }

@@ -1,3 +1,4 @@
+import { EVENTS } from './events-path.ts';
 import { type ProbeRow, path, request } from './probe-request.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
@@ -176,6 +177,44 @@ const METHODS: ProbeRow[] = [
   },
 ];
 
+const EVENT = {
+  kind: 'Event',
+  apiVersion: 'events.k8s.io/v1',
+  metadata: { name: 'edge-1.18a2b3c4d5e6f708', namespace: 'default' },
+  eventTime: '2026-11-22T10:00:00.123456Z',
+  reportingController: 'kube-proxy',
+  reportingInstance: 'kube-proxy-edge-1',
+  action: 'StartKubeProxy',
+  reason: 'Starting',
+  regarding: { kind: 'Node', name: 'edge-1' },
+  type: 'Normal',
+};
+
+/** kube-proxy writes nothing over http, and only its own Events over https. */
+const WRITES: ProbeRow[] = [
+  {
+    name: "kube-proxy's own Event",
+    bytes: request({
+      method: 'POST',
+      path: EVENTS,
+      headers: 'Content-Type: application/json',
+      body: JSON.stringify(EVENT),
+    }),
+    http: '403',
+    https: '201 +',
+  },
+  {
+    name: 'an Event of unknown size',
+    bytes: request({ method: 'POST', path: EVENTS, headers: 'Transfer-Encoding: chunked' }),
+    http: '400|403',
+  },
+  ...['DELETE', 'GET', 'PUT', 'PATCH'].map((method) => ({
+    name: `${method} ${EVENTS}`,
+    bytes: request({ method, path: EVENTS, body: '{}' }),
+    http: '400|403|405',
+  })),
+];
+
 /** Probes of paths, queries and methods. */
 export const PATH_ROWS: readonly ProbeRow[] = [
   ...VIEWS,
@@ -186,4 +225,5 @@ export const PATH_ROWS: readonly ProbeRow[] = [
   ...MEANINGLESS,
   ...QUERIES,
   ...METHODS,
+  ...WRITES,
 ];
