@@ -14,6 +14,8 @@ const WANTED = Number(process.env.KPW_FAULTS ?? 200);
 const SECONDS = Number(process.env.KPW_FAULT_SECONDS ?? Number.POSITIVE_INFINITY);
 /** Faults to be survived, however slow the machine is. */
 const LEAST = Math.min(WANTED, 8);
+/** The protocol of the API server: HTTP/2, or HTTP/1.1 alone. */
+const HTTP1 = process.env.KPW_HTTP === '1.1';
 /** A client-go that has been refused often waits for up to a minute. */
 const RIGHT_AGAIN_MS = 120_000;
 /** A kube-proxy that backs off is not restarted. It may back off twice. */
@@ -36,11 +38,10 @@ let began = 0;
 
 beforeAll(async () => {
   process.stderr.write(`${WANTED} faults of KPW_SEED=${seed}\n`);
-  scene = await startFaultScene(random);
+  scene = await startFaultScene(random, HTTP1 ? ['http/1.1'] : ['h2', 'http/1.1']);
   const { authority, address } = scene;
   const all = faultKinds(await makeOtherCertificates(authority, address));
-  // The API server speaks HTTP/2.
-  common = all.common.filter(({ needs }) => needs !== 'http1');
+  common = all.common.filter(({ needs }) => needs !== (HTTP1 ? 'http2' : 'http1'));
   kinds = chooseKinds(all.node, common);
 });
 

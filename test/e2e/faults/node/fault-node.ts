@@ -6,7 +6,7 @@ import { freePorts } from '../../support/free-port.ts';
 import type { NodeNetns } from '../../support/node-netns.ts';
 import { makeServingCert } from '../../support/serving-cert.ts';
 import type { TcpFault } from '../../support/tcp-front.ts';
-import { FaultFront } from '../fault-front.ts';
+import { FaultFront, type FrontOptions } from '../fault-front.ts';
 import type { ActiveFault } from '../fault-kind.ts';
 import { SELF, WrapperUnderTest } from '../wrapper-under-test.ts';
 import { startStateDisk } from './state-disk.ts';
@@ -25,6 +25,7 @@ interface FaultNodeOptions {
   readonly authority: KeyPair;
   readonly labels: Readonly<Record<string, string>>;
   readonly settings: Readonly<Record<string, unknown>>;
+  readonly protocols: FrontOptions['protocols'];
 }
 
 /** A node on which all connections of the wrapper can fail, in both directions. */
@@ -91,7 +92,12 @@ export async function startFaultNode(options: FaultNodeOptions) {
   }
 }
 
-async function startFront({ plane, netns, authority }: FaultNodeOptions): Promise<FaultFront> {
+async function startFront({
+  plane,
+  netns,
+  authority,
+  protocols,
+}: FaultNodeOptions): Promise<FaultFront> {
   const [port = 0, innerPort = 0] = await freePorts(2);
   const host = netns.hostAddress;
   const front = new FaultFront({
@@ -100,7 +106,7 @@ async function startFront({ plane, netns, authority }: FaultNodeOptions): Promis
     innerPort,
     certificate: await issue(authority, 'api-server', host),
     backend: { origin: plane.server, ca: readFileSync(plane.caFile, 'utf8') },
-    protocols: ['h2', 'http/1.1'],
+    protocols,
   });
   await front.start();
   return front;

@@ -7,6 +7,7 @@ import { startInformerFleet } from '../../support/informer-fleet.ts';
 import { createKubeProxies } from '../../support/kube-proxies.ts';
 import { createNodeNetns } from '../../support/node-netns.ts';
 import type { Random } from '../../support/random.ts';
+import type { FrontOptions } from '../fault-front.ts';
 import { SELF } from '../wrapper-under-test.ts';
 import { ATOM_LABEL, createAtom } from './atom.ts';
 import { startFaultNode } from './fault-node.ts';
@@ -17,8 +18,11 @@ const SETTINGS = { windowEntries: 60, windowBytes: 20_000, bookmarkSeconds: 2 };
 
 export type FaultScene = Awaited<ReturnType<typeof startFaultScene>>;
 
-/** A control plane, a node all of whose connections can fail, and all kinds of clients of its wrapper. */
-export async function startFaultScene(random: Random) {
+/**
+ * A control plane, a node all of whose connections can fail, and all kinds of clients of its wrapper.
+ * @param protocols what the API server offers
+ */
+export async function startFaultScene(random: Random, protocols: FrontOptions['protocols']) {
   const cleanups: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -36,6 +40,7 @@ export async function startFaultScene(random: Random) {
       authority,
       labels: { [ATOM_LABEL]: 'x' },
       settings: SETTINGS,
+      protocols,
     });
     cleanups.push(async () => await node.stop());
     const { wrapper } = node;
