@@ -7,15 +7,15 @@ import type { PageAssets } from '../src/admin/page/page-assets.ts';
 const root = resolve(import.meta.dirname, '..');
 
 /**
- * Bundles the page and the bar of the demo for browsers, as dist/page.json and dist/demo-bar.json. The Dockerfile has
+ * Bundles the page and the bar of the demo for browsers, as page.json and demo-bar.json in a folder. The Dockerfile has
  * no demo/. Returns the paths of all files in the bundles.
  */
-export async function buildPage(): Promise<readonly string[]> {
-  await mkdir(join(root, 'dist'), { recursive: true });
+export async function buildPage(folder = join(root, 'dist')): Promise<readonly string[]> {
+  await mkdir(folder, { recursive: true });
   const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8');
   const page = await bundle('page/main.tsx', 'page/style.css');
   const { js, css } = page;
-  await write('page.json', {
+  await write(join(folder, 'page.json'), {
     html: await read('page/index.html'),
     icon: await read('page/icon.svg'),
     js,
@@ -23,13 +23,12 @@ export async function buildPage(): Promise<readonly string[]> {
   } satisfies PageAssets);
   if (!existsSync(join(root, 'demo'))) return page.inputs;
   const bar = await bundle('demo/page/main.tsx', 'demo/page/style.css');
-  await write('demo-bar.json', { js: bar.js, css: bar.css });
+  await write(join(folder, 'demo-bar.json'), { js: bar.js, css: bar.css });
   return [...page.inputs, ...bar.inputs];
 }
 
 /** Replaces a file in one step, because tests run side by side. */
-async function write(name: string, content: object): Promise<void> {
-  const path = join(root, 'dist', name);
+async function write(path: string, content: object): Promise<void> {
   const temporary = `${path}.${process.pid}`;
   await writeFile(temporary, JSON.stringify(content));
   await rename(temporary, path);

@@ -2,15 +2,17 @@
  * Builds dist/: main.js, kubectl-kpw.js and demo.js, the parts that they load, the page, and the licences of their
  * packages.
  */
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 import { buildPage } from './build-page.ts';
 import { collectLicences, packageFoldersOf } from './licences.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const dist = join(root, 'dist');
+/** Replaces dist when it is complete, because programs may run from there meanwhile. Beside it, so that source maps fit. */
+const building = join(root, 'dist.new');
 
 /**
  * Packages without side effects that do not declare it. The program does not use the generated API classes of
@@ -80,8 +82,8 @@ const requireBuiltins: Plugin = {
   },
 };
 
-rmSync(dist, { recursive: true, force: true });
-const inputs = new Set(await buildPage());
+rmSync(building, { recursive: true, force: true });
+const inputs = new Set(await buildPage(building));
 const { metafile } = await build({
   absWorkingDir: root,
   // The programs of package.json, `bin`, and the demo, which the command `demo` imports. The Dockerfile has no demo/.
@@ -90,7 +92,7 @@ const { metafile } = await build({
     'kubectl-kpw': 'src/kubectl-kpw.ts',
     ...(existsSync(join(root, 'demo')) ? { demo: 'demo/run-demo.ts' } : {}),
   },
-  outdir: 'dist',
+  outdir: building,
   bundle: true,
   // Each command is loaded when it is called, so that the process on the nodes has only what `run` needs in memory.
   splitting: true,
@@ -119,8 +121,11 @@ for (const [file, { bytes, inputs: from }] of Object.entries(metafile.outputs)) 
   const undici = Object.entries(from).filter(([input]) => input.includes('/undici/'));
   const undiciBytes = undici.reduce((sum, [, { bytesInOutput }]) => sum + bytesInOutput, 0);
   if (undiciBytes > MAX_UNDICI_BYTES) throw new Error(`${undiciBytes} bytes of undici in ${file}`);
-  if (file.endsWith('.js')) process.stdout.write(`${file}: ${Math.round(bytes / 1000)} kB\n`);
+  if (file.endsWith('.js'))
+    process.stdout.write(`${basename(file)}: ${Math.round(bytes / 1000)} kB\n`);
 }
 const folders = packageFoldersOf([...inputs]);
-writeFileSync(join(dist, 'THIRD-PARTY-LICENSES'), collectLicences(folders));
+writeFileSync(join(building, 'THIRD-PARTY-LICENSES'), collectLicences(folders));
+rmSync(dist, { recursive: true, force: true });
+renameSync(building, dist);
 process.stdout.write(`${folders.length} packages\n`);
