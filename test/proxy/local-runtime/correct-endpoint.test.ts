@@ -3,7 +3,7 @@ import type { EndpointCorrection, PodEndpoint } from '../../../src/filter/codec/
 import { correctEndpoint } from '../../../src/proxy/local-runtime/correct-endpoint.ts';
 import { type LocalPod, LocalPods } from '../../../src/proxy/local-runtime/local-pods.ts';
 
-/* What local-runtime.property does not vary: families, terminating and published endpoints. */
+/* What local-runtime.property does not vary (families, terminating and published endpoints), or meets too rarely. */
 
 /** A Pod whose sandbox is ready. */
 function pod(addresses: readonly string[], isRunning = true): LocalPod {
@@ -39,6 +39,19 @@ describe('correctEndpoint()', () => {
       endpoint({ family: 'IPv6', address: 'fd00::2' }),
       pod(['10.1.0.3']),
       { address: undefined, notReady: true },
+    ],
+    [
+      'another address, and a container does not run',
+      endpoint(),
+      pod(['10.1.0.3'], false),
+      { address: '10.1.0.3', notReady: true },
+    ],
+    ['no sandbox is ready', endpoint(), GONE, { address: undefined, notReady: true }],
+    [
+      'the API server last had it as not ready: stays so, with its address',
+      endpoint({ state: 'notReady' }),
+      READY,
+      { address: '10.1.0.3', notReady: false },
     ],
     [
       'terminating and gone: no longer serves',
@@ -79,7 +92,6 @@ describe('correctEndpoint()', () => {
     expect(correctEndpoint(endpoint(), new LocalPods(new Map()))).toBeUndefined();
   });
 
-  // Also in the property, but rarely.
   test('an endpoint whose address belongs to another Pod now is cut, if its own Pod has none', () => {
     const db = { ...pod(['10.1.0.2']), uid: 'v' };
     const others = (web: readonly LocalPod[]) =>

@@ -306,6 +306,18 @@ describe('the disk', () => {
     expect(await loadAgain()).toEqual({ version: '7', objects: ['of today'] });
   });
 
+  test('that is newer is not replaced by an older state that was written late', async () => {
+    const { snapshots, writers } = start({}, [QUERY, QUERY]);
+    const [older, newer] = writers as [SnapshotWriter, SnapshotWriter];
+    const now = Date.now();
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 1_000);
+    older.update([change('web', 'older')], '7');
+    clock.mockReturnValue(now);
+    newer.update([change('web', 'newer')], '8');
+    for (const writer of [newer, older]) await snapshots.closeWriter(writer);
+    expect(await loadAgain()).toEqual({ version: '8', objects: ['newer'] });
+  });
+
   test('never holds more than stateMaxBytes: unused files are removed first, then the error names the setting', async () => {
     const maxBytes = 100_000;
     const old = start({ maxBytes }, ['a /x', 'b /x']);
