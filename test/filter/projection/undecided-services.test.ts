@@ -1,0 +1,100 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
+import type { View } from '../../../src/filter/view/view.ts';
+import type { Topology } from '../../../src/topology/state/topology.ts';
+import { type SliceEndpoint, sliceChange } from '../../support/projection/slice-change.ts';
+import { startSliceProjection } from '../../support/projection/slice-projection.ts';
+
+/* A Service that uses the zone key and has an endpoint without a zone waits until the nodes of the zone are known. */
+
+const ZONE = 'topology.kubernetes.io/zone';
+const IN_ZONE = { ip: '10.0.0.1', node: 'near', zone: 'z1' };
+const WITHOUT_ZONE = { ip: '10.0.0.3', node: 'new' };
+const codec = createProtobufCodec();
+
+let topology: Topology;
+let view: View;
+let projection: EndpointsProjection;
+let start: number;
+
+beforeEach(() => {
+  ({ topology, view, projection } = startSliceProjection());
+  topology.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
+  setKeys(ZONE);
+  topology.setSynced('services');
+  projection.onChanges([slice('a', IN_ZONE)]);
+  projection.onSynced();
+  start = view.log.end;
+});
+
+function setKeys(...keys: string[]): void {
+  topology.setPolicies(new Map([['default/web', { managed: true, keys, source: 'default' }]]));
+}
+
+function slice(name: string, ...endpoints: SliceEndpoint[]) {
+  return sliceChange(codec, { name, service: 'web', endpoints });
+}
+
+/** A new slice, one of whose endpoints has no zone. */
+function both(name: string) {
+  const endpoints = [IN_ZONE, WITHOUT_ZONE];
+  return sliceChange(codec, { name, service: 'web', uid: 'v', endpoints }, 'ADDED');
+}
+
+function answer(): void {
+  topology.changeNodeSet(`${ZONE}=z1`, ['new'], []);
+  topology.setNodeSetState(`${ZONE}=z1`);
+}
+
+/** Events since the start, as `TYPE name address`. */
+function events(): string[] {
+  const seen: string[] = [];
+  for (let at = start; at < view.log.end; at++) {
+    const { type = '', object = Buffer.alloc(0) } = view.log.at(at) ?? {};
+    const addresses = object.toString('latin1').match(/10\.0\.0\.[0-9]/g) ?? [];
+    seen.push([type, codec.meta(object).name, ...addresses].join(' '));
+  }
+  return seen;
+}
+
+test('a Service with an endpoint without a zone remains as it was shown', () => {
+  projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('c')]);
+  projection.onChanges([both('d')]);
+  expect(events()).toEqual([]);
+  answer();
+  expect(events()).toEqual([
+    'ADDED c 10.0.0.1 10.0.0.3',
+    'ADDED d 10.0.0.1 10.0.0.3',
+    'DELETED a 10.0.0.1',
+  ]);
+});
+
+test('a Service whose endpoints name their zone again is decided immediately', () => {
+  projection.onChanges([both('c')]);
+  projection.onChanges([{ type: 'DELETED', key: 'default/c' }]);
+  projection.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
+  expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
+});
+
+test('a Service whose policy is replaced is decided immediately', () => {
+  projection.onChanges([both('c')]);
+  setKeys('*');
+  expect(events()).toEqual(['ADDED c 10.0.0.1 10.0.0.3']);
+});
+
+test('an object that is replaced by one of the same name leaves no state in between', () => {
+  projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('a')]);
+  projection.onChanges([both('a')]);
+  expect(events()).toEqual([]);
+  answer();
+  expect(events()).toEqual(['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1 10.0.0.3']);
+});
+
+test('a view whose endpoints all have a zone is not affected by another that has not', () => {
+  topology.setServicesWithoutZone({}, new Map([['default/web', true]]));
+  expect([...topology.nodeSets.keys()]).toEqual([`${ZONE}=z1`]);
+  projection.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
+  answer();
+  expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
+});
