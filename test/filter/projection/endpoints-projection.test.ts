@@ -9,6 +9,7 @@ import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
 import { winnerText } from '../../../src/topology/state/service-outcome.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
+import { eventsSince } from '../../support/projection/events-since.ts';
 import { type SliceEndpoint, sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
 import type { ManualClock } from '../../support/projection/topology.ts';
@@ -112,14 +113,7 @@ describe('the events of one change', () => {
     return sliceChange(codec, { name, service: 'web', uid, endpoints: [endpoint] }, 'ADDED');
   }
 
-  /** As `TYPE name address`. */
-  function events(): string[] {
-    return Array.from({ length: view.log.end - first }, (_, index) => {
-      const { type = '', object = Buffer.alloc(0) } = view.log.at(first + index) ?? {};
-      const addresses = object.toString('latin1').match(/10\.0\.0\.[0-9]/g) ?? [];
-      return [type, codec.meta(object).name, ...addresses].join(' ');
-    });
-  }
+  const events = () => eventsSince(view, first);
 
   test('delete each object that a list replaces only when its replacement is added', () => {
     const gone = ['a', 'b'].map((name) => ({ type: 'DELETED', key: `default/${name}` }) as const);

@@ -3,6 +3,7 @@ import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
+import { eventsSince } from '../../support/projection/events-since.ts';
 import { type SliceEndpoint, sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
 
@@ -47,16 +48,7 @@ function answer(): void {
   topology.setNodeSetState(`${ZONE}=z1`);
 }
 
-/** Events since the start, as `TYPE name address`. */
-function events(): string[] {
-  const seen: string[] = [];
-  for (let at = start; at < view.log.end; at++) {
-    const { type = '', object = Buffer.alloc(0) } = view.log.at(at) ?? {};
-    const addresses = object.toString('latin1').match(/10\.0\.0\.[0-9]/g) ?? [];
-    seen.push([type, codec.meta(object).name, ...addresses].join(' '));
-  }
-  return seen;
-}
+const events = () => eventsSince(view, start);
 
 test('a Service with an endpoint without a zone remains as it was shown', () => {
   projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('c')]);

@@ -1,0 +1,13 @@
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import type { View } from '../../../src/filter/view/view.ts';
+
+const codec = createProtobufCodec();
+
+/** Events in the log of a view in protobuf from a position on, as `TYPE name address`; addresses are 10.0.0.0 to .9. */
+export function eventsSince({ log }: View, position: number): string[] {
+  return Array.from({ length: log.end - position }, (_, index) => {
+    const { type = '', object = Buffer.alloc(0) } = log.at(position + index) ?? {};
+    const addresses = object.toString('latin1').match(/10\.0\.0\.[0-9]/g) ?? [];
+    return [type, codec.meta(object).name, ...addresses].join(' ');
+  });
+}
