@@ -6,14 +6,19 @@ import type { GainCase } from './measure.ts';
 export interface Needs {
   readonly services: number;
   readonly mode: KubeProxyMode;
-  readonly memory: Need;
-  readonly cpu: Need;
+  readonly memory: SharedNeed;
+  readonly cpu: SharedNeed;
 }
 
 /** Memory in MB (10⁶ bytes), or CPU time in seconds. */
 export interface Need {
   readonly alone: number;
   readonly together: number;
+}
+
+/** What both need together, and the wrapper's part of it. */
+interface SharedNeed extends Need {
+  readonly wrapper: number;
 }
 
 /** @param cases of a cluster with so many Services; both targets of each mode */
@@ -30,11 +35,9 @@ export function needsOf(services: number, cases: readonly GainCase[]): Needs[] {
   });
 }
 
-function needOf(alone: GainCase['memory'], together: GainCase['memory']): Need {
-  return {
-    alone: alone.kubeProxy,
-    together: together.kubeProxy + (together.wrapper ?? 0),
-  };
+function needOf(alone: GainCase['memory'], together: GainCase['memory']): SharedNeed {
+  const { kubeProxy, wrapper = 0 } = together;
+  return { alone: alone.kubeProxy, together: kubeProxy + wrapper, wrapper };
 }
 
 /**
@@ -60,8 +63,10 @@ const HEADER = [
   'mode',
   'memory alone, MB',
   'with the wrapper',
+  'its part',
   'CPU alone, s',
   'with the wrapper',
+  'its part',
 ];
 
 /** Lines of a Markdown table, and one line for each mode. */
@@ -71,8 +76,10 @@ export function formatBreakEven(needs: readonly Needs[]): string {
     mode,
     figure(memory.alone),
     figure(memory.together),
+    figure(memory.wrapper),
     figure(cpu.alone),
     figure(cpu.together),
+    figure(cpu.wrapper),
   ]);
   const modes = [...new Set(needs.map(({ mode }) => mode))];
   const lines = modes.map((mode) => {

@@ -22,7 +22,7 @@ export interface GainOptions {
   readonly wrapper: string | undefined;
 }
 
-const SIZES: readonly number[] = [100, 300, 1_000, 3_000, 10_000];
+const SIZES: readonly number[] = [100, 500, 1_000, 3_000, 10_000];
 const SMOKE_SIZES: readonly number[] = [20, 100];
 
 const MODES: readonly KubeProxyMode[] = ['nftables', 'iptables'];
