@@ -6,7 +6,7 @@
 #   docker buildx build --platform linux/amd64,linux/arm64 \
 #     --build-arg VERSION="$(node -p 'require("./package.json").version')" \
 #     --build-arg REVISION="$(git rev-parse HEAD)" \
-#     -t registry.example.com/kube-proxy-wrapper:1.1.0-dev --push .
+#     -t registry.example.com/kube-proxy-wrapper:1.1.0 --push .
 
 # The second stage needs Node at /nodejs/bin/node, as in the distroless images; see image/.
 ARG BUILD_IMAGE=node:24-trixie-slim

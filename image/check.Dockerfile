@@ -4,10 +4,10 @@
 # tables. The wrapper's own image has none of them.
 #
 #   docker buildx build --platform linux/amd64,linux/arm64 -f image/check.Dockerfile \
-#     --build-arg WRAPPER_IMAGE=registry.example.net/kube-proxy-wrapper:1.1.0-dev \
-#     -t registry.example.net/kube-proxy-wrapper-check:1.1.0-dev --push .
+#     --build-arg WRAPPER_IMAGE=registry.example.net/kube-proxy-wrapper:1.1.0 \
+#     -t registry.example.net/kube-proxy-wrapper-check:1.1.0 --push .
 
-ARG WRAPPER_IMAGE=registry.example.com/kube-proxy-wrapper:1.1.0-dev
+ARG WRAPPER_IMAGE=registry.example.com/kube-proxy-wrapper:1.1.0
 ARG BASE_IMAGE=node:24-trixie-slim
 
 FROM ${WRAPPER_IMAGE} AS wrapper

@@ -2,6 +2,7 @@
 export const VERSIONED_FILES = [
   'package.json',
   'package-lock.json',
+  'README.md',
   'Dockerfile',
   'image/check.Dockerfile',
   'charts/kube-proxy-wrapper/Chart.yaml',
@@ -27,6 +28,7 @@ export function replaceVersion(
     // Images, packages.
     `${name}(?:-check)?[:-]`,
     'newTag: ',
+    '[*][*]Status[*][*]: ',
     '\\n(?:version|appVersion): ',
   ];
   // Not a part of a longer one, such as 1.1.0 in 1.1.0-dev.

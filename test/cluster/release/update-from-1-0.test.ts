@@ -31,7 +31,7 @@ beforeAll(async () => {
   // The same kustomization, beside the manifests of 1.0.0.
   await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap', {
     'my-cluster': '1.0.0/my-cluster',
-    'newTag: 1.1.0-dev': 'newTag: 1.0.0',
+    'newTag: 1.1.0': 'newTag: 1.0.0',
   });
   await workspace.run('kubectl apply --server-side -k 1.0.0/my-cluster');
   await rolledOut(cluster, 'kube-proxy-wrapper');

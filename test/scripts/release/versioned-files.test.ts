@@ -20,6 +20,7 @@ describe('replaceVersion()', () => {
 
   test.each([
     'newTag: ',
+    '**Status**: ',
     '\nversion: ',
     '\nappVersion: ',
     'kube-proxy-wrapper:',
