@@ -43,6 +43,8 @@ function inOrder(rooms, below) {
 }
 
 const AROUND = '(page|demo|embedded|scripts|test|bench)/';
+/** Programs that `node` runs, and what they import. */
+const RUN_BY_NODE = '^(bench|scripts)/|^test/(cluster/up|page/take-picture)[.]ts$';
 const CORE = { dependencyTypes: ['core'] };
 
 /** Name, from, to, and what is right. */
@@ -56,6 +58,7 @@ const RULES = [
   ['topology', '^src/topology/', CORE, 'src/topology is pure'],
   ['zlib', '^src/filter/(codec|projection)/', '^zlib$', 'only views need its checksum'],
   ['filter', '^src/filter/', { ...CORE, pathNot: '^(buffer|zlib)$' }, 'src/filter does no I/O'],
+  ['jest', RUN_BY_NODE, { path: '@jest/globals', reachable: true }, 'jest is not there'],
   ['circle', '', { circular: true }, 'imports go one way'],
   ...ROOMS.map(([room, ...others]) => [
     room,

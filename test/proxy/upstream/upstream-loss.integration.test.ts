@@ -32,7 +32,7 @@ let lines: readonly LogLine[];
 
 /** Starts the API server, with one Service, and the relays. */
 async function setUp(protocol: Protocol): Promise<void> {
-  server = createSmallCluster({ tls: servingTls(protocol) });
+  server = createSmallCluster({ tls: servingTls(protocol === 'HTTP/1.1') });
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   const url = await server.listen();

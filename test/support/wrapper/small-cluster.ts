@@ -4,7 +4,6 @@ import {
   createApiServer,
 } from '../../../embedded/api-server.ts';
 import { issue, makeAuthority } from '../http/certificates.ts';
-import type { Protocol } from '../http/http-server.ts';
 
 /** An endpoint of the small cluster: `10.0.0.<n>` on a node. */
 export interface SmallEndpoint {
@@ -19,8 +18,8 @@ export interface SmallEndpoint {
 const SERVING = await issue(await makeAuthority(), 'kubernetes');
 
 /** The TLS options of an API server in memory. */
-export function servingTls(protocol: Protocol): NonNullable<ApiServerOptions['tls']> {
-  return { ...SERVING, http1Only: protocol === 'HTTP/1.1' };
+export function servingTls(http1Only = false): NonNullable<ApiServerOptions['tls']> {
+  return { ...SERVING, http1Only };
 }
 
 /**
@@ -30,7 +29,7 @@ export function servingTls(protocol: Protocol): NonNullable<ApiServerOptions['tl
 export function createSmallCluster(options: ApiServerOptions = {}): ApiServer {
   const server = createApiServer({
     initialResourceVersion: 100,
-    tls: servingTls('HTTP/2'),
+    tls: servingTls(),
     ...options,
   });
   for (const [name, site] of [
