@@ -2,8 +2,6 @@ const FIXED = 'its default is now fixed; delete the key';
 
 /** Settings of earlier versions that are gone, and what to do instead. The message of an unknown key uses it. */
 const REMOVED: Readonly<Record<string, string>> = {
-  logFormat: 'the log is always JSON; read it with pino-pretty',
-  forwardEvents: 'plain http is read-only, so Events of kube-proxy get 403; delete the key',
   maxEventBytes: 'plain http is read-only, so Events of kube-proxy get 403; delete the key',
   policyEvents:
     'the wrapper writes no Events; the admission policy of the manifests rejects mistakes at write time, and `status` lists them',
@@ -13,8 +11,6 @@ const REMOVED: Readonly<Record<string, string>> = {
   'https.deniedSeconds': FIXED,
   'https.maxCallers': FIXED,
   'https.maxReviews': FIXED,
-  'https.maxForwardedRequests': FIXED,
-  'https.maxForwardedRequestsPerCaller': FIXED,
   readyWaitSeconds: FIXED,
   stalledClientSeconds: FIXED,
   maxObjectBytes: FIXED,

@@ -90,8 +90,8 @@ describe('loadSettings()', () => {
       /unknown key edge.labelselector \(did you mean edge.labelSelector\?\)/,
     ],
     [
-      'nodeName: n\nforwardEvents: false\nzebra: red',
-      /: forwardEvents was removed in 1\.1\.0: .*delete the key; unknown key zebra in /,
+      'nodeName: n\nmaxEventBytes: 1\nzebra: red',
+      /: maxEventBytes was removed in 1\.1\.0: .*delete the key; unknown key zebra in /,
     ],
     ['{}', /no node name: give --node-name, NODE_NAME or nodeName/],
     ['nodeName: n\nlisten: localhost', /listen="localhost": must be <ip>:<port>/],
