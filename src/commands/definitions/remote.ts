@@ -31,8 +31,8 @@ const TARGET: readonly Option[] = [
 const remoteExplain: Command<RemoteExplainFlags> = {
   ...explain,
   summary: 'explain what a node, or each node, sees of each Service',
-  description: `${explain.description.replaceAll('this node', 'a node')} With --all-nodes, nodes that see the same of a Service
-share one line.`,
+  description: `${explain.description.replaceAll('this node', 'a node')}
+With --all-nodes, nodes that see the same of a Service share one line.`,
   usage: explain.usage.map(([args, ...remark]) => [
     args.replace('[flags]', '--node NAME|--all-nodes [flags]'),
     ...remark,
@@ -47,9 +47,9 @@ share one line.`,
 const clusterStatus: Command<ClusterStatusFlags> = {
   name: 'status',
   summary: 'show whether it is well, on all nodes or one',
-  description: `Shows whether it is well: Pods of the wrapper that do not run, and why; two versions or settings for long; what status says
-on each node; and whether each node sees what simulate computes. Nodes with the same outcome share one line, the
-problems first. Findings about policies are those of simulate.`,
+  description: `Shows whether it is well: Pods of the wrapper that do not run, and why; two versions or settings for long; what
+status says on each node; and whether each node sees what simulate computes. Nodes with the same outcome share one line,
+the problems first. Findings about policies are those of simulate.`,
   usage: [
     ['[flags]', 'all nodes'],
     ['--node NAME [flags]', 'one node, all its lines'],

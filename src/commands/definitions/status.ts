@@ -6,8 +6,8 @@ import { ADMIN, outputFlag } from './flags.ts';
 export const status: Command<AdminFlags> = {
   name: 'status',
   summary: 'show whether it is well on this node',
-  description: `Shows whether it is well: the wrapper, its data, kube-proxy and the rules of the kernel, what is needed while the node is
-cut off, and policies. Each problem has what to do next. The running wrapper answers.`,
+  description: `Shows whether it is well: the wrapper, its data, kube-proxy and the rules of the kernel, what is needed while the
+node is cut off, and policies. Each problem has what to do next. The running wrapper answers.`,
   usage: [['[flags]']],
   flags: [ADMIN, outputFlag('text', 'json', 'yaml')],
   examples: ['{program} status', '{program} status -o json | jq .problems'],
