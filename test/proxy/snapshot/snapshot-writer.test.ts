@@ -85,3 +85,14 @@ test('each of two concurrent flushes waits until the newest state is on disk', a
     ['7', '8'],
   ]);
 });
+
+// A local process can ask for a flush again and again.
+test('flushes write at most 10 minutes ahead of the limit of bytes a second', async () => {
+  start(1, 1, STATE_BYTES / 100);
+  for (let n = 1; n <= 20; n++) {
+    writer.update([added('web')], `${n}`);
+    void writer.flush();
+    await pass(200);
+  }
+  expect(versions()).toEqual(['1', '2', '3', '4', '5', '6', '7']);
+});
