@@ -43,7 +43,7 @@ function inOrder(rooms, below) {
 }
 
 const AROUND = '(page|demo|embedded|scripts|test|bench)/';
-/** Programs that `node` runs, and what they import. */
+/** Programs that `node` runs, beside those that a suite starts. */
 const RUN_BY_NODE = '^(bench|scripts)/|^test/(cluster/up|page/take-picture)[.]ts$';
 const CORE = { dependencyTypes: ['core'] };
 

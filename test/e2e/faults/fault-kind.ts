@@ -2,7 +2,7 @@ import type { ControlPlane } from '../support/control-plane.ts';
 import type { History } from '../support/history.ts';
 import type { KernelKubeProxy } from '../support/kube-proxies.ts';
 import type { Random } from '../support/random.ts';
-import type { Problem } from './bounds.ts';
+import type { ActiveFault } from './active-fault.ts';
 import type { FaultFront } from './fault-front.ts';
 import type { FaultNode } from './node/fault-node.ts';
 import type { Cluster } from './recovery/cluster.ts';
@@ -42,16 +42,6 @@ export interface NodeTarget extends FaultTarget {
   readonly plane: ControlPlane;
   readonly history: History;
   readonly kubeProxies: readonly KernelKubeProxy[];
-}
-
-/** A fault that has begun. */
-export interface ActiveFault {
-  /** Ends it. Resolves when the API server answers again, so that the time to be right again begins. */
-  end(): Promise<void>;
-  /** Connections, requests or processes that it has harmed so far; with 0 it does not count. */
-  hits(): number;
-  /** What the kind itself has found, after its end. */
-  problems?(): readonly Problem[];
 }
 
 /** A way in which something fails, on the targets that it can act on. Another one is another row of a table in kinds/. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ActiveFault } from './fault-kind.ts';
+import type { ActiveFault } from './active-fault.ts';
 
 /** How much longer than planned a fault lasts at most that has not harmed anything yet. */
 const HIT_MS = 10_000;

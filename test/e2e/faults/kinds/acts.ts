@@ -1,8 +1,9 @@
 import { encodeErrorEvent, encodeStatus } from '../../../../embedded/wire.ts';
 import type { ForeignAnswer } from '../../../support/http/foreign-answers.ts';
 import type { TcpFault } from '../../support/tcp-front.ts';
+import type { ActiveFault } from '../active-fault.ts';
 import type { Exchange, FaultFront, HttpFault } from '../fault-front.ts';
-import type { ActiveFault, FaultTarget } from '../fault-kind.ts';
+import type { FaultTarget } from '../fault-kind.ts';
 import type { SeenRequest } from '../seen-request.ts';
 import { encodingOf } from '../watch-frames.ts';
 

@@ -1,7 +1,8 @@
 import type { ActiveTcpFault, TcpFault } from '../../support/tcp-front.ts';
+import type { ActiveFault } from '../active-fault.ts';
 import { BOUNDS, type Problem } from '../bounds.ts';
 import type { FaultFront } from '../fault-front.ts';
-import type { ActiveFault, FaultKind } from '../fault-kind.ts';
+import type { FaultKind } from '../fault-kind.ts';
 
 type Row = readonly [
   name: string,

@@ -1,6 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ActiveFault, FaultKind, NodeTarget } from '../fault-kind.ts';
+import type { ActiveFault } from '../active-fault.ts';
+import type { FaultKind, NodeTarget } from '../fault-kind.ts';
 import { tearSnapshot } from '../node/tear-snapshot.ts';
 
 /** How long a process is waited for that should write a snapshot, after its last change. */

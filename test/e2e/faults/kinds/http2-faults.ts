@@ -1,6 +1,7 @@
 import { constants } from 'node:http2';
+import type { ActiveFault } from '../active-fault.ts';
 import type { Exchange, FaultFront } from '../fault-front.ts';
-import type { ActiveFault, FaultKind } from '../fault-kind.ts';
+import type { FaultKind } from '../fault-kind.ts';
 import { answer, http } from './acts.ts';
 
 const {

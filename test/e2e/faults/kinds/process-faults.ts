@@ -1,8 +1,9 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FOREIGN_ANSWERS } from '../../../support/http/foreign-answers.ts';
+import type { ActiveFault } from '../active-fault.ts';
 import type { Exchange } from '../fault-front.ts';
-import type { ActiveFault, FaultKind, FaultTarget } from '../fault-kind.ts';
+import type { FaultKind, FaultTarget } from '../fault-kind.ts';
 import { answer, answerForeign, answerStatus } from './acts.ts';
 import { listWithoutEnd } from './content-faults.ts';
 

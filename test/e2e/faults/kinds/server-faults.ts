@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ActiveFault, FaultKind, HistoryTarget } from '../fault-kind.ts';
+import type { ActiveFault } from '../active-fault.ts';
+import type { FaultKind, HistoryTarget } from '../fault-kind.ts';
 import { answerStatus } from './acts.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { generate } from 'selfsigned';
 import { issue, type KeyPair, makeAuthority } from '../../../support/http/certificates.ts';
+import type { ActiveFault } from '../active-fault.ts';
 import type { FaultFront } from '../fault-front.ts';
-import type { ActiveFault, FaultKind } from '../fault-kind.ts';
+import type { FaultKind } from '../fault-kind.ts';
 import { tcp } from './acts.ts';
 
 /** Certificates that an API server may show by mistake, and one that is as good as its own. */

@@ -6,8 +6,8 @@ import { freePorts } from '../../support/free-port.ts';
 import type { NodeNetns } from '../../support/node-netns.ts';
 import { makeServingCert } from '../../support/serving-cert.ts';
 import type { TcpFault } from '../../support/tcp-front.ts';
+import type { ActiveFault } from '../active-fault.ts';
 import { FaultFront, type FrontOptions } from '../fault-front.ts';
-import type { ActiveFault } from '../fault-kind.ts';
 import { SELF, WrapperUnderTest } from '../wrapper-under-test.ts';
 import { startStateDisk } from './state-disk.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRandom, type Random } from '../../support/random.ts';
+import type { ActiveFault } from '../active-fault.ts';
 import { BOUNDS, type Problem } from '../bounds.ts';
-import type { ActiveFault } from '../fault-kind.ts';
 import { waitForHit } from '../wait-for-hit.ts';
 import type { PlannedFault } from './fault-plan.ts';
 import { type HistoryScene, settle } from './history-scene.ts';
