@@ -196,7 +196,11 @@ function checkAtomic(session: Session, atoms: readonly Atom[], report: Report): 
     for (const { keys, states } of atoms) {
       const seen = keys.map((key) => state.get(key)?.digest ?? '').join('\n');
       if (states.some((allowed) => allowed.join('\n') === seen)) continue;
-      report('atomic', session.client, `at ${version} ${keys.join(', ')} are of two states`);
+      report(
+        'atomic',
+        session.client,
+        `at ${version} ${keys.join(', ')} are in none of their states`,
+      );
     }
   }
 }

@@ -15,28 +15,34 @@ const SERVICE = 'atom';
 const CLUSTER_IP = '10.96.202.7';
 const SLICES = ['a', 'b', 'c'] as const;
 const NODES = { x: 1, y: 2 } as const;
+/** A value that no node with endpoints has. */
+const NOWHERE = 'nowhere';
 
 /**
  * A Service with several slices, whose endpoints all change when the own node's label does: clients may see
- * all of before or all of after. The node `self` has the label `atom=x` already.
+ * all of before or all of after. Or none: a process that starts out of reach knows no other node of a label value if
+ * the last one had no time to write them. The node `self` has the label `atom=x` already.
  */
 export async function createAtom(plane: ControlPlane, netns: NodeNetns, self: string) {
   await createObjects(plane);
-  let now: keyof typeof NODES = 'x';
+  let now: keyof typeof NODES | typeof NOWHERE = 'x';
   const keys = SLICES.map((letter) => `default/${SERVICE}-${letter}`);
   const states: string[][] = [];
-  const addresses = () => SLICES.map((_, index) => addressOf(index, NODES[now]));
+  const addresses = (slice: number) => (now === NOWHERE ? [] : [addressOf(slice, NODES[now])]);
+  const relabel = async (value: typeof now) => {
+    now = value;
+    await persist(async () => void (await labelNode(plane.admin, self, { [ATOM_LABEL]: now })));
+  };
   return {
-    /** Relabels the own node. */
-    flip: async () => {
-      now = now === 'x' ? 'y' : 'x';
-      await persist(async () => void (await labelNode(plane.admin, self, { [ATOM_LABEL]: now })));
-    },
+    /** Relabels the own node, so that all endpoints change. */
+    flip: async () => await relabel(now === 'x' ? 'y' : 'x'),
+    /** Relabels the own node, so that no endpoint is left. */
+    empty: async () => await relabel(NOWHERE),
     /** What an informer of slices holds of it. */
-    rows: () => new Map(keys.map((key, index) => [key, [addresses()[index] ?? '']])),
+    rows: () => new Map(keys.map((key, slice) => [key, addresses(slice)])),
     /** What the kernel holds of it. */
     backends: () => ({
-      [`${CLUSTER_IP}:80`]: addresses()
+      [`${CLUSTER_IP}:80`]: SLICES.flatMap((_, slice) => addresses(slice))
         .map((address) => `${address}:8080`)
         .sort(),
     }),
