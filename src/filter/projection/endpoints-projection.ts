@@ -175,7 +175,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     const onNodes = this.#servicesOn(change.nodes);
     // What the owner of the cluster changes takes effect immediately, without a return delay.
     for (const service of services) this.#decider.forget(service);
-    if (ownNode !== undefined || firstKnown === true) {
+    if (ownNode !== undefined || firstKnown) {
       for (const service of onNodes) this.#decider.forget(service);
     }
     const all = new Set([...services, ...onNodes, ...this.#undecided.keys()]);

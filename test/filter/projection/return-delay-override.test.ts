@@ -104,6 +104,21 @@ test('nodes of the zone take effect immediately when they become known, and late
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
 });
 
+test('nodes that were refused, or not on disk, take effect immediately when they become known', () => {
+  const labels = new Map([['rack', '1']]);
+  topology.setOwnNode({ labels, annotations: new Map() });
+  setKeys('rack', '*');
+  topology.setNodeSetState('rack=1', 'refused');
+  const endpoints = [
+    { ip: '10.0.0.1', node: 'near' },
+    { ip: '10.0.0.2', node: 'far' },
+  ];
+  projection.onChanges([sliceChange(codec, { name: 'web-a', service: 'web', endpoints })]);
+  expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
+  topology.changeNodeSet('rack=1', ['near'], []);
+  expect(shown()).toEqual(['10.0.0.1']);
+});
+
 // The nodes of the zone are watched again, but the owner of the cluster changed nothing.
 test('an endpoint that loses its zone does not cut the delay short', () => {
   setKeys(HOST, ZONE, '*');
