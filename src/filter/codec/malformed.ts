@@ -11,13 +11,15 @@ export function malformed(what: string, offset: number, cause?: unknown): Wrappe
   return new WrapperError('Malformed', `${what} at offset ${offset}`, options);
 }
 
-/** The error for a watch event of more bytes than the limit. */
-export function frameTooLarge(bytes: string, offset: number, limit: number): WrapperError {
-  const what = `watch event of ${bytes} bytes at offset ${offset}`;
-  return new WrapperError('TooLarge', `${what}, more than maxObjectBytes=${limit}`);
+/** The error for an object or a watch event of more bytes than the limit. */
+export function objectTooLarge(what: string, maxBytes: number): WrapperError {
+  return new WrapperError('TooLarge', `${what}; an object may have ${maxBytes} bytes`);
 }
 
-/** The error for a list of too many objects. Each object costs memory beside its bytes, so the size is no bound. */
-export function tooManyItems(maxItems: number): WrapperError {
-  return new WrapperError('TooLarge', `a list of more than maxObjects=${maxItems} objects`);
+/** The error for a collection of too many objects. Each costs memory beside its bytes, so their size is no bound. */
+export function tooManyObjects(maxObjects: number): WrapperError {
+  return new WrapperError(
+    'TooLarge',
+    `there are more than ${maxObjects} objects, the limit of a collection`,
+  );
 }

@@ -7,6 +7,7 @@ import type {
   RawList,
 } from '../../filter/codec/codec.ts';
 import { CODECS } from '../../filter/codec/codecs.ts';
+import { tooManyObjects } from '../../filter/codec/malformed.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
@@ -99,10 +100,7 @@ export class CollectionClient {
       const page = await this.#listPage(parameters, signal, { onBytes, isFirst: token === '' });
       // Not push(...items): a page may have more items than a call accepts arguments.
       for (const item of page.items) items.push(item);
-      if (items.length > readLimits.maxObjects) {
-        const problem = `a list of more than maxObjects=${readLimits.maxObjects} objects`;
-        throw new WrapperError('TooLarge', problem);
-      }
+      if (items.length > readLimits.maxObjects) throw tooManyObjects(readLimits.maxObjects);
       token = page.continue;
       if (token === '') return { resourceVersion: page.resourceVersion, items };
     }

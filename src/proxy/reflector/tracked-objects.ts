@@ -1,6 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import { type Change, objectKey } from '../../filter/codec/change.ts';
 import type { Codec, ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
+import { objectTooLarge, tooManyObjects } from '../../filter/codec/malformed.ts';
 import { memoryCost } from '../../filter/codec/memory-cost.ts';
 import { isOlder, type KnownState } from './older-state.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
@@ -185,18 +186,14 @@ export class TrackedObjects<Facts extends ObjectMeta> {
 
   #assertCount(count: number): void {
     const { maxObjects } = this.#options.readLimits;
-    if (count <= maxObjects) return;
-    throw new WrapperError(
-      'TooLarge',
-      `there are ${count} objects, more than maxObjects=${maxObjects}`,
-    );
+    if (count > maxObjects) throw tooManyObjects(maxObjects);
   }
 
   #assertSize(object: ObjectBytes): void {
     const { maxObjectBytes } = this.#options.readLimits;
     if (object.length <= maxObjectBytes) return;
-    const problem = `an object of ${object.length} bytes, more than maxObjectBytes=${maxObjectBytes}`;
-    throw new WrapperError('TooLarge', problem);
+    const name = JSON.stringify(objectKey(this.#options.codec.meta(object)));
+    throw objectTooLarge(`the object ${name} has ${object.length} bytes`, maxObjectBytes);
   }
 
   /** The key of an object whose state is known; undefined if it is not. */

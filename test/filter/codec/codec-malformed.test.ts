@@ -75,12 +75,13 @@ describe('an event of unknown type', () => {
 describe('a frame beyond the limit', () => {
   test.each([
     // The length prefix is enough, before any of the frame has arrived.
-    ['protobuf', Buffer.from('7fffffff', 'hex'), 1],
-    ['json', Buffer.alloc(300, ' '), 4],
-  ] as const)('is TooLarge as early as possible (%s)', (encoding, chunk, chunks) => {
+    ['protobuf', Buffer.from('7fffffff', 'hex'), 1, '2147483647 bytes at offset 4'],
+    ['json', Buffer.alloc(300, ' '), 4, 'at least 1200 bytes at offset 0'],
+  ] as const)('is TooLarge as early as possible (%s)', (encoding, chunk, chunks, size) => {
     const decoder = codecOf(encoding).watchDecoder(1_000);
     for (let index = 1; index < chunks; index++) expect(decoder.push(chunk).fault).toBeUndefined();
-    expect(decoder.push(chunk).fault).toMatchObject({ code: 'TooLarge' });
+    const message = `a watch event of ${size}; an object may have 1000 bytes`;
+    expect(decoder.push(chunk).fault).toMatchObject({ code: 'TooLarge', message });
   });
 
   test.each(WATCHES)('is one byte longer than one that passes: $file', async ({ codec, bytes }) => {

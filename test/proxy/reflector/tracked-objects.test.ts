@@ -214,8 +214,9 @@ describe('tracked objects', () => {
     const bytes = object('web', '1');
     const readLimits = { ...DEFAULT_READ_LIMITS, maxObjectBytes: bytes.length };
     expect(() => tracked([bytes], { readLimits })).not.toThrow();
+    const message = `the object "default/web" has ${bytes.length + 1} bytes; an object may have ${bytes.length} bytes`;
     expect(() => tracked([object('web', '10')], { readLimits })).toThrow(
-      expect.objectContaining({ code: 'TooLarge' }),
+      expect.objectContaining({ code: 'TooLarge', message }),
     );
   });
 });

@@ -2,7 +2,7 @@ import { type Status, WrapperError } from '../../../errors.ts';
 import { concat } from '../buffer-list.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
 import { MAX_JSON_COMMAS } from '../element-limit.ts';
-import { malformed, tooManyItems } from '../malformed.ts';
+import { malformed, tooManyObjects } from '../malformed.ts';
 import { readMessage } from '../read-message.ts';
 import { LIST_META, many, message, one, STATUS, TABLE, text } from '../schema.ts';
 import { readStatus } from '../status.ts';
@@ -39,7 +39,7 @@ export function decodeList(
         version = readMessage(list.enter(), LIST_META);
         break;
       case LIST.items:
-        if (items.length >= maxItems) throw tooManyItems(maxItems);
+        if (items.length >= maxItems) throw tooManyObjects(maxItems);
         items.push(untyped(body, list));
         break;
     }

@@ -1,4 +1,4 @@
-import { frameTooLarge, malformed } from '../malformed.ts';
+import { malformed, objectTooLarge } from '../malformed.ts';
 import { PartialFrame } from '../partial-frame.ts';
 import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
 
@@ -40,7 +40,8 @@ export class LineSplitter implements FrameSplitter {
 
   #assertSize(bytes: number): void {
     if (bytes > this.#maxFrameBytes) {
-      throw frameTooLarge(`at least ${bytes}`, this.#offset, this.#maxFrameBytes);
+      const what = `a watch event of at least ${bytes} bytes at offset ${this.#offset}`;
+      throw objectTooLarge(what, this.#maxFrameBytes);
     }
   }
 }

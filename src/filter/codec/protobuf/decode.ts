@@ -2,7 +2,7 @@ import type { Status } from '../../../errors.ts';
 import { WrapperError } from '../../../errors.ts';
 import { BufferList } from '../buffer-list.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
-import { malformed, tooManyItems } from '../malformed.ts';
+import { malformed, tooManyObjects } from '../malformed.ts';
 import { ownedCopy } from '../owned-copy.ts';
 import { readMessage } from '../read-message.ts';
 import { LIST_META, message, one, STATUS, text, unread, unreadList } from '../schema.ts';
@@ -41,7 +41,7 @@ export function decodeList(
       field.assertMessage();
       const content = body.slice(at + field.start, at + field.end);
       if (field.field === LIST.items) {
-        if (items.length >= maxItems) throw tooManyItems(maxItems);
+        if (items.length >= maxItems) throw tooManyObjects(maxItems);
         items.push(content);
       } else
         version = readMessage(FieldCursor.over(content, LIST_META, 0, at + field.start), LIST_META);

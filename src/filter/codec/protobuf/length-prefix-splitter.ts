@@ -1,4 +1,4 @@
-import { frameTooLarge, malformed } from '../malformed.ts';
+import { malformed, objectTooLarge } from '../malformed.ts';
 import { PartialFrame } from '../partial-frame.ts';
 import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
 
@@ -46,7 +46,8 @@ export class LengthPrefixSplitter implements FrameSplitter {
 
   #beginFrame(length: number): void {
     if (length > this.#maxFrameBytes) {
-      throw frameTooLarge(`${length}`, this.#offset, this.#maxFrameBytes);
+      const what = `a watch event of ${length} bytes at offset ${this.#offset}`;
+      throw objectTooLarge(what, this.#maxFrameBytes);
     }
     this.#inHeader = false;
     this.#need = length;
