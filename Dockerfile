@@ -15,8 +15,7 @@ ARG BASE_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
 FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS build
 WORKDIR /src
 COPY package.json package-lock.json .npmrc ./
-# Not `npm ci`: scripts/ensure-installed.sh says why.
-RUN npm install --no-fund --no-audit
+RUN npm ci
 COPY tsconfig.json ./
 COPY scripts scripts
 COPY page page
