@@ -54,6 +54,8 @@ const failuresOf = (answers: Readonly<Record<string, number>>) =>
     ),
   );
 
+const WRAPPER_LABEL = ['-l', 'app.kubernetes.io/name=kube-proxy-wrapper'];
+
 test('the wrapper is installed everywhere and changes nothing yet', async () => {
   for (const node of everyNode) await web.reaches(node, everyNode);
   await documented('kubectl -n kube-system get configmap');
@@ -153,7 +155,23 @@ function filesOf(node: ClusterNode): string[] {
   });
 }
 
-test('a bare removal is refused while a kube-proxy is pointed at the wrapper', async () => {
+test('a removal is refused, and deletes nothing, while a kube-proxy is pointed at the wrapper', async () => {
+  const settings = async () =>
+    await cluster.kubectl([
+      'get',
+      'configmap',
+      '-n',
+      'kube-system',
+      ...WRAPPER_LABEL,
+      '-o',
+      'name',
+    ]);
+  const before = await settings();
+  await expect(documented('kubectl -n kube-system get pods -o yaml')).rejects.toThrow(
+    'ended with 1',
+  );
+  expect(await settings()).toBe(before);
+  // The guard refuses a bare one too.
   await expect(workspace.run('kubectl delete --dry-run=server -k my-cluster')).rejects.toThrow(
     '2 Pods of DaemonSet kube-proxy may use the wrapper',
   );
@@ -171,10 +189,9 @@ test('the way back to a plain kube-proxy loses no request, and leaves only the s
     await documented('kubectl -n kube-system get pods -o yaml');
   });
   expect(seen.map(({ answers }) => failuresOf(answers))).toEqual([{}, {}]);
-  const label = ['-l', 'app.kubernetes.io/name=kube-proxy-wrapper'];
   // Nothing replaces its Pods, so they wait for --handover-seconds.
   await eventually(
-    async () => await cluster.kubectl(['get', 'all,cm,sa', '-A', ...label, '-o', 'name']),
+    async () => await cluster.kubectl(['get', 'all,cm,sa', '-A', ...WRAPPER_LABEL, '-o', 'name']),
     (left) => left === '',
     { timeoutMs: 60_000, intervalMs: 500, what: 'the end of all objects of the wrapper' },
   );

@@ -45,13 +45,18 @@ const PLAIN = 'kube-proxy: kube-proxy';
 describe('docs/deployment-sidecar.md', () => {
   const documented = async (beginning: string) =>
     await workspace.runDocumented('Sidecar', beginning);
+  const rollTheRest = async () =>
+    await workspace.runDocumented(
+      'kubeadm',
+      'kubectl -n kube-system patch daemonset kube-proxy -p',
+    );
   const withWrapper = `kube-proxy: kube-proxy-wrapper-own-state-dir,kube-proxy-wrapper,kube-proxy`;
 
   test('the wrapper runs in the Pod of the first kube-proxy, then in that of every kube-proxy', async () => {
     await documented('sed -i');
     await web.reaches('edge-1', ['edge-1']);
     await web.reaches('edge-2', everyNode);
-    await documented('kubectl -n kube-system patch daemonset kube-proxy -p');
+    await rollTheRest();
     for (const node of everyNode) await web.reaches(node, [node]);
     expect(await kubeProxies()).toEqual([withWrapper, withWrapper]);
   });
@@ -59,7 +64,7 @@ describe('docs/deployment-sidecar.md', () => {
   test('the way back leaves a plain kube-proxy', async () => {
     await documented('kubectl -n kube-system patch daemonset kube-proxy --patch-file');
     await web.reaches('edge-1', everyNode);
-    await documented('kubectl -n kube-system patch daemonset kube-proxy -p');
+    await rollTheRest();
     await documented('kubectl delete -k manifests/overlays/sidecar');
     await web.reaches('edge-2', everyNode);
     expect(await kubeProxies()).toEqual([PLAIN, PLAIN]);

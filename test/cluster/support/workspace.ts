@@ -28,11 +28,12 @@ export function createWorkspace(cluster: Cluster, programs: Readonly<Record<stri
       mkdirSync(join(folder, path, '..'), { recursive: true });
       writeFileSync(join(folder, path), text, { mode });
     },
-    /** The block of a section of the documents, by its heading, that begins with this command. */
-    documented,
     /** Runs shell commands. */
     run,
-    /** Runs that block. In it the keys of `instead` are replaced, such as the name of the node. */
+    /**
+     * Runs the block of a section of the documents, by its heading, that begins with this command. In it the keys of `instead`
+     * are replaced, such as the name of the node.
+     */
     runDocumented: async (
       section: string,
       beginning: string,
@@ -59,8 +60,7 @@ function blocksOf(section: string): string[] {
 function documented(section: string, beginning: string): string {
   const found = blocksOf(section).filter((block) => block.startsWith(beginning));
   const [only] = found;
-  // Some are written twice, for the way there and back; they are the same then.
-  if (only === undefined || found.some((each) => each !== only)) {
+  if (only === undefined || found.length > 1) {
     throw new Error(`${found.length} blocks of section ${section} begin with ${beginning}`);
   }
   return only;
