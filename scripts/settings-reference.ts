@@ -141,9 +141,9 @@ const USUAL: readonly string[] = [
 const SPECIAL: Readonly<Record<string, string>> = {
   https: 'kube-proxy or other clients must have their own identity: [identity.md](identity.md).',
   compatibility: 'Services have annotations of OpenYurt or KubeEdge.',
-  communities: 'Policies use communities, as those of SuperEdge, OpenYurt or FabEdge.',
+  communities: 'Policies use communities, such as those of SuperEdge, OpenYurt or FabEdge.',
   edge: 'Edge nodes have another label than `node-role.kubernetes.io/edge`.',
-  cloud: 'Services send all their traffic to the cloud, as with SuperEdge.',
+  cloud: 'Services send all their traffic to the cloud, as with FabEdge.',
   serviceFilter: 'EdgeMesh serves some Services in place of kube-proxy.',
   headless: 'Clients resolve headless Services to endpoints near them.',
 };

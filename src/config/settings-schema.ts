@@ -82,7 +82,7 @@ export const settingsSchema = mapping({
   ),
   namespacePolicies: described(
     v.optional(flag, false),
-    'Read the annotation topologyKeys of Namespaces too. The wrapper needs the right to watch Namespaces.',
+    'Read the annotations topologyKeys and filter of Namespaces too. The wrapper needs the right to watch Namespaces.',
   ),
   compatibility: described(
     v.optional(v.array(v.picklist(['openyurt', 'kubeedge'])), []),
