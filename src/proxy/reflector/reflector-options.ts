@@ -22,7 +22,7 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly versions: VersionAllocator;
   readonly logger: Logger;
   /**
-   * Called when the API server refused (403) three times in a row, or has been out of reach since the start of the
+   * Called when the API server refused (403) three times in a row, or has been unreachable since the start of the
    * process and there is no snapshot (`Unreachable`). Called with undefined once a watch is open.
    */
   readonly onRefused?: (error: WrapperError | undefined) => void;

@@ -4,21 +4,21 @@ import { isTooLargeVersion } from '../upstream/upstream-error.ts';
 
 export interface SnapshotFallbackOptions {
   readonly serverState: ServerState;
-  /** How long the API server may be out of reach, in milliseconds. */
+  /** How long the API server may be unreachable, in milliseconds. */
   readonly graceMs: number;
   /** How long it may send nothing after it has accepted a connection, in milliseconds; default 10,000. */
   readonly silenceMs?: number;
   /** Whether the server in use answers after all, or another one has replaced it; never rejects. */
   readonly search: () => Promise<boolean>;
-  /** Called at most once, when the API server counts as out of reach. */
+  /** Called at most once, when the API server counts as unreachable. */
   readonly onUnreachable: () => void;
 }
 
 /**
  * - `waiting`: the server in use is tried; when its time is up, a search for another one begins.
  * - `searching`: every server is probed.
- * - `lastWait`: no other server is left; when the time of this one is up, the API server is out of reach.
- * - `ended`: the list has arrived, or the API server is out of reach.
+ * - `lastWait`: no other server is left; when the time of this one is up, the API server is unreachable.
+ * - `ended`: the list has arrived, or the API server is unreachable.
  */
 type State = 'waiting' | 'searching' | 'lastWait' | 'ended';
 
@@ -33,11 +33,11 @@ interface Attempt {
 const SILENCE_MS = 10_000;
 /** A server that answers a search and then fails its lists gets so many chances. */
 const MAX_SEARCHES = 2;
-/** The grace time when another query has found the API server out of reach, in milliseconds. */
+/** The grace time when another query has found the API server unreachable, in milliseconds. */
 const KNOWN_UNREACHABLE_MS = 200;
 
 /**
- * Decides, before the first list of a query, whether the API server is out of reach, so that the snapshot is used.
+ * Decides, before the first list of a query, whether the API server is unreachable, so that the snapshot is used.
  *
  *     waiting ── time is up ──▶ searching ── nothing found, or searched twice ──▶ lastWait
  *        ▲                          │                                                 │ time is up

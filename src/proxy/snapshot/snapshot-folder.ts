@@ -24,7 +24,7 @@ export interface SnapshotFolderOptions {
   readonly maxBytes: number;
   /** What one query may write in the long run, so that many changes do not wear out flash memory. */
   readonly writeBytesPerSecond: number;
-  /** How long the API server may be out of reach at the start before a snapshot is used, in milliseconds. */
+  /** How long the API server may be unreachable at the start before a snapshot is used, in milliseconds. */
   readonly graceMs: number;
   /** A snapshot is written once nothing has changed for this long, in milliseconds; default 1,000. */
   readonly quietMs?: number;

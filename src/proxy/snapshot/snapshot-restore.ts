@@ -94,9 +94,9 @@ export class SnapshotRestore {
     this.#stored = undefined;
     if (stored !== undefined && this.#restore(stored)) return;
     if (stored === undefined) {
-      logger.warn('the API server is out of reach, and there is no snapshot to use');
+      logger.warn('the API server is unreachable, and there is no snapshot to use');
     }
-    const why = this.#error?.message ?? 'the API server is out of reach';
+    const why = this.#error?.message ?? 'the API server is unreachable';
     const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
     if (!upstream.serverState.answered) onNothing?.(problem);
   }
@@ -117,7 +117,7 @@ export class SnapshotRestore {
     }
     logger.warn(
       { saved: new Date(savedAt).toISOString(), rv, objects: objects.length },
-      'the API server is out of reach: the snapshot on disk is used',
+      'the API server is unreachable: the snapshot on disk is used',
     );
     return true;
   }

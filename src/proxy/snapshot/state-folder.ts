@@ -110,7 +110,7 @@ async function makeFolders(path: string): Promise<void> {
   }
 }
 
-/** Rejects if others could write a snapshot: it decides what this node shows while the API server is out of reach. */
+/** Rejects if others could write a snapshot: it decides what this node shows while the API server is unreachable. */
 async function assertOnlyOurs(folder: string): Promise<void> {
   const own = await lstat(folder);
   const problem = isTrusted(own.uid) ? writersOf(own, 0) : `belongs to user ${own.uid}`;

@@ -138,7 +138,7 @@ test('a kernel without rules is a problem', async () => {
   });
 });
 
-test('a ClusterIP whose backends are out of reach of this node shows nothing', async () => {
+test('a ClusterIP whose backends this node cannot reach shows nothing', async () => {
   putKubernetes(DEAD, DEAD);
   await start();
   await connect();

@@ -261,7 +261,7 @@ describe('the user of a token', () => {
     expect(named).toHaveLength(2);
   });
 
-  test('that could not be named stays the same token while the API server is away', async () => {
+  test('that could not be named stays the same token while the API server is unreachable', async () => {
     identity = async () => UNNAMED;
     await user('a/1');
     stop();

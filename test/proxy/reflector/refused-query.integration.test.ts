@@ -110,7 +110,7 @@ describe('a first list that is answered', () => {
   });
 });
 
-test('a request while the API server is away waits again: an earlier refusal may be outdated', async () => {
+test('a request while the API server is unreachable waits again: an earlier refusal may be outdated', async () => {
   await restart({ readyWaitMs: 300 });
   const lift = refuse(CIDRS, 404);
   expect((await get(proxy.url, CIDRS)).http).toBe(404);

@@ -74,7 +74,7 @@ async function play(steps: readonly Step[]): Promise<void> {
   }
 }
 
-describe('the API server is out of reach', () => {
+describe('the API server is unreachable', () => {
   test.each(['Unreachable', 'Credentials', 'Refused 500', 'Refused 429'])(
     'when every attempt in the grace time failed with %s',
     async (failure) => {

@@ -401,7 +401,7 @@ describe('the disk', () => {
     ]);
   });
 
-  // Of the other queries one has not changed, and one comes from disk while the API server is away.
+  // Of the other queries one has not changed, and one comes from disk while the API server is unreachable.
   test('whose folder has gone is made with the next write of any query, and filled with the state of all', async () => {
     const { snapshots, writers } = start({}, [
       QUERY,

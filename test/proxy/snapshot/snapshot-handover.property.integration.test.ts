@@ -10,7 +10,7 @@ import { useFolder } from '../../support/use-folder.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 /*
- * Planned replacements while the API server is away: the next process read a snapshot before the last one had written
+ * Planned replacements while the API server is unreachable: the next process read a snapshot before the last one had written
  * its newest state, and showed an older one. And the last one, which ended later, replaced a newer file.
  */
 

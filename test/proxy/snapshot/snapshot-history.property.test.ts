@@ -32,7 +32,7 @@ const anything = (maxLength: number) =>
     maxLength,
   });
 
-/** Any history, but always one with a start while the API server is away, and changes meanwhile. */
+/** Any history, but always one with a start while the API server is unreachable, and changes meanwhile. */
 const history: fc.Arbitrary<Step[]> = fc
   .tuple(anything(6), fc.array(change, { minLength: 1, maxLength: 4 }), anything(4))
   .map(([before, meanwhile, after]) => [

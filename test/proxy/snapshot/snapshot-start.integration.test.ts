@@ -66,7 +66,7 @@ const listen = async (): Promise<void> => void (await server.listen(Number(new U
 const addresses = (shown: Map<string, string>) =>
   [...shown.values()].flatMap((bytes) => bytes.match(/10\.0\.0\.[0-9]+/g) ?? []);
 
-describe('a start while the API server is out of reach', () => {
+describe('a start while the API server is unreachable', () => {
   test('shows kube-proxy what the process before has shown, and reports that it is old', async () => {
     const before = await leaveState();
     await server.close();

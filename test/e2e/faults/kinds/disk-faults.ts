@@ -7,11 +7,11 @@ import { tearSnapshot } from '../node/tear-snapshot.ts';
 /** How long a process is waited for that should write a snapshot, after its last change. */
 const WRITTEN_MS = 4_000;
 
-type When = 'while it runs' | 'as it starts' | 'as it starts out of reach';
+type When = 'while it runs' | 'as it starts' | 'as it starts cut off';
 
 /** The disk with the last known state fails, or the process does while it writes there. */
 export const diskFaults: readonly FaultKind<NodeTarget>[] = [
-  ...(['while it runs', 'as it starts', 'as it starts out of reach'] as const).flatMap((when) => [
+  ...(['while it runs', 'as it starts', 'as it starts cut off'] as const).flatMap((when) => [
     failing(
       'full',
       when,
@@ -26,7 +26,7 @@ export const diskFaults: readonly FaultKind<NodeTarget>[] = [
     ),
   ]),
   failing('snapshot torn', 'as it starts', tear, () => {}),
-  failing('snapshot torn', 'as it starts out of reach', tear, () => {}),
+  failing('snapshot torn', 'as it starts cut off', tear, () => {}),
   { room: 'disk', name: 'SIGKILL as it writes a snapshot', weight: 3, strike: killWhileWriting },
 ];
 
@@ -40,7 +40,7 @@ function failing(name: string, when: When, fail: Act, mend: Act): FaultKind<Node
     strike: async (target) => {
       const { front, wrapper } = target;
       const refused =
-        when === 'as it starts out of reach' ? await front.beginTcp({ kind: 'refuse' }) : undefined;
+        when === 'as it starts cut off' ? await front.beginTcp({ kind: 'refuse' }) : undefined;
       if (when !== 'while it runs') await wrapper.stop('SIGKILL');
       await fail(target);
       if (when !== 'while it runs') wrapper.start();

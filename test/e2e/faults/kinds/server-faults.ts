@@ -10,7 +10,7 @@ import { answerStatus } from './acts.ts';
 type Overtaken = 'not overtaken' | 'overtaken';
 const LOST = 30;
 
-/** The API server is away, and is another one when it is back. */
+/** The API server is unreachable, and is another one when it is back. */
 async function away(
   { front }: HistoryTarget,
   back: () => Promise<void>,

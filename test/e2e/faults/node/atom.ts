@@ -20,7 +20,7 @@ const NOWHERE = 'nowhere';
 
 /**
  * A Service with several slices, whose endpoints all change when the own node's label does: clients may see
- * all of before or all of after. Or none: a process that starts out of reach knows no other node of a label value if
+ * all of before or all of after. Or none: a process that starts cut off knows no other node of a label value if
  * the last one had no time to write them. The node `self` has the label `atom=x` already.
  */
 export async function createAtom(plane: ControlPlane, netns: NodeNetns, self: string) {
