@@ -23,9 +23,6 @@ beforeAll(async () => {
 
 afterAll(async () => await cluster?.stop());
 
-const label = async (node: string, labels: Readonly<Record<string, string>>) =>
-  await cluster.admin.patch(`/api/v1/nodes/${node}`, { metadata: { labels } });
-
 test('the base with its state folder becomes ready on every node, before there is a kube-proxy', async () => {
   writeOverlay(workspace, ['state']);
   await workspace.run('kubectl apply --server-side -k my-cluster');
@@ -63,11 +60,12 @@ test('each wrapper, which is not root, saves its state in the folder that the ku
 test('traffic of Pods stays on the node, then in the site, then goes anywhere, as readiness changes', async () => {
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
   await rolledOut(cluster, 'kube-proxy');
-  for (const [node, site] of Object.entries({ 'edge-1': 'a', 'edge-2': 'a', 'edge-3': 'b' })) {
-    await label(node, { site });
-  }
-  web = await createWeb(cluster, ['kubernetes.io/hostname', 'site', '*']);
-  for (const { name } of cluster.nodes) await web.reaches(name, [name]);
+  const everyNode = cluster.nodes.map(({ name }) => name);
+  web = await createWeb(cluster);
+  for (const name of everyNode) await web.reaches(name, everyNode);
+  // The keys are hostname, site and "*".
+  await workspace.runDocumented('Use it', 'kubectl label node edge-1 edge-2 site=a');
+  for (const name of everyNode) await web.reaches(name, [name]);
 
   const change = async (node: string, ready: boolean, reached: string) => {
     await web.setReady(node, ready);
@@ -77,6 +75,12 @@ test('traffic of Pods stays on the node, then in the site, then goes anywhere, a
   await change('edge-2', false, 'edge-3');
   await change('edge-2', true, 'edge-2');
   await change('edge-1', true, 'edge-1');
+
+  const other = { 'namespace shop': 'namespace default' };
+  await workspace.runDocumented('Dry run', 'kubectl annotate service web', other);
+  await web.reaches('edge-1', everyNode);
+  await workspace.run('kubectl annotate service web kube-proxy-wrapper.io/filter-');
+  await web.reaches('edge-1', ['edge-1']);
 });
 
 /** In its canary policies only say what they would do, so its node sees all endpoints. */

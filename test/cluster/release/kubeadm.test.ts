@@ -88,6 +88,13 @@ test('the Pod of check finds nothing wrong on a node', async () => {
   expect(said).toContain('no problem found');
 });
 
+test('a Pod of the wrapper explains a Service of its node', async () => {
+  const shop = { 'shop/web': 'default/web' };
+  expect(await workspace.runDocumented('In a Pod', 'pod=$(', shop)).toMatch(
+    /^default\/web on node edge-1: FILTERED, 1 of 2 endpoints/,
+  );
+});
+
 test('an update of the wrapper loses no request and refuses no connection', async () => {
   const next = `${VERSION}-next`;
   const image = await wrapperImage(join(cluster.folder, 'images'), 'next', [
@@ -141,6 +148,7 @@ test('a changed setting rolls the wrapper, and an undo brings the old one back',
   await documented('kubectl apply --server-side -k my-cluster');
   for (const node of everyNode) await web.reaches(node, everyNode);
   await workspace.run('kubectl -n kube-system rollout undo daemonset/kube-proxy-wrapper');
+  await workspace.runDocumented('A roll-out stops', 'kubectl -n kube-system label pod');
   await rolledOut(cluster, 'kube-proxy-wrapper');
   for (const node of everyNode) await web.reaches(node, [node]);
 });

@@ -58,7 +58,7 @@ function blocksOf(section: string): string[] {
 }
 
 function documented(section: string, beginning: string): string {
-  const found = blocksOf(section).filter((block) => block.startsWith(beginning));
+  const found = blocksOf(section).filter((block) => block.trimStart().startsWith(beginning));
   const [only] = found;
   if (only === undefined || found.length > 1) {
     throw new Error(`${found.length} blocks of section ${section} begin with ${beginning}`);
