@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ControlPlane } from '../test/e2e/support/control-plane.ts';
 import { type MeasuringClient, startClient } from './client.ts';
 import { ensureClientBinary } from './client-binary.ts';
 import { type Measure, summarize } from './measure.ts';
 import type { BenchOptions } from './options.ts';
-import { type BenchPlane, startBenchPlane } from './plane.ts';
+import { startBenchPlane } from './plane.ts';
 import {
   ensureWrapper,
   type MeasuredWrapper,
@@ -14,7 +15,7 @@ import {
 /** What every part of a run works with. */
 export interface Bench {
   readonly options: BenchOptions;
-  readonly plane: BenchPlane;
+  readonly plane: ControlPlane;
   readonly client: MeasuringClient;
   /** Returns whether a part is to be run. */
   wants(part: string): boolean;
@@ -59,7 +60,7 @@ export async function withBench(
 }
 
 async function start(
-  plane: BenchPlane,
+  plane: ControlPlane,
   client: MeasuringClient,
   options: WrapperStart,
 ): Promise<MeasuredWrapper> {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { ControlPlane } from '../test/e2e/support/control-plane.ts';
 import { startProcess } from '../test/e2e/support/managed-process.ts';
 import type { ClusterShape } from './options.ts';
-import type { BenchPlane } from './plane.ts';
 
 /** Which server answers. */
 export type Target = 'direct' | 'wrapper';
@@ -99,14 +99,14 @@ export interface MeasuringClient {
   stop(): Promise<void>;
 }
 
-export async function startClient(binary: string, plane: BenchPlane): Promise<MeasuringClient> {
+export async function startClient(binary: string, plane: ControlPlane): Promise<MeasuringClient> {
   const ask = startAsking(binary, join(plane.folder, 'bench-client.log'));
-  const { server, tokens, etcdUrl } = plane;
+  const { server, tokens, etcd } = plane;
   const call = async <T>(op: string, fields: object = {}) =>
     (await ask.call({ op, ...fields })) as T;
   await call('direct', {
     server,
-    etcd: etcdUrl,
+    etcd: etcd.url,
     ca: readFileSync(plane.caFile, 'utf8'),
     adminToken: tokens.admin,
     readToken: tokens.kubeProxy,

@@ -1,9 +1,9 @@
 import { join, resolve } from 'node:path';
+import type { ControlPlane } from '../test/e2e/support/control-plane.ts';
 import { freePorts } from '../test/e2e/support/free-port.ts';
 import { getStatus } from '../test/e2e/support/http-status.ts';
 import { startProcess, waitUntilReady } from '../test/e2e/support/managed-process.ts';
 import { runCommand } from '../test/e2e/support/run-command.ts';
-import type { BenchPlane } from './plane.ts';
 import { createProcessUsage, type ProcessUsage } from './process-usage.ts';
 
 /** The node that the wrapper serves; the measuring client makes it. */
@@ -40,12 +40,12 @@ export interface WrapperStart {
 
 /** Starts the program as its users run it, at the API server of the control plane. */
 export async function startMeasuredWrapper(
-  plane: BenchPlane,
+  plane: ControlPlane,
   { program, server, profile }: WrapperStart,
 ): Promise<MeasuredWrapper> {
   const [port = 0, adminPort = 0] = await freePorts(2);
   const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-  const args = [...flags, program, 'run', '--kubeconfig', plane.wrapperKubeconfig(server)];
+  const args = [...flags, program, 'run', '--kubeconfig', plane.kubeconfig('wrapper', { server })];
   args.push('--node-name', NODE_NAME);
   args.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
   const startedAt = now();

@@ -1,9 +1,11 @@
 /** Measures what a stock kube-proxy does with and without the wrapper; see ../README.md. */
+
+import type { ControlPlane } from '../../test/e2e/support/control-plane.ts';
 import { runCommand } from '../../test/e2e/support/run-command.ts';
 import { type MeasuringClient, startClient } from '../client.ts';
 import { ensureClientBinary } from '../client-binary.ts';
 import { describeRun } from '../machine.ts';
-import { type BenchPlane, startBenchPlane } from '../plane.ts';
+import { startBenchPlane } from '../plane.ts';
 import { type Progress, runBenchmark } from '../run.ts';
 import { ensureWrapper } from '../wrapper.ts';
 import { formatBreakEven, type Needs, needsOf } from './break-even.ts';
@@ -92,7 +94,7 @@ async function fill(client: MeasuringClient, options: GainOptions, progress: Pro
 }
 
 interface Parts {
-  readonly plane: BenchPlane;
+  readonly plane: ControlPlane;
   readonly client: MeasuringClient;
   readonly program: string;
   readonly options: GainOptions;

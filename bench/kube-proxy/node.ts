@@ -1,8 +1,8 @@
-import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { mkdirSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { createApiClient } from '../../test/e2e/support/api.ts';
 import { ensureBinaries } from '../../test/e2e/support/binaries.ts';
 import { setNodeAddress } from '../../test/e2e/support/cluster-objects.ts';
+import type { ControlPlane } from '../../test/e2e/support/control-plane.ts';
 import { type KubeProxyMode, startKubeProxy } from '../../test/e2e/support/kube-proxy.ts';
 import { writeKubeconfig } from '../../test/e2e/support/kubeconfig.ts';
 import type { ManagedProcess } from '../../test/e2e/support/managed-process.ts';
@@ -11,7 +11,6 @@ import { runCommand } from '../../test/e2e/support/run-command.ts';
 import { searchPath } from '../../test/e2e/support/search-path.ts';
 import { startWrapper } from '../../test/e2e/support/wrapper.ts';
 import type { Target } from '../client.ts';
-import type { BenchPlane } from '../plane.ts';
 import { createProcessUsage, type ProcessUsage } from '../process-usage.ts';
 import { NODE_NAME } from '../wrapper.ts';
 
@@ -31,7 +30,7 @@ export interface MeasuredNode {
 }
 
 export interface MeasuredNodeOptions {
-  readonly plane: BenchPlane;
+  readonly plane: ControlPlane;
   readonly mode: KubeProxyMode;
   /** The server of kube-proxy. */
   readonly target: Target;
@@ -90,11 +89,8 @@ export async function startMeasuredNode(options: MeasuredNodeOptions): Promise<M
 }
 
 /** kube-proxy takes its address from the Node, and ends itself if that changes. */
-async function moveNode(plane: BenchPlane, address: string): Promise<void> {
-  const ca = readFileSync(plane.caFile);
-  const admin = createApiClient({ server: plane.server, ca, token: plane.tokens.admin });
-  await setNodeAddress(admin, NODE_NAME, address);
-  admin.close();
+async function moveNode(plane: ControlPlane, address: string): Promise<void> {
+  await setNodeAddress(plane.admin, NODE_NAME, address);
 }
 
 async function startWrapperIn(netns: NodeNetns, server: string, options: MeasuredNodeOptions) {

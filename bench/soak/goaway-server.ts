@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ApiClient, createApiClient } from '../../test/e2e/support/api.ts';
+import type { ApiClient } from '../../test/e2e/support/api.ts';
 import { createNode, labelNode } from '../../test/e2e/support/cluster-objects.ts';
 import { startBenchPlane } from '../plane.ts';
 import { labelsOf, NODE_NAME, NODES, SERVICES, serviceOf, sliceOf } from './churn.ts';
@@ -17,17 +17,13 @@ const CHANGES_PER_SITE = 20;
 export async function startGoawayServer(): Promise<SoakServer> {
   const report = (line: string): void => void process.stderr.write(`${line}\n`);
   const plane = await startBenchPlane(report, [`--goaway-chance=${GOAWAY_CHANCE}`]);
-  const ca = readFileSync(plane.caFile);
-  const admin = createApiClient({ server: plane.server, ca, token: plane.tokens.admin });
+  const { admin } = plane;
   await fill(admin);
   return {
-    kubeconfig: readFileSync(plane.wrapperKubeconfig(plane.server), 'utf8'),
+    kubeconfig: readFileSync(plane.kubeconfig('wrapper'), 'utf8'),
     clients: ['followers', 'reopeners'],
     churn: (signal) => churn(admin, signal),
-    close: async () => {
-      admin.close();
-      await plane.stop();
-    },
+    close: plane.stop,
   };
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apiServerArgs } from './api-server-args.ts';
-import { auditPolicy } from './audit-log.ts';
+import { type AuditRules, auditPolicy } from './audit-log.ts';
 import { freePorts } from './free-port.ts';
 import { getStatus } from './http-status.ts';
 import { type ManagedProcess, startProcess, waitUntilReady } from './managed-process.ts';
@@ -28,15 +28,16 @@ export interface ApiServerOptions {
   readonly etcdUrl: string;
   readonly tokenFile: string;
   readonly extraArgs: readonly string[];
+  readonly auditRules: AuditRules | undefined;
 }
 
 /** Starts an API server and waits until it is ready. */
 export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
-  const { binary, folder } = options;
+  const { binary, folder, auditRules } = options;
   const [port = 0] = await freePorts(1);
   const cert = await makeServingCert(folder, 'apiserver', ['127.0.0.1', ...gatewayAddresses()]);
   const policyFile = join(folder, 'audit-policy.json');
-  writeFileSync(policyFile, JSON.stringify(auditPolicy));
+  writeFileSync(policyFile, JSON.stringify(auditPolicy(auditRules)));
   const args = [
     // Nobody listens at that address: Pods are not real.
     ...apiServerArgs({ ...options, cert, port, advertiseAddress: '10.99.0.1' }),

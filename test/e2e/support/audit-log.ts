@@ -33,22 +33,27 @@ export interface RequestFilter {
   readonly since?: number;
 }
 
+/** PolicyRules of audit.k8s.io/v1; the first that fits a request counts. */
+export type AuditRules = readonly { readonly level: string; readonly [field: string]: unknown }[];
+
 /**
  * Level Metadata; a request is logged when its response begins and when it ends. The control plane's
  * own requests are omitted: there are many, and no test needs them.
  */
-export const auditPolicy = {
+const RULES: AuditRules = [
+  { level: 'None', users: ['system:apiserver', 'system:kube-controller-manager'] },
+  { level: 'None', nonResourceURLs: ['*'] },
+  // The response shows whether only metadata was requested; the log has no Accept header.
+  { level: 'RequestResponse', verbs: ['list'], resources: [{ group: '', resources: ['nodes'] }] },
+  { level: 'Metadata' },
+];
+
+export const auditPolicy = (rules = RULES) => ({
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
   omitStages: ['RequestReceived'],
-  rules: [
-    { level: 'None', users: ['system:apiserver', 'system:kube-controller-manager'] },
-    { level: 'None', nonResourceURLs: ['*'] },
-    // The response shows whether only metadata was requested; the log has no Accept header.
-    { level: 'RequestResponse', verbs: ['list'], resources: [{ group: '', resources: ['nodes'] }] },
-    { level: 'Metadata' },
-  ],
-};
+  rules,
+});
 
 /** The fields that we read of an audit.k8s.io/v1 Event. */
 interface AuditEvent {

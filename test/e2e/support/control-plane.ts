@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createApiClient } from './api.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
-import { type RequestFilter, readAuditLog } from './audit-log.ts';
+import { type AuditRules, type RequestFilter, readAuditLog } from './audit-log.ts';
 import { type Binaries, ensureBinaries } from './binaries.ts';
 import { type Etcd, startEtcd } from './etcd.ts';
 import { type KubeconfigOptions, writeKubeconfig } from './kubeconfig.ts';
@@ -33,13 +33,15 @@ export type ControlPlane = ReturnType<typeof describePlane>;
 export interface ControlPlaneOptions {
   /** Flags of the API server on top of ours, such as `--feature-gates=WatchList=false`. */
   readonly apiServerArgs?: readonly string[];
+  /** What the audit log has; default: see audit-log.ts. */
+  readonly auditRules?: AuditRules;
   /** Programs in place of those that the harness builds, such as an API server of another version. */
   readonly binaries?: Partial<Binaries>;
 }
 
 /** Starts a control plane with data of its own, ready to be used. Takes 5 to 10 seconds. */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const { apiServerArgs = [] } = options;
+  const { apiServerArgs = [], auditRules } = options;
   await ensureOsPackages();
   const binaries = { ...(await ensureBinaries()), ...options.binaries };
   const folder = await mkdtemp(join(tmpdir(), 'kpw-control-plane-'));
@@ -57,6 +59,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       etcdUrl: etcd.url,
       tokenFile: writeTokenFile(folder, tokens),
       extraArgs: apiServerArgs,
+      auditRules,
     });
     cleanups.push(async () => await apiServer.stop('SIGKILL'));
     const plane = describePlane({ binaries, folder, tokens, apiServer, etcd, stop });
