@@ -177,7 +177,9 @@ export async function startTcpFront(options: TcpFrontOptions): Promise<TcpFront>
           const deadline = performance.now() + withinMs;
           const open = () => before.filter((link) => link.dead.size > 0 && links.has(link));
           while (open().length > 0 && performance.now() < deadline) await sleep(50);
-          return await Promise.all(open().map(describe));
+          // A socket that is not read is not notified of a reset. The kernel has no peer of it any more.
+          const stillOpen = open().filter(({ client }) => client.remotePort !== undefined);
+          return await Promise.all(stillOpen.map(describe));
         },
         end: async () => {
           active.delete(self);
