@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WrapperError } from '../../errors.ts';
+import type { EventLog } from '../../filter/view/event-log.ts';
 import type { View } from '../../filter/view/view.ts';
 import { discoveryOf } from '../api/discovery.ts';
 import type { ListOptions } from '../api/list-options.ts';
@@ -170,15 +171,30 @@ export class RequestHandler {
     response.once('close', () => lease.release());
     await this.#waitUntilReady(lease.view, response, query);
     if (response.closed) return;
-    const { encoding } = query;
-    if (info.kind === 'object') {
-      const buffers = readObject(lease.view, info, options);
-      sendBody(response, encoding, buffers, this.#writeTimeout(response));
-    } else if (options.watch) {
-      this.#watch(lease.view, response, options);
-    } else {
-      sendBody(response, encoding, readList(lease.view, options), this.#writeTimeout(response));
+    const { view } = lease;
+    if (info.kind === 'collection' && options.watch) {
+      this.#watch(view, response, options);
+      return;
     }
+    const buffers =
+      info.kind === 'object' ? readObject(view, info, options) : readList(view, options);
+    sendBody(response, query.encoding, buffers, this.#writeTimeout(response));
+    this.#endWithState(view.log, response);
+  }
+
+  /**
+   * Ends a body that is not written when the log drops its state. Its client could not continue from there, and the response would
+   * keep objects in memory that nothing else has.
+   */
+  #endWithState(log: EventLog, response: ServerResponse): void {
+    const position = log.end;
+    const unsubscribe = log.subscribe(() => {
+      if (log.holds(position)) return;
+      unsubscribe();
+      this.#recordStalled(response);
+      response.destroy();
+    });
+    response.once('close', unsubscribe);
   }
 
   #watch(view: View, response: ServerResponse, options: ListOptions): void {
@@ -200,7 +216,7 @@ export class RequestHandler {
       listener: this.#options.name,
       reason: 'StalledClient',
       level: 'warn',
-      message: 'a client has read nothing for too long: its connection is closed',
+      message: 'a client reads nothing, or too slowly: its connection is closed',
       client: `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`,
       resource: req.url,
     });

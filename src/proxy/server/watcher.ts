@@ -100,6 +100,8 @@ export class Watcher {
   #pump(): void {
     const { closed } = this.#view;
     if (closed !== undefined) this.#fail(statusOf(closed));
+    // The rest of the initial state would stay in memory, and the client could not continue after it.
+    else if (this.#initial !== undefined && !this.#log.holds(this.#position)) this.#expire();
     while (!this.#ended && this.#writeTimer === undefined) {
       const frames =
         this.#initial === undefined ? this.#nextFrames() : this.#nextInitialFrames(this.#initial);
