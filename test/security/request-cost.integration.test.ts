@@ -1,10 +1,15 @@
 import { Agent, request } from 'node:http';
 import { request as requestTls, Agent as TlsAgent } from 'node:https';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Admin } from '../../src/admin/admin.ts';
 import { ENDPOINT_SLICES } from '../../src/filter/codec/resource.ts';
 import type { Query } from '../../src/proxy/api/query.ts';
 import { sliceSelectionOf } from '../../src/proxy/api/slice-selection.ts';
+import { SnapshotFolder } from '../../src/proxy/snapshot/snapshot-folder.ts';
+import { FakeCredentials } from '../support/http/credentials.ts';
+import { captureLogger } from '../support/http/logger.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 import { useAdmin } from '../support/wrapper/use.ts';
 
@@ -28,6 +33,7 @@ const MAX_GROWTH = 3;
 
 let wrapper: HttpsWrapper;
 let admin: Admin;
+let snapshots: SnapshotFolder;
 const plainAgent = new Agent({ keepAlive: true, maxSockets: 1 });
 let tlsAgent: TlsAgent;
 
@@ -35,6 +41,16 @@ beforeAll(async () => {
   wrapper = await useHttps({}, { listenerLimits: LIMITS });
   tlsAgent = new TlsAgent({ keepAlive: true, maxSockets: 1, ca: wrapper.ca });
   admin = await useAdmin(wrapper.proxy, LIMITS);
+  const credentials = new FakeCredentials(new URL('https://10.0.0.1:6443'));
+  snapshots = new SnapshotFolder({
+    folder: join(useFolder(), 'state'),
+    nodeName: 'edge-1',
+    credentials,
+    logger: captureLogger().logger,
+    graceMs: 10,
+    maxBytes: 1 << 20,
+    writeBytesPerSecond: 1e6,
+  });
 });
 
 afterAll(() => {
@@ -42,8 +58,11 @@ afterAll(() => {
   tlsAgent.destroy();
 });
 
-/** `parser`: not sent, because the listener refuses a selector of this length before it is parsed. */
-type Target = 'http' | 'https' | 'admin' | 'parser';
+/**
+ * `parser`: not sent, because the listener refuses a selector of this length before it is parsed. `snapshot`: a view of
+ * the path reads and writes its snapshot.
+ */
+type Target = 'http' | 'https' | 'admin' | 'parser' | 'snapshot';
 
 interface Input {
   readonly path?: string;
@@ -54,7 +73,7 @@ const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 
 /** Sends a request and reads its response. */
 async function send(
-  target: Exclude<Target, 'parser'>,
+  target: Exclude<Target, 'parser' | 'snapshot'>,
   { path = SLICES, headers = {} }: Input,
 ): Promise<void> {
   const urls = {
@@ -98,6 +117,7 @@ async function cost(target: Target, input: Input): Promise<number> {
   const before = process.cpuUsage();
   for (let n = 0; n < REQUESTS; n++) {
     if (target === 'parser') parseSelectors(input);
+    else if (target === 'snapshot') await snapshots.load(`protobuf ${input.path}`);
     else await send(target, input);
   }
   const { user, system } = process.cpuUsage(before);
@@ -115,6 +135,7 @@ const INPUTS: readonly [Target, string, (n: number) => Input][] = [
   ['http', 'escapes of a path', (n) => ({ path: `/apis/${'%61'.repeat(n / 3)}` })],
   ['http', 'query parameters', (n) => ({ path: `${SLICES}?${'limit=1&'.repeat(n / 8)}` })],
   ['http', 'resourceVersion', (n) => query('resourceVersion', '9'.repeat(n))],
+  ['snapshot', 'a namespace', (n) => ({ path: `/api/v1/namespaces/${'a'.repeat(n)}/services` })],
   ['http', 'continue', (n) => query('continue', 'a'.repeat(n))],
   ['parser', 'commas of a labelSelector', (n) => query('labelSelector', ','.repeat(n))],
   ['parser', 'parentheses', (n) => query('labelSelector', '('.repeat(n))],

@@ -369,6 +369,8 @@ function isLater(savedAt: number, than: number): boolean {
 
 /** Name of a query's file: its kind, for people, and a hash. */
 function fileName(query: string): string {
-  const [kind = ''] = /[a-z]+(?=\?|$)/.exec(query) ?? [];
+  // No regular expression: a client chooses the namespace in the path, and its length.
+  const [path = ''] = query.split('?', 1);
+  const kind = path.slice(path.lastIndexOf('/') + 1);
   return `${kind}-${createHash('sha256').update(query).digest('hex').slice(0, 16)}`;
 }
