@@ -235,11 +235,11 @@ class AgentUpstream implements Upstream {
   ): Promise<UpstreamResponse> {
     const server = this.#server();
     const { signal } = abort;
+    const owner = request.authorization === undefined ? 'own' : 'caller';
     this.#aborts.sent(abort, server);
     const explain = (error: unknown): unknown =>
       signal.aborted ? signal.reason : unreachable(error, server);
     try {
-      const owner = request.authorization === undefined ? 'own' : 'caller';
       const agent = this.#agents.get(owner, server);
       const { statusCode, headers, body } = await agent.request(
         createAgentRequest(server, request, identity, signal),
@@ -256,8 +256,9 @@ class AgentUpstream implements Upstream {
         judged: (judgement) => this.#judged(server, statusCode, judgement),
       };
     } catch (error) {
-      // A dead connection says little about its server, which is searched for; see #onDead.
-      if (!signal.aborted && !(error instanceof DeadConnection)) {
+      // A dead connection says little about its server, which is searched for; see #onDead. A caller could provoke the
+      // failure of its own request.
+      if (!signal.aborted && !(error instanceof DeadConnection) && owner === 'own') {
         this.failover.report(server, error instanceof NoResponse ? 'silent' : 'unreachable');
       }
       throw explain(error);

@@ -54,6 +54,23 @@ function between([first, ...others]: readonly TestServer[]): Upstream {
 
 const second = () => servers[1]?.url.port;
 
+// A header that a gateway in front of the API server resets would otherwise move all watches.
+test.each([
+  ['of a caller', { authorization: 'Bearer of-a-caller' }, 0],
+  ['of our own', {}, 1],
+])(
+  'a request %s that breaks changes the server in use so often: %j, %d',
+  async (_, identity, switches) => {
+    listeners[0] = (_request, response) => response.destroy();
+    await expect(upstream.request({ method: 'GET', path: '/', ...identity })).rejects.toMatchObject(
+      {
+        code: 'Unreachable',
+      },
+    );
+    expect(upstream.failover.switches).toBe(switches);
+  },
+);
+
 describe('a search among the API servers', () => {
   test('finds nothing and sends nothing if there is only one', async () => {
     await upstream.close();
