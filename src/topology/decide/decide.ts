@@ -81,9 +81,9 @@ export function decide(
   const masks = new Uint16Array(countEndpoints(groups));
   const classes = classify(groups, keyMaskOf, masks, options.minReady?.length);
   const delayed = new Map<string, DelayedKey>();
-  const ports = decidePorts(classes, options, delayed);
+  const ports = decidePorts(classes.all, options, delayed);
   const { keep, added } = markKept(groups, classes, masks, options.alsoKeep);
-  return { ports, keep, masks, classes, delayed, added };
+  return { ports, keep, masks, classes: classes.all, delayed, added };
 }
 
 const ALL_KEYS = 0xffff;

@@ -27,6 +27,31 @@ export interface ClassCounts {
   readonly total: Uint32Array;
 }
 
+/** All classes of a Service. */
+export class EndpointClasses {
+  /** In the order in which their endpoints came. */
+  readonly all: EndpointClass[] = [];
+  readonly #counted: number | undefined;
+  /** Each list has a class per family. */
+  readonly #byPorts = new Map<readonly string[], EndpointClass[]>();
+
+  constructor(counted: number | undefined) {
+    this.#counted = counted;
+  }
+
+  of(family: string, ports: readonly string[]): EndpointClass {
+    const ofPorts = this.#byPorts.get(ports);
+    const known = ofPorts?.find((each) => each.family === family);
+    if (known !== undefined) return known;
+    const counts = this.#counted === undefined ? undefined : noCounts(this.#counted);
+    const added = { family, ports, ready: 0, serving: 0, counts, winners: 0 };
+    this.all.push(added);
+    if (ofPorts === undefined) this.#byPorts.set(ports, [added]);
+    else ofPorts.push(added);
+    return added;
+  }
+}
+
 /**
  * Puts all endpoints into classes, and their key masks into `masks`.
  *
@@ -37,14 +62,14 @@ export function classify(
   keyMaskOf: KeyMaskOf,
   masks: Uint16Array,
   counted: number | undefined,
-): EndpointClass[] {
-  const classes: EndpointClass[] = [];
+): EndpointClasses {
+  const classes = new EndpointClasses(counted);
   let index = 0;
   for (const { ports, endpoints } of groups) {
     let current: EndpointClass | undefined;
     for (const endpoint of endpoints) {
       if (current?.family !== endpoint.family) {
-        current = classOf(classes, endpoint.family, ports, counted);
+        current = classes.of(endpoint.family, ports);
       }
       const mask = keyMaskOf(endpoint);
       masks[index++] = mask;
@@ -68,7 +93,7 @@ export function classify(
  */
 export function markKept(
   groups: readonly EndpointGroup[],
-  classes: EndpointClass[],
+  classes: EndpointClasses,
   masks: Uint16Array,
   alsoKeep: ((endpoint: Endpoint) => boolean) | undefined,
 ): { keep: Uint8Array; added: number } {
@@ -79,7 +104,7 @@ export function markKept(
     let current: EndpointClass | undefined;
     for (const endpoint of endpoints) {
       const { family } = endpoint;
-      if (current?.family !== family) current = classOf(classes, family, ports, undefined);
+      if (current?.family !== family) current = classes.of(family, ports);
       if (((masks[index] as number) & current.winners) !== 0) {
         keep[index] = 1;
       } else if (alsoKeep?.(endpoint)) {
@@ -117,20 +142,6 @@ export function classesByPort(classes: readonly EndpointClass[]): ReadonlyMap<st
 
 /** A slice without ports still has endpoints to decide about: they share a port without a name. */
 const NO_PORTS: readonly string[] = [''];
-
-function classOf(
-  classes: EndpointClass[],
-  family: string,
-  ports: readonly string[],
-  counted: number | undefined,
-): EndpointClass {
-  const known = classes.find((each) => each.family === family && each.ports === ports);
-  if (known !== undefined) return known;
-  const counts = counted === undefined ? undefined : noCounts(counted);
-  const added = { family, ports, ready: 0, serving: 0, counts, winners: 0 };
-  classes.push(added);
-  return added;
-}
 
 function noCounts(keys: number): ClassCounts {
   const none = () => new Uint32Array(keys);

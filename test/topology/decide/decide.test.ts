@@ -43,6 +43,23 @@ describe('decide()', () => {
     expect([...keep]).toEqual(Array(120).fill(1));
   });
 
+  // Regression: each list of ports was searched among all others. 50,000 groups took 7 s at each event.
+  test('twice the lists of ports cost at most three times the CPU', () => {
+    const cost = (lists: number) => {
+      const groups = Array.from({ length: lists }, (_, list) => ({
+        ports: [`TCP/${list}`],
+        endpoints: [endpoint('0')],
+      }));
+      const before = process.cpuUsage();
+      decide(groups, keyMaskBy(['k0', '*'], matches));
+      const { user, system } = process.cpuUsage(before);
+      return user + system;
+    };
+    cost(20_000);
+    const growth = Array.from({ length: 5 }, () => cost(20_000) / cost(10_000));
+    expect(growth.toSorted((a, b) => a - b)[2]).toBeLessThan(3);
+  });
+
   test.each<[string, Endpoint[], number[], number]>([
     ['beside those of the winner', [endpoint('0', 'serving'), endpoint('1')], [1, 1], 1],
     ['in place of none', [endpoint('0', 'notReady'), endpoint('3')], [1, 0], 1],
