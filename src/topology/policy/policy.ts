@@ -45,6 +45,8 @@ export type Policy = (
        * external traffic and its health check.
        */
       readonly keepsLocal?: true;
+      /** The Service is headless: only DNS servers read its endpoints. */
+      readonly headless?: true;
       /** Ready endpoints that each key needs to count, in the order of the keys; absent: one. */
       readonly minReady?: readonly number[];
       /** Keys in the annotation min-ready that are not among `keys`; absent: none. */

@@ -242,7 +242,7 @@ export function keySourcesOf(
 }
 
 function managed(
-  { annotations, externalLocal }: ServiceDescription,
+  { annotations, externalLocal, headless }: ServiceDescription,
   settings: PolicySettings,
   source: PolicySource,
   { keys, edgeOnly }: KeyChoice,
@@ -258,6 +258,7 @@ function managed(
     source,
     edgeOnly,
     keepsLocal: externalLocal || undefined,
+    headless: headless || undefined,
     minReady: counts.some((count) => count > 1) ? counts : undefined,
     unusedMinReady: unusedMinReady.length > 0 ? unusedMinReady : undefined,
     returnDelayMs: returnDelayMs || undefined,

@@ -251,7 +251,9 @@ export class Topology {
    * Whether this node must hide a Service so that its address is routed to the cloud: the cloud key won for every
    * port, and no endpoint is kept in addition. A cloud node never hides it, because cloud nodes serve it.
    */
-  isCloudOnly({ keys }: ManagedPolicy, { ports, added }: Decision): boolean {
+  isCloudOnly({ keys, headless }: ManagedPolicy, { ports, added }: Decision): boolean {
+    // It has no address to route, only names.
+    if (headless === true) return false;
     const cloud = keys.indexOf(CLOUD_KEY);
     if (cloud < 0 || ports.length === 0 || added > 0 || !this.leavesAddressesToCloud) return false;
     return ports.every(({ key }) => key === cloud);

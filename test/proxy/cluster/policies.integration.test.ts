@@ -14,7 +14,7 @@ import {
   SLICES_PATH,
   statusOf,
 } from '../../support/policy/policy-cluster.ts';
-import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { putHeadless, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -91,6 +91,14 @@ describe('a hidden Service', () => {
       await eventually(seen, [...twice, ...twice, 'BOOKMARK'].sort());
     },
   );
+
+  test('is never a headless one, whose names would be lost: it shows the endpoints in the cloud', async () => {
+    putHeadless(server, 'db', [HOST, CLOUD]);
+    putSlice(server, 'db-a', 'db', [on(3)]);
+    proxy = await useWrapper(upstream, {}, { ...PASSTHROUGH, headless: true });
+    expect(await listNames(proxy.url + SERVICES_PATH, 'json')).toEqual(['db']);
+    expect(await listNames(proxy.url + SLICES_PATH, 'json')).toEqual(['db-a']);
+  });
 
   test('returns to a client that watches only Services', async () => {
     proxy = await useWrapper(upstream, {}, PASSTHROUGH);

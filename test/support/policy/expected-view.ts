@@ -92,7 +92,11 @@ type Keys = { readonly keys: readonly string[]; readonly edgeOnly: boolean };
 export type ModelPolicy =
   | 'hidden'
   | 'all'
-  | (Keys & { readonly minReady: Labels | Counts; readonly keepsLocal: boolean });
+  | (Keys & {
+      readonly minReady: Labels | Counts;
+      readonly keepsLocal: boolean;
+      readonly headless: boolean;
+    });
 type Counts = Readonly<Record<string, number>>;
 
 const PRESETS: Readonly<Record<string, Keys>> = {
@@ -135,7 +139,8 @@ export function policyOf(
     ...settings.minReady,
     ...(own === undefined ? {} : (JSON.parse(own) as Counts)),
   };
-  return { ...chosen, minReady, keepsLocal: service.local === 'external' };
+  const { headless } = service;
+  return { ...chosen, minReady, keepsLocal: service.local === 'external', headless };
 }
 
 function readKeys(written: readonly string[] | string): Keys | 'bad' {
@@ -224,7 +229,8 @@ export function shownOf<Group extends ModelGroup<Candidate>>(
   const cloud = [...winners.values()].every((winner) => winner === CLOUD);
   const stays = ({ node }: Candidate) => policy.keepsLocal && node === self;
   const hasLocal = slices.some(([, { endpoints }]) => endpoints.some(stays));
-  if (settings.passthrough && edge && winners.size > 0 && cloud && !hasLocal) return undefined;
+  const canHide = settings.passthrough && edge && !policy.headless && !hasLocal;
+  if (canHide && winners.size > 0 && cloud) return undefined;
   return new Map(
     slices.map(([key, slice]) => {
       const endpoints = slice.endpoints.filter(
