@@ -39,6 +39,13 @@ describe('on the http listener', () => {
     expect((await codesOf(head + body))[0]).toMatch(/^40[03]$/);
   });
 
+  test('a request with an unknown expectation is checked and answered like any other', async () => {
+    const get = (host: string) =>
+      `GET /api/v1/services HTTP/1.1\r\nHost: ${host}\r\nExpect: x\r\n\r\n`;
+    expect(await codesOf(get('127.0.0.1'))).toEqual(['200']);
+    expect(await codesOf(get('example.com'))).toEqual(['403']);
+  });
+
   test('a tunnel is not opened', async () => {
     expect(await codesOf('CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1:443\r\n\r\n')).toEqual(
       [],

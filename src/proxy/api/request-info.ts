@@ -44,6 +44,8 @@ function decodeSegments(path: string): string[] {
     const segments = path.slice(1).split('/').map(decodeURIComponent);
     const canonical =
       path.startsWith('/') &&
+      // A server may drop what follows, as a browser does.
+      !path.includes('#') &&
       segments.every((segment) => segment !== '.' && segment !== '..' && !segment.includes('/'));
     if (canonical && !segments.slice(0, -1).includes('')) return segments;
   } catch {

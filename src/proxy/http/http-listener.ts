@@ -91,6 +91,8 @@ export class HttpListener {
     this.#clientAuthorities =
       certificate && new ClientAuthorities(server, certificate, this.#connections);
     server.on('request', (request, response) => this.#onRequest(request, response));
+    // Without this, Node itself answers an Expect header with 417, past all limits and checks.
+    server.on('checkExpectation', (request, response) => this.#onRequest(request, response));
     server.on('upgrade', (request, socket, head) => this.#onUpgrade(request, socket, head));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket));
   }

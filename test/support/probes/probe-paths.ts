@@ -109,11 +109,11 @@ const ROUND_ABOUT = [
   'ftp://x/',
   '*',
   'api/v1/services',
+  '/api/v1/services#fragment',
 ].map((value) => path(value, '400|403|404', '400|403|404'));
 
 /** Odd paths that mean nothing to any server: they are refused here or there. */
 const MEANINGLESS = [
-  path('/api/v1/services#fragment', '400|403|404', '2xx|4xx +'),
   path('/api/v1/services\\..\\secrets', '400|403|404', '4xx +'),
   path('/api/V1/services', '403|404', '400'),
 ];
