@@ -30,9 +30,12 @@ export class CallerReader {
     return this.#ownerOf(certificate);
   }
 
-  /** To an API server, "Bearer" without a token or with two spaces before it is an anonymous request. */
+  /**
+   * To an API server, "Bearer" without a token or with two spaces before it is an anonymous request. It removes spaces of
+   * Unicode at the end, so bytes beyond ASCII would be further spellings of one token.
+   */
   #tokenOf(authorization: string): Extract<Caller, { kind: 'token' }> {
-    const [, token] = /^Bearer ([^\s,]+)$/i.exec(authorization) ?? [];
+    const [, token] = /^Bearer ([\x21-\x2b\x2d-\x7e]+)$/i.exec(authorization) ?? [];
     if (token === undefined) throw unauthorized('the Authorization header is not a bearer token');
     return { kind: 'token', authorization, id: this.#id('token', canonicalToken(token)) };
   }
