@@ -4,6 +4,7 @@ import { readUrl } from '../proxy/api/request-url.ts';
 import { statusOf } from '../proxy/api/status.ts';
 import type { NodeProxy } from '../proxy/node-proxy.ts';
 import { escapeJson } from '../untrusted-text.ts';
+import { Semaphore } from '../util/semaphore.ts';
 import { decisionsOf } from './explain/decisions.ts';
 import { diffOf } from './explain/diff.ts';
 import { explainOne } from './explain/explained-service.ts';
@@ -64,25 +65,18 @@ export const EXPLANATIONS: readonly string[] = Object.keys(ANSWERS);
 export class ExplainRoutes {
   readonly #proxy: NodeProxy;
   readonly #probe = new KubeProxyProbe();
-  #active = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #semaphore = new Semaphore(MAX_ACTIVE);
 
   constructor(proxy: NodeProxy) {
     this.#proxy = proxy;
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (this.#active === MAX_ACTIVE) {
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    } else this.#active++;
+    const release = await this.#semaphore.acquire();
     try {
       await this.#answer(request, response);
     } finally {
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#active--;
-      else next();
+      release();
     }
   }
 
