@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
+import { Semaphore } from '../../util/semaphore.ts';
 import { CallerLimits } from '../http/caller-limits.ts';
 import type { ReadAttributes } from './access-policy.ts';
 import type { IdentifiedCaller, Reviews, Verdict } from './access-review.ts';
@@ -16,6 +18,8 @@ export interface AccessReviewAuthorizerOptions {
   readonly maxCallers: number;
   /** Maximum number of concurrent reviews of one user, and of all callers that are not known yet. */
   readonly maxReviews: number;
+  /** Maximum number of requests of unknown callers that wait for a review. */
+  readonly maxWaiting: number;
   /** How long the API server may take to answer, in milliseconds; default 8,000. */
   readonly reviewMs?: number;
   /** A monotonic clock in milliseconds, never 0; default: `performance.now`. */
@@ -43,9 +47,9 @@ interface Read {
 const MAX_DECISIONS = 64;
 /** The share of the cached callers that the tokens of one user may take. */
 const USER_SHARE = 1 / 4;
-/** Stands for the user of callers that are not known yet. */
-const UNKNOWN = '';
 const UNAUTHENTICATED = 'unauthenticated';
+/** As CallerLimits answers: client-go sends the request again. */
+const TOO_MANY = { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 };
 /** A refresh that fails leaves the last answer in the cache. One that is evicted meanwhile still has a result. */
 const KEEP_LAST = { noDeleteOnFetchRejection: true, ignoreFetchAbort: true };
 /**
@@ -61,7 +65,8 @@ const REVIEW_MS = 8_000;
  * The name of a caller is reviewed once, because a token never changes its owner. Quotas count by it. Rights are
  * reviewed for each token and read.
  *
- * Callers that were authenticated and all others have separate caches: invented tokens never evict a known caller.
+ * Callers that were authenticated and all others have separate caches: invented tokens never evict a known caller. The
+ * requests of callers that are not known yet wait for their turn, so invented tokens do not keep out a valid one.
  */
 export class AccessReviewAuthorizer {
   readonly #options: AccessReviewAuthorizerOptions;
@@ -69,7 +74,10 @@ export class AccessReviewAuthorizer {
   readonly #known: LRUCache<string, KnownCaller>;
   /** Callers whose identity is under review, or was a moment ago. */
   readonly #others: LRUCache<string, KnownCaller | typeof UNAUTHENTICATED, Pick<Read, 'caller'>>;
+  /** The reviews of known callers, by user. */
   readonly #active: CallerLimits;
+  /** The requests of unknown callers that are under review. */
+  readonly #unknown: Semaphore;
   readonly #counts = { asked: 0, stale: 0 };
 
   constructor(options: AccessReviewAuthorizerOptions) {
@@ -83,6 +91,7 @@ export class AccessReviewAuthorizer {
       ttl: deniedMs,
       fetchMethod: (_id, _last, { context: { caller } }) => this.#reviewIdentity(caller),
     });
+    this.#unknown = new Semaphore(maxReviews);
     this.#active = new CallerLimits({
       what: 'access reviews',
       maxRequests: Number.POSITIVE_INFINITY,
@@ -98,23 +107,43 @@ export class AccessReviewAuthorizer {
   /**
    * The id of the caller's user, for quotas; if the API server cannot name the user, that of the token. Rejects with
    * `Unauthorized`, `LimitExceeded` or `Unreachable` if the caller is not known and cannot be reviewed.
+   *
+   * @param gone aborts when the client disconnects: its request does not wait for a review any longer
    */
-  async identify(caller: IdentifiedCaller): Promise<string> {
-    return (await this.#find(caller)).user;
+  async identify(caller: IdentifiedCaller, gone?: AbortSignal): Promise<string> {
+    return (await this.#find(caller, gone)).user;
   }
 
   /** The same, if the caller may read this; rejects with `Forbidden` if not. */
-  async authorize(caller: IdentifiedCaller, attributes: ReadAttributes): Promise<string> {
-    const { user, decisions } = await this.#find(caller);
+  async authorize(
+    caller: IdentifiedCaller,
+    attributes: ReadAttributes,
+    gone?: AbortSignal,
+  ): Promise<string> {
+    const { user, decisions } = await this.#find(caller, gone);
     const decision = await this.#decide(decisions, { caller, user, attributes });
     if (decision.kind === 'denied') throw forbidden(decision.reason, caller, attributes);
     return user;
   }
 
-  async #find(caller: IdentifiedCaller): Promise<KnownCaller> {
+  async #find(caller: IdentifiedCaller, gone: AbortSignal | undefined): Promise<KnownCaller> {
     const { id } = caller;
     const known = this.#known.get(id);
     if (known !== undefined) return known;
+    const isUnknown =
+      caller.kind === 'token' && this.#lastKnown(id) === undefined && !this.#others.has(id);
+    if (!isUnknown) return this.#findOther(caller);
+    const endTurn = await this.#waitForTurn(gone);
+    try {
+      return await this.#findOther(caller);
+    } finally {
+      endTurn();
+    }
+  }
+
+  /** Concurrent requests of one caller share a review. */
+  async #findOther(caller: IdentifiedCaller): Promise<KnownCaller> {
+    const { id } = caller;
     const found = await this.#others
       .forceFetch(id, { context: { caller } })
       .catch((error: unknown) => {
@@ -126,11 +155,28 @@ export class AccessReviewAuthorizer {
     return found;
   }
 
+  /** Rejects with `LimitExceeded` after the time that a review may take. */
+  async #waitForTurn(gone: AbortSignal | undefined): Promise<() => void> {
+    const { maxReviews, maxWaiting, reviewMs = REVIEW_MS } = this.#options;
+    const wait = new LinkedAbortController(gone);
+    const timer = setTimeout(() => wait.abort(), reviewMs);
+    if (this.#unknown.waiting >= maxWaiting) wait.abort();
+    try {
+      return await this.#unknown.acquire(wait.signal);
+    } catch (cause) {
+      const message = `${maxReviews} access reviews of unknown callers are active already`;
+      throw new WrapperError('LimitExceeded', message, { cause, status: TOO_MANY });
+    } finally {
+      clearTimeout(timer);
+      wait.release();
+    }
+  }
+
   async #reviewIdentity(caller: IdentifiedCaller): Promise<KnownCaller | typeof UNAUTHENTICATED> {
     const { id } = caller;
     if (caller.kind === 'certificate') return this.#remember(id, userId(caller.user));
     const lastUser = this.#lastKnown(id)?.user;
-    const identity = await this.#review(lastUser ?? UNKNOWN, (signal) =>
+    const identity = await this.#review(lastUser, (signal) =>
       this.#options.reviews.identity(caller, signal),
     );
     if (identity.kind === 'unauthenticated') {
@@ -200,8 +246,12 @@ export class AccessReviewAuthorizer {
     throw unauthenticated();
   }
 
-  async #review<T>(user: string, review: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const leave = this.#active.enter(user);
+  /** @param user undefined: an unknown caller, whose request has its turn */
+  async #review<T>(
+    user: string | undefined,
+    review: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const leave = user === undefined ? undefined : this.#active.enter(user);
     const { reviewMs = REVIEW_MS } = this.#options;
     const signal = AbortSignal.timeout(reviewMs);
     this.#counts.asked++;
@@ -212,7 +262,7 @@ export class AccessReviewAuthorizer {
       const message = `the API server did not answer an access review within ${reviewMs} ms`;
       throw new WrapperError('Unreachable', message, { cause: error });
     } finally {
-      leave();
+      leave?.();
     }
   }
 

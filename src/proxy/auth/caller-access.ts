@@ -83,7 +83,7 @@ export class CallerAccess implements AccessPolicy {
   ): Promise<string> {
     if (caller.kind === 'anyone') throw new WrapperError('Unauthorized', 'the caller is unknown');
     const { authorizer, reads } = this.#options;
-    const user = await authorizer.authorize(caller, attributes);
+    const user = await authorizer.authorize(caller, attributes, goneSignal(response));
     if (!response.closed) response.once('close', reads.enter(user));
     return user;
   }
@@ -96,7 +96,7 @@ export class CallerAccess implements AccessPolicy {
   ): Promise<void> {
     assertCanForward(caller);
     const { passthrough, authorizer, forwarding } = this.#options;
-    const user = await authorizer.identify(caller);
+    const user = await authorizer.identify(caller, goneSignal(response));
     if (response.closed) return;
     response.once('close', forwarding.enter(user));
     if (!isSmallBody(request)) {
@@ -124,11 +124,18 @@ export class CallerAccess implements AccessPolicy {
       throw new WrapperError('BadRequest', 'a request to switch protocols must not have a body');
     }
     const { passthrough, authorizer, forwarding } = this.#options;
-    const user = await authorizer.identify(caller);
+    const user = await authorizer.identify(caller, goneSignal(socket));
     if (socket.destroyed) return;
     socket.once('close', forwarding.enter(user));
     passthrough.upgrade(request, socket, head);
   }
+}
+
+/** Aborts when the client disconnects, or has its response. */
+function goneSignal(client: ServerResponse | Duplex): AbortSignal {
+  const gone = new AbortController();
+  client.once('close', () => gone.abort());
+  return gone.signal;
 }
 
 /**

@@ -80,6 +80,8 @@ const FORWARDING = { maxRequests: 128, maxPerCaller: 32 };
 /** The share of maxConnections that the reads of one user over https may take, and at least how many. */
 const READS_SHARE = 1 / 4;
 const MIN_READS = 16;
+/** The share of maxConnections that may wait for a review of their caller. The rest is for known callers. */
+const WAITING_SHARE = 1 / 2;
 
 /**
  * Creates the listeners for clients from checked settings. They do not listen yet.
@@ -164,6 +166,7 @@ async function createHttps(
   });
   const reviews = new AccessReviewAuthorizer({
     ...https,
+    maxWaiting: Math.floor(maxConnections * WAITING_SHARE),
     reviews: new Reviews(upstream),
     logger,
   });

@@ -49,6 +49,7 @@ const create = (options: Partial<AccessReviewAuthorizerOptions> = {}) =>
     deniedMs: 5,
     maxCallers: 3,
     maxReviews: 2,
+    maxWaiting: 3,
     now: () => now,
     logger: pino({ level: 'silent' }),
     ...options,
@@ -120,7 +121,9 @@ test.each([
         access: (_caller, _attributes, signal) => never(signal),
       },
     });
-    await expect(slow[method](caller('a'), READ)).rejects.toMatchObject({
+    const asked =
+      method === 'identify' ? slow.identify(caller('a')) : slow.authorize(caller('a'), READ);
+    await expect(asked).rejects.toMatchObject({
       code: 'Unreachable',
       message: expect.stringContaining('did not answer an access review within 5 ms'),
     });
@@ -300,17 +303,107 @@ describe('limits', () => {
 
   const read = (index: number) => ({ ...READ, labelSelector: `a=${index}` });
 
-  test('reviews of unknown callers are limited together, and do not hinder a known one', async () => {
-    await outcome('kube-proxy');
-    now += 31;
-    const open = Promise.withResolvers<Identity>();
-    identity = () => open.promise;
-    const waiting = [outcome('a'), outcome('b')];
-    expect(await outcome('c')).toBe('LimitExceeded');
-    expect(await outcome('kube-proxy')).toBe('allowed');
-    open.resolve({ kind: 'user', name: 'a' });
-    expect(await Promise.all(waiting)).toEqual(['allowed', 'allowed']);
-    expect(await outcome('c')).toBe('allowed');
+  describe('of reviews of unknown callers', () => {
+    let answers: (() => void)[];
+
+    const settle = () => new Promise(setImmediate);
+    const begin = (id: string, signal?: AbortSignal): Promise<string> =>
+      reviews.identify(caller(id), signal).then(
+        () => 'known',
+        (error) => WrapperError.from(error, 'Malformed').code,
+      );
+    /** The API server answers the oldest review. */
+    const answerNext = async (): Promise<void> => {
+      answers.shift()?.();
+      await settle();
+    };
+
+    beforeEach(async () => {
+      reviews = create({ maxCallers: 8 });
+      await outcome('kube-proxy');
+      named = [];
+      answers = [];
+      identity = (id) =>
+        new Promise((resolve) => {
+          answers.push(() => resolve(userOf(id)));
+        });
+    });
+
+    test('apply to all of them together; others wait their turn, first in first out', async () => {
+      const all = ['a', 'b', 'c', 'd'].map((id) => begin(id));
+      await settle();
+      expect(named).toEqual(['a', 'b']);
+      await answerNext();
+      expect(named).toEqual(['a', 'b', 'c']);
+      const last = begin('e');
+      await answerNext();
+      expect(named).toEqual(['a', 'b', 'c', 'd']);
+      for (let n = 0; n < 3; n++) await answerNext();
+      expect(await Promise.all([...all, last])).toEqual(Array(5).fill('known'));
+    });
+
+    test('hinder neither a known caller nor a token that was refused a moment ago', async () => {
+      identity = async () => UNAUTHENTICATED;
+      expect(await user('refused')).toBe('Unauthorized');
+      identity = () => new Promise(() => {});
+      for (const id of ['a', 'b', 'c']) void begin(id);
+      now += 4;
+      expect(await user('refused')).toBe('Unauthorized');
+      now += 31;
+      expect(await outcome('kube-proxy')).toBe('allowed');
+    });
+
+    test('also bound how many requests wait, so that known callers have room on the listener', async () => {
+      for (const id of ['a', 'b', 'c', 'c', 'd']) void begin(id);
+      const refused = reviews.identify(caller('e'));
+      await expect(refused).rejects.toMatchObject({
+        code: 'LimitExceeded',
+        message: '2 access reviews of unknown callers are active already',
+        status: { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
+      });
+      expect(await outcome('kube-proxy')).toBe('allowed');
+      await answerNext();
+      void begin('f');
+      for (let n = 0; n < 4; n++) await answerNext();
+      expect(named).toEqual(['a', 'b', 'c', 'd', 'f']);
+    });
+
+    test('refuse a request that has waited as long as a review may take', async () => {
+      reviews = create({ reviewMs: 20 });
+      for (const id of ['a', 'b']) void begin(id);
+      await expect(reviews.identify(caller('c'))).rejects.toMatchObject({
+        message: '2 access reviews of unknown callers are active already',
+        status: { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 },
+      });
+      for (let n = 0; n < 2; n++) await answerNext();
+      void begin('d');
+      await settle();
+      expect(named).toEqual(['a', 'b', 'd']);
+    });
+
+    test('leave out a request whose client has gone', async () => {
+      const gone = new AbortController();
+      for (const id of ['a', 'b']) void begin(id);
+      const left = begin('c', gone.signal);
+      const next = begin('d');
+      gone.abort();
+      expect(await left).toBe('LimitExceeded');
+      for (let n = 0; n < 3; n++) await answerNext();
+      expect(await next).toBe('known');
+      expect(named).toEqual(['a', 'b', 'd']);
+    });
+
+    test('count a review until the API server has answered, also without its client', async () => {
+      const gone = new AbortController();
+      void begin('a', gone.signal);
+      for (const id of ['b', 'c']) void begin(id);
+      await settle();
+      gone.abort();
+      await settle();
+      expect(named).toEqual(['a', 'b']);
+      await answerNext();
+      expect(named).toEqual(['a', 'b', 'c']);
+    });
   });
 
   test('reviews of one user are limited together, whatever its token, and do not hinder others', async () => {
