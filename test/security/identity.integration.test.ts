@@ -274,6 +274,20 @@ test('reviews, certificates and refused connections are counted', async () => {
   expect(metrics).toMatch(/client_connections_refused_total\{listener="https.listen"\} 0/);
 });
 
+test.each([500, 429, 200])(
+  'a response %d that is not a review keeps the last decision',
+  async (code) => {
+    const token = `known-${code}`;
+    expect((await wrapper.ask(SLICES, { token })).code).toBe(200);
+    wrapper.api.decide = () => code;
+    expect((await wrapper.ask(SLICES, { token })).code).toBe(200);
+    expect(wrapper.api.reviews).toHaveLength(2);
+    expect((await wrapper.ask('/api/v1/services', { token })).code).toBe(503);
+    wrapper.api.decide = () => 401;
+    expect((await wrapper.ask(SLICES, { token })).code).toBe(401);
+  },
+);
+
 describe('switching protocols', () => {
   const exec = '/api/v1/namespaces/a/pods/b/exec?command=id';
   const upgrade = (path: string, more = '') =>

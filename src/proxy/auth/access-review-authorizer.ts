@@ -225,7 +225,8 @@ export class AccessReviewAuthorizer {
     } catch (error) {
       const { code } = WrapperError.from(error, 'Unreachable');
       const last = decisions.peek(key, { allowStale: true });
-      // A caller must not keep a right by errors that it causes itself.
+      // A caller must not keep a right by our limits, or with a token that is not accepted any more. A 429 of the API
+      // server counts as unreachable: in an overload kube-proxy must keep its views, whoever causes it.
       if (last === undefined || code === 'LimitExceeded' || code === 'Unauthorized') throw error;
       this.#counts.stale++;
       this.#options.logger.debug(
