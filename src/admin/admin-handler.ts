@@ -1,4 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
 import { serializeQueries } from '../proxy/api/query-json.ts';
@@ -57,13 +58,28 @@ export function createAdminHandler(
         const { code } = statusOf(error);
         return refuseRequest(request, response, { code, headers, body: printLine(message) });
       }
-      answer?.(response, request).catch((error: unknown) => {
+      const answerUnlessGone = async (): Promise<void> => {
+        if (!PROBES.includes(path)) await endNoticed();
+        if (!response.destroyed) await answer?.(response, request);
+      };
+      answerUnlessGone().catch((error: unknown) => {
         const why = { reason: reasonOf(error), message: 'an error of the wrapper itself' };
         refusals.record({ ...about, ...why, err: error, level: 'error' });
         response.destroy();
       });
     },
   };
+}
+
+/**
+ * Resolves when Node has noticed the end of a connection that the client closed right after its request. Such
+ * connections can fill the accept queue, and probes wait for them: none may cause work.
+ *
+ * Turn 1 of the event loop is the rest of the one that has read the request. Turn 2 reads the end of the connection,
+ * and ends it too. Turn 3 finds the response destroyed.
+ */
+async function endNoticed(): Promise<void> {
+  for (let turn = 1; turn <= 3; turn++) await nextTurn();
 }
 
 /** The path of a request; of an explanation, the first part. */

@@ -45,6 +45,11 @@ const REQUEST_MS = 2_000;
 const KEEP_ALIVE_MS = 5_000;
 /** Time for a client to read the end of a response. */
 const WRITE_TIMEOUT_MS = 10_000;
+/**
+ * Connections that wait to be accepted, one in each turn of the event loop. A probe waits for those before it, and
+ * clients that do not wait for an answer can fill a queue of any length.
+ */
+const BACKLOG = 256;
 
 /** Starts the admin listener. Rejects if the address is in use. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
@@ -67,6 +72,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
     maxOfKind: { other: Math.min(MAX_OTHERS, forOthers) },
     keepAliveMs: KEEP_ALIVE_MS,
     writeTimeoutMs: WRITE_TIMEOUT_MS,
+    backlog: BACKLOG,
     onRequest: (request, response) => handler.handle(request, response),
   });
   return {

@@ -39,6 +39,8 @@ export interface HttpListenerOptions {
   readonly keepAliveMs?: number;
   /** How long a client may take to read the end of a response, in milliseconds; default 60,000. */
   readonly writeTimeoutMs?: number;
+  /** Length of the accept queue; default 4,096. */
+  readonly backlog?: number;
   readonly refusals: RefusalLog;
   /** Counts the requests by status code. */
   readonly requests: ListenerCounter;
@@ -109,7 +111,7 @@ export class HttpListener {
 
   /** Starts to listen; returns the URL. Rejects with `InvalidSettings` if the address cannot be used. */
   async listen(): Promise<string> {
-    const { name, address, assertHost, certificate } = this.#options;
+    const { name, address, assertHost, certificate, backlog = BACKLOG } = this.#options;
     const { host, port, fd } = address;
     // The kernel could otherwise choose a port that another program has. Only Linux has it.
     const reusePort = address.reusePort === true && process.platform === 'linux' && port !== 0;
@@ -123,7 +125,7 @@ export class HttpListener {
         reject(new WrapperError('InvalidSettings', message, { cause }));
       });
       const where = fd === undefined ? { host, port, reusePort } : { fd };
-      this.#server.listen({ ...where, backlog: BACKLOG }, resolve);
+      this.#server.listen({ ...where, backlog }, resolve);
     });
     const bound = this.#server.address();
     const found = typeof bound === 'object' && bound !== null ? bound : { address: host, port };
