@@ -266,6 +266,40 @@ test('/table is what kube-proxy should have in the kernel', async () => {
   ]);
 });
 
+test('/table has at most 100,000 backends of a Service and those of one more port, and marks the rows without', async () => {
+  const ports = Array.from({ length: 103 }, (_, n) => ({ name: `p${n}`, port: n + 1 }));
+  const addresses = Array.from({ length: 1_000 }, (_, n) => `10.1.${n >> 8}.${n & 255}`);
+  const metadata = { name: 'huge', namespace: 'default' };
+  server.create('services', {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata,
+    spec: { clusterIP: '10.96.0.11', type: 'ClusterIP', ports },
+  });
+  server.create('endpointslices', {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'huge' } },
+    addressType: 'IPv4',
+    endpoints: addresses.map((address) => ({ addresses: [address] })),
+    // Port 1 has no endpoints.
+    ports: ports.slice(1).map((port) => ({ ...port, protocol: 'TCP' })),
+  });
+  await start();
+  await eventually(async () => (await get<Table>('/table?limit=1')).body.rows.length, 103);
+  const { rows, next } = (await get<Table>('/table')).body;
+  const found = rows.map(({ backends, truncated }) => [backends.length, truncated]);
+  expect(found).toEqual([
+    [0, undefined],
+    ...Array.from({ length: 100 }, () => [1_000, undefined]),
+    [0, true],
+    [0, true],
+  ]);
+  expect(next).toBe('default/huge');
+  const { body } = await get<Table>(`/table?after=${next}`);
+  expect(body.rows).toMatchObject([{ service: 'default/web', backends: ['10.0.0.2:80'] }]);
+});
+
 test('/table has the URL of each listener', async () => {
   const { certFile, keyFile } = await writeServingFiles(useFolder());
   await start({ https: { listen: '127.0.0.1:0', certFile, keyFile } });

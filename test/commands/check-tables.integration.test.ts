@@ -122,6 +122,12 @@ describe('compareTables()', () => {
       undefined,
     ],
     [
+      'others, in a row without its backends',
+      { backends: [], truncated: true },
+      ['10.0.0.9:80'],
+      undefined,
+    ],
+    [
       'others, where kube-proxy filters by itself',
       { fewerAllowed: true },
       ['10.0.0.9:80'],

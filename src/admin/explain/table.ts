@@ -24,6 +24,8 @@ export interface TableRow {
   readonly backends: readonly string[];
   /** kube-proxy may use fewer of them, because it filters them too. */
   readonly fewerAllowed: boolean;
+  /** `backends` is left out, because the rows of this Service before it have too many; absent: it is complete. */
+  readonly truncated?: true;
 }
 
 /** The response of /table. */
@@ -87,7 +89,10 @@ export async function kubernetesRows(proxy: NodeProxy, slice: TimeSlice): Promis
   return await rowsOf('default/kubernetes', services, explained, slice);
 }
 
-/** A page ends after the Service with which it has this many backends, about 4 MB of JSON. */
+/**
+ * A page ends after the Service with which it has this many backends, about 4 MB of JSON. After the row with which a
+ * Service has this many, its rows have none: 400 ports with 20,000 endpoints would take more than 1 GB.
+ */
 const MAX_BACKENDS = 100_000;
 
 function headOf(
@@ -120,15 +125,20 @@ async function rowsOf(
   const local = facts.internalTrafficPolicy === 'Local';
   const fewerAllowed = local || shown.some(({ hinted }) => hinted);
   const rows: TableRow[] = [];
+  let total = 0;
   for (const clusterIP of clusterIPs) {
     for (const port of ports) {
+      const truncated = total >= MAX_BACKENDS;
+      const backends = truncated ? [] : backendsOf(shown, familyOf(clusterIP), port);
+      total += backends.length;
       rows.push({
         service: name,
         protocol: port.key.slice(0, port.key.indexOf('/')),
         clusterIP,
         port: port.number,
-        backends: backendsOf(shown, familyOf(clusterIP), port),
+        backends,
         fewerAllowed,
+        truncated: truncated || undefined,
       });
       await slice.pause();
     }

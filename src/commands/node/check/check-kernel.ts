@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { TableRow } from '../../../admin/explain/table.ts';
 import { ok, problem, type StatusLine, unknown } from '../../../admin/status/status-line.ts';
 import { messageOf } from '../../../util/message-of.ts';
 import type { AdminClient } from '../../client/admin-client.ts';
@@ -31,12 +32,14 @@ export async function checkKernel(admin: AdminClient, flags: KernelFlags): Promi
     for (;;) {
       const { rows } = await readTable(admin);
       const differences = compareTables(rows, await readKernelTable(mode));
+      const compared = rows.filter(({ truncated }) => !truncated).length;
+      const rest = notCompared(rows);
       if (differences.length === 0)
         return ok(
           'kernel',
-          `${mode}: all ${rows.length} Service addresses match what the wrapper shows`,
+          `${mode}: all ${compared} Service addresses match what the wrapper shows${rest}`,
         );
-      if (performance.now() >= deadline) return different(mode, rows.length, differences);
+      if (performance.now() >= deadline) return different(mode, compared, differences, rest);
       await delay(PAUSE_MS);
     }
   } catch (error) {
@@ -47,14 +50,28 @@ export async function checkKernel(admin: AdminClient, flags: KernelFlags): Promi
   }
 }
 
-function different(mode: Mode, rows: number, differences: readonly TableDifference[]): StatusLine {
+/** What is not compared; empty: nothing. */
+function notCompared(rows: readonly TableRow[]): string {
+  const truncated = rows.filter((row) => row.truncated);
+  if (truncated.length === 0) return '';
+  const services = [...new Set(truncated.map(({ service }) => service))];
+  const more = services.length > 3 ? ` and ${services.length - 3} more` : '';
+  return `; ${truncated.length} are not compared, because their Service has too many ports and endpoints: ${services.slice(0, 3).join(', ')}${more}`;
+}
+
+function different(
+  mode: Mode,
+  rows: number,
+  differences: readonly TableDifference[],
+  rest: string,
+): StatusLine {
   const some = differences.slice(0, 3).map(describe);
   const more =
     differences.length > some.length ? `; and ${differences.length - some.length} more` : '';
   const [first] = differences;
   return problem(
     'kernel',
-    `${mode}: ${differences.length} of ${rows} Service addresses differ from what the wrapper shows: ${some.join('; ')}${more}`,
+    `${mode}: ${differences.length} of ${rows} Service addresses differ from what the wrapper shows: ${some.join('; ')}${more}${rest}`,
     `check that kube-proxy runs and is connected to the wrapper; see its log and kube-proxy-wrapper explain ${first?.service}`,
   );
 }

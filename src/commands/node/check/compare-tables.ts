@@ -12,10 +12,11 @@ export interface TableDifference {
   readonly known: boolean;
 }
 
-/** Compares the rows that kube-proxy should have written with the tables of the kernel. */
+/** Compares the rows that kube-proxy should have written, except truncated ones, with the tables of the kernel. */
 export function compareTables(rows: readonly TableRow[], kernel: KernelTable): TableDifference[] {
   return rows.flatMap((row) => {
     const { clusterIP, port, protocol, service, fewerAllowed, backends } = row;
+    if (row.truncated) return [];
     const address = clusterIP.includes(':') ? `[${clusterIP}]` : clusterIP;
     const target = `${protocol} ${address}:${port}`;
     const found = kernel.get(target);
