@@ -1,20 +1,15 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ApiServer } from '../embedded/api-server.ts';
-import { readManifestFiles } from '../src/commands/simulate/manifest-files.ts';
+import {
+  assertAllKinds,
+  readManifestFiles,
+  SAVE,
+} from '../src/commands/simulate/manifest-files.ts';
 import { WrapperError } from '../src/errors.ts';
 
 /** The cluster that comes with the program. The path is the same from demo/ and from dist/. */
 export const EXAMPLE = fileURLToPath(new URL('../examples/cluster.yaml', import.meta.url));
-
-const SAVE = 'kubectl get nodes,svc,endpointslices -A -o yaml > cluster.yaml';
-
-/** What a policy needs, with the words of kubectl. */
-const NEEDED = [
-  ['nodes', 'Node'],
-  ['services', 'Service'],
-  ['endpointslices', 'EndpointSlice'],
-] as const;
 
 /**
  * Loads YAML or JSON files, folders and `-`, standard input. Returns the number of objects of each kind that the demo
@@ -39,10 +34,11 @@ export function loadCluster(
       throw invalid(`--cluster: cannot use ${name}: ${message}`, cause);
     }
   }
-  for (const [collection, kind] of NEEDED) {
-    if (server.list(collection).length > 0) continue;
-    throw invalid(`--cluster: ${namesOf(paths)} contains no ${kind}. Save all kinds with: ${SAVE}`);
-  }
+  assertAllKinds('--cluster', paths, {
+    Node: server.list('nodes').length,
+    Service: server.list('services').length,
+    EndpointSlice: server.list('endpointslices').length,
+  });
   return ignored;
 }
 
@@ -53,11 +49,6 @@ export function formatIgnored(ignored: ReadonlyMap<string, number>): string {
   const shown = kinds.slice(0, 5).map(([kind, count]) => `${count} ${kind}`);
   const more = kinds.length > shown.length ? ' and other kinds' : '';
   return `ignored, because no policy depends on them: ${shown.join(', ')}${more}`;
-}
-
-/** The files, for messages. */
-export function namesOf(paths: readonly string[]): string {
-  return paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ');
 }
 
 function invalid(message: string, cause?: unknown): WrapperError {

@@ -1,7 +1,8 @@
 import { type ApiServer, createApiServer } from '../embedded/api-server.ts';
 import type { DemoFlags } from '../src/commands/run/demo.ts';
+import { namesOf } from '../src/commands/simulate/manifest-files.ts';
 import { findNode, helpOf } from './commands.ts';
-import { EXAMPLE, formatIgnored, loadCluster, namesOf } from './load-cluster.ts';
+import { EXAMPLE, formatIgnored, loadCluster } from './load-cluster.ts';
 import { DemoNodes } from './nodes.ts';
 import { openBrowser } from './open-browser.ts';
 import { startPageServer } from './page-server.ts';

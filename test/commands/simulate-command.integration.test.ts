@@ -130,11 +130,28 @@ items:
   });
 });
 
+// Without EndpointSlices each Service once had no endpoint anywhere, and CI was green.
+test.each(['Node', 'Service', 'EndpointSlice'])(
+  'an input without a %s is refused',
+  async (kind) => {
+    const others = readFileSync(EXAMPLE, 'utf8').replace(
+      new RegExp(`kind: ${kind}$`, 'gm'),
+      'kind: X',
+    );
+    const path = file('partial.yaml', others);
+    expect(await runInProcess(COMMANDS, ['simulate', '--from', path])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(
+        `--from: .*partial.yaml contains no ${kind}. Save all kinds with: kubectl get nodes,svc,`,
+      ),
+    });
+  },
+);
+
 describe('which Services', () => {
   test.each([
     [['-n', 'kube-system'], ['kube-system/dns']],
     [['-n', 'kube-system', '--service', 'dns'], ['kube-system/dns']],
-    [['-l', 'app=none'], []],
     [['-n', 'default', '--service', 'web'], ['default/web']],
   ])('%j', async (args, names) => {
     const { out } = await simulate(...args, '-o', 'json');

@@ -13,6 +13,28 @@ export interface ManifestText {
 
 const EXTENSIONS = /\.(ya?ml|json)$/i;
 const STDIN = 0;
+/** How to save what a policy depends on. */
+export const SAVE = 'kubectl get nodes,svc,endpointslices -A -o yaml > cluster.yaml';
+
+/**
+ * Throws `InvalidSettings` if the files of a flag contain no object of a kind that every cluster has: without
+ * EndpointSlices, for example, no Service would have an endpoint.
+ */
+export function assertAllKinds(
+  flag: string,
+  paths: readonly string[],
+  counts: Readonly<Record<'Node' | 'Service' | 'EndpointSlice', number>>,
+): void {
+  const missing = Object.entries(counts).find(([, count]) => count === 0);
+  if (missing === undefined) return;
+  const message = `${flag}: ${namesOf(paths)} contains no ${missing[0]}. Save all kinds with: ${SAVE}`;
+  throw new WrapperError('InvalidSettings', message);
+}
+
+/** The files, for messages. */
+export function namesOf(paths: readonly string[]): string {
+  return paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ');
+}
 
 /**
  * Reads files, folders (their YAML and JSON files, sorted) and `-`, standard input. Throws `InvalidSettings` for a path

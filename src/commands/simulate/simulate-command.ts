@@ -111,9 +111,12 @@ function parseKeys(text: string): unknown {
   }
 }
 
-/** Throws for a Service or namespace that does not exist: it is probably misspelled, and a CI job must not be green. */
+/**
+ * Throws for a Service or namespace that does not exist, and for a selector that matches nothing: it is probably
+ * misspelt, and a CI job must not be green.
+ */
 function assertKnown(
-  { namespace }: ServiceFlags,
+  { namespace, selector }: ServiceFlags,
   names: readonly string[],
   clusters: readonly ClusterObjects[],
   simulations: readonly Simulation[],
@@ -125,7 +128,9 @@ function assertKnown(
     throw new WrapperError('NotFound', `the input has no Service in namespace ${namespace}`);
   }
   const known = simulations.flatMap(({ services }) => services.map(({ service }) => service));
-  const unknown = names.find((name) => !known.includes(name));
+  const isEmpty = selector !== undefined && known.length === 0;
+  const unknown =
+    names.find((name) => !known.includes(name)) ?? (isEmpty ? `with ${selector}` : undefined);
   if (unknown === undefined) return;
   throw new WrapperError('NotFound', `there is no Service ${unknown} that kube-proxy watches`);
 }

@@ -1,12 +1,13 @@
 import { nodeProxyOptions } from '../../config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../config/settings.ts';
+import { WrapperError } from '../../errors.ts';
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import { withKubeClient } from '../client/kube-client.ts';
 import { type ServiceFlags, serviceArgument } from '../command-line/service-argument.ts';
-import { UsageError } from '../command-line/usage-error.ts';
 import { type KubeconfigFlags, userKubeconfig } from '../command-line/user-kubeconfig.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
+import { assertAllKinds } from './manifest-files.ts';
 import { readCluster } from './read-cluster.ts';
 import { readManifests } from './read-manifests.ts';
 import type { SimulationSettings } from './simulation.ts';
@@ -25,17 +26,32 @@ export function settingsOf(file: string | undefined, raw: RawSettings = {}): Sim
   return nodeProxyOptions(loadSettings({ nodeName: 'any', ...raw }, {}, file));
 }
 
-/** Reads the objects from --from, else from the cluster of the user's kubeconfig. Throws UsageError. */
+/** Reads the objects from --from, else from the cluster of the user's kubeconfig. Throws if something is missing. */
 export async function readInput(
   flags: InputFlags,
   settings: SimulationSettings,
 ): Promise<ClusterObjects> {
-  const cluster =
-    flags.from === undefined
-      ? await withKubeClient(userKubeconfig(flags), (client) => readCluster(client, settings))
-      : readManifests(flags.from, flags.recursive);
+  if (flags.from !== undefined) return readFiles('--from', flags.from, flags.recursive);
+  const cluster = await withKubeClient(userKubeconfig(flags), (client) =>
+    readCluster(client, settings),
+  );
   if (cluster.nodes.length > 0) return cluster;
-  throw new UsageError('the input contains no Nodes, so there is nothing to simulate');
+  throw new WrapperError('NotFound', 'the cluster has no Nodes, so there is nothing to simulate');
+}
+
+/** Reads a whole cluster from the files of a flag. Throws `InvalidSettings` if a kind is missing. */
+export function readFiles(
+  flag: string,
+  paths: readonly string[],
+  recursive?: boolean,
+): ClusterObjects {
+  const cluster = readManifests(paths, recursive);
+  assertAllKinds(flag, paths, {
+    Node: cluster.nodes.length,
+    Service: cluster.services.length,
+    EndpointSlice: cluster.slices.length,
+  });
+  return cluster;
 }
 
 /** The Services that names, --namespace and --selector choose. */

@@ -23,6 +23,11 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
     1,
     /the input has no Service in namespace nope/,
   ],
+  [
+    ['simulate', '--from', 'examples/cluster.yaml', '-l', 'app=wbe'],
+    1,
+    /there is no Service with app=wbe that kube-proxy watches/,
+  ],
   [['run'], 1, /no node name/],
   [['run', '--node-name', 'n', '--listen', '0.0.0.0:1'], 1, /"0\.0\.0\.0".*loopback only/],
   [['run', '--node-name', 'n', '--kubeconfig', '/none'], 1, /\/none/],
