@@ -202,11 +202,17 @@ describe('findingsOf()', () => {
     ]);
   });
 
-  test('names keys that no node has, and invalid annotations', () => {
-    const changes = ['service/web:topologyKeys=["rack","*"]', 'service/db:topologyKeys=site'];
+  test('names keys that no node has, and annotations that are invalid or ignored', () => {
+    const changes = [
+      'service/web:topologyKeys=["rack","*"]',
+      'service/db:topologyKeys=site',
+      'service/plain:topologykeys=["site"]',
+    ];
     const codes = findingsOf(run(cluster, {}, changes)).map(({ code, message }) => [code, message]);
     expect(codes).toContainEqual(['key-without-nodes', expect.stringContaining('rack')]);
     expect(codes).toContainEqual(['invalid-policy', expect.stringContaining('not JSON')]);
+    const ignored = 'the annotation "topologykeys" has no effect; did you mean topologyKeys?';
+    expect(codes).toContainEqual(['annotation-ignored', ignored]);
   });
 });
 

@@ -27,6 +27,9 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
   const misspelt = [...topology.policies.keysInUse()].filter((key) =>
     warnOfKey(topology, key).some(({ code }) => code === 'key-misspelt'),
   );
+  const ignoredIn = outcomes
+    .map(({ service }) => service)
+    .filter((service) => (topology.policies.latest(service).ignored?.length ?? 0) > 0);
   const lines = [
     ...Object.entries(TEXTS).flatMap(([kind, { text, next }]) => {
       const found = outcomes.filter((each) => each.problem === kind);
@@ -36,10 +39,8 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
     ...about(
       'annotations are ignored, because they are misspelt or contradict another',
       EXPLAIN,
-      outcomes
-        .map(({ service }) => service)
-        .filter((service) => (topology.policies.latest(service).ignored?.length ?? 0) > 0),
-    ),
+      ignoredIn,
+    ).map((line) => ({ ...line, ignoredIn })),
     ...about('a topology key is probably misspelt: no node has the label', EXPLAIN, misspelt).map(
       (line) => ({ ...line, keys: misspelt }),
     ),

@@ -32,6 +32,8 @@ export interface StatusLine {
   readonly detail?: string;
   /** Of `policies`: all Services (`namespace/name`) that have the problem. */
   readonly services?: readonly string[];
+  /** Of `policies`: all Services with an annotation that is ignored. */
+  readonly ignoredIn?: readonly string[];
   /** Of `policies`: all topology keys that have the problem. */
   readonly keys?: readonly string[];
   /** What the reader can do; always there if it is a problem. */

@@ -45,9 +45,11 @@ export function clusterReport(nodes: readonly NodeReport[], findings: readonly F
 function withoutFound(nodes: readonly NodeReport[], findings: readonly Finding[]): NodeReport[] {
   const anywhere = new Set<string>();
   const onNode = new Set<string>();
+  const ignoredIn = new Set<string>();
   const keys = new Set<string>();
   for (const { code, service, key, subjects } of findings) {
     if (code === 'invalid-policy') anywhere.add(service);
+    if (code === 'annotation-ignored') ignoredIn.add(service);
     if (code === 'no-endpoint') for (const { id } of subjects) onNode.add(`${service} ${id}`);
     if (key !== undefined) keys.add(key);
   }
@@ -56,6 +58,7 @@ function withoutFound(nodes: readonly NodeReport[], findings: readonly Finding[]
     if (!lines.some(({ id, state }) => id === 'expected' && state === 'ok')) return each;
     const isFound = (line: StatusLine): boolean =>
       line.services?.every((name) => anywhere.has(name) || onNode.has(`${name} ${node}`)) ??
+      line.ignoredIn?.every((name) => ignoredIn.has(name)) ??
       line.keys?.every((key) => keys.has(key)) ??
       false;
     return { ...each, lines: lines.filter((line) => !isFound(line)) };

@@ -6,7 +6,13 @@ import type { Simulation } from './simulation.ts';
 
 /** A problem that a rollout would cause. */
 export interface Finding {
-  readonly code: 'no-endpoint' | 'overload' | 'key-without-nodes' | 'invalid-policy' | 'key-unused';
+  readonly code:
+    | 'no-endpoint'
+    | 'overload'
+    | 'key-without-nodes'
+    | 'invalid-policy'
+    | 'annotation-ignored'
+    | 'key-unused';
   /** Only `warning` affects the exit code. */
   readonly severity: 'warning' | 'info';
   /** Empty if the finding is not about one Service. */
@@ -70,11 +76,16 @@ export function findingsOf(simulation: Simulation): Finding[] {
 
 function findingsOfService(simulation: Simulation, service: SimulatedService): Finding[] {
   const { policy } = service;
+  const ignored = (policy.ignored ?? []).map((message) =>
+    finding('annotation-ignored', service.service, message),
+  );
   if (!policy.managed) {
-    if (policy.reason !== 'invalid-policy') return [];
-    return [finding('invalid-policy', service.service, policy.message ?? 'invalid policy')];
+    if (policy.reason !== 'invalid-policy') return ignored;
+    const message = policy.message ?? 'invalid policy';
+    return [finding('invalid-policy', service.service, message), ...ignored];
   }
   const findings = [
+    ...ignored,
     ...withoutEndpoint(simulation, service),
     ...overloaded(service),
     ...unusedKeys(service),

@@ -52,6 +52,10 @@ const KINDS: Readonly<Record<Finding['code'], Kind>> = {
     meaning: 'the policy is invalid, so all endpoints are shown',
     next: 'correct the annotation; docs/policies.md has the format',
   },
+  'annotation-ignored': {
+    meaning: 'an annotation is ignored, because it is misspelt or contradicts another',
+    next: 'correct or remove the annotation; docs/policies.md has the names',
+  },
   'key-unused': {
     meaning: 'a key does not win on any node at present',
     next: 'nothing, if the key is for a failure of the keys before it',

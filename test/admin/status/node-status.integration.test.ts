@@ -254,11 +254,11 @@ test('policies that stop traffic, are invalid, contradict or are misspelt are pr
     ['annotations are ignored, because they are misspelt or contradict another', 'default/ignored'],
     ['a topology key is probably misspelt: no node has the label', 'topology.kubernetes.io/zon'],
   ]);
-  expect(policies.map(({ services, keys }) => services ?? keys)).toEqual([
+  expect(policies.map(({ services, ignoredIn, keys }) => services ?? ignoredIn ?? keys)).toEqual([
     ['default/invalid'],
     ['default/lost'],
     ['default/sick'],
-    undefined,
+    ['default/ignored'],
     ['topology.kubernetes.io/zon'],
   ]);
 });

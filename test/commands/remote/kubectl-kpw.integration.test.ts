@@ -397,6 +397,7 @@ describe('kubectl kpw status', () => {
         putService(cluster.server, 'typo', ['topology.kubernetes.io/zon', '*']);
         putSlice(cluster.server, 'typo-1', 'typo', [{ ip: '10.0.0.9', node: 'edge-1' }]);
         putService(cluster.server, 'broken', ['not a key']);
+        cluster.server.annotate('typo', 'topologyKey', '["site"]');
         cluster.server.annotate('web', 'topologyKeys', '["kubernetes.io/hostname"]');
         await start(...ALL);
       },
@@ -405,6 +406,7 @@ describe('kubectl kpw status', () => {
         '! no node has a label for topology.kubernetes.io/zon: the key has no effect anywhere\n',
         '! default/web: no endpoint left on: edge-2\n',
         /^! default\/broken: .*\n +next: correct the annotation/m,
+        /^! default\/typo: the annotation "topologyKey" has no effect; .*\n +next: correct or remove/m,
       ],
       never: '[FAIL]',
     },
@@ -479,6 +481,7 @@ describe('a line about policies of a node', () => {
     ['one Service', both.slice(1)],
     ['a Service on another node', [finding('default/a', 'edge-1'), finding('default/b', 'edge-2')]],
     ['a Service by another problem', both.map((each) => ({ ...each, code: 'overload' }))],
+    ['a Service by an annotation', both.map((each) => ({ ...each, code: 'annotation-ignored' }))],
   ])('stays if findings do not name %s', (_, findings) => {
     expect(printed([lost, expected], findings)).toContain('[FAIL] policies');
   });
