@@ -175,12 +175,10 @@ function sendReadiness(response: ServerResponse, proxy: NodeProxy): void {
   sendText(response, failed ? 503 : 200, lines.map(printLine).join(''));
 }
 
-function aboutLines(proxy: NodeProxy, { state, ageSeconds, warning }: DataAge): string[] {
+function aboutLines(proxy: NodeProxy, { state, ageSeconds, missing, warning }: DataAge): string[] {
+  const age = missing ? 'none yet' : `${ageSeconds} s old`;
   const { version, nodeVersion } = versionInfo(proxy);
-  return [
-    `version: ${version} (Node.js ${nodeVersion})`,
-    `data: ${state}, ${warning ?? `${ageSeconds} s old`}`,
-  ];
+  return [`version: ${version} (Node.js ${nodeVersion})`, `data: ${state}, ${warning ?? age}`];
 }
 
 function sendJson(response: ServerResponse, body: string): void {

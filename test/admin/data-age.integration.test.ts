@@ -3,6 +3,7 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { ResponseHead } from '../../src/admin/health/version-info.ts';
 import type { NodeState } from '../../src/admin/page/node-state.ts';
+import type { NodeStatus } from '../../src/admin/status/status-line.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../src/version.ts';
@@ -173,6 +174,24 @@ test('data from disk is as old as its snapshot', async () => {
     snapshotFrom: expect.stringMatching(ISO),
     unreachableSince: expect.stringMatching(ISO),
   });
+});
+
+// status said "[ok] data unreachable (0 s old)" for ever.
+test('a node that has never read anything has no data, and no age', async () => {
+  await relay.refuse();
+  proxy = await useWrapper(relay.url);
+  admin = await useAdmin(proxy);
+  await eventually(async () => (await read<NodeStatus>('/status')).data.state, 'unreachable');
+  const { data, lines } = await read<NodeStatus>('/status');
+  expect(data).toMatchObject({ ageSeconds: 0, missing: true });
+  expect(lines.filter(({ id }) => id === 'data')).toEqual([
+    {
+      id: 'data',
+      state: 'unknown',
+      text: 'there is no data yet: the API server has not sent any since the start',
+    },
+  ]);
+  expect(await readyzLines()).toContain('data: unreachable, none yet');
 });
 
 // status and check once said the same for each collection, and status said it twice.

@@ -19,6 +19,8 @@ export interface DataAge {
    * snapshot: since it was written.
    */
   readonly ageSeconds: number;
+  /** There is no data yet: no collection has been read since the start, not even from disk. `ageSeconds` is 0 then. */
+  readonly missing?: true;
   /** Since when no watch at the API server has been open, ISO 8601; undefined: at least one is open. */
   readonly unreachableSince?: string;
   /** When the oldest snapshot that is shown was written, ISO 8601; undefined: nothing is shown from disk. */
@@ -47,6 +49,7 @@ export function dataAge(proxy: Sources): DataAge {
   const age = {
     state: stateOf(sources, ageMs, since),
     ageSeconds: Math.floor(ageMs / 1000),
+    missing: sources.some(({ status }) => hasData(status)) ? undefined : (true as const),
     unreachableSince: since === undefined ? undefined : isoSeconds(since),
     snapshotFrom: saved.length === 0 ? undefined : isoSeconds(Math.min(...saved)),
   };
@@ -79,14 +82,15 @@ function* readSources({ views, nodeSets, topology, clusterWatchers }: Sources): 
   }
 }
 
+function hasData({ restoredFrom, synced }: ReflectorStatus): boolean {
+  return synced || restoredFrom !== undefined;
+}
+
 /** 0 without data: then there is nothing old to show. */
-function ageOf(
-  { restoredFrom, synced, connected, staleMs }: ReflectorStatus,
-  silentMs: number,
-  now: number,
-): number {
+function ageOf(status: ReflectorStatus, silentMs: number, now: number): number {
+  if (!hasData(status)) return 0;
+  const { restoredFrom, connected, staleMs } = status;
   if (restoredFrom !== undefined) return Math.max(0, now - restoredFrom);
-  if (!synced) return 0;
   return connected ? silentMs : staleMs;
 }
 

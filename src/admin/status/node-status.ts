@@ -93,7 +93,10 @@ const OLD: Readonly<Record<DataAge['state'], string>> = {
   snapshot: 'the last state is shown from disk: the API server has not answered since the start',
 };
 
-function dataLine({ state, ageSeconds, warning }: DataAge): StatusLine {
+function dataLine({ state, ageSeconds, missing, warning }: DataAge): StatusLine {
+  if (missing) {
+    return unknown('data', 'there is no data yet: the API server has not sent any since the start');
+  }
   if (warning === undefined) return ok('data', state, `${ageSeconds} s old`);
   const next = 'check the API server and the network of this node; until then nothing changes here';
   return problem('data', OLD[state], next, warning);

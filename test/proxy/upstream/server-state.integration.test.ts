@@ -47,6 +47,8 @@ describe('the API server', () => {
     state.noteAnswer(200);
     expect([state.condition.name, state.unreachableSince]).toEqual(['reachable', undefined]);
     expect(changes).toEqual(['unreachable, cut off', 'misbehaving, cut off', 'reachable']);
+    // At the start there is no state to serve.
+    expect(lines[0]?.msg).toContain(': the last known state, if there is one, is served');
     expect(lines.map(({ msg }) => msg.split(':')[0])).toEqual([
       'the API server cannot be reached',
       'the API server answers with errors',
