@@ -60,6 +60,21 @@ describe('simulate --diff compares settings', () => {
     expect(out).toMatch(/^default\/db +edge-1/m);
   });
 
+  // A file of comments was once an empty cluster, and settings beside manifests were dropped.
+  test.each([
+    ['a file of comments', 1, ['# none\n'], /--against: .*0.yaml contains no Node. Save all kinds/],
+    [
+      'settings among others',
+      2,
+      ['{"items":[]}', 'dryRun: true\n'],
+      /1.yaml has settings; give it/,
+    ],
+  ])('--against refuses %s', async (_, code, contents, err) => {
+    const files = contents.map((content, n) => ['--against', file(`${n}.yaml`, content)]);
+    const refused = await simulate('--diff', ...files.flat());
+    expect(refused).toMatchObject({ code, err: expect.stringMatching(err) });
+  });
+
   test('--diff without anything to compare is refused', async () => {
     expect(await simulate('--diff')).toMatchObject({
       code: 2,

@@ -60,7 +60,8 @@ export function* readManifestFiles(
 
 /** Whether a file has settings of the wrapper: a mapping without a kind. */
 export function isSettingsFile(path: string): boolean {
-  if (path === '-' || reading(path, () => statSync(path).isDirectory())) return false;
+  // A pipe can be read only once.
+  if (path === '-' || !reading(path, () => statSync(path).isFile())) return false;
   const [first] = reading(path, () => parseYaml(readBounded(path)));
   return typeof first === 'object' && first !== null && !('kind' in first || 'items' in first);
 }

@@ -5,11 +5,11 @@ import type { ServiceFlags } from '../command-line/service-argument.ts';
 import { UsageError } from '../command-line/usage-error.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import { type Finding, findingsOf, newFindings } from './findings.ts';
-import { isSettingsFile } from './manifest-files.ts';
-import { readManifests } from './read-manifests.ts';
+import { isSettingsFile, namesOf } from './manifest-files.ts';
 import { type Simulation, type SimulationSettings, simulate } from './simulation.ts';
 import {
   type InputFlags,
+  readFiles,
   readInput,
   serviceFilter,
   serviceNames,
@@ -64,16 +64,16 @@ interface Base {
 function baseOf(flags: SimulateFlags): Base {
   const { against, config, keys, preset, recursive } = flags;
   if (against !== undefined) {
-    const note = against.join(', ');
-    const [file = '', ...more] = against;
-    if (more.length === 0 && isSettingsFile(file)) {
+    const note = namesOf(against);
+    const file = against.find(isSettingsFile);
+    if (file === undefined) {
+      const cluster = readFiles('--against', against, recursive);
+      return { settings: trialSettings(flags), cluster, note };
+    }
+    if (against.length === 1) {
       return { settings: settingsOf(file), note: `the settings of ${note}` };
     }
-    return {
-      settings: trialSettings(flags),
-      cluster: readManifests(against, recursive),
-      note,
-    };
+    throw new UsageError(`--against: ${file} has settings; give it alone, or only manifests`);
   }
   const isTrial = keys !== undefined || preset !== undefined;
   if (isTrial && config !== undefined) {
