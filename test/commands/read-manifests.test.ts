@@ -64,6 +64,17 @@ test('a kind with the same name in another API group is ignored', () => {
   expect(services.map(({ type }) => type)).toEqual(['ClusterIP']);
 });
 
+test.each([
+  [service('shop', 'ClusterIP'), 'Service shop/web'],
+  [service(undefined, 'ClusterIP'), 'Service default/web'],
+  [node('n1', 'a'), 'Node n1'],
+])('an error names the object and the file: %j', (object, name) => {
+  const wrong = { ...object, metadata: { ...object.metadata, annotations: { a: 1 } } };
+  const file = write(list(wrong));
+  const message = `cannot read ${name} in ${file}: 'annotations' is not a string`;
+  expect(() => readManifests([file])).toThrow(expect.objectContaining({ message }));
+});
+
 test('items of a list may have no kind', () => {
   const { metadata } = node('n1', 'a');
   const { nodes } = readManifests([

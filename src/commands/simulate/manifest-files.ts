@@ -74,17 +74,14 @@ function filesIn(folder: string, recursive: boolean): string[] {
   throw new Error(`the folder has no .yaml, .yml or .json file${advice}`);
 }
 
-/** Calls `read`. Its errors become `InvalidSettings`, with the name of the file. */
-export function reading<T>(file: string, read: () => T): T {
+/** Calls `read`. Its errors become `InvalidSettings`, with the name of the file, or of an object in it. */
+export function reading<T>(name: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {
-    throw new WrapperError(
-      'InvalidSettings',
-      `cannot read ${file}: ${messageOf(cause).split('\n', 1)[0]}`,
-      {
-        cause,
-      },
-    );
+    // An offset is in JSON that this program wrote, not in the file.
+    const [line = ''] = messageOf(cause).split('\n', 1);
+    const message = `cannot read ${name}: ${line.replace(/ at offset \d+$/, '')}`;
+    throw new WrapperError('InvalidSettings', message, { cause });
   }
 }

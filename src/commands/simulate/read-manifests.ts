@@ -14,13 +14,13 @@ interface Manifest {
 /** Manifests by their names. The last one with a name counts, as with kubectl apply. */
 type Manifests = Map<
   string,
-  { readonly resource: Resource; readonly manifest: Manifest; readonly file: string }
+  { readonly resource: Resource; readonly manifest: Manifest; readonly where: string }
 >;
 
 /**
  * Reads manifests in YAML or JSON: files, folders and `-`, standard input. A file can contain several documents and
  * lists, like the output of `kubectl get -o yaml`. Kinds that do not affect endpoints are ignored. If an object occurs
- * more than once, the last one counts. Throws `InvalidSettings` with the name of the file.
+ * more than once, the last one counts. Throws `InvalidSettings` with the names of the file and the object.
  */
 export function readManifests(paths: readonly string[], recursive = false): ClusterObjects {
   const cluster = emptyCluster();
@@ -30,9 +30,9 @@ export function readManifests(paths: readonly string[], recursive = false): Clus
       addManifest(manifests, document, name);
     }
   }
-  for (const { resource, manifest, file } of manifests.values()) {
+  for (const { resource, manifest, where } of manifests.values()) {
     const object = Buffer.from(JSON.stringify(manifest));
-    reading(file, () => addObject(cluster, resource, CODECS.json, object));
+    reading(where, () => addObject(cluster, resource, CODECS.json, object));
   }
   return cluster;
 }
@@ -55,7 +55,8 @@ function addManifest(manifests: Manifests, document: unknown, file: string): voi
   const namespaced = { namespace: 'default', ...metadata };
   const manifest = resource.namespaced ? { ...document, metadata: namespaced } : document;
   const { name = manifests.size } = metadata ?? {};
-  manifests.set(`${kind} ${namespaced.namespace}/${name}`, { resource, manifest, file });
+  const id = resource.namespaced ? `${kind} ${namespaced.namespace}/${name}` : `${kind} ${name}`;
+  manifests.set(id, { resource, manifest, where: `${id} in ${file}` });
 }
 
 /** `discovery.k8s.io` of `discovery.k8s.io/v1`; the core group has no name. */
