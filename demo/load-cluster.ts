@@ -26,7 +26,11 @@ export function loadCluster(
       throw invalid(`--cluster: there is no file ${path}. Save your cluster with: ${SAVE}`);
     }
   }
-  for (const { name, text } of readManifestFiles(paths, false)) {
+  for (const { name, text } of readManifestFiles(
+    paths,
+    false,
+    `. Save your cluster with: ${SAVE}`,
+  )) {
     try {
       server.loadYaml(text, { onUnknownKind });
     } catch (cause) {

@@ -58,6 +58,7 @@ describe('loadCluster()', () => {
       /nodes\.yaml contains no Node\. Save all kinds with: kubectl get/,
     ],
     ['empty.yaml', '', /contains no Node/],
+    ['.', undefined, /has no .yaml, .yml or .json file\. Save your cluster with: kubectl get/],
   ])('the error of %s names the file and the way out', (name, content, message) => {
     const file = content === undefined ? join(folder, name) : write(name, content);
     expect(() => loadCluster(createApiServer(), [file])).toThrow(message);

@@ -39,10 +39,13 @@ export function namesOf(paths: readonly string[]): string {
 /**
  * Reads files, folders (their YAML and JSON files, sorted) and `-`, standard input. Throws `InvalidSettings` for a path
  * that cannot be read and for a folder without manifests.
+ *
+ * @param advice what to do about such a folder
  */
 export function* readManifestFiles(
   paths: readonly string[],
   recursive: boolean,
+  advice = '',
 ): Generator<ManifestText> {
   for (const path of paths) {
     if (path === '-') {
@@ -51,7 +54,7 @@ export function* readManifestFiles(
       continue;
     }
     const isFolder = reading(path, () => statSync(path).isDirectory());
-    const files = isFolder ? reading(path, () => filesIn(path, recursive)) : [path];
+    const files = isFolder ? reading(path, () => filesIn(path, recursive, advice)) : [path];
     for (const file of files) {
       yield { name: file, text: reading(file, () => readBounded(file)) };
     }
@@ -66,11 +69,10 @@ export function isSettingsFile(path: string): boolean {
   return typeof first === 'object' && first !== null && !('kind' in first || 'items' in first);
 }
 
-function filesIn(folder: string, recursive: boolean): string[] {
+function filesIn(folder: string, recursive: boolean, advice: string): string[] {
   const names = readdirSync(folder, { recursive, encoding: 'utf8' });
   const files = names.filter((name) => EXTENSIONS.test(name)).sort();
   if (files.length > 0) return files.map((name) => join(folder, name));
-  const advice = recursive ? '' : '; with --recursive its folders are read too';
   throw new Error(`the folder has no .yaml, .yml or .json file${advice}`);
 }
 

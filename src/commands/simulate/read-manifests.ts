@@ -25,7 +25,8 @@ type Manifests = Map<
 export function readManifests(paths: readonly string[], recursive = false): ClusterObjects {
   const cluster = emptyCluster();
   const manifests: Manifests = new Map();
-  for (const { name, text } of readManifestFiles(paths, recursive)) {
+  const advice = recursive ? '' : '; with --recursive its folders are read too';
+  for (const { name, text } of readManifestFiles(paths, recursive, advice)) {
     for (const document of reading(name, () => parseYaml(text))) {
       addManifest(manifests, document, name);
     }
