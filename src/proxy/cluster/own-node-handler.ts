@@ -34,7 +34,6 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
       this.#exists = change.type !== 'DELETED';
       if (change.type === 'DELETED') {
         this.#logger.warn(
-          { node: change.key },
           'the own Node was deleted; its last labels and annotations remain active',
         );
       } else {
@@ -49,7 +48,7 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
     const isKnown = [undefined, 'on', 'off'].includes(filter);
     if (!isKnown && filter !== this.#wrongFilter) {
       this.#logger.warn(
-        { node: this.#topology.nodeName, value: filter },
+        { value: filter },
         `the annotation ${FILTER_ANNOTATION} of a Node must be off or on: this value changes nothing`,
       );
     }
@@ -59,7 +58,6 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
   onSynced(): void {
     if (this.#exists) return;
     this.#logger.error(
-      { node: this.#topology.nodeName },
       'there is no Node of this name; views wait until there is (check --node-name)',
     );
   }

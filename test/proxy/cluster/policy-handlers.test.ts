@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { PartialObjectMetadata, ServiceFacts } from '../../../src/filter/codec/codec.ts';
 import { NamespacesHandler } from '../../../src/proxy/cluster/namespaces-handler.ts';
+import { OwnNodeHandler } from '../../../src/proxy/cluster/own-node-handler.ts';
 import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
@@ -126,4 +127,15 @@ describe('an annotation without effect', () => {
     set(MISSPELT);
     expect(lines).toHaveLength(2);
   });
+});
+
+// Each line of the program has the field already; a second one made JSON with a key twice.
+test('what is wrong with the own Node is logged without the field node', () => {
+  const { logger, lines } = captureLogger();
+  const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  const handler = new OwnNodeHandler(topology, logger);
+  handler.onSynced();
+  const node = change('own', facts('', 'own', { 'kube-proxy-wrapper.io/filter': 'no' }));
+  handler.onChanges([node, { ...node, type: 'DELETED' }]);
+  expect(lines.map((line) => 'node' in JSON.parse(line))).toEqual([false, false, false]);
 });
