@@ -80,6 +80,9 @@ function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
 }
 
 function nextOf(cause: string): string {
+  if (cause.startsWith('own-node: ')) {
+    return 'correct nodeName (--node-name, NODE_NAME), or register the Node';
+  }
   return cause.includes('403')
     ? 'grant the missing rights: see manifests/base/cluster-role.yaml, and manifests/components for settings that need more'
     : 'see /readyz and the log of the wrapper';

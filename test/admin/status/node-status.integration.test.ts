@@ -217,6 +217,15 @@ test('a kube-proxy that has gone is a problem after a minute, in which it may co
   expect(await later()).toMatchObject({ state: 'problem' });
 });
 
+test('a node without a Node object is a problem, and the line names the setting', async () => {
+  await start({ nodeName: 'edge-9' });
+  await eventually(async () => (await lineOf('wrapper'))?.state, 'problem');
+  expect(await lineOf('wrapper')).toMatchObject({
+    text: expect.stringContaining('there is no Node "edge-9"'),
+    next: 'correct nodeName (--node-name, NODE_NAME), or register the Node',
+  });
+});
+
 test('a container runtime that cannot be read is a problem, and the node remains ready', async () => {
   await start({ localRuntime: '/nowhere/cri.sock' });
   await eventually(async () => (await lineOf('localRuntime'))?.state, 'problem');
