@@ -193,13 +193,23 @@ function hostPort(host: string, port: number): string {
 }
 
 /** Whether what is needed when the link goes down would work now. */
-function offlineLines({ localRuntime }: NodeProxy, checks: readonly Check[]): StatusLine[] {
+function offlineLines(
+  { localRuntime, snapshots }: NodeProxy,
+  checks: readonly Check[],
+): StatusLine[] {
   return checks.flatMap(({ name, degraded }) => {
     const id = OFFLINE[name];
     if (id === undefined) return [];
     if (degraded === undefined) return [ok(id, 'works')];
     return id === 'stateDir'
-      ? [problem(id, 'the state cannot be written', 'check the disk and its rights', degraded)]
+      ? [
+          problem(
+            id,
+            'the state cannot be written, so the next start may lack it',
+            'check the disk and its rights',
+            snapshots?.problem,
+          ),
+        ]
       : [
           problem(
             id,

@@ -239,6 +239,19 @@ test('a container runtime that cannot be read is a problem, and the node remains
   );
 });
 
+test('a state that cannot be written is a problem, and the line says so once', async () => {
+  await start();
+  Object.defineProperty(proxy, 'snapshots', { value: { problem: 'ENOSPC' } });
+  expect(await lineOf('stateDir')).toEqual({
+    id: 'stateDir',
+    state: 'problem',
+    text: 'the state cannot be written, so the next start may lack it',
+    detail: 'ENOSPC',
+    next: 'check the disk and its rights',
+  });
+  Object.defineProperty(proxy, 'snapshots', { value: undefined });
+});
+
 test('policies that stop traffic, are invalid, contradict or are misspelt are problems', async () => {
   const far = [{ ip: '10.0.0.3', node: 'edge-3' }];
   putService(server, 'lost', ['kubernetes.io/hostname']);
