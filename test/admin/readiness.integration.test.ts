@@ -45,7 +45,7 @@ test('the node is unready 10 s after a connection was lost, however quiet it was
   expect(problemsOf(proxy)).toEqual([]);
   clock.advance(2_000);
   // One age everywhere: since the connection was lost, not since this view got an event.
-  expect(cidrs()).toMatch(/^stale, nothing has arrived for 1[12] s: .*cannot be reached/);
+  expect(cidrs()).toMatch(/^stale, nothing has arrived for 1[12] s: .*is unreachable/);
 });
 
 test('each loss has its own 10 s', async () => {

@@ -182,7 +182,7 @@ function rulesFound(
     return unknown('rules', 'the ClusterIP of default/kubernetes is not known');
   }
   if (!opens) {
-    const text = 'the backends of default/kubernetes cannot be reached, nor its ClusterIP';
+    const text = 'the backends of default/kubernetes are unreachable, and so is its ClusterIP';
     return unknown('rules', text, about);
   }
   return ok('rules', 'a connection to the ClusterIP of default/kubernetes opens', about);

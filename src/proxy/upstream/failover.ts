@@ -27,7 +27,7 @@ const RETURN_MS = 3_000;
 
 /** Why a server was left, for the log. */
 const WHY = {
-  unreachable: 'cannot be reached',
+  unreachable: 'is unreachable',
   silent: 'does not answer',
   serverError: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx, or not as an API server does`,
 } as const;

@@ -30,7 +30,7 @@ export interface ServerStateOptions {
 }
 
 const CONSEQUENCE: Readonly<Record<ServerFailure, string>> = {
-  unreachable: 'the API server cannot be reached',
+  unreachable: 'the API server is unreachable',
   misbehaving: 'the API server answers with errors',
   refusing: 'the API server rejects our credentials',
 };

@@ -13,7 +13,7 @@ export function unreachable(error: unknown, server: URL): WrapperError {
   const detail = [code, message].filter((part) => part !== '').join(': ');
   return new WrapperError(
     'Unreachable',
-    `the API server at ${addressOf(server)} cannot be reached: ${detail}`,
+    `the API server at ${addressOf(server)} is unreachable: ${detail}`,
     { cause: error },
   );
 }

@@ -26,7 +26,7 @@ export const BOUNDS = {
   residentMB: { bundle: 160, sources: 260 },
   /** Open descriptors after recovery. */
   descriptors: 80,
-  /** /readyz fails within this time in a fault in which the API server cannot be reached, in milliseconds. */
+  /** /readyz fails within this time in a fault in which the API server is unreachable, in milliseconds. */
   unreadyMs: {
     /** Connections or requests fail: 10 s of grace, and the wait for the next attempt. */
     failing: 20_000,

@@ -165,14 +165,14 @@ describe('headers', () => {
   });
 });
 
-describe('an API server that cannot be reached', () => {
+describe('an unreachable API server', () => {
   test.each(['GET', 'POST'])(
     'is reported by address and code, for the listener to answer a %s with Retry-After',
     async (method) => {
       const { front, back, errors } = await setUp(echo);
       await back.close();
       expect((await ask(front.url, { method })).body).toBe('Unreachable');
-      const problem = `${back.url.host} cannot be reached: ECONNREFUSED`;
+      const problem = `${back.url.host} is unreachable: ECONNREFUSED`;
       expect(errors.map(statusOf)).toMatchObject([
         { code: 503, retryAfterSeconds: 1, message: expect.stringContaining(problem) },
       ]);

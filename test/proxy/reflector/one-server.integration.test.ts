@@ -262,7 +262,7 @@ test('an outage is two lines in the log, whatever the number of queries', async 
   await simulation.untilRight(10_000);
   const written = lines.slice(from).filter(({ level }) => level > 20);
   expect(written.map(({ msg }) => msg)).toEqual([
-    expect.stringContaining('the API server cannot be reached'),
+    expect.stringContaining('the API server is unreachable'),
     'the API server answers again',
   ]);
 });

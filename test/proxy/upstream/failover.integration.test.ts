@@ -51,7 +51,7 @@ function report(of: Failover, ...outcomes: readonly string[]): void {
 describe('the API server in use', () => {
   test.each<[rule: string, hosts: string, switches: number, outcomes: string[]]>([
     ['is the one of the kubeconfig at first', 'abc', 0, []],
-    ['changes to the next when it cannot be reached', 'bca', 1, ['a unreachable']],
+    ['changes to the next when it is unreachable', 'bca', 1, ['a unreachable']],
     ['changes to the one after that', 'cab', 2, ['a unreachable', 'b unreachable']],
     [
       'changes to the first after the last',

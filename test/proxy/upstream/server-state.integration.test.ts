@@ -50,7 +50,7 @@ describe('the API server', () => {
     // At the start there is no state to serve.
     expect(lines[0]?.msg).toContain(': the last known state, if there is one, is served');
     expect(lines.map(({ msg }) => msg.split(':')[0])).toEqual([
-      'the API server cannot be reached',
+      'the API server is unreachable',
       'the API server answers with errors',
       'the API server answers again',
     ]);

@@ -144,13 +144,13 @@ describe('a request', () => {
   });
 });
 
-describe('an API server that cannot be reached', () => {
+describe('an unreachable API server', () => {
   test('is named by address and code of the cause', async () => {
     const { upstream, server } = await useUpstream(() => {});
     await server.close();
     const error = await upstream.request({ method: 'GET', path: '/' }).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: 'Unreachable', cause: { code: 'ECONNREFUSED' } });
-    expect(error.message).toContain(`API server at ${server.url.host} cannot be reached`);
+    expect(error.message).toContain(`API server at ${server.url.host} is unreachable`);
     expect(error.message).toContain('ECONNREFUSED');
   });
 });
