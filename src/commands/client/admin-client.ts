@@ -18,8 +18,8 @@ const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 /** A connection to the admin port of one wrapper. */
 export interface AdminClient {
   /**
-   * Sends a GET request and parses the response. Throws `Unreachable` if there is no wrapper, and otherwise the error
-   * of its response.
+   * Sends a GET request and parses the response. Throws `Unreachable` if no wrapper or another program answers, and
+   * otherwise the error of the response.
    */
   request<T>(path: string): Promise<T>;
   close(): Promise<void>;
@@ -75,18 +75,45 @@ export function createAdminClient(url: string, options: AdminClientOptions = {})
   return {
     async request<T>(path: string) {
       const { statusCode, text } = await get(path).catch(unreachable);
-      const body = parse(text) as { error?: string };
-      if (statusCode === 200) return body as T;
-      const code = statusCode === 404 ? 'NotFound' : 'NotReady';
-      throw new WrapperError(code, body.error ?? text.slice(0, 200));
+      const body = parse(text);
+      if (statusCode === 200 && typeof body.node === 'string') return body as T;
+      const error = errorIn(body, statusCode, text);
+      if (error !== undefined) throw error;
+      const [said = ''] = text.trim().split('\n', 1);
+      const isStatus = body.kind === 'Status';
+      const reason = isStatus ? String(body.message) : said.slice(0, MAX_SAID);
+      const what = `${url} does not answer as the admin port of a wrapper (HTTP ${statusCode}: ${reason})`;
+      const hint = isStatus ? ', but as the port of listen or an API server' : '';
+      throw new WrapperError('Unreachable', `${what}${hint}; ${advice}`);
     },
     close: () => client.destroy(),
   };
 }
 
-function parse(text: string): unknown {
+/** Characters of the answer of another program that are printed. */
+const MAX_SAID = 100;
+
+/** Any version of the wrapper lists its paths if it does not have the requested one. */
+const PATHS = '/healthz, /readyz and /metrics';
+
+/** The error in a response of a wrapper; undefined: another program has responded. */
+function errorIn(body: Body, statusCode: number, text: string): WrapperError | undefined {
+  const code = statusCode === 404 ? 'NotFound' : 'NotReady';
+  if (statusCode === 200) return undefined;
+  if (typeof body.code === 'string' && typeof body.error === 'string')
+    return new WrapperError(code, body.error);
+  if (statusCode === 404 && text.includes(PATHS)) return new WrapperError(code, text.trim());
+  // A listener that is at its limits; the port of listen refuses these paths with 403 before.
+  const isLimit = body.kind === 'Status' && [408, 429, 431, 503].includes(statusCode);
+  return isLimit ? new WrapperError(code, String(body.message)) : undefined;
+}
+
+/** What distinguishes the responses of a wrapper. */
+type Body = Partial<Record<'node' | 'code' | 'error' | 'kind' | 'message', unknown>>;
+
+function parse(text: string): Body {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text) ?? {};
   } catch {
     return {};
   }

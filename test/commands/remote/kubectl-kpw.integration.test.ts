@@ -5,7 +5,9 @@ import { formatStatusLines } from '../../../src/commands/output/status-text.ts';
 import { clusterReport, type NodeReport } from '../../../src/commands/remote/cluster-report.ts';
 import { clusterStatusExecutor } from '../../../src/commands/remote/cluster-status.ts';
 import type { Finding } from '../../../src/commands/simulate/findings.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
+import { startServer } from '../../support/http/http-server.ts';
 import { type RemoteCluster, useRemoteCluster } from '../../support/remote/remote-cluster.ts';
 import { runInProcess } from '../../support/remote/run-in-process.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
@@ -279,6 +281,20 @@ describe('kubectl kpw status', () => {
         /the only Pod of the node does not run: ImagePullBackOff \(1 of 3 nodes: edge-1; a\)\n +next: correct .* the label/,
         /^.{0,80}the wrapper does not answer \(1 of 3 nodes: edge-2; .*no route.{0,200}$/m,
         /^\[not yet\] wrapper +no wrapper on this node \(1 of 3 nodes: edge-3\)/m,
+      ],
+    },
+    {
+      // It once ended the whole command.
+      rule: 'another program at the admin port of one node is a problem of that node',
+      async arrange() {
+        await start('edge-1', 'edge-2');
+        const other = closedLater(await startServer((_, response) => void response.end('{}')));
+        cluster.adminUrls.set('wrapper-edge-2', other.url.origin);
+      },
+      code: 3,
+      prints: [
+        /^\[FAIL\] wrapper +the wrapper does not answer \(1 of 3 nodes: edge-2; .*HTTP 200: \{\}/m,
+        /^version .*: edge-1$/m,
       ],
     },
     {

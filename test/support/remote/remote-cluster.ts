@@ -4,7 +4,6 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
-import type { Admin } from '../../../src/admin/admin.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import { closedLater } from '../closed-later.ts';
 import { startServer } from '../http/http-server.ts';
@@ -45,6 +44,8 @@ export interface RemoteCluster {
   readonly refusals: Map<string, number>;
   /** What the kubelet reports instead of a connection, by Pod. */
   readonly forwardErrors: Map<string, string>;
+  /** URL of what listens at the admin port, by Pod. */
+  readonly adminUrls: Map<string, string>;
   /** Port-forwards ever opened, `<pod> <port>`, and the most that were open at once. */
   readonly forwards: string[];
   readonly mostForwards: number;
@@ -57,7 +58,6 @@ export interface RemoteCluster {
 /** Starts one that is closed later; see {@link closedLater}. */
 export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster> {
   const upstream = await server.listen();
-  const admins = new Map<string, Admin>();
   const sockets = new Set<ServerWebSocket>();
   const counts = { most: 0 };
   const started = await startServer((request, response) => {
@@ -72,6 +72,7 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
     configMaps: new Map([[CONFIG_MAP, '{}']]),
     refusals: new Map(),
     forwardErrors: new Map(),
+    adminUrls: new Map(),
     forwards: [],
     get mostForwards() {
       return counts.most;
@@ -85,7 +86,7 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
       for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
         await fetch(proxy.url + path);
       }
-      admins.set(`wrapper-${node}`, admin);
+      cluster.adminUrls.set(`wrapper-${node}`, admin.url);
       cluster.pods.push({ name: `wrapper-${node}`, node, ...pod });
     },
   };
@@ -103,7 +104,7 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
       sockets.add(webSocket);
       counts.most = Math.max(counts.most, sockets.size);
       webSocket.once('close', () => sockets.delete(webSocket));
-      forward(webSocket, Number(port), admins.get(pod)?.url, cluster.forwardErrors.get(pod));
+      forward(webSocket, Number(port), cluster.adminUrls.get(pod), cluster.forwardErrors.get(pod));
     });
   });
   await writeFile(cluster.kubeconfig, kubeconfigFor(front.url.href));
