@@ -1,5 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { loadAll } from 'js-yaml';
+import { WrapperError } from './errors.ts';
+import { messageOf } from './util/message-of.ts';
 
 /* The one reader of YAML and JSON that users give to a command: settings and manifests. */
 
@@ -10,6 +12,21 @@ const MIN_EXPANDED = 1024 * 1024;
 const CHUNK_BYTES = 1024 * 1024;
 /** Time between two attempts to read, in milliseconds. */
 const RETRY_MS = 20;
+
+/**
+ * Calls `read`. Its errors become `InvalidSettings`, with the name of what is read. Only their first line is kept: the
+ * others quote the source, which may contain a token.
+ */
+export function reading<T>(name: string, read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    const [line = ''] = messageOf(cause).split('\n', 1);
+    // An offset is in JSON that this program wrote, not in the file.
+    const reason = line.replace(/ at offset \d+$/, '');
+    throw new WrapperError('InvalidSettings', `cannot read ${name}: ${reason}`, { cause });
+  }
+}
 
 /** Reads a file, or standard input (0). Throws if it cannot be read, or is longer than `maxBytes`. */
 export function readBounded(file: string | number, maxBytes: number = MAX_BYTES): string {

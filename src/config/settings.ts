@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
 import { didYouMean } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
-import { parseYaml, readBounded } from '../read-yaml.ts';
-import { messageOf } from '../util/message-of.ts';
+import { parseYaml, readBounded, reading } from '../read-yaml.ts';
 import { removedSetting } from './removed-settings.ts';
 import { invalidValue, isMapping } from './setting-types.ts';
 import {
@@ -74,17 +73,9 @@ function changedOf(merged: RawSettings, settings: Settings): RawSettings {
 const MAX_BYTES = 1024 * 1024;
 
 function readSettingsFile(file: string): RawSettings {
-  let documents: readonly unknown[];
-  try {
-    documents = parseYaml(readBounded(file, MAX_BYTES));
-  } catch (cause) {
-    throw new WrapperError(
-      'InvalidSettings',
-      `cannot read the settings file ${file}: ${messageOf(cause).split('\n', 1)[0]}`,
-      { cause },
-    );
-  }
-  const [content, ...others] = documents;
+  const [content, ...others] = reading(`the settings file ${file}`, () =>
+    parseYaml(readBounded(file, MAX_BYTES)),
+  );
   if (others.length > 0) {
     throw new WrapperError(
       'InvalidSettings',

@@ -44,6 +44,16 @@ describe('checkKubeconfig()', () => {
     });
   });
 
+  // js-yaml quotes the faulty line. It was printed, and check ended without any line.
+  test('a malformed kubeconfig is a problem, and its token is not printed', async () => {
+    const file = join(folder, 'kubeconfig');
+    writeFileSync(file, 'users:\n- name: a\n  user:\n    token: "secret\n  x: "y\n');
+    const line = await checkKubeconfig(file, listeners(HTTP));
+    expect(line).toMatchObject({ state: 'problem', id: 'kubeconfig' });
+    expect(line.text).toMatch(/^cannot read .*kubeconfig: .+$/);
+    expect(line.text).not.toContain('secret');
+  });
+
   test('the advice names both listeners', async () => {
     const line = await checkKubeconfig(kubeconfig('https://10.0.0.1'), listeners(HTTP, HTTPS));
     expect(line).toMatchObject({

@@ -2,13 +2,13 @@ import type { V1Container, V1Pod } from '@kubernetes/client-node';
 import { isMapping } from '../../config/setting-types.ts';
 import type { RawSettings } from '../../config/settings.ts';
 import { WrapperError } from '../../errors.ts';
-import { parseYaml } from '../../read-yaml.ts';
+import { parseYaml, reading } from '../../read-yaml.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { WrapperPod } from './wrapper-pods.ts';
 
 /**
  * The settings of the wrapper in a Pod, from the ConfigMap that is mounted where its flag --config points. Empty: the
- * Pod has no such flag. Throws `InvalidSettings` if the file does not come from a ConfigMap.
+ * Pod has no such flag. Throws `InvalidSettings` if the file does not come from a ConfigMap, or is not YAML.
  */
 export async function readWrapperConfig(client: KubeClient, pod: WrapperPod): Promise<RawSettings> {
   const { namespace, name } = pod;
@@ -34,7 +34,9 @@ export async function readWrapperConfig(client: KubeClient, pod: WrapperPod): Pr
     right,
   );
   const key = file.slice(mount.mountPath.replace(/\/$/, '').length + 1);
-  const [settings] = parseYaml(data?.[key] ?? '');
+  const [settings] = reading(`${key} of ConfigMap ${namespace}/${configMap}`, () =>
+    parseYaml(data?.[key] ?? ''),
+  );
   return isMapping(settings) ? (settings as RawSettings) : {};
 }
 

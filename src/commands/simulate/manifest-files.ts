@@ -1,8 +1,7 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { WrapperError } from '../../errors.ts';
-import { parseYaml, readBounded } from '../../read-yaml.ts';
-import { messageOf } from '../../util/message-of.ts';
+import { parseYaml, readBounded, reading } from '../../read-yaml.ts';
 
 /** A manifest file, or standard input. */
 export interface ManifestText {
@@ -74,16 +73,4 @@ function filesIn(folder: string, recursive: boolean, advice: string): string[] {
   const files = names.filter((name) => EXTENSIONS.test(name)).sort();
   if (files.length > 0) return files.map((name) => join(folder, name));
   throw new Error(`the folder has no .yaml, .yml or .json file${advice}`);
-}
-
-/** Calls `read`. Its errors become `InvalidSettings`, with the name of the file, or of an object in it. */
-export function reading<T>(name: string, read: () => T): T {
-  try {
-    return read();
-  } catch (cause) {
-    // An offset is in JSON that this program wrote, not in the file.
-    const [line = ''] = messageOf(cause).split('\n', 1);
-    const message = `cannot read ${name}: ${line.replace(/ at offset \d+$/, '')}`;
-    throw new WrapperError('InvalidSettings', message, { cause });
-  }
 }

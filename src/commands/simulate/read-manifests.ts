@@ -1,8 +1,8 @@
 import { CODECS } from '../../filter/codec/codecs.ts';
 import type { Resource } from '../../filter/codec/resource.ts';
-import { parseYaml } from '../../read-yaml.ts';
+import { parseYaml, reading } from '../../read-yaml.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
-import { reading, readManifestFiles } from './manifest-files.ts';
+import { readManifestFiles } from './manifest-files.ts';
 
 interface Manifest {
   readonly apiVersion?: unknown;

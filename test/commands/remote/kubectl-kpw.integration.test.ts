@@ -398,6 +398,18 @@ describe('kubectl kpw status', () => {
       prints: [/^\[not known\] expected +not compared \(.*403/m],
     },
     {
+      rule: 'a ConfigMap that is not YAML is named, without its source',
+      async arrange() {
+        await start('edge-1');
+        cluster.configMaps.set('kube-proxy-wrapper', 'a: [\n');
+      },
+      args: ['--node', 'edge-1'],
+      code: 0,
+      prints: [
+        /^\[not known\] expected +not compared \(cannot read config\.yaml of ConfigMap kube-system\/kube-proxy-wrapper: [^\\]+\)$/m,
+      ],
+    },
+    {
       rule: 'an invalid policy is a line of one node',
       async arrange() {
         cluster.server.annotate('web', 'topologyKeys', '[site]');

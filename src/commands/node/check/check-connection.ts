@@ -1,6 +1,6 @@
 import { KubeConfig } from '@kubernetes/client-node';
 import { ok, problem, type StatusLine, unknown } from '../../../admin/status/status-line.ts';
-import { WrapperError } from '../../../errors.ts';
+import { reading } from '../../../read-yaml.ts';
 import { messageOf } from '../../../util/message-of.ts';
 import { findKubeProxies } from './kube-proxy-process.ts';
 import {
@@ -15,7 +15,12 @@ export async function checkKubeconfig(
   file: string,
   listeners: readonly WrapperListener[],
 ): Promise<StatusLine> {
-  const server = readServer(file);
+  let server: string | undefined;
+  try {
+    server = reading(file, () => readServer(file));
+  } catch (error) {
+    return problem('kubeconfig', messageOf(error), 'correct the file, or --kube-proxy-kubeconfig');
+  }
   if (server !== undefined && (await namesListener(server, listeners))) {
     return ok('kubeconfig', `${file} names ${server}`);
   }
@@ -29,13 +34,9 @@ export async function checkKubeconfig(
 /** The server of the current context, else of the first cluster. */
 function readServer(file: string): string | undefined {
   const config = new KubeConfig();
-  try {
-    config.loadFromFile(file, { onInvalidEntry: 'filter' });
-    const cluster = config.getCurrentCluster() ?? config.getClusters()[0];
-    return cluster?.server;
-  } catch (cause) {
-    throw new WrapperError('Credentials', `cannot read ${file}: ${messageOf(cause)}`, { cause });
-  }
+  config.loadFromFile(file, { onInvalidEntry: 'filter' });
+  const cluster = config.getCurrentCluster() ?? config.getClusters()[0];
+  return cluster?.server;
 }
 
 /** Checks that kube-proxy is connected to the wrapper, and to nothing else that could be an API server. */
