@@ -59,6 +59,15 @@ describe('explain', () => {
     expect(err).toContain('a b');
   });
 
+  // It once said that there are no Services.
+  test.each([
+    [['-l', 'app=none'], 'no Services with labels app=none'],
+    [['-n', 'default', '-l', 'a=b'], 'no Services with labels a=b in namespace default'],
+    [['--warnings', '-l', 'a'], 'no Services with warnings with labels a'],
+  ])('%j says what no Service has', async (args, text) => {
+    expect((await explain(...args)).out).toBe(`node edge-1: ${text}\n`);
+  });
+
   // In a dry run SHOWN was 1/2, although 2/2 are shown.
   test('in a dry run SHOWN counts what is shown', async () => {
     server.annotate('web', 'kube-proxy-wrapper.io/filter', 'dry-run');

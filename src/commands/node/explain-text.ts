@@ -11,11 +11,11 @@ import { formatColumns, formatSince, plural } from '../output/format-output.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
 import { formatStaleness } from './data-age.ts';
 
-/** Formats the list of Services for a terminal. */
-export function formatSummary(summary: Summary, style: TextStyle): string {
+/** Formats the list of Services for a terminal. @param chosen which Services, e.g. ` with warnings`; empty: all */
+export function formatSummary(summary: Summary, style: TextStyle, chosen = ''): string {
   const { node, services, view } = summary;
   const stale = formatStaleness(summary);
-  if (services.length === 0) return `${printLine(`node ${node}: no Services`)}${stale}`;
+  if (services.length === 0) return `${printLine(`node ${node}: no Services${chosen}`)}${stale}`;
   const unread = view.clients === 0 ? '; no client reads this view now' : '';
   const title = printLine(`node ${node}, ${view.query} (${view.encoding})${unread}`);
   const head = style.headers ? `${title}${stale}\n` : '';

@@ -40,7 +40,7 @@ export async function explainReport(
   if (service === undefined) {
     if (flags.diff === true) throw new UsageError('--diff needs a Service: NAMESPACE/SERVICE');
     const summary = await readAll(admin, flags);
-    return { data: summary, text: (style) => formatSummary(summary, style) };
+    return { data: summary, text: (style) => formatSummary(summary, style, chosenBy(flags)) };
   }
   if (flags.diff === true) {
     const diff = await admin.request<Diff>(`/diff/${servicePath(service)}`);
@@ -48,6 +48,15 @@ export async function explainReport(
   }
   const explained = await admin.request<Explained>(`/explain/${servicePath(service)}`);
   return { data: explained, text: () => formatExplained(explained) };
+}
+
+/** Which Services the flags choose, after the word Services. */
+function chosenBy({ namespace, warnings, selector }: ExplainFlags): string {
+  return [
+    warnings === true ? ' with warnings' : '',
+    selector === undefined ? '' : ` with labels ${selector}`,
+    namespace === undefined ? '' : ` in namespace ${namespace}`,
+  ].join('');
 }
 
 async function readAll(
