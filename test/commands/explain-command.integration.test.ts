@@ -81,6 +81,24 @@ describe('explain', () => {
   });
 });
 
+// `status -o json | jq .problems` once printed null.
+test.each(
+  COMMANDS.flatMap(({ examples }) => examples).flatMap((line) => {
+    const [, args, path] = /^\{program\} (.+) \| jq (?:-r )?(\S+)$/.exec(line) ?? [];
+    return args === undefined || path === undefined ? [] : [[args, path.replaceAll("'", '')]];
+  }),
+)('the example %s has %s', async (args = '', path = '') => {
+  const words = args.replace('shop/', '').split(' ');
+  const { out } = await runInProcess(COMMANDS, [...words, ...at()]);
+  const steps = path.match(/\w+|\[\]/g) ?? [];
+  const selected = steps.reduce<unknown[]>(
+    (values, step) => (step === '[]' ? values.flat() : values.map((each) => Object(each)[step])),
+    [JSON.parse(out)],
+  );
+  expect(selected.length).toBeGreaterThan(0);
+  expect(selected).not.toContain(undefined);
+});
+
 // The likeliest mistake. It once printed the Status, and check printed nothing else.
 test.each([
   ['status', 1],

@@ -10,7 +10,7 @@ export const status: Command<AdminFlags> = {
 node is cut off, and policies. Each problem has what to do next. The running wrapper answers.`,
   usage: [['[flags]']],
   flags: [ADMIN, outputFlag('text', 'json', 'yaml')],
-  examples: ['{program} status', '{program} status -o json | jq .problems'],
+  examples: ['{program} status', '{program} status -o json | jq .lines'],
   exits: {
     0: 'no problem found',
     1: 'no wrapper answers',
