@@ -1,6 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseCommandLine } from '../../src/commands/command-line/command-line.ts';
-import { serviceArgument } from '../../src/commands/command-line/service-argument.ts';
+import {
+  type ServiceFlags,
+  serviceArgument,
+} from '../../src/commands/command-line/service-argument.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 
 function parse(...args: string[]) {
@@ -66,5 +69,19 @@ describe('serviceArgument()', () => {
 
   test.each([[['a', 'b']], [['a/b/c']], [['/web']], [['svc/']]])('%j is refused', (args) => {
     expect(() => serviceArgument(args, {})).toThrow(/unexpected|must be NAMESPACE\/SERVICE/);
+  });
+
+  // explain ignored them, and simulate said that the Service does not exist.
+  test.each<[string, ServiceFlags, string]>([
+    ['default/web', { namespace: 'shop' }, 'default/web is not in namespace shop: leave out -n'],
+    ['web', { selector: 'a=b' }, '--selector selects Services, and web is one'],
+    ['web', { warnings: true }, '--warnings selects Services, and web is one'],
+  ])('%s with %j is refused', (name, flags, message) => {
+    expect(() => serviceArgument([name], flags)).toThrow(message);
+  });
+
+  test('its namespace can be given twice', () => {
+    const flags = { namespace: 'shop', warnings: false };
+    expect(serviceArgument(['shop/web'], flags)).toEqual({ namespace: 'shop', name: 'web' });
   });
 });

@@ -12,6 +12,8 @@ export interface ServiceFlags {
   readonly namespace?: string;
   /** A label selector. */
   readonly selector?: string;
+  /** Only Services with warnings. */
+  readonly warnings?: boolean;
 }
 
 /** Names of the kind, as kubectl accepts them. */
@@ -19,7 +21,8 @@ const KINDS = ['svc', 'service', 'services'];
 
 /**
  * Reads the arguments that name a Service: `web`, `shop/web`, `svc/web`, `svc web` or `svc/shop/web`. Without a
- * namespace it is that of -n, else `default`. Undefined: no Service is named. Throws UsageError.
+ * namespace it is that of -n, else `default`. Undefined: no Service is named. Throws UsageError, also if flags select other
+ * Services.
  */
 export function serviceArgument(
   args: readonly string[],
@@ -36,6 +39,13 @@ export function serviceArgument(
     throw new UsageError(`the argument must be NAMESPACE/SERVICE, not ${JSON.stringify(text)}`);
   }
   const [name = '', namespace = flags.namespace ?? 'default'] = parts.reverse();
+  if (namespace !== (flags.namespace ?? namespace)) {
+    throw new UsageError(`${text} is not in namespace ${flags.namespace}: leave out -n`);
+  }
+  if (flags.selector !== undefined || flags.warnings === true) {
+    const flag = flags.warnings === true ? '--warnings' : '--selector';
+    throw new UsageError(`${flag} selects Services, and ${text} is one: leave out one of them`);
+  }
   return { namespace, name };
 }
 

@@ -19,7 +19,6 @@ import { formatExplained, formatSummary } from './explain-text.ts';
 /** Which Services are explained, and how. */
 export interface ExplainFlags extends ServiceFlags {
   readonly diff?: boolean;
-  readonly warnings?: boolean;
 }
 
 export interface LocalExplainFlags extends ExplainFlags, AdminFlags {}
