@@ -101,6 +101,8 @@ function answerLines({ status, failure, troubles }: AskedNode): readonly StatusL
   }
   // An error of a port-forward can have all its attempts.
   const why = escapeUntrusted(failure.message, MAX_FAILURE);
+  // The caller lacks a right. The wrapper may be well.
+  if (failure.code === 'Refused') return [unknown('wrapper', 'the wrapper was not asked', why)];
   return [problem('wrapper', 'the wrapper does not answer', 'see the log of its Pod', why)];
 }
 

@@ -410,6 +410,20 @@ describe('kubectl kpw status', () => {
       ],
     },
     {
+      rule: 'without the right to forward ports nothing is known of the wrapper',
+      async arrange() {
+        await start('edge-1');
+        cluster.refusals.set('/api/v1/namespaces/kube-system/pods/wrapper-edge-1/port', 403);
+      },
+      args: ['--node', 'edge-1'],
+      code: 0,
+      prints: [
+        /^\[not known\] wrapper +the wrapper was not asked \(you need the right to create and get pods\/portforward .*\)$/m,
+        /^0 of 1 node is well, 1 not known$/m,
+      ],
+      never: 'next:',
+    },
+    {
       rule: 'an invalid policy is a line of one node',
       async arrange() {
         cluster.server.annotate('web', 'topologyKeys', '[site]');
