@@ -48,6 +48,8 @@ describe('parseCommandLine()', () => {
     [['version', 'x'], "too many arguments for 'version'. Expected 0 arguments but got 1: x. See"],
     [['expain'], "unknown command 'expain' (Did you mean explain?). See kube-proxy-wrapper --help"],
     [['walk'], "unknown command 'walk'. See"],
+    [['expain', '--help'], "unknown command 'expain' (Did you mean explain?). See"],
+    [['help', 'expain'], "unknown command 'expain' (Did you mean explain?). See"],
     [['-n', 'shop', 'explain'], "unknown option '-n'. See kube-proxy-wrapper --help"],
   ])('%j is refused in one line', (args, message) => {
     expect(() => parse(...args)).toThrow(message);

@@ -50,6 +50,8 @@ export function parseCommandLine(
       parsed = { command, call: { flags: added.opts<never>(), args: added.args } };
     });
   }
+  const named = args[0] === 'help' ? args[1] : args[0];
+  if (named?.startsWith('-') === false) assertKnown(root, named);
   const known = commands.find(({ name }) => name === args[0]);
   if (known !== undefined) assertValues(known, args);
   try {
@@ -58,6 +60,12 @@ export function parseCommandLine(
     if (!(error instanceof CommanderError && PRINTED.includes(error.code))) throw error;
   }
   return parsed ?? { text };
+}
+
+/** Commander prints the list of commands as the help of a command that it does not have. */
+function assertKnown(root: Commander, name: string): void {
+  const isKnown = name === 'help' || root.commands.some((each) => each.name() === name);
+  if (!isKnown) root.parse([name], { from: 'user' });
 }
 
 function addCommand(root: Commander, program: string, command: Command): Commander {
