@@ -44,6 +44,8 @@ describe('parseCommandLine()', () => {
       ['explain', '-o', 'jsn'],
       "option '-o, --output <FORMAT>' argument 'jsn' is invalid. Allowed choices are text, json, yaml, wide. See",
     ],
+    [['status', '--admin', '127.0.0.1:99999'], "argument '127.0.0.1:99999' is invalid. It must be"],
+    [['status', '--admin', '::1:1'], "argument '::1:1' is invalid. It must be IP:PORT"],
     [['explain', '-n', 'a', '-A'], "option '-A, --all-namespaces' cannot be used with option '-n"],
     [['version', 'x'], "too many arguments for 'version'. Expected 0 arguments but got 1: x. See"],
     [['expain'], "unknown command 'expain' (Did you mean explain?). See kube-proxy-wrapper --help"],

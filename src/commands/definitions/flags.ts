@@ -7,7 +7,7 @@ import { messageOf } from '../../util/message-of.ts';
 export const ADMIN = new Option('--admin <IP:PORT>', 'admin port of the wrapper')
   .default('127.0.0.1:10361')
   .argParser((text) => {
-    if (/^[^\s/]+:[0-9]{1,5}$/.test(text)) return text;
+    if (/^[^\s/]+:[0-9]{1,5}$/.test(text) && URL.canParse(`http://${text}`)) return text;
     throw new InvalidArgumentError('It must be IP:PORT.');
   });
 
