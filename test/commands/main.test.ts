@@ -1,9 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
@@ -80,6 +89,21 @@ describe('kube-proxy-wrapper', () => {
     });
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect(await run('--version')).toMatchObject({ code: 0, out: `${version}\n` });
+  });
+
+  // It once ended with a stack trace.
+  test.each(['--help', 'version'])('%s with a full disk fails in one line', async (command) => {
+    const full = openSync('/dev/full', 'w');
+    const child = spawn(process.execPath, [MAIN, command], { stdio: ['ignore', full, 'pipe'] });
+    const [[code], stderr] = await Promise.all([
+      once(child, 'close'),
+      text(child.stderr as Readable),
+    ]);
+    closeSync(full);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/^cannot write standard output: ENOSPC: .+\n$/),
+    });
   });
 
   // It once failed late, with `Map.groupBy is not a function`.

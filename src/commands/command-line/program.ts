@@ -47,10 +47,14 @@ async function execute(command: Command, call: Call<never>): Promise<number> {
   return code;
 }
 
-/** Ends the process quietly if a reader closes the output early (`explain | head`). That is not an error. */
+/**
+ * Ends the process if standard output cannot be written: with an error, or quietly if a reader has closed it early
+ * (`explain | head`).
+ */
 export function endWithReader(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    process.exit(EXIT.ok);
+    if (error.code === 'EPIPE') process.exit(EXIT.ok);
+    process.stderr.write(printLine(`cannot write standard output: ${error.message}`));
+    process.exit(EXIT.failed);
   });
 }
