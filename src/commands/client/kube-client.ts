@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { type Credentials, loadCredentials } from '../../proxy/credentials/credentials.ts';
 import { createUpstream, readBody, type Upstream } from '../../proxy/upstream/upstream.ts';
 import type { UserKubeconfig } from '../command-line/user-kubeconfig.ts';
-import { responseError } from './response-error.ts';
+import { notAnApiServer, responseError } from './response-error.ts';
 
 /** The API server as the user of a command reaches it. */
 export interface KubeClient {
@@ -58,6 +58,12 @@ async function send<T>(
   const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
   const text = body.toString('utf8');
   const { statusCode } = response;
-  if (statusCode === 200 || statusCode === 201) return JSON.parse(text) as T;
-  throw responseError(statusCode, text, right);
+  if (statusCode !== 200 && statusCode !== 201) {
+    throw responseError(upstream.address, statusCode, text, right);
+  }
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw notAnApiServer(upstream.address, statusCode);
+  }
 }

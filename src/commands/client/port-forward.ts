@@ -62,7 +62,7 @@ export async function openPortForward(
   };
   const refused = Promise.withResolvers<never>();
   const config = configOf(credentials, (response) => {
-    void refusal(pod, response).then(refused.reject);
+    void refusal(credentials, pod, response).then(refused.reject);
   });
   // Its default are the streams of this process, and a server could close them.
   const streams = { stdin: sent, stdout: received, stderr: received };
@@ -122,10 +122,14 @@ function unreachable({ namespace, name }: PodName, why: string): WrapperError {
 }
 
 /** What a response other than 101 means. */
-async function refusal(pod: PodName, response: IncomingMessage): Promise<WrapperError> {
+async function refusal(
+  { servers }: Credentials,
+  pod: PodName,
+  response: IncomingMessage,
+): Promise<WrapperError> {
   const { statusCode } = response;
   const body = await text(response).catch(() => '');
   const right = `create and get pods/portforward in namespace ${pod.namespace}`;
-  const error = responseError(statusCode, body, right);
+  const error = responseError(servers[0]?.host ?? '', statusCode, body, right);
   return statusCode === 403 ? error : unreachable(pod, error.message);
 }

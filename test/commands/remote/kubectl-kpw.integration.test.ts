@@ -122,6 +122,18 @@ test.each<[missing: string, command: string, arrange: () => void, message: RegEx
     /you need the right to list pods in namespace kube-system: refused on purpose: 403/,
   ],
   [
+    'a valid token',
+    'status',
+    () => cluster.refusals.set('/api/v1/namespaces/kube-system/pods', 401),
+    /the API server 127\.0\.0\.1:\d+ does not accept the credentials of the kubeconfig: refused on purpose: 401/,
+  ],
+  [
+    'an API server',
+    'status',
+    () => cluster.refusals.set('/api/v1/namespaces/kube-system/pods', 200),
+    /: 127\.0\.0\.1:\d+ does not answer as an API server \(HTTP 200\); check the server of the kubeconfig/,
+  ],
+  [
     'the right to forward ports',
     'explain',
     () => cluster.refusals.set('/api/v1/namespaces/kube-system/pods/wrapper-edge-1/port', 403),

@@ -183,7 +183,9 @@ function refusalOf({ refusals }: RemoteCluster, path: string): number | undefine
   return [...refusals].find(([start]) => path.startsWith(start))?.[1];
 }
 
+/** 200 is that of another program. */
 function statusBody(code: number): string {
+  if (code === 200) return '<html>';
   return JSON.stringify({ kind: 'Status', code, message: `refused on purpose: ${code}` });
 }
 
