@@ -68,7 +68,7 @@ test.each([0, 50])(
         ? kubelet.send(Buffer.from('\u0001no route\n'))
         : setTimeout(() => kubelet.send(Buffer.from('\u0001no route\n')), ms);
     const stream = await connect();
-    await expect(text(stream)).rejects.toThrow('port 10361 of Pod a/b cannot be reached: no route');
+    await expect(text(stream)).rejects.toThrow('port 10361 of Pod a/b is unreachable: no route');
     await eventually(() => open, 0);
   },
 );

@@ -55,7 +55,7 @@ export async function openPortForward(
     else if (channel === DATA) received.write(content);
     else if (channel === ERROR) {
       const reason = content.toString('utf8').trim().slice(0, 500);
-      const what = `port ${port} of Pod ${namespace}/${name} cannot be reached: ${reason}`;
+      const what = `port ${port} of Pod ${namespace}/${name} is unreachable: ${reason}`;
       stream.destroy(new WrapperError('Unreachable', what));
     }
     return true;

@@ -40,7 +40,7 @@ With --all-nodes, nodes that see the same of a Service share one line.`,
   flags: [...TARGET, ...explain.flags.filter((flag) => flag !== ADMIN), ...CONNECTION],
   notes: 'It needs the rights to list pods, and to create and get pods/portforward.',
   examples: ['{program} explain shop/web --node edge-1', '{program} explain shop/web --all-nodes'],
-  exits: { ...explain.exits, 1: 'a wrapper cannot be reached or has no answer' },
+  exits: { ...explain.exits, 1: 'a wrapper is unreachable or has no answer' },
   execute: async (call) => (await import('../remote/remote-explain.ts')).executeRemoteExplain(call),
 };
 

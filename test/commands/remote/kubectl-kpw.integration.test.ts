@@ -143,7 +143,7 @@ test.each<[missing: string, command: string, arrange: () => void, message: RegEx
     'a port on which something listens',
     'explain',
     () => cluster.forwardErrors.set('wrapper-edge-1', 'dial tcp4 127.0.0.1:10361'),
-    /port 10361 of Pod kube-system\/wrapper-edge-1 cannot be reached: dial tcp4 127\.0\.0\.1:10361/,
+    /port 10361 of Pod kube-system\/wrapper-edge-1 is unreachable: dial tcp4 127\.0\.0\.1:10361/,
   ],
 ])('an error says that %s is missing', async (_, command, arrange, message) => {
   await cluster.startWrapper('edge-1');
