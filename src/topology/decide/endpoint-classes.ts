@@ -27,27 +27,32 @@ export interface ClassCounts {
   readonly total: Uint32Array;
 }
 
+/** So many are compared one by one. Most Services have one or two, and a Map costs a tenth of their decision. */
+const FEW = 8;
+
 /** All classes of a Service. */
 export class EndpointClasses {
   /** In the order in which their endpoints came. */
   readonly all: EndpointClass[] = [];
   readonly #counted: number | undefined;
-  /** Each list has a class per family. */
-  readonly #byPorts = new Map<readonly string[], EndpointClass[]>();
+  /** The classes of each list, one per family; only if there are more than {@link FEW}. */
+  #byPorts: Map<readonly string[], EndpointClass[]> | undefined;
 
   constructor(counted: number | undefined) {
     this.#counted = counted;
   }
 
   of(family: string, ports: readonly string[]): EndpointClass {
-    const ofPorts = this.#byPorts.get(ports);
-    const known = ofPorts?.find((each) => each.family === family);
+    const among = this.#byPorts === undefined ? this.all : this.#byPorts.get(ports);
+    const known = among?.find((each) => each.family === family && each.ports === ports);
     if (known !== undefined) return known;
     const counts = this.#counted === undefined ? undefined : noCounts(this.#counted);
     const added = { family, ports, ready: 0, serving: 0, counts, winners: 0 };
     this.all.push(added);
-    if (ofPorts === undefined) this.#byPorts.set(ports, [added]);
-    else ofPorts.push(added);
+    if (this.#byPorts === undefined) {
+      if (this.all.length > FEW) this.#byPorts = Map.groupBy(this.all, (each) => each.ports);
+    } else if (among === undefined) this.#byPorts.set(ports, [added]);
+    else among.push(added);
     return added;
   }
 }
