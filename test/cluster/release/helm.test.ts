@@ -52,6 +52,7 @@ test('the way back leaves a plain kube-proxy and nothing of the chart', async ()
     'kubectl -n kube-system patch daemonset kube-proxy --patch-file manifests/overlays/kubeadm/point-kube-proxy-back.yaml',
   );
   await asWithKustomize('kubectl -n kube-system patch daemonset kube-proxy -p');
+  for (const node of everyNode) await web.reaches(node, everyNode);
   await documented('kubectl -n kube-system get pods -o yaml');
   for (const node of everyNode) await web.reaches(node, everyNode);
   const name = 'app.kubernetes.io/name=kube-proxy-wrapper';
