@@ -14,10 +14,6 @@ import type { TextCache } from './text-cache.ts';
 export interface Cursor {
   /** The current field, or UNKNOWN_FIELD. */
   readonly field: Field;
-  /** Offset of the value. */
-  readonly start: number;
-  /** Offset after the value. */
-  readonly end: number;
 
   /** Moves to the next field, or to the next element of a repeated one; false at the end of the message. */
   next(): boolean;

@@ -35,44 +35,22 @@ export class FieldTable {
   /** All fields, in the order of the schema. */
   readonly fields: readonly Field[];
   readonly #byNumber: Field[] = [];
-  readonly #byNameLength: Field[][] = [];
 
   constructor(fields: readonly Field[]) {
     this.fields = fields;
     const highest = Math.max(0, ...fields.map(({ number }) => number));
-    const longest = Math.max(0, ...fields.map(({ name }) => name.length));
     for (let number = 0; number <= highest; number++) this.#byNumber.push(UNKNOWN_FIELD);
-    for (let length = 0; length <= longest; length++) this.#byNameLength.push([]);
-    for (const field of fields) {
-      this.#byNumber[field.number] = field;
-      this.#byNameLength[field.name.length]?.push(field);
-    }
+    for (const field of fields) this.#byNumber[field.number] = field;
   }
 
   /** The field with this protobuf number, or {@link UNKNOWN_FIELD}. */
   numbered(number: number): Field {
     return number < this.#byNumber.length ? (this.#byNumber[number] as Field) : UNKNOWN_FIELD;
   }
-
-  /** The field whose JSON name is the bytes in `[start, end)`, or {@link UNKNOWN_FIELD}. */
-  named(bytes: Buffer, start: number, end: number): Field {
-    const length = end - start;
-    if (length >= this.#byNameLength.length) return UNKNOWN_FIELD;
-    for (const field of this.#byNameLength[length] as Field[]) {
-      if (isAscii(field.name, bytes, start)) return field;
-    }
-    return UNKNOWN_FIELD;
-  }
 }
 
 /** The fields of a message of which nothing is read. */
 export const NO_FIELDS = new FieldTable([]);
-
-/** Whether the bytes from `start` on begin with an ASCII text. */
-export function isAscii(text: string, bytes: Uint8Array, start: number): boolean {
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) !== bytes[start + i]) return false;
-  return true;
-}
 
 /** The table of a message. A symbol, so that it cannot have the name of a field. */
 export const TABLE = Symbol('table');

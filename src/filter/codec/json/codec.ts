@@ -1,17 +1,19 @@
 import type { Codec } from '../codec.ts';
 import { createCodec } from '../create-codec.ts';
+import { TABLE } from '../schema.ts';
 import { createWatchDecoder } from '../watch-decoder.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
 import { encodeBookmark, encodeEvent, encodeList, encodeMessage, encodeObject } from './encode.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { JsonEditor } from './json-editor.ts';
+import { parseObject } from './json-value.ts';
 import { LineSplitter } from './line-splitter.ts';
 
 /** Creates the codec of `application/json`. */
 export function createJsonCodec(): Codec {
   return createCodec({
     encoding: 'json',
-    cursor: (object, message) => JsonCursor.over(object, message),
+    cursor: (object, message) => new JsonCursor(parseObject(object, 0), message[TABLE], 0),
     editor: (object) => new JsonEditor(object),
     encode: (_, value) => encodeMessage(value),
     decodeList,

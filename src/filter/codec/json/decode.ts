@@ -1,80 +1,51 @@
 import { type Status, WrapperError } from '../../../errors.ts';
 import { concat } from '../buffer-list.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
-import { MAX_JSON_COMMAS } from '../element-limit.ts';
-import { malformed, tooManyObjects } from '../malformed.ts';
+import { malformed } from '../malformed.ts';
 import { readMessage } from '../read-message.ts';
-import { LIST_META, many, message, one, STATUS, TABLE, text } from '../schema.ts';
+import {
+  LIST_META,
+  type Message,
+  message,
+  one,
+  STATUS,
+  TABLE,
+  text,
+  unreadList,
+} from '../schema.ts';
 import { readStatus } from '../status.ts';
 import { toEvent } from '../watch-decoder.ts';
 import { JsonCursor } from './json-cursor.ts';
-import { JsonEditor } from './json-editor.ts';
-import { COMMA, OPEN_OBJECT } from './json-text.ts';
+import { scanJson } from './json-scanner.ts';
+import { isObject, type JsonObject, ownedJson, parseObject } from './json-value.ts';
 
-const WHITESPACE = Buffer.from(' \t\r');
-const NEWLINE = 0x0a;
-const SPACE = 0x20;
-
-/** What an object as a whole has, and one without it. JSON has no field numbers. */
-const TYPE = message({ kind: text(0), apiVersion: text(0) });
-const LIST = message({ kind: text(0), metadata: one(0, LIST_META), items: many(0, TYPE) });
+/** What an object as a whole has. JSON has no field numbers. */
+const TYPE = message({ kind: text(0) });
+const LIST = message({ kind: text(0), metadata: one(0, LIST_META), items: unreadList(0) });
 const EVENT = message({ type: text(0), object: one(0, TYPE) });
 
 /** Decodes the body of a LIST; see `Codec.decodeList`. */
-export function decodeList(
-  buffers: readonly Buffer[],
-  maxItems = Number.POSITIVE_INFINITY,
-): RawList {
+export function decodeList(buffers: readonly Buffer[], maxItems?: number): RawList {
   const body = concat(buffers);
-  let kind = '';
-  let version = { resourceVersion: '', continue: '' };
-  const items: ObjectBytes[] = [];
-  const list = JsonCursor.over(body, LIST);
-  while (list.next()) {
-    switch (list.field) {
-      case LIST.kind:
-        kind = list.text();
-        break;
-      case LIST.metadata:
-        version = readMessage(list.enter(), LIST_META);
-        break;
-      case LIST.items:
-        if (items.length >= maxItems) throw tooManyObjects(maxItems);
-        items.push(untyped(body, list));
-        break;
-    }
-  }
+  const { start, ends } = scanJson(body, 0, maxItems) ?? { start: 0, ends: [] };
+  // The heap holds one item at a time, so the rest is parsed without them.
+  const rest = Buffer.concat([body.subarray(0, start), body.subarray(ends.at(-1) ?? start)]);
+  const list = parseObject(rest, 0);
+  const { kind, metadata } = read(list, LIST, 0);
   if (kind === 'Status') {
-    const status = readStatus(JsonCursor.over(body, STATUS));
+    const status = statusOf(list, 0);
     throw new WrapperError('Refused', `list refused: ${status.message}`, { status });
   }
   if (!kind.endsWith('List')) throw malformed(`a list of kind '${kind}'`, 0);
-  const { resourceVersion, continue: token } = version;
+  const items: ObjectBytes[] = [];
+  let from = start;
+  for (const end of ends) {
+    const item = body.subarray(from, end);
+    if (ends.length > 1 || !isBlank(item)) items.push(untyped(parseObject(item, from)));
+    from = end + 1;
+  }
+  const { resourceVersion, continue: token } = metadata;
   return { kind, resourceVersion, continue: token, items };
-}
-
-/**
- * A copy of the object that is the current field, without its kind and apiVersion. It is one line, because watches
- * separate objects by newlines.
- */
-function untyped(bytes: Buffer, field: JsonCursor): ObjectBytes {
-  const { json, start } = field;
-  if (bytes[start] !== OPEN_OBJECT) throw json.malformed('JSON that is not an object', start);
-  const object = new JsonEditor(bytes).copy(field, () => 'cut');
-  if (object.length > MAX_JSON_COMMAS && commas(object) > MAX_JSON_COMMAS) {
-    throw json.malformed(`JSON of more than ${MAX_JSON_COMMAS} values`, start);
-  }
-  // Within a string a newline is escaped.
-  for (let at = object.indexOf(NEWLINE); at >= 0; at = object.indexOf(NEWLINE, at)) {
-    object[at] = SPACE;
-  }
-  return object;
-}
-
-function commas(bytes: Buffer): number {
-  let count = 0;
-  for (const byte of bytes) if (byte === COMMA) count++;
-  return count;
 }
 
 /**
@@ -83,34 +54,44 @@ function commas(bytes: Buffer): number {
  * @param base offset of the line in the stream
  */
 export function decodeEvent(line: Buffer, base: number): RawEvent | undefined {
-  if (line.every((byte) => WHITESPACE.includes(byte))) return undefined;
-  let type = '';
-  let status: Status | undefined;
-  let object: ObjectBytes | undefined;
-  const event = JsonCursor.over(line, EVENT, base);
-  while (event.next()) {
-    if (event.field === EVENT.type) type = event.text();
-    if (event.field !== EVENT.object) continue;
-    if (kindOf(event.enter()) === 'Status') status = readStatus(event.enterAs(STATUS[TABLE]));
-    object = untyped(line, event);
-  }
-  if (object === undefined) throw malformed('a watch event without an object', base);
-  return toEvent(type, object, status, base);
-}
-
-function kindOf(object: JsonCursor): string {
-  let kind = '';
-  while (object.next()) if (object.field === TYPE.kind) kind = object.text();
-  return kind;
+  if (isBlank(line)) return undefined;
+  scanJson(line, base);
+  const event = parseObject(line, base);
+  const {
+    type,
+    object: { kind },
+  } = read(event, EVENT, base);
+  const { object } = event;
+  if (!isObject(object)) throw malformed('a watch event without an object', base);
+  const status = kind === 'Status' ? statusOf(object, base) : undefined;
+  return toEvent(type, untyped(object), status, base);
 }
 
 /** Reads a Status body; undefined when it is not a Status or does not parse. */
 export function decodeStatus(body: Buffer): Status | undefined {
   try {
-    const kind = kindOf(JsonCursor.over(body, TYPE));
-    return kind === 'Status' ? readStatus(JsonCursor.over(body, STATUS)) : undefined;
+    scanJson(body);
+    const status = parseObject(body, 0);
+    return read(status, TYPE, 0).kind === 'Status' ? statusOf(status, 0) : undefined;
   } catch {
     // The body of an error response, perhaps HTML or text. The caller uses its HTTP status instead.
     return undefined;
   }
+}
+
+/** The object without its kind and apiVersion, as one line: watches separate objects by newlines. */
+function untyped({ kind: _kind, apiVersion: _version, ...object }: JsonObject): ObjectBytes {
+  return ownedJson(object);
+}
+
+function read<Values>(object: JsonObject, type: Message<Values>, base: number): Values {
+  return readMessage(new JsonCursor(object, type[TABLE], base), type);
+}
+
+function statusOf(object: JsonObject, base: number): Status {
+  return readStatus(new JsonCursor(object, STATUS[TABLE], base));
+}
+
+function isBlank(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte <= 0x20);
 }

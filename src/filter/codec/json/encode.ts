@@ -3,11 +3,11 @@ import type { ObjectBytes } from '../codec.ts';
 import type { EventType, MessageValue } from '../format.ts';
 import { malformed } from '../malformed.ts';
 import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
-import { CLOSE_OBJECT, JsonText, OPEN_OBJECT } from './json-text.ts';
 
 const COMMA = Buffer.from(',');
 const LIST_END = Buffer.from(']}\n');
 const LINE_END = Buffer.from('\n');
+const OPEN_OBJECT = 0x7b;
 const EVENT_END = Buffer.from('}\n');
 
 /**
@@ -27,7 +27,7 @@ function typeMembers(version: string, kind: string): string {
 /** The text that replaces an object's opening brace. */
 function objectPrefix(resource: Resource, object: ObjectBytes): string {
   if (object[0] !== OPEN_OBJECT) throw malformed('not a JSON object', 0);
-  const isEmpty = object[new JsonText(object).skipSpace(1)] === CLOSE_OBJECT;
+  const isEmpty = object.length === '{}'.length;
   return `${typeMembers(apiVersion(resource), resource.kind)}${isEmpty ? '' : ','}`;
 }
 

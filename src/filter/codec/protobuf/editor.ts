@@ -30,7 +30,7 @@ export class ProtobufEditor implements Editor {
   }
 
   copy(field: Cursor, edit: EditField, add: AddFields = NONE): Buffer {
-    const { start, end } = field;
+    const { start, end } = field as FieldCursor;
     const editor = new ProtobufEditor(this.#bytes);
     editor.#edit(field.enter() as FieldCursor, edit, add);
     return editor.#patch.apply(this.#bytes, start, end);

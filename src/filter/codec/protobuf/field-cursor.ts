@@ -6,7 +6,6 @@ import {
   type AnyMessage,
   type Field,
   type FieldTable,
-  isAscii,
   MAP_ENTRY,
   NO_FIELDS,
   TABLE,
@@ -221,4 +220,10 @@ export class FieldCursor implements Cursor {
       );
     }
   }
+}
+
+/** Whether the bytes from `start` on begin with an ASCII text. */
+function isAscii(text: string, bytes: Uint8Array, start: number): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) !== bytes[start + i]) return false;
+  return true;
 }
