@@ -1,4 +1,4 @@
-/** One attempt of the kubelet to run a Pod: its network, and the frame of its containers. */
+/** One attempt of the kubelet to run a Pod: its network, in which its containers run. */
 export interface Sandbox {
   readonly id: string;
   readonly namespace: string;
@@ -23,24 +23,6 @@ export interface SandboxNetwork {
   readonly addresses: readonly string[];
 }
 
-export interface Container {
-  readonly id: string;
-  /** Id of its sandbox. */
-  readonly sandbox: string;
-  /** As in the Pod; after a restart another container has the same name. */
-  readonly name: string;
-  /** Nanoseconds since the epoch. */
-  readonly createdAt: bigint;
-  readonly state: 'running' | 'exited' | 'other';
-}
-
-/** How a container ended. */
-export interface ContainerExit {
-  /** Nanoseconds since the epoch. */
-  readonly finishedAt: bigint;
-  readonly code: number;
-}
-
 /**
  * What the wrapper reads from the container runtime (CRI). Every call ends in a few seconds; it rejects if the runtime
  * does not answer.
@@ -51,9 +33,6 @@ export interface ContainerRuntime {
   sandboxes(): Promise<readonly Sandbox[]>;
   /** Undefined: the sandbox does not exist any more. */
   network(sandbox: string): Promise<SandboxNetwork | undefined>;
-  containers(): Promise<readonly Container[]>;
-  /** Undefined: the container does not exist any more. */
-  exit(container: string): Promise<ContainerExit | undefined>;
   /** Closes the connection. The next call opens another one. */
   close(): void;
 }

@@ -10,7 +10,8 @@ const FAMILIES: readonly string[] = ['IPv4', 'IPv6'];
  * sent still is.
  *
  * - A Pod with a ready sandbox: its address is that of the sandbox. With the network of the node it keeps its address.
- * - A Pod without a ready sandbox, or with a container that does not run, is not ready.
+ * - A Pod without a ready sandbox is not ready. Of its containers the runtime knows too little: it does not tell those
+ *   that must run from those that have done their work.
  * - An endpoint that the API server had as not ready stays so. Its reason may be a probe or a readiness gate, which the
  *   runtime does not know. So a correction takes readiness away and gives back only what it took.
  * - An endpoint whose Service has publishNotReadyAddresses keeps its conditions.
@@ -30,8 +31,7 @@ export function correctEndpoint(
   const owner = pods.ownerOf(current);
   if (!isReachable && owner !== undefined && owner !== name) return 'cut';
   const address = current === endpoint.address ? undefined : current;
-  const isDown = !isReachable || pod?.isRunning !== true;
-  const notReady = isDown && endpoint.state !== 'notReady' && !endpoint.publishedNotReady;
+  const notReady = !isReachable && endpoint.state !== 'notReady' && !endpoint.publishedNotReady;
   if (address === undefined && !notReady) return undefined;
   return { address, notReady };
 }

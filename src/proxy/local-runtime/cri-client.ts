@@ -1,13 +1,8 @@
 import { connect } from 'node:net';
 import { Code, ConnectError, createClient } from '@connectrpc/connect';
 import { createGrpcTransport, Http2SessionManager } from '@connectrpc/connect-node';
-import type { Container, ContainerRuntime, Sandbox, SandboxNetwork } from './container-runtime.ts';
-import {
-  type Container as CriContainer,
-  type PodSandbox,
-  type PodSandboxStatus,
-  RuntimeService,
-} from './cri/api_pb.ts';
+import type { ContainerRuntime, Sandbox, SandboxNetwork } from './container-runtime.ts';
+import { type PodSandbox, type PodSandboxStatus, RuntimeService } from './cri/api_pb.ts';
 
 /*
  * The client of the container runtime: gRPC over its unix socket. This module loads the gRPC library, 1 MB of memory
@@ -25,7 +20,6 @@ const AUTHORITY = 'http://localhost';
 
 const SANDBOX_READY = 0;
 const NETWORK_OF_NODE = 2;
-const CONTAINER_STATES: readonly Container['state'][] = ['other', 'running', 'exited'];
 /** Written by the kubelet (pkg/kubelet/types/pod_update.go): `api` for Pods of the API server. */
 const SOURCE_ANNOTATION = 'kubernetes.io/config.source';
 const STATIC_SOURCES: readonly (string | undefined)[] = ['file', 'http'];
@@ -56,28 +50,16 @@ export function createCriClient(path: string, callMs = CALL_MS): ContainerRuntim
       return `${runtimeName} ${runtimeVersion}`;
     },
     sandboxes: async () => (await client.listPodSandbox({}, options)).items.map(toSandbox),
-    network: (podSandboxId) =>
-      ifFound(async () => {
-        const { status } = await client.podSandboxStatus({ podSandboxId }, options);
-        return toNetwork(status);
-      }),
-    containers: async () => (await client.listContainers({}, options)).containers.map(toContainer),
-    exit: (containerId) =>
-      ifFound(async () => {
-        const { status } = await client.containerStatus({ containerId }, options);
-        return status && { finishedAt: status.finishedAt, code: status.exitCode };
-      }),
+    async network(podSandboxId) {
+      try {
+        return toNetwork((await client.podSandboxStatus({ podSandboxId }, options)).status);
+      } catch (error) {
+        if (ConnectError.from(error).code === Code.NotFound) return undefined;
+        throw error;
+      }
+    },
     close: () => sessionManager.abort(),
   };
-}
-
-async function ifFound<T>(call: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await call();
-  } catch (error) {
-    if (ConnectError.from(error).code === Code.NotFound) return undefined;
-    throw error;
-  }
 }
 
 function toSandbox({ id, metadata, state, createdAt, annotations }: PodSandbox): Sandbox {
@@ -99,15 +81,5 @@ function toNetwork(status: PodSandboxStatus | undefined): SandboxNetwork {
   return {
     isHostNetwork: status?.linux?.namespaces?.options?.network === NETWORK_OF_NODE,
     addresses: [ip, ...additionalIps.map((each) => each.ip)],
-  };
-}
-
-function toContainer({ id, podSandboxId, metadata, state, createdAt }: CriContainer): Container {
-  return {
-    id,
-    sandbox: podSandboxId,
-    name: metadata?.name ?? '',
-    createdAt,
-    state: CONTAINER_STATES[state] ?? 'other',
   };
 }

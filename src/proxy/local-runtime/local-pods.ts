@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import type { PodRef } from '../../filter/codec/pod-endpoint.ts';
-import type { Container, ContainerExit, Sandbox, SandboxNetwork } from './container-runtime.ts';
+import type { Sandbox, SandboxNetwork } from './container-runtime.ts';
 
 /** A Pod as the container runtime has it. */
 export interface LocalPod {
@@ -8,8 +8,6 @@ export interface LocalPod {
   readonly isStatic: boolean;
   /** Of its sandbox that is ready; undefined: none is. */
   readonly network: SandboxNetwork | undefined;
-  /** The sandbox is ready and all its containers run. */
-  readonly isRunning: boolean;
 }
 
 /** `namespace/name` of a Pod. */
@@ -69,40 +67,6 @@ export function readySandbox(sandboxes: readonly Sandbox[]): Sandbox | undefined
       if (best === undefined || each.attempt > best.attempt) return each;
       return each.attempt === best.attempt && each.createdAt > best.createdAt ? each : best;
     }, undefined);
-}
-
-/** The newest container of each name. The others are earlier runs. */
-export function newestContainers(containers: readonly Container[]): readonly Container[] {
-  const newest = new Map<string, Container>();
-  for (const each of containers) {
-    const other = newest.get(each.name);
-    if (other === undefined || each.createdAt > other.createdAt) newest.set(each.name, each);
-  }
-  return [...newest.values()];
-}
-
-/**
- * Whether all containers of a sandbox run. The runtime does not tell init containers from others, so an exited
- * container counts as a completed init container if it succeeded before another one was first created: the kubelet
- * creates the next container only then, and never runs it again in this sandbox.
- *
- * @param containers all containers of the sandbox, earlier runs included
- * @param exitOf how a container ended; undefined: not known
- */
-export function allRun(
-  containers: readonly Container[],
-  exitOf: (container: Container) => ContainerExit | undefined,
-): boolean {
-  const newest = newestContainers(containers);
-  const isCompleted = (container: Container): boolean => {
-    const exit = exitOf(container);
-    if (exit?.code !== 0) return false;
-    return newest.some(({ name }) =>
-      containers.every((each) => each.name !== name || each.createdAt >= exit.finishedAt),
-    );
-  };
-  const others = newest.filter((each) => each.state !== 'exited' || !isCompleted(each));
-  return others.length > 0 && others.every(({ state }) => state === 'running');
 }
 
 /**

@@ -56,20 +56,20 @@ const CHECK_MS = 60_000;
 const MAX_RETRY_MS = 5_000;
 
 /**
- * - `connected`: the API server's state is shown; of the runtime only its version is read, as a check.
- * - `doubtful`: the API server is unreachable, but not for long enough.
+ * - `connected`: the API server's state is shown, also while it is unreachable for less than graceMs. Of the runtime only
+ *   its version is read, as a check.
  * - `cutOff`: endpoints of this node are corrected from the container runtime.
  * - `returning`: the API server answers. What it sends is shown. Objects that it has not sent again stay corrected,
  *   because what it last sent of them is older than the corrections.
  */
-export type LocalRuntimeState = 'connected' | 'doubtful' | 'cutOff' | 'returning';
+export type LocalRuntimeState = 'connected' | 'cutOff' | 'returning';
 
 /**
  * Corrects endpoints of this node from the container runtime while the API server is unreachable.
  *
- *     connected ──down──▶ doubtful ──graceMs──▶ cutOff ──up──▶ returning ──settleMs──▶ connected
- *         ▲                  │                     ▲              │
- *         └────────up────────┘                     └─────down─────┘
+ *     connected ──down for graceMs──▶ cutOff ──up──▶ returning ──settleMs──▶ connected
+ *                                       ▲               │
+ *                                       └─────down──────┘
  *
  * A view that has no list and no watch yet when settleMs have passed, as over a slow link, waits as long again.
  *
@@ -82,8 +82,8 @@ export class LocalRuntime {
   readonly #unsubscribe: () => void;
   readonly #problems = new OncePerCause();
   #state: LocalRuntimeState = 'connected';
-  /** Of `doubtful` and `returning`. */
-  #cancelTimer: () => void = () => {};
+  /** The end of graceMs or of settleMs, if one of them runs. */
+  #cancelTimer: (() => void) | undefined;
   /** Ends the reads of the runtime. */
   #polling = new AbortController();
   #wasReached = false;
@@ -138,7 +138,7 @@ export class LocalRuntime {
 
   close(): void {
     this.#unsubscribe();
-    this.#cancelTimer();
+    this.#cancelTimer?.();
     this.#polling.abort();
     this.#options.runtime.close();
     this.#correctors.clear();
@@ -149,10 +149,10 @@ export class LocalRuntime {
     const { graceMs = GRACE_MS, settleMs = SETTLE_MS } = this.#options;
     switch (this.#state) {
       case 'connected':
-        if (isDown) this.#enter('doubtful', graceMs, () => this.#cutOff());
-        break;
-      case 'doubtful':
         if (!isDown) this.#enter('connected');
+        else if (this.#cancelTimer === undefined) {
+          this.#enter('connected', graceMs, () => this.#cutOff());
+        }
         break;
       case 'cutOff':
         if (!isDown) this.#return(settleMs);
@@ -164,10 +164,10 @@ export class LocalRuntime {
   }
 
   #enter(state: LocalRuntimeState, ms?: number, onTime?: () => void): void {
-    this.#cancelTimer();
+    this.#cancelTimer?.();
     this.#state = state;
-    if (ms === undefined || onTime === undefined) return;
-    this.#cancelTimer = this.#options.clock.after(ms, onTime);
+    this.#cancelTimer =
+      ms === undefined || onTime === undefined ? undefined : this.#options.clock.after(ms, onTime);
   }
 
   #cutOff(): void {
@@ -254,7 +254,7 @@ export class LocalRuntime {
     if (!this.#problems.fail(err)) return;
     logger.warn(
       { socket, err },
-      'the container runtime cannot be read: endpoints of this node are not corrected from now on; check the setting localRuntime and the rights of its socket',
+      'the container runtime cannot be read: Pods that start again now are not seen, and corrections made so far stay; check the setting localRuntime and the rights of its socket',
     );
   }
 }

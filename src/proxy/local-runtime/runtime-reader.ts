@@ -1,22 +1,13 @@
-import type { Container, ContainerExit, ContainerRuntime, Sandbox } from './container-runtime.ts';
-import {
-  allRun,
-  type LocalPod,
-  LocalPods,
-  newestContainers,
-  podName,
-  readySandbox,
-  validAddresses,
-} from './local-pods.ts';
+import type { ContainerRuntime, Sandbox } from './container-runtime.ts';
+import { type LocalPod, LocalPods, podName, readySandbox, validAddresses } from './local-pods.ts';
 
 /**
- * Reads Pods from the container runtime: two lists, and the status of each new sandbox and of each container that has
- * ended. These never change, so they are requested once and kept as long as they are listed.
+ * Reads Pods from the container runtime: a list of all sandboxes, and the status of each one that is ready. It never
+ * changes, so it is requested once and kept as long as the sandbox is listed.
  */
 export class RuntimeReader {
   readonly #runtime: ContainerRuntime;
-  #networks = new Map<string, LocalPod['network']>();
-  #exits = new Map<string, ContainerExit>();
+  readonly #networks = new Map<string, LocalPod['network']>();
 
   constructor(runtime: ContainerRuntime) {
     this.#runtime = runtime;
@@ -24,18 +15,14 @@ export class RuntimeReader {
 
   /** Looks up Pods. Rejects if the runtime does not answer. @param names see podName() */
   async read(names: ReadonlySet<string>): Promise<LocalPods> {
-    const [allSandboxes, allContainers] = await Promise.all([
-      this.#runtime.sandboxes(),
-      this.#runtime.containers(),
-    ]);
-    const sandboxes = allSandboxes.filter((each) => names.has(podName(each)));
-    const containers = Map.groupBy(allContainers, ({ sandbox }) => sandbox);
-    this.#forget(allSandboxes, allContainers);
+    const all = await this.#runtime.sandboxes();
+    const sandboxes = all.filter((each) => names.has(podName(each)));
+    this.#forget(all);
     const pods = new Map<string, LocalPod[]>(Array.from(names, (name) => [name, []]));
     const instances = Map.groupBy(sandboxes, (each) => `${podName(each)} ${each.uid}`);
     await Promise.all(
       Array.from(instances.values(), async (instance) => {
-        const pod = await this.#readPod(instance, containers);
+        const pod = await this.#readPod(instance);
         pods.get(podName(instance[0] as Sandbox))?.push(pod);
       }),
     );
@@ -43,18 +30,11 @@ export class RuntimeReader {
   }
 
   /** @param instance all sandboxes of one Pod, at least one */
-  async #readPod(
-    instance: readonly Sandbox[],
-    containers: ReadonlyMap<string, readonly Container[]>,
-  ): Promise<LocalPod> {
+  async #readPod(instance: readonly Sandbox[]): Promise<LocalPod> {
     const { uid, isStatic } = instance[0] as Sandbox;
     const sandbox = readySandbox(instance);
     const network = sandbox && (await this.#network(sandbox.id));
-    if (network === undefined) return { uid, isStatic, network, isRunning: false };
-    const own = containers.get(sandbox?.id ?? '') ?? [];
-    await this.#readExits(own);
-    const isRunning = allRun(own, ({ id }) => this.#exits.get(id));
-    return { uid, isStatic, network, isRunning };
+    return { uid, isStatic, network };
   }
 
   async #network(sandbox: string): Promise<LocalPod['network']> {
@@ -67,21 +47,8 @@ export class RuntimeReader {
     return network;
   }
 
-  async #readExits(containers: readonly Container[]): Promise<void> {
-    const ended = newestContainers(containers).filter(
-      ({ id, state }) => state === 'exited' && !this.#exits.has(id),
-    );
-    await Promise.all(
-      ended.map(async ({ id }) => {
-        const exit = await this.#runtime.exit(id);
-        if (exit !== undefined) this.#exits.set(id, exit);
-      }),
-    );
-  }
-
-  #forget(sandboxes: readonly Sandbox[], containers: readonly Container[]): void {
-    const ids = new Set([...sandboxes, ...containers].map(({ id }) => id));
+  #forget(sandboxes: readonly Sandbox[]): void {
+    const ids = new Set(sandboxes.map(({ id }) => id));
     for (const id of this.#networks.keys()) if (!ids.has(id)) this.#networks.delete(id);
-    for (const id of this.#exits.keys()) if (!ids.has(id)) this.#exits.delete(id);
   }
 }

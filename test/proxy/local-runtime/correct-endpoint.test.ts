@@ -6,11 +6,11 @@ import { type LocalPod, LocalPods } from '../../../src/proxy/local-runtime/local
 /* What local-runtime.property does not vary (families, terminating and published endpoints), or meets too rarely. */
 
 /** A Pod whose sandbox is ready. */
-function pod(addresses: readonly string[], isRunning = true): LocalPod {
-  return { uid: 'u', isStatic: false, isRunning, network: { isHostNetwork: false, addresses } };
+function pod(addresses: readonly string[]): LocalPod {
+  return { uid: 'u', isStatic: false, network: { isHostNetwork: false, addresses } };
 }
 
-const GONE: LocalPod = { uid: 'u', isStatic: false, isRunning: false, network: undefined };
+const GONE: LocalPod = { uid: 'u', isStatic: false, network: undefined };
 
 function endpoint(rest: Partial<PodEndpoint> = {}): PodEndpoint {
   return {
@@ -40,12 +40,6 @@ describe('correctEndpoint()', () => {
       pod(['10.1.0.3']),
       { address: undefined, notReady: true },
     ],
-    [
-      'another address, and a container does not run',
-      endpoint(),
-      pod(['10.1.0.3'], false),
-      { address: '10.1.0.3', notReady: true },
-    ],
     ['no sandbox is ready', endpoint(), GONE, { address: undefined, notReady: true }],
     [
       'the API server last had it as not ready: stays so, with its address',
@@ -68,7 +62,7 @@ describe('correctEndpoint()', () => {
     [
       'publishNotReadyAddresses: only the address',
       endpoint({ publishedNotReady: true }),
-      pod(['10.1.0.3'], false),
+      READY,
       { address: '10.1.0.3', notReady: false },
     ],
     [

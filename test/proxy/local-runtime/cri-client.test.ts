@@ -13,10 +13,10 @@ beforeEach(async () => {
 });
 
 describe('the client of the container runtime', () => {
-  test('reads sandboxes and containers over the unix socket', async () => {
+  test('reads sandboxes over the unix socket', async () => {
     server.sandboxes = [
       { id: 's1', pod: 'web', attempt: 3, createdAt: 1_700_000_000_123_456_789n, isStatic: true },
-      { id: 's2', pod: 'db', ready: false, containers: [{ name: 'init', state: 'exited' }] },
+      { id: 's2', pod: 'db', ready: false },
     ];
     expect(await runtime.version()).toBe('fake 1.0');
     expect(await runtime.sandboxes()).toEqual([
@@ -41,10 +41,6 @@ describe('the client of the container runtime', () => {
         isStatic: false,
       },
     ]);
-    expect(await runtime.containers()).toEqual([
-      { id: 's1/0', sandbox: 's1', name: 'main', state: 'running', createdAt: 0n },
-      { id: 's2/0', sandbox: 's2', name: 'init', state: 'exited', createdAt: 0n },
-    ]);
   });
 
   test('reads the addresses of a sandbox in both families, and whether it uses the network of the node', async () => {
@@ -59,13 +55,7 @@ describe('the client of the container runtime', () => {
     expect(await runtime.network('s2')).toEqual({ isHostNetwork: true, addresses: [''] });
   });
 
-  test('reads how a container ended; what does not exist any more is undefined', async () => {
-    const exit = { finishedAt: 5n, code: 137 };
-    server.sandboxes = [
-      { id: 's1', pod: 'web', containers: [{ name: 'main', state: 'exited', exit }] },
-    ];
-    expect(await runtime.exit('s1/0')).toEqual(exit);
-    expect(await runtime.exit('s1/7')).toBeUndefined();
+  test('a sandbox that does not exist any more is undefined', async () => {
     expect(await runtime.network('s9')).toBeUndefined();
   });
 

@@ -6,9 +6,7 @@ import { join } from 'node:path';
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
 import { RuntimeService } from '../../../src/proxy/local-runtime/cri/api_pb.ts';
-import { exitOf, type FakeSandbox, networkOf, toContainers, toSandbox } from './fake-runtime.ts';
-
-const CONTAINER_STATES = { other: 0, running: 1, exited: 2 } as const;
+import { type FakeSandbox, networkOf, toSandbox } from './fake-runtime.ts';
 
 /** A container runtime that speaks gRPC on a unix socket, as containerd does. Tests change the fields. */
 export class CriServer {
@@ -82,25 +80,6 @@ export class CriServer {
         const found = this.sandboxes.find(({ id }) => id === podSandboxId);
         if (found === undefined) throw new ConnectError('no such sandbox', Code.NotFound);
         return { status: statusOf(found) };
-      },
-      listContainers: async (_, context) => {
-        await this.#called(context);
-        const containers = this.sandboxes.flatMap(toContainers);
-        return {
-          containers: containers.map(({ id, sandbox, name, state, createdAt }) => ({
-            id,
-            podSandboxId: sandbox,
-            metadata: { name },
-            createdAt,
-            state: CONTAINER_STATES[state],
-          })),
-        };
-      },
-      containerStatus: async ({ containerId }, context) => {
-        await this.#called(context);
-        const exit = exitOf(this.sandboxes, containerId);
-        if (exit === undefined) throw new ConnectError('no such container', Code.NotFound);
-        return { status: { finishedAt: exit.finishedAt, exitCode: exit.code } };
       },
     });
   }

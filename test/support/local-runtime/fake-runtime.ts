@@ -1,12 +1,10 @@
 import type {
-  Container,
-  ContainerExit,
   ContainerRuntime,
   Sandbox,
   SandboxNetwork,
 } from '../../../src/proxy/local-runtime/container-runtime.ts';
 
-/** A sandbox with its containers. */
+/** A sandbox of a Pod. */
 export interface FakeSandbox {
   readonly id: string;
   /** Name of the Pod, in the namespace `default`. */
@@ -18,18 +16,7 @@ export interface FakeSandbox {
   readonly isStatic?: boolean;
   readonly isHostNetwork?: boolean;
   readonly addresses?: readonly string[];
-  /** Default: one that runs. */
-  readonly containers?: readonly FakeContainer[];
 }
-
-export interface FakeContainer {
-  readonly name: string;
-  readonly state?: Container['state'];
-  readonly createdAt?: bigint;
-  readonly exit?: ContainerExit;
-}
-
-const RUNNING: readonly FakeContainer[] = [{ name: 'main' }];
 
 /** The state of a container runtime, and how it answers. Tests change the fields. */
 export class FakeRuntime implements ContainerRuntime {
@@ -57,22 +44,11 @@ export class FakeRuntime implements ContainerRuntime {
     return sandboxes;
   }
 
-  async containers(): Promise<readonly Container[]> {
-    this.#answer();
-    return this.sandboxList.flatMap(toContainers);
-  }
-
   async network(id: string): Promise<SandboxNetwork | undefined> {
     this.statuses++;
     this.#answer();
     const found = this.sandboxList.find((each) => each.id === id);
     return found && networkOf(found);
-  }
-
-  async exit(id: string): Promise<ContainerExit | undefined> {
-    this.statuses++;
-    this.#answer();
-    return exitOf(this.sandboxList, id);
   }
 
   close(): void {
@@ -90,23 +66,6 @@ export function toSandbox(each: FakeSandbox): Sandbox {
   return { id, namespace: 'default', name: pod, uid, attempt, createdAt, ready, isStatic };
 }
 
-export function toContainers({ id, containers = RUNNING }: FakeSandbox): Container[] {
-  return containers.map(({ name, state = 'running', createdAt = 0n }, index) => ({
-    id: `${id}/${index}`,
-    sandbox: id,
-    name,
-    state,
-    createdAt,
-  }));
-}
-
 export function networkOf({ isHostNetwork = false, addresses = [] }: FakeSandbox): SandboxNetwork {
   return { isHostNetwork, addresses };
-}
-
-/** @param id as {@link toContainers} makes it */
-export function exitOf(sandboxes: readonly FakeSandbox[], id: string): ContainerExit | undefined {
-  const [sandbox, index] = id.split('/');
-  const { containers = RUNNING } = sandboxes.find((each) => each.id === sandbox) ?? {};
-  return containers[Number(index)]?.exit;
 }

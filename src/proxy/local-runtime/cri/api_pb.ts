@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file api.proto.
  */
 export const file_api: GenFile = /*@__PURE__*/
-  fileDesc("CglhcGkucHJvdG8SCnJ1bnRpbWUudjEiEAoOVmVyc2lvblJlcXVlc3QiQAoPVmVyc2lvblJlc3BvbnNlEhQKDHJ1bnRpbWVfbmFtZRgCIAEoCRIXCg9ydW50aW1lX3ZlcnNpb24YAyABKAkiFwoVTGlzdFBvZFNhbmRib3hSZXF1ZXN0Ij8KFkxpc3RQb2RTYW5kYm94UmVzcG9uc2USJQoFaXRlbXMYASADKAsyFi5ydW50aW1lLnYxLlBvZFNhbmRib3gi3wEKClBvZFNhbmRib3gSCgoCaWQYASABKAkSMAoIbWV0YWRhdGEYAiABKAsyHi5ydW50aW1lLnYxLlBvZFNhbmRib3hNZXRhZGF0YRINCgVzdGF0ZRgDIAEoBRISCgpjcmVhdGVkX2F0GAQgASgDEjwKC2Fubm90YXRpb25zGAYgAygLMicucnVudGltZS52MS5Qb2RTYW5kYm94LkFubm90YXRpb25zRW50cnkaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIlMKElBvZFNhbmRib3hNZXRhZGF0YRIMCgRuYW1lGAEgASgJEgsKA3VpZBgCIAEoCRIRCgluYW1lc3BhY2UYAyABKAkSDwoHYXR0ZW1wdBgEIAEoDSIxChdQb2RTYW5kYm94U3RhdHVzUmVxdWVzdBIWCg5wb2Rfc2FuZGJveF9pZBgBIAEoCSJIChhQb2RTYW5kYm94U3RhdHVzUmVzcG9uc2USLAoGc3RhdHVzGAEgASgLMhwucnVudGltZS52MS5Qb2RTYW5kYm94U3RhdHVzInoKEFBvZFNhbmRib3hTdGF0dXMSNAoHbmV0d29yaxgFIAEoCzIjLnJ1bnRpbWUudjEuUG9kU2FuZGJveE5ldHdvcmtTdGF0dXMSMAoFbGludXgYBiABKAsyIS5ydW50aW1lLnYxLkxpbnV4UG9kU2FuZGJveFN0YXR1cyJQChdQb2RTYW5kYm94TmV0d29ya1N0YXR1cxIKCgJpcBgBIAEoCRIpCg5hZGRpdGlvbmFsX2lwcxgCIAMoCzIRLnJ1bnRpbWUudjEuUG9kSVAiEwoFUG9kSVASCgoCaXAYASABKAkiQgoVTGludXhQb2RTYW5kYm94U3RhdHVzEikKCm5hbWVzcGFjZXMYASABKAsyFS5ydW50aW1lLnYxLk5hbWVzcGFjZSI5CglOYW1lc3BhY2USLAoHb3B0aW9ucxgCIAEoCzIbLnJ1bnRpbWUudjEuTmFtZXNwYWNlT3B0aW9uIiIKD05hbWVzcGFjZU9wdGlvbhIPCgduZXR3b3JrGAEgASgFIhcKFUxpc3RDb250YWluZXJzUmVxdWVzdCJDChZMaXN0Q29udGFpbmVyc1Jlc3BvbnNlEikKCmNvbnRhaW5lcnMYASADKAsyFS5ydW50aW1lLnYxLkNvbnRhaW5lciKDAQoJQ29udGFpbmVyEgoKAmlkGAEgASgJEhYKDnBvZF9zYW5kYm94X2lkGAIgASgJEi8KCG1ldGFkYXRhGAMgASgLMh0ucnVudGltZS52MS5Db250YWluZXJNZXRhZGF0YRINCgVzdGF0ZRgGIAEoBRISCgpjcmVhdGVkX2F0GAcgASgDIiEKEUNvbnRhaW5lck1ldGFkYXRhEgwKBG5hbWUYASABKAkiLgoWQ29udGFpbmVyU3RhdHVzUmVxdWVzdBIUCgxjb250YWluZXJfaWQYASABKAkiRgoXQ29udGFpbmVyU3RhdHVzUmVzcG9uc2USKwoGc3RhdHVzGAEgASgLMhsucnVudGltZS52MS5Db250YWluZXJTdGF0dXMiOQoPQ29udGFpbmVyU3RhdHVzEhMKC2ZpbmlzaGVkX2F0GAYgASgDEhEKCWV4aXRfY29kZRgHIAEoBTLLAwoOUnVudGltZVNlcnZpY2USRAoHVmVyc2lvbhIaLnJ1bnRpbWUudjEuVmVyc2lvblJlcXVlc3QaGy5ydW50aW1lLnYxLlZlcnNpb25SZXNwb25zZSIAElkKDkxpc3RQb2RTYW5kYm94EiEucnVudGltZS52MS5MaXN0UG9kU2FuZGJveFJlcXVlc3QaIi5ydW50aW1lLnYxLkxpc3RQb2RTYW5kYm94UmVzcG9uc2UiABJfChBQb2RTYW5kYm94U3RhdHVzEiMucnVudGltZS52MS5Qb2RTYW5kYm94U3RhdHVzUmVxdWVzdBokLnJ1bnRpbWUudjEuUG9kU2FuZGJveFN0YXR1c1Jlc3BvbnNlIgASWQoOTGlzdENvbnRhaW5lcnMSIS5ydW50aW1lLnYxLkxpc3RDb250YWluZXJzUmVxdWVzdBoiLnJ1bnRpbWUudjEuTGlzdENvbnRhaW5lcnNSZXNwb25zZSIAElwKD0NvbnRhaW5lclN0YXR1cxIiLnJ1bnRpbWUudjEuQ29udGFpbmVyU3RhdHVzUmVxdWVzdBojLnJ1bnRpbWUudjEuQ29udGFpbmVyU3RhdHVzUmVzcG9uc2UiAGIGcHJvdG8z");
+  fileDesc("CglhcGkucHJvdG8SCnJ1bnRpbWUudjEiEAoOVmVyc2lvblJlcXVlc3QiQAoPVmVyc2lvblJlc3BvbnNlEhQKDHJ1bnRpbWVfbmFtZRgCIAEoCRIXCg9ydW50aW1lX3ZlcnNpb24YAyABKAkiFwoVTGlzdFBvZFNhbmRib3hSZXF1ZXN0Ij8KFkxpc3RQb2RTYW5kYm94UmVzcG9uc2USJQoFaXRlbXMYASADKAsyFi5ydW50aW1lLnYxLlBvZFNhbmRib3gi3wEKClBvZFNhbmRib3gSCgoCaWQYASABKAkSMAoIbWV0YWRhdGEYAiABKAsyHi5ydW50aW1lLnYxLlBvZFNhbmRib3hNZXRhZGF0YRINCgVzdGF0ZRgDIAEoBRISCgpjcmVhdGVkX2F0GAQgASgDEjwKC2Fubm90YXRpb25zGAYgAygLMicucnVudGltZS52MS5Qb2RTYW5kYm94LkFubm90YXRpb25zRW50cnkaMgoQQW5ub3RhdGlvbnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIlMKElBvZFNhbmRib3hNZXRhZGF0YRIMCgRuYW1lGAEgASgJEgsKA3VpZBgCIAEoCRIRCgluYW1lc3BhY2UYAyABKAkSDwoHYXR0ZW1wdBgEIAEoDSIxChdQb2RTYW5kYm94U3RhdHVzUmVxdWVzdBIWCg5wb2Rfc2FuZGJveF9pZBgBIAEoCSJIChhQb2RTYW5kYm94U3RhdHVzUmVzcG9uc2USLAoGc3RhdHVzGAEgASgLMhwucnVudGltZS52MS5Qb2RTYW5kYm94U3RhdHVzInoKEFBvZFNhbmRib3hTdGF0dXMSNAoHbmV0d29yaxgFIAEoCzIjLnJ1bnRpbWUudjEuUG9kU2FuZGJveE5ldHdvcmtTdGF0dXMSMAoFbGludXgYBiABKAsyIS5ydW50aW1lLnYxLkxpbnV4UG9kU2FuZGJveFN0YXR1cyJQChdQb2RTYW5kYm94TmV0d29ya1N0YXR1cxIKCgJpcBgBIAEoCRIpCg5hZGRpdGlvbmFsX2lwcxgCIAMoCzIRLnJ1bnRpbWUudjEuUG9kSVAiEwoFUG9kSVASCgoCaXAYASABKAkiQgoVTGludXhQb2RTYW5kYm94U3RhdHVzEikKCm5hbWVzcGFjZXMYASABKAsyFS5ydW50aW1lLnYxLk5hbWVzcGFjZSI5CglOYW1lc3BhY2USLAoHb3B0aW9ucxgCIAEoCzIbLnJ1bnRpbWUudjEuTmFtZXNwYWNlT3B0aW9uIiIKD05hbWVzcGFjZU9wdGlvbhIPCgduZXR3b3JrGAEgASgFMpICCg5SdW50aW1lU2VydmljZRJECgdWZXJzaW9uEhoucnVudGltZS52MS5WZXJzaW9uUmVxdWVzdBobLnJ1bnRpbWUudjEuVmVyc2lvblJlc3BvbnNlIgASWQoOTGlzdFBvZFNhbmRib3gSIS5ydW50aW1lLnYxLkxpc3RQb2RTYW5kYm94UmVxdWVzdBoiLnJ1bnRpbWUudjEuTGlzdFBvZFNhbmRib3hSZXNwb25zZSIAEl8KEFBvZFNhbmRib3hTdGF0dXMSIy5ydW50aW1lLnYxLlBvZFNhbmRib3hTdGF0dXNSZXF1ZXN0GiQucnVudGltZS52MS5Qb2RTYW5kYm94U3RhdHVzUmVzcG9uc2UiAGIGcHJvdG8z");
 
 /**
  * @generated from message runtime.v1.VersionRequest
@@ -307,152 +307,6 @@ export const NamespaceOptionSchema: GenMessage<NamespaceOption> = /*@__PURE__*/
   messageDesc(file_api, 13);
 
 /**
- * @generated from message runtime.v1.ListContainersRequest
- */
-export type ListContainersRequest = Message<"runtime.v1.ListContainersRequest"> & {
-};
-
-/**
- * Describes the message runtime.v1.ListContainersRequest.
- * Use `create(ListContainersRequestSchema)` to create a new message.
- */
-export const ListContainersRequestSchema: GenMessage<ListContainersRequest> = /*@__PURE__*/
-  messageDesc(file_api, 14);
-
-/**
- * @generated from message runtime.v1.ListContainersResponse
- */
-export type ListContainersResponse = Message<"runtime.v1.ListContainersResponse"> & {
-  /**
-   * @generated from field: repeated runtime.v1.Container containers = 1;
-   */
-  containers: Container[];
-};
-
-/**
- * Describes the message runtime.v1.ListContainersResponse.
- * Use `create(ListContainersResponseSchema)` to create a new message.
- */
-export const ListContainersResponseSchema: GenMessage<ListContainersResponse> = /*@__PURE__*/
-  messageDesc(file_api, 15);
-
-/**
- * @generated from message runtime.v1.Container
- */
-export type Container = Message<"runtime.v1.Container"> & {
-  /**
-   * @generated from field: string id = 1;
-   */
-  id: string;
-
-  /**
-   * @generated from field: string pod_sandbox_id = 2;
-   */
-  podSandboxId: string;
-
-  /**
-   * @generated from field: runtime.v1.ContainerMetadata metadata = 3;
-   */
-  metadata?: ContainerMetadata | undefined;
-
-  /**
-   * 0: CONTAINER_CREATED, 1: CONTAINER_RUNNING, 2: CONTAINER_EXITED, 3: CONTAINER_UNKNOWN
-   *
-   * @generated from field: int32 state = 6;
-   */
-  state: number;
-
-  /**
-   * Nanoseconds since the epoch.
-   *
-   * @generated from field: int64 created_at = 7;
-   */
-  createdAt: bigint;
-};
-
-/**
- * Describes the message runtime.v1.Container.
- * Use `create(ContainerSchema)` to create a new message.
- */
-export const ContainerSchema: GenMessage<Container> = /*@__PURE__*/
-  messageDesc(file_api, 16);
-
-/**
- * @generated from message runtime.v1.ContainerMetadata
- */
-export type ContainerMetadata = Message<"runtime.v1.ContainerMetadata"> & {
-  /**
-   * @generated from field: string name = 1;
-   */
-  name: string;
-};
-
-/**
- * Describes the message runtime.v1.ContainerMetadata.
- * Use `create(ContainerMetadataSchema)` to create a new message.
- */
-export const ContainerMetadataSchema: GenMessage<ContainerMetadata> = /*@__PURE__*/
-  messageDesc(file_api, 17);
-
-/**
- * @generated from message runtime.v1.ContainerStatusRequest
- */
-export type ContainerStatusRequest = Message<"runtime.v1.ContainerStatusRequest"> & {
-  /**
-   * @generated from field: string container_id = 1;
-   */
-  containerId: string;
-};
-
-/**
- * Describes the message runtime.v1.ContainerStatusRequest.
- * Use `create(ContainerStatusRequestSchema)` to create a new message.
- */
-export const ContainerStatusRequestSchema: GenMessage<ContainerStatusRequest> = /*@__PURE__*/
-  messageDesc(file_api, 18);
-
-/**
- * @generated from message runtime.v1.ContainerStatusResponse
- */
-export type ContainerStatusResponse = Message<"runtime.v1.ContainerStatusResponse"> & {
-  /**
-   * @generated from field: runtime.v1.ContainerStatus status = 1;
-   */
-  status?: ContainerStatus | undefined;
-};
-
-/**
- * Describes the message runtime.v1.ContainerStatusResponse.
- * Use `create(ContainerStatusResponseSchema)` to create a new message.
- */
-export const ContainerStatusResponseSchema: GenMessage<ContainerStatusResponse> = /*@__PURE__*/
-  messageDesc(file_api, 19);
-
-/**
- * @generated from message runtime.v1.ContainerStatus
- */
-export type ContainerStatus = Message<"runtime.v1.ContainerStatus"> & {
-  /**
-   * Nanoseconds since the epoch.
-   *
-   * @generated from field: int64 finished_at = 6;
-   */
-  finishedAt: bigint;
-
-  /**
-   * @generated from field: int32 exit_code = 7;
-   */
-  exitCode: number;
-};
-
-/**
- * Describes the message runtime.v1.ContainerStatus.
- * Use `create(ContainerStatusSchema)` to create a new message.
- */
-export const ContainerStatusSchema: GenMessage<ContainerStatus> = /*@__PURE__*/
-  messageDesc(file_api, 20);
-
-/**
  * @generated from service runtime.v1.RuntimeService
  */
 export const RuntimeService: GenService<{
@@ -479,22 +333,6 @@ export const RuntimeService: GenService<{
     methodKind: "unary";
     input: typeof PodSandboxStatusRequestSchema;
     output: typeof PodSandboxStatusResponseSchema;
-  },
-  /**
-   * @generated from rpc runtime.v1.RuntimeService.ListContainers
-   */
-  listContainers: {
-    methodKind: "unary";
-    input: typeof ListContainersRequestSchema;
-    output: typeof ListContainersResponseSchema;
-  },
-  /**
-   * @generated from rpc runtime.v1.RuntimeService.ContainerStatus
-   */
-  containerStatus: {
-    methodKind: "unary";
-    input: typeof ContainerStatusRequestSchema;
-    output: typeof ContainerStatusResponseSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_api, 0);
