@@ -9,7 +9,8 @@ import { addressText } from '../../util/address.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { assertCertificates } from '../util/pem.ts';
 import { limitPlugin } from './exec-plugin.ts';
-import { type KubeconfigFile, type KubeconfigUser, userFromKubeconfig } from './kubeconfig-user.ts';
+import type { KubeconfigFile } from './kubeconfig-schema.ts';
+import { type KubeconfigUser, userFromKubeconfig } from './kubeconfig-user.ts';
 
 /** TLS options of a connection to the API server, in the form of node:https and node:tls. */
 export interface TlsOptions {

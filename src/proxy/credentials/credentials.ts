@@ -17,6 +17,7 @@ export type { TlsOptions } from './credentials-source.ts';
  * The room credentials: the wrapper's own identity at the API server, and the server's address.
  *   credentials.ts         what is in use, and follows its files
  *   credentials-source.ts  one reading of a kubeconfig, or of a Pod's service account
+ *   kubeconfig-schema.ts   what a kubeconfig defines
  *   kubeconfig-user.ts     cluster and user of a kubeconfig, as client-go's clientcmd selects them
  *   exec-plugin.ts         limits of credential plugins
  *   token-file.ts          a token that another process rotates

@@ -201,6 +201,13 @@ describe('several kubeconfigs are read as one, as kubectl does', () => {
     inFolder('users/token', 'of-ann');
   });
 
+  // KubeConfig refused the file for an entry that nobody had chosen.
+  test('a cluster without a server is no problem for another context', async () => {
+    const incomplete = inSubfolder('incomplete', { clusters: [{ name: 'new', cluster: null }] });
+    const credentials = await load({ kubeconfig: [incomplete, ...kubeconfig] });
+    expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
+  });
+
   test('the first definition of a name counts, and paths are relative to their own file', async () => {
     const credentials = await load({ kubeconfig });
     expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
@@ -265,8 +272,17 @@ describe('a kubeconfig that cannot be used is refused with one line that names i
     ['no such cluster', { clusters: [] }, 'the cluster "edge" of its context "main" is missing'],
     ['no such user', { users: [] }, 'the user "proxy" of its context "main" is missing'],
     // Found by fuzzing: errors of the library came through as they were.
-    ['an object for a name', { 'current-context': { toString: 0 } }, 'a value of the wrong type'],
-    ['no server', { clusters: [{ name: 'edge', cluster: {} }] }, 'clusters[0].cluster.server'],
+    [
+      'an object for a name',
+      { 'current-context': { toString: 0 } },
+      'its field current-context is missing or has a value of the wrong type',
+    ],
+    [
+      'a token that is no text',
+      withUser({ token: ['very-secret'] }),
+      'its field users.0.user.token is missing or has a value of the wrong type',
+    ],
+    ['no server', { clusters: [{ name: 'edge', cluster: {} }] }, 'not an http(s) URL'],
     [
       'no URL',
       { clusters: [{ name: 'edge', cluster: { server: 'x:y:z' } }] },
