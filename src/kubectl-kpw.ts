@@ -1,9 +1,14 @@
 #!/usr/bin/env node
+import './no-inspector.ts';
 import './node-version.ts';
-import { endWithReader, runProgram } from './commands/command-line/program.ts';
-import { REMOTE_COMMANDS } from './commands/definitions/remote.ts';
 
 /* The plugin of kubectl: `kubectl kpw`. It is a bundle of its own, so that the wrapper's process does not grow. */
+
+// Not imported above, as in main.ts.
+const [{ endWithReader, runProgram }, { REMOTE_COMMANDS }] = await Promise.all([
+  import('./commands/command-line/program.ts'),
+  import('./commands/definitions/remote.ts'),
+]);
 
 endWithReader();
 process.exitCode = await runProgram(

@@ -1,8 +1,9 @@
-#!/usr/bin/env -S node --disable-sigusr1
+#!/usr/bin/env node
+import './no-inspector.ts';
 import './node-version.ts';
 import './v8-flags.ts';
 
-// Not imported above: a bundle in several files would load them before it runs the two above.
+// Not imported above: a bundle in several files would load them before it runs the three above.
 const [{ endWithReader, runProgram }, { COMMANDS }] = await Promise.all([
   import('./commands/command-line/program.ts'),
   import('./commands/definitions/all.ts'),

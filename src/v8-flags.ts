@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
  * This process shares a node with the workload, so its memory counts. It allocates little once it has synced.
  * By default V8 lets 128 MB of garbage accumulate on a machine with 24 GB first. The flags are set here and
  * not on a command line, so that they do not depend on how main.js is started. V8 reads them each time it resizes
- * its heap. Must be the first import of main.ts after node-version.ts. Figures: bench/NOTES.md.
+ * its heap. Must be the import of main.ts after node-version.ts. Figures: bench/NOTES.md.
  */
 
 /** Keeps the space for young objects at its initial size, twice 1 MB. */

@@ -3,16 +3,19 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
 import { listenerOwner } from '../../src/proxy/util/listener-owner.ts';
+import { eventually } from '../support/eventually.ts';
 import { spawnMortal } from '../support/process/mortal-child.ts';
 
 /*
  * SIGUSR1 opens Node's inspector at 127.0.0.1:9229, where any local user then runs code with the wrapper's identity.
- * Only the option of Node.js closes that from the first moment.
+ * The programs close it however they are started. Only the option of Node.js never opens it.
  */
 const root = resolve(import.meta.dirname, '../..');
 const MAIN = join(root, 'src/main.ts');
 const FLAG = '--disable-sigusr1';
 const INSPECTOR = { host: '127.0.0.1', port: 9229 };
+/** The bit of SIGUSR1, number 10, in the masks of /proc. */
+const SIGUSR1_BIT = 1 << 9;
 
 let child: ReturnType<typeof spawnMortal> | undefined;
 
@@ -20,17 +23,35 @@ afterEach(() => {
   child?.kill('SIGKILL');
 });
 
+/** Whether a process handles SIGUSR1. Before, and without Node.js, the signal ends it. */
+function handlesSignal(pid = 0): boolean {
+  const [, mask = '0'] =
+    /^SigCgt:\s*(\S+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return (Number.parseInt(mask.slice(-8), 16) & SIGUSR1_BIT) !== 0;
+}
+
 test.each([
   ['image/kube-proxy-wrapper', /^#!\/nodejs\/bin\/node (.*)/],
-  ['src/main.ts', /^#!\/usr\/bin\/env -S node (.*)/],
   ['package.json', /"demo": "node (\S+) /],
 ])('%s starts Node.js without the inspector of SIGUSR1', (name, pattern) => {
   expect(pattern.exec(readFileSync(join(root, name), 'utf8'))?.[1]).toBe(FLAG);
 });
 
-test('SIGUSR1 opens no inspector, and the process lives', async () => {
-  child = spawnMortal(process.execPath, [FLAG, MAIN, 'demo'], { stdout: 'pipe' });
-  await new Promise((started) => child?.stdout?.once('data', started));
+test.each(['src/main.ts', 'src/kubectl-kpw.ts'])('%s closes the inspector first', (name) => {
+  const [first] = /^import.*/m.exec(readFileSync(join(root, name), 'utf8')) ?? [];
+  expect(first).toBe("import './no-inspector.ts';");
+});
+
+test.each([
+  ['without the option', []],
+  ['with the option', [FLAG]],
+])('SIGUSR1 opens no inspector %s, and the process lives', async (_name, options) => {
+  child = spawnMortal(process.execPath, [...options, MAIN, 'demo'], { stdout: 'pipe' });
+  const started = new Promise((resolve) => child?.stdout?.once('data', resolve));
+  // While Node.js itself starts, and again when the program runs.
+  await eventually(() => handlesSignal(child?.pid), true);
+  child.kill('SIGUSR1');
+  await started;
   child.kill('SIGUSR1');
   await delay(1_000);
   expect(listenerOwner(INSPECTOR) ?? '').not.toContain(`process ${child.pid} `);
