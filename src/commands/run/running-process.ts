@@ -3,7 +3,7 @@ import type { Query } from '../../proxy/api/query.ts';
 import { parseQueries } from '../../proxy/api/query-json.ts';
 import { isShareable, type RunningNode } from '../../proxy/hot-restart/hot-restart.ts';
 import { boundedRequest } from '../../proxy/util/bounded-request.ts';
-import { listeningSockets } from '../../proxy/util/proc-net-tcp.ts';
+import { ownListeners } from '../../proxy/util/proc-net-tcp.ts';
 import type { ListenAddress } from '../../util/address.ts';
 import { addressText } from '../../util/address.ts';
 
@@ -40,7 +40,7 @@ export async function readRunningProcess(
     const { status, body } = await boundedRequest({ ...admin, path, signal });
     return status === 200 ? body.toString() : '';
   };
-  const isOurs = belongsTo(admin, userId);
+  const isOurs = ownListeners(admin, userId).length > 0;
   const [views, version] = await Promise.all([read('/views'), isOurs ? read('/version') : '']);
   const queries = parseQueries(views, nodeName);
   return {
@@ -57,12 +57,6 @@ export async function flushRunningProcess(admin: ListenAddress): Promise<void> {
   if (!isShareable(admin)) return;
   const signal = AbortSignal.timeout(FLUSH_MS);
   await boundedRequest({ ...admin, path: '/flush', method: 'POST', signal });
-}
-
-/** Whether there are sockets that listen at an address, and all of them belong to a user. */
-function belongsTo(address: ListenAddress, userId: number | undefined): boolean {
-  const users = listeningSockets(address).map(({ user }) => user);
-  return users.length > 0 && users.every((user) => user === userId);
 }
 
 /** Undefined if the response is not that of a wrapper. */

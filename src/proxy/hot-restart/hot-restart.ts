@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { addressText, type ListenAddress } from '../../util/address.ts';
 import { type Query, queryPath } from '../api/query.ts';
-import { listeningSockets } from '../util/proc-net-tcp.ts';
+import { ownListeners } from '../util/proc-net-tcp.ts';
 import type { ViewLease } from '../views/view-registry.ts';
 
 /*
@@ -102,7 +102,7 @@ export async function waitForNextProcess(
   const shareable = addresses.filter(isShareable);
   const deadline = performance.now() + maxMs;
   while (shareable.length > 0 && performance.now() < deadline && !signal.aborted) {
-    if (shareable.every((address) => listeningSockets(address).length > 1)) return;
+    if (shareable.every((address) => ownListeners(address).length > 1)) return;
     await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
@@ -124,7 +124,7 @@ export async function warnOfSharedPort(
   try {
     for (let shared = 0; shared < SHARED_PORT_CHECKS; ) {
       await delay(pollMs, undefined, { signal, ref: false });
-      shared = shareable.some((address) => listeningSockets(address).length > 1) ? shared + 1 : 0;
+      shared = shareable.some((address) => ownListeners(address).length > 1) ? shared + 1 : 0;
     }
     logger.warn(
       { listen: shareable.map(addressText) },
@@ -138,7 +138,7 @@ export async function warnOfSharedPort(
 }
 
 function anotherListens(addresses: readonly ListenAddress[]): boolean {
-  return addresses.filter(isShareable).some((address) => listeningSockets(address).length > 0);
+  return addresses.filter(isShareable).some((address) => ownListeners(address).length > 0);
 }
 
 /** systemd listens on an inherited socket, and a port that the kernel chooses belongs to one process. */

@@ -26,6 +26,14 @@ export function listeningSockets({ host, port }: Address): ListeningSocket[] {
 }
 
 /**
+ * Those of {@link listeningSockets} that belong to a user; default: the one of this process. The kernel lets nobody else
+ * share an address. Another user's socket for IPv6 alone can have the port, and seems to listen at all addresses.
+ */
+export function ownListeners(address: Address, userId = process.geteuid?.()): ListeningSocket[] {
+  return listeningSockets(address).filter(({ user }) => user === userId);
+}
+
+/**
  * The listening sockets in a table of the kernel; none without that table. The kernel lists them first, and it creates
  * lines only when they are read (seq_file). So the other sockets, perhaps 100,000, cost nothing.
  */
