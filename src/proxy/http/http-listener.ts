@@ -56,6 +56,7 @@ const WRITE_TIMEOUT_MS = 60_000;
 const BACKLOG = 4_096;
 /** The code of a request whose client disconnected before the response began. */
 const ABORTED = 'aborted';
+const TOO_EARLY = 'too many requests before the first one was answered';
 /** How long an open connection may take to end after the listener has closed, in milliseconds. */
 const CLOSE_MS = 2_000;
 
@@ -73,8 +74,8 @@ export class HttpListener {
   readonly #connections: ClientConnections;
   /** The current or last response of each connection. */
   readonly #responses = new WeakMap<Duplex, ServerResponse>();
-  /** Connections whose next request waits for the end of the current response. */
-  readonly #queued = new WeakSet<Duplex>();
+  /** The response to the next request, which waits for the end of the current response. */
+  readonly #queued = new WeakMap<Duplex, ServerResponse>();
   readonly #unfollow: (() => void) | undefined;
   readonly #clientAuthorities: ClientAuthorities | undefined;
   #refused = 0;
@@ -180,14 +181,19 @@ export class HttpListener {
     // The request before it was refused, which ends the connection.
     if (socket.writableEnded) return;
     const current = this.#responses.get(socket);
+    const queued = this.#queued.get(socket);
     if (current === undefined || current.closed) {
       this.#start(request, response);
-    } else if (this.#queued.has(socket)) {
-      // One request at a time: the limit of connections is also the limit of requests.
-      this.#refuseSocket(socket, pipelined());
+    } else if (queued !== undefined) {
+      // One request at a time: the limit of connections is also the limit of requests. The next response ends the
+      // connection, so that the client repeats the others on another one (RFC 9112, section 9.3.2).
+      if (queued.shouldKeepAlive) this.#record('BadRequest', TOO_EARLY);
+      queued.shouldKeepAlive = false;
+      // Node.js keeps a response for each request that it parses, and reads on after each one: pause after that.
+      queueMicrotask(() => socket.pause());
     } else {
       // The client can send its next request before we are notified that it has read the response.
-      this.#queued.add(socket);
+      this.#queued.set(socket, response);
       current.once('close', () => {
         this.#queued.delete(socket);
         if (socket.writable) this.#start(request, response);
@@ -226,7 +232,7 @@ export class HttpListener {
     if (socket.writableEnded) return;
     const current = this.#responses.get(socket);
     try {
-      if (current?.writableEnded === false) throw pipelined();
+      if (current?.writableEnded === false) throw new WrapperError('BadRequest', TOO_EARLY);
       if (onUpgrade === undefined) throw noUpgrades();
       assertNoRequestSmuggling(request);
       this.#begin(request, { isReceived: () => true, isAnswered: () => socket.writableEnded });
@@ -296,10 +302,6 @@ export class HttpListener {
 function inUse(address: ListenAddress): string {
   const owner = listenerOwner(address) ?? 'another process';
   return `the address is in use by ${owner}; stop it, or use another address`;
-}
-
-function pipelined(): WrapperError {
-  return new WrapperError('BadRequest', 'too many requests before the first one was answered');
 }
 
 function outdated(): WrapperError {

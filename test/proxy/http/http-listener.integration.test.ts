@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Server } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
@@ -161,13 +161,52 @@ describe('requests of one connection', () => {
     await eventually(() => client.received().endsWith('second'), true);
   });
 
-  test('many pipelined requests are refused, and cost nothing', async () => {
+  test('of many that arrive together, the first two are answered, and the second answer ends the connection', async () => {
     const { listener, counts } = busyListener(Buffer.alloc(8 * 1024 * 1024));
     const client = ask(await listener.listen(), GET.repeat(20));
-    await client.closed;
+    const answers = (await client.closed).split(/(?=HTTP\/1.1 )/);
+    expect(answers.map((each) => /^HTTP\/1.1 200 .*connection: (\S+)/is.exec(each)?.[1])).toEqual([
+      'keep-alive',
+      'close',
+    ]);
     await eventually(() => counts.now === 0, true);
-    expect(counts).toMatchObject({ most: 1, all: 1 });
+    expect(counts).toMatchObject({ most: 1, all: 2 });
   });
+
+  test('a refusal is not written before the answer to an earlier request, which the client would take it for', async () => {
+    const responses: ServerResponse[] = [];
+    const listener = makeListener({
+      onRequest: (_request, response) => void responses.push(response),
+    });
+    const client = ask(await listener.listen(), `${GET}junk`);
+    expect(await client.closed).toBe('');
+    expect(responses).toHaveLength(1);
+  });
+
+  test.each([
+    ['http', {}],
+    ['https', { certificate }],
+  ])(
+    'an endless flood of them over %s, behind a response that lasts, is not read',
+    async (_, tls) => {
+      const { logger: recorder, lines } = recordingLogger();
+      const received: IncomingMessage[] = [];
+      const listener = makeListener({
+        ...tls,
+        onRequest: (request, response) => {
+          received.push(request);
+          response.write('begun');
+        },
+        refusals: new RefusalLog(recorder),
+      });
+      const client = ask(await listener.listen(), GET.repeat(1_000_000));
+      await eventually(() => lines.length > 0, true);
+      for (let turn = 0; turn < 50; turn++) await new Promise(setImmediate);
+      expect(received).toHaveLength(1);
+      expect(received[0]?.socket.bytesRead).toBeLessThan(512 * 1024);
+      client.socket.destroy();
+    },
+  );
 
   test('a request to switch protocols is refused while another is active', async () => {
     const upgraded: string[] = [];
