@@ -325,9 +325,12 @@ describe('switching protocols', () => {
     expect(wrapper.api.passed).toEqual([]);
   });
 
-  test('is refused to the owner of a certificate', async () => {
+  test.each([
+    [exec, 403],
+    [`${SLICES}?watch=1`, 503],
+  ])('is refused to the owner of a certificate: %s', async (path, code) => {
     const socket = openTls(await issueClient('admin', ['system:masters']));
-    expect(await request(socket, exec, upgrade(exec))).toMatch(/^HTTP\/1.1 403 /);
+    expect(await request(socket, path, upgrade(path))).toMatch(new RegExp(`^HTTP/1.1 ${code} `));
     expect(wrapper.api.passed).toEqual([]);
   });
 });

@@ -92,6 +92,16 @@ describe('the http listener', () => {
     expect(await get(proxy.url, SERVICES, headers)).toMatch(/^HTTP\/1.1 403 /);
   });
 
+  test.each([
+    [`${SERVICES}?watch=true`, '', 503],
+    [`${SERVICES}?watch=true`, 'Origin: https://evil.example\r\n', 403],
+    ['/api/v1/namespaces/a/pods/b/exec?command=id', '', 403],
+  ])('refuses to switch protocols for %s', async (path, more, code) => {
+    const headers = `Host: 127.0.0.1\r\n${more}Connection: Upgrade\r\nUpgrade: websocket\r\n`;
+    const answer = await exchange(proxy.url, `GET ${path} HTTP/1.1\r\n${headers}\r\n`);
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${code} .*"kind":"Status".*"code":${code}`, 's'));
+  });
+
   function post(headers: string, body: string): Promise<string> {
     const bytes = `POST ${EVENTS} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n${headers}\r\n${body}`;
     return exchange(proxy.url, bytes);

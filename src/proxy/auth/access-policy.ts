@@ -73,5 +73,5 @@ export interface AccessPolicy {
     options: ForwardOptions,
   ): Promise<void>;
   /** Forwards a request to switch protocols. Rejects with `Forbidden` if it must not be forwarded. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): Promise<void>;
 }

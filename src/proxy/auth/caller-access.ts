@@ -4,7 +4,7 @@ import { WrapperError } from '../../errors.ts';
 import { NODES, RESOURCES } from '../../filter/codec/resource.ts';
 import { parseListOptions } from '../api/list-options.ts';
 import { metadataAccept } from '../api/media-type.ts';
-import { parseRequestInfo, type RequestTarget, type ViewRequestInfo } from '../api/request-info.ts';
+import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import type { CallerLimits } from '../http/caller-limits.ts';
 import { hasBody } from '../http/http-errors.ts';
@@ -107,17 +107,14 @@ export class CallerAccess implements AccessPolicy {
     passthrough.forward(request, response, { ...options, body });
   }
 
-  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const caller = this.authenticate(request);
+  async upgrade(
+    request: IncomingMessage,
+    socket: Duplex,
+    head: Buffer,
+    caller: Caller,
+  ): Promise<void> {
     assertCanForward(caller);
-    const { path } = readUrl(request);
-    const info = parseRequestInfo(path);
-    // An API server can also watch over a websocket. Some clients try that first, and fall back only after a 503.
-    if (info.kind !== 'other') {
-      const status = { code: 503, reason: 'ServiceUnavailable' };
-      throw new WrapperError('BadRequest', noView(path).message, { status });
-    }
-    assertNoView(path);
+    assertNoView(readUrl(request).path);
     assertNoSecondToken(request.headers);
     // After a refused upgrade the connection stays open: a body would be read as the next request.
     if (hasBody(request)) {

@@ -143,8 +143,12 @@ export class RequestHandler {
   }
 
   async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { accessPolicy } = this.#options;
     try {
-      await this.#options.accessPolicy.upgrade(request, socket, head);
+      const caller = accessPolicy.authenticate(request);
+      const { path } = readUrl(request);
+      if (parseRequestInfo(path).kind !== 'other') throw noWebSocket(path);
+      await accessPolicy.upgrade(request, socket, head, caller);
     } catch (error) {
       this.#recordRefusal(request, error);
       respondAndDestroy(socket, error);
@@ -249,4 +253,14 @@ export class RequestHandler {
       response.once('close', done);
     });
   }
+}
+
+/**
+ * An API server can also watch over a websocket. Java clients of fabric8 try that first, and repeat the watch over http
+ * only after a 200 or a 503 (BaseOperation.submitWatch).
+ */
+function noWebSocket(path: string): WrapperError {
+  const message = `${path.slice(0, 200)} is watched over http, with watch=true, not over a websocket`;
+  const status = { code: 503, reason: 'ServiceUnavailable' };
+  return new WrapperError('BadRequest', message, { status });
 }
