@@ -225,6 +225,14 @@ describe('requests of one connection', () => {
   });
 });
 
+test('a request that offers HTTP/2 is answered in HTTP/1.1', async () => {
+  const url = await makeListener().listen();
+  const offer =
+    'Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAEAAEAA';
+  const client = ask(url, `GET / HTTP/1.1\r\nHost: x\r\n${offer}\r\n\r\n`);
+  expect(await client.closed).toMatch(/^HTTP\/1.1 200 .*served/s);
+});
+
 describe('clients that do not read their responses', () => {
   const body = Buffer.alloc(32 * 1024 * 1024);
   const listenerLimits = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 2 };
