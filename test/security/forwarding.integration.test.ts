@@ -1,3 +1,6 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
@@ -70,6 +73,21 @@ test('each caller has its own limit of forwarded requests, including watches and
   third.socket.destroy();
   await eventually(() => wrapper.proxy.listeners.forwarding?.active === 2, true);
   expect((await wrapper.ask('/version', { token: 'a' })).code).not.toBe(429);
+});
+
+test('a forwarded request has fewer listeners for any event than Node.js takes for a leak', async () => {
+  const most: Record<string, number> = {};
+  const onRequest = (message: unknown): void => {
+    const { response } = message as { response: ServerResponse };
+    response.on('newListener', (name: string) => {
+      most[name] = Math.max(most[name] ?? 0, response.listenerCount(name) + 1);
+    });
+  };
+  subscribe('http.server.request.start', onRequest);
+  await wrapper.ask('/version', { token: 'a' });
+  unsubscribe('http.server.request.start', onRequest);
+  expect(most.close).toBeGreaterThan(0);
+  expect(Math.max(...Object.values(most))).toBeLessThan(EventEmitter.defaultMaxListeners);
 });
 
 const jwt = jsonWebToken('a');

@@ -4,7 +4,7 @@ import type {
   IncomingMessage,
   ServerResponse,
 } from 'node:http';
-import { type Duplex, pipeline, Readable } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import httpProxy from 'http-proxy';
 import { WrapperError } from '../../errors.ts';
 import { responseHeaders } from './passthrough-headers.ts';
@@ -158,9 +158,10 @@ export class RepairedHttpProxy {
       return;
     }
     response.flushHeaders();
-    pipeline(incoming, response, (error) => {
-      if (error) exchange?.onError(error);
-    });
+    // Not pipeline(), which adds seven listeners for the end of the response to the four that it has. If the client
+    // leaves, the request ends, and so does its response, with an error.
+    const onError = (error: unknown): void => exchange?.onError(error);
+    incoming.on('error', onError).pipe(response.on('error', onError));
   }
 
   #onUpgradeRequest(outgoing: ClientRequest, request: IncomingMessage, socket: Duplex): void {
