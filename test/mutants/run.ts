@@ -11,6 +11,8 @@ import { type Mutant, readMutants } from './read-mutants.ts';
 /** How jest ended. */
 interface Outcome {
   readonly passed: boolean;
+  /** Whether it got no more memory. */
+  readonly outOfMemory: boolean;
   /** What it printed. */
   readonly text: string;
 }
@@ -20,6 +22,13 @@ const JEST = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--b
 const PROJECTS = ['--selectProjects', 'unit', 'integration', 'slow', '-w', '1'];
 /** A bug may make each test of a file wait for what never comes. */
 const TEST_LIMIT = '--testTimeout=20000';
+/**
+ * Sets a limit for the data of the process, in KiB, and becomes jest. A bug that eats memory ends there, and not the
+ * machine. Buffers count, which no option of V8 limits. 0.6 GiB are what V8 sets aside. Each child has the same limit.
+ */
+const LIMIT_MEMORY = 'ulimit -d 3145728 && exec "$0" "$@"';
+/** How a process ends that gets no more memory. */
+const OUT_OF_MEMORY = ['SIGABRT', 'SIGTRAP'];
 const LIMITS = { timeout: 600_000, killSignal: 'SIGKILL', maxBuffer: 1 << 28 } as const;
 
 /** The bugs that the arguments choose; all without arguments. */
@@ -40,16 +49,19 @@ function copyCheckout(): string {
 
 function runJest(copy: string, patterns: readonly string[]): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const args = [...JEST, ...PROJECTS, TEST_LIMIT, '--testPathPatterns', ...patterns];
-  execFile(process.execPath, args, { cwd: copy, ...LIMITS }, (error, _stdout, text) => {
-    resolve({ passed: error === null, text });
+  const jest = [...JEST, ...PROJECTS, TEST_LIMIT, '--testPathPatterns', ...patterns];
+  const args = ['-c', LIMIT_MEMORY, process.execPath, ...jest];
+  execFile('sh', args, { cwd: copy, ...LIMITS }, (error, _stdout, text) => {
+    const outOfMemory = OUT_OF_MEMORY.includes(error?.signal ?? '');
+    resolve({ passed: error === null, outOfMemory, text });
   });
   return promise;
 }
 
-/** The first test that failed. A test file that cannot be loaded is not one. */
-function failedTest({ text }: Outcome): string | undefined {
-  return /^ {2}● (?!Test suite failed to run)(.+)$/m.exec(text)?.[1];
+/** What found the bug: the first test that failed, or the limit of memory. A test file that cannot be loaded is not one. */
+function findKiller({ text, outOfMemory }: Outcome): string | undefined {
+  const [, test] = /^ {2}● (?!Test suite failed to run)(.+)$/m.exec(text) ?? [];
+  return test ?? (outOfMemory ? 'the limit of memory' : undefined);
 }
 
 /** Returns whether the tests find a bug. */
@@ -70,7 +82,7 @@ async function plant(copy: string, mutant: Mutant): Promise<boolean> {
   );
   const outcome = await runJest(copy, [tests]);
   writeFileSync(path, source);
-  const killer = failedTest(outcome);
+  const killer = findKiller(outcome);
   console.log(
     killer === undefined
       ? `SURVIVED  ${file}: ${breaks}\n${outcome.text.slice(-2_000)}`

@@ -129,6 +129,21 @@ describe('an annotation without effect', () => {
   });
 });
 
+test('a handler that another one has replaced changes nothing any more', () => {
+  const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  const { logger } = captureLogger();
+  const options = { topology, policyResolver: new PolicyResolver(NO_POLICY), logger };
+  const list = [change('shop/web', serviceFacts('web', {}))];
+  const old = new ServicesHandler(options);
+  old.onChanges(list);
+  let replaced = 0;
+  const next = new ServicesHandler(options, { handler: old, onReplaced: () => void replaced++ });
+  next.onChanges(list);
+  old.onChanges([{ type: 'DELETED', key: 'shop/web' }, change('shop/b', serviceFacts('b', {}))]);
+  expect([...topology.policies.services()]).toEqual(['shop/web']);
+  expect(replaced).toBe(1);
+});
+
 // Each line of the program has the field already; a second one made JSON with a key twice.
 test('what is wrong with the own Node is logged without the field node', () => {
   const { logger, lines } = captureLogger();

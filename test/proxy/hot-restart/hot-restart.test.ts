@@ -1,5 +1,10 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { WrapperError } from '../../../src/errors.ts';
+import { CODECS } from '../../../src/filter/codec/codecs.ts';
+import { SERVICES } from '../../../src/filter/codec/resource.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
+import { View } from '../../../src/filter/view/view.ts';
 import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
 import {
@@ -23,6 +28,12 @@ require('node:net').createServer().listen({ host: '::', port: +process.argv[1], 
 /** Only root can become another user. */
 const asRoot = process.geteuid?.() === 0 ? describe : describe.skip;
 const [QUERY] = currentKubeProxyQueries('edge-1') as [Query];
+const VIEW_OPTIONS = {
+  resource: SERVICES,
+  codec: CODECS.json,
+  versions: new VersionAllocator(0),
+  window: { entries: 10, bytes: 10 },
+};
 const { listen, servers } = listeningSockets();
 const ended = new AbortController();
 let neighbour: ReturnType<typeof spawnMortal> | undefined;
@@ -58,4 +69,18 @@ asRoot('a socket of another user for IPv6 alone on the same port', () => {
     await waitUntilReadyToListen({ addresses, queries: [QUERY], acquire, signal, logger });
     expect(lines).toEqual([]);
   });
+});
+
+// It was never complete in the last process either.
+test('a view that the API server refuses does not keep the next process from listening', async () => {
+  const host = '127.0.0.1';
+  const addresses = [{ host, port: await listen(host), reusePort: true }];
+  const view = new View(VIEW_OPTIONS);
+  view.refuse(new WrapperError('Forbidden', 'no'));
+  const { signal } = new AbortController();
+  const { logger } = captureLogger();
+  let released = 0;
+  const acquire = () => ({ view, release: () => void released++ });
+  await waitUntilReadyToListen({ addresses, queries: [QUERY], acquire, signal, logger });
+  expect(released).toBe(1);
 });
