@@ -124,7 +124,7 @@ export const settingsSchema = mapping({
   ),
   maxViews: described(
     v.optional(positive, 64),
-    'Different queries, from clients other than kube-proxy, that are served at the same time. One more replaces a view that no client has used for 5 seconds, or gets 503. One https user may read a quarter of them.',
+    'Different queries, from clients other than kube-proxy, that are served at the same time. One more replaces a view that no client has used for 5 seconds, or gets 503. With https, one user may read a quarter of them, and plain http half.',
   ),
   maxViewBytes: described(
     v.optional(positive, 128 * 1024 * 1024),

@@ -8,7 +8,7 @@ import {
 } from '../policy/topology-keys.ts';
 import { consequenceOfRefusal, type NodeSet } from '../state/node-set.ts';
 import type { Topology } from '../state/topology.ts';
-import type { TopologyMatch } from '../state/topology-match.ts';
+import { ownValue, type TopologyMatch } from '../state/topology-match.ts';
 import type { KeyExplanation, Warning } from './explanation.ts';
 
 /** Explains what a key matches on this node. */
@@ -30,7 +30,8 @@ function meaningOf(topology: Topology, key: string): string {
       ? 'nothing: this node is in no community'
       : `nodes in ${names.length === 1 ? 'community' : 'one of the communities'} ${names.join(', ')}`;
   }
-  const value = topology.nodeContext?.labels.get(key);
+  const value = topology.nodeContext && ownValue(key, topology.nodeContext);
+  if (value === undefined && key === ZONE_KEY) return 'nothing: this node is in no zone';
   if (value === undefined) return `nothing: this node has no label ${key}`;
   return key === ZONE_KEY ? `endpoints in zone ${value}` : `nodes with ${key}=${value}`;
 }

@@ -5,7 +5,13 @@ import {
   negate,
   valuesSelector,
 } from '../policy/label-selector.ts';
-import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, HOSTNAME_KEY } from '../policy/topology-keys.ts';
+import {
+  ANY_KEY,
+  CLOUD_KEY,
+  COMMUNITY_KEY,
+  HOSTNAME_KEY,
+  ZONE_KEY,
+} from '../policy/topology-keys.ts';
 
 /** Where communities come from. Sources add up: the same name in two sources is the same community. */
 export interface CommunitySettings {
@@ -69,9 +75,18 @@ export function topologyMatchOf(
     const selectors = negate(settings.edge);
     return { self: !isEdge(context, settings), selectors, nodes: NO_NODES };
   }
-  const value = context.labels.get(key);
+  const value = ownValue(key, context);
   if (value === undefined) return { self: false, selectors: [], nodes: NO_NODES };
   return { self: true, selectors: [valuesSelector(key, '=', [value])], nodes: NO_NODES };
+}
+
+/**
+ * The value of a label key that matches nodes; undefined: it matches none. An empty value is a value, except of the zone:
+ * a node with an empty zone is in none, as in kube-proxy (pkg/proxy/topology.go).
+ */
+export function ownValue(key: string, { labels }: NodeContext): string | undefined {
+  const value = labels.get(key);
+  return key === ZONE_KEY && value === '' ? undefined : value;
 }
 
 /** Whether this node is an edge node. */

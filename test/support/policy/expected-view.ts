@@ -292,6 +292,8 @@ function matches(key: string, { node, zone }: Candidate, place: Place): boolean 
     const mine = communitiesOf(self, own, place);
     return communitiesOf(node, other ?? {}, place).some((name) => mine.includes(name));
   }
+  // A node with an empty zone is in none, as in kube-proxy.
+  if (key === ZONE && own[key] === '') return false;
   return other?.[key] !== undefined && other[key] === own[key];
 }
 

@@ -71,6 +71,23 @@ describe('a node set is needed', () => {
     expect(harness.wanted).toEqual([]);
   });
 
+  test('not by an empty zone, which is none, as in kube-proxy; any other label may be empty', () => {
+    harness.settle({ [ZONE]: '', site: '' }, { 'default/web': managed(ZONE, 'site') });
+    harness.topology.setServicesWithoutZone({}, new Map([['default/web', true]]));
+    expect(harness.wanted).toEqual(['site=']);
+    harness.sync('site=', 'near');
+    expect(harness.sees([ZONE], on('edge-1'), on('near'), on('near', 'z1'))).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    expect(harness.sees(['site'], on('edge-1'), on('near'), on('far'))).toEqual([
+      true,
+      true,
+      false,
+    ]);
+  });
+
   test('until the last policy that uses it is deleted or replaced, also a pending one', () => {
     const all = { 'default/web': managed('site'), 'default/db': managed('site') };
     harness.settle({ site: 'a', rack: 'r' }, all);
