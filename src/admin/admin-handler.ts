@@ -16,6 +16,7 @@ import type { DataAge } from './health/data-age.ts';
 import { versionInfo } from './health/version-info.ts';
 import type { LogLosses } from './metrics/metric-readers.ts';
 import { createMetrics } from './metrics/metrics.ts';
+import { MetricsReader } from './metrics/metrics-reader.ts';
 import { nodeState } from './page/node-state.ts';
 import { pageAnswers } from './page/page-server.ts';
 
@@ -118,6 +119,7 @@ function answersOf(
   log: LogLosses | undefined,
 ): ReadonlyMap<string, Answer> {
   const metrics = createMetrics(proxy, log);
+  const reader = new MetricsReader(metrics);
   const explain = new ExplainRoutes(proxy);
   const answerExplain: Answer = (response, request) => explain.answer(request, response);
   return new Map<string, Answer>([
@@ -127,7 +129,7 @@ function answersOf(
     ['/readyz', async (response) => sendReadiness(response, proxy)],
     [
       '/metrics',
-      async (response) => sendText(response, 200, await metrics.metrics(), metrics.contentType),
+      async (response) => sendText(response, 200, await reader.read(), metrics.contentType),
     ],
     ['/version', async (response) => sendJson(response, JSON.stringify(versionInfo(proxy)))],
     ['/node', async (response) => sendJson(response, escapeJson(JSON.stringify(nodeState(proxy))))],

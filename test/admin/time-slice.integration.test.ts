@@ -1,8 +1,10 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { Gauge, Registry } from '@prometheus-io/client';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import { summarize } from '../../src/admin/explain/summary.ts';
 import { tableOf } from '../../src/admin/explain/table.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
+import { MetricsReader } from '../../src/admin/metrics/metrics-reader.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { STREAMING_LIST, type WatchRecorder } from '../support/guarantees/watch-recorder.ts';
@@ -55,6 +57,19 @@ async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
   return turns;
 }
 
+/** Number of turns of the event loop that other work had meanwhile. */
+async function countTurns(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  const count = () => {
+    turns++;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  await work();
+  clearImmediate(next);
+  return turns;
+}
+
 const slice = () => new TimeSlice(new AbortController().signal);
 
 // A slice was once a number of Services: 50 with 10,000 endpoints each delayed traffic by 0.6 s.
@@ -65,6 +80,59 @@ test.each<[what: string, work: () => Promise<unknown>]>([
   const turns = await turnsOf(work);
   expect(turns).toHaveLength(SERVICES.length);
   expect(new Set(turns).size).toBe(SERVICES.length);
+});
+
+test('the label selector of /explain lets other work run after each slow Service', async () => {
+  const codecs = new Set(proxy.views.sources.map(({ view }) => view.codec));
+  for (const codec of codecs) {
+    const read = codec.partialMetadata;
+    jest.spyOn(codec, 'partialMetadata').mockImplementation((object) => {
+      clock.advance(20);
+      return read(object);
+    });
+  }
+  const options = { labelSelector: 'a=b', warnings: false, after: '', limit: 500 };
+  const turns = await countTurns(() => summarize(proxy, options, slice()));
+  expect(turns).toBeGreaterThanOrEqual(SERVICES.length - 1);
+});
+
+describe('/metrics', () => {
+  /** A registry with metrics that each take long, and the number of their reads. */
+  function slowMetrics(count: number) {
+    const registry = new Registry();
+    let reads = 0;
+    for (let index = 0; index < count; index++) {
+      new Gauge({
+        name: `slow_${index}`,
+        help: 'x',
+        registers: [registry],
+        collect() {
+          clock.advance(20);
+          this.set(++reads);
+        },
+      });
+    }
+    return { registry, reader: new MetricsReader(registry), reads: () => reads };
+  }
+
+  test('lets other work run after each slow metric, and is what the library renders', async () => {
+    const { registry, reader } = slowMetrics(3);
+    let text = '';
+    const turns = await countTurns(async () => {
+      text = await reader.read();
+    });
+    expect(turns).toBeGreaterThanOrEqual(3);
+    expect(text).toBe((await registry.metrics()).replace(/[456]$/gm, (value) => `${+value - 3}`));
+  });
+
+  test('is read once for all requests of a second', async () => {
+    const { reader, reads } = slowMetrics(1);
+    const [first, second] = await Promise.all([reader.read(), reader.read()]);
+    expect([second, await reader.read(), reads()]).toEqual([first, first, 1]);
+    clock.advance(1_000);
+    expect(await reader.read()).not.toBe(first);
+    expect(reads()).toBe(2);
+  });
 });
 
 test('work ends when its request is aborted', async () => {

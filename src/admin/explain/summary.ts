@@ -78,7 +78,7 @@ export async function summarize(
   slice: TimeSlice,
 ): Promise<Summary> {
   const view = completeView(proxy);
-  const names = selectServices(proxy, view, options);
+  const names = await selectServices(proxy, view, options, slice);
   const explain = async (name: string): Promise<ServiceSummary> => {
     await slice.pause();
     return shorten(explainIn(proxy, view, name, IN_SHORT));
@@ -122,11 +122,12 @@ async function firstOf(
 }
 
 /** Names of the Services that the options select, apart from warnings, sorted. */
-function selectServices(
+async function selectServices(
   proxy: NodeProxy,
   view: ExplainedView,
   { namespace, labelSelector, search, show, after }: SummaryOptions,
-): string[] {
+  slice: TimeSlice,
+): Promise<string[]> {
   const names = [...knownServices(proxy, view)].filter(
     (name) => namespace === undefined || name.startsWith(`${namespace}/`),
   );
@@ -135,13 +136,16 @@ function selectServices(
     throw new WrapperError('NotFound', what);
   }
   const failing = show === 'failing' ? failingServices(view) : undefined;
-  return names
-    .filter((name) => name > after)
-    .filter((name) => failing?.has(name) !== false)
-    .filter((name) => show !== 'filtered' || policyOf(proxy, name).managed)
-    .filter(selectedBy(proxy, labelSelector))
-    .filter(foundBy(proxy, search))
-    .sort();
+  const isLabelled = selectedBy(proxy, labelSelector);
+  const isFound = foundBy(proxy, search);
+  const selected: string[] = [];
+  for (const name of names) {
+    if (name <= after || failing?.has(name) === false) continue;
+    await slice.pause();
+    if (show === 'filtered' && !policyOf(proxy, name).managed) continue;
+    if (isLabelled(name) && isFound(name)) selected.push(name);
+  }
+  return selected.sort();
 }
 
 function failingServices(view: ExplainedView): Set<string> {
