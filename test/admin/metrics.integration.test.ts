@@ -145,6 +145,18 @@ test('measures the time to handle events, and counts Services by winner', async 
   expect(await counted()).toEqual(after);
 });
 
+// The library gives a metric without labels the value 0 when it is reset, so alerts on 0 fired for what was not known.
+test('a metric without labels has no sample while its value is not known', async () => {
+  const plain = await useWrapper(proxy.upstream.failover.servers[0]?.href ?? '');
+  const metrics = createMetrics(plain);
+  const dryRuns = async () =>
+    /^kube_proxy_wrapper_services_dry_run .*$/m.exec(await metrics.metrics());
+  expect(await dryRuns()).toBeNull();
+  const path = '/apis/discovery.k8s.io/v1/endpointslices';
+  expect((await fetch(`${plain.url}${path}`)).status).toBe(200);
+  expect((await dryRuns())?.[0]).toBe('kube_proxy_wrapper_services_dry_run 0');
+});
+
 test('the label of an API server has its host and path, but no credentials', async () => {
   const upstream = proxy.upstream.failover.servers[0]?.href ?? '';
   const { host } = new URL(upstream);

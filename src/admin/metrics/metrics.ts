@@ -37,6 +37,7 @@ function tallyOf(proxy: NodeProxy): ServiceTally | undefined {
 /** What a counter and a gauge have in common. */
 interface Written {
   reset(): void;
+  remove(): void;
   inc(labels: Record<string, string>, value: number): void;
 }
 
@@ -45,6 +46,8 @@ function register(registry: Registry, metric: Metric, sources: MetricSources): v
   const options = { name: PREFIX + name, help, labelNames: labels, registers: [registry] };
   const collect = (): void => {
     registered.reset();
+    // reset() gives a metric without labels the value 0. What is not known has no sample.
+    if (labels.length === 0) registered.remove();
     for (const [value, ...values] of read(sources) ?? []) {
       const entries = labels.map((label, index) => [label, values[index] ?? '']);
       registered.inc(Object.fromEntries(entries), value);
