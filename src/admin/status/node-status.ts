@@ -1,12 +1,13 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
-import { findServices, findView } from '../explain/explained-view.ts';
+import { findView } from '../explain/explained-view.ts';
 import { kubernetesRows } from '../explain/table.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import { type Health, healthOf } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
 import type { Check } from '../health/readiness.ts';
+import { kubeProxyLine } from './kube-proxy-line.ts';
 import type { KubeProxyProbe, ProbeResult } from './kube-proxy-probe.ts';
 import { outcomesHash } from './outcomes-hash.ts';
 import { policyLines } from './policy-lines.ts';
@@ -19,6 +20,7 @@ import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status
  *   status-line.ts       the shape of the answer
  *   node-status.ts       its lines
  *   policy-lines.ts      the lines about policies
+ *   kube-proxy-line.ts   whether kube-proxy uses this wrapper
  *   kube-proxy-probe.ts  whether kube-proxy has written its rules
  */
 
@@ -103,41 +105,6 @@ function dataLine({ state, ageSeconds, missing, warning }: DataAge): StatusLine 
   if (warning === undefined) return ok('data', state, `${ageSeconds} s old`);
   const next = 'check the API server and the network of this node; until then nothing changes here';
   return problem('data', OLD[state], next, warning);
-}
-
-/** A kube-proxy that has lost its connection tries again at the latest after this time (client-go), in milliseconds. */
-const RECONNECT_MS = 60_000;
-
-/** Whether kube-proxy watches Services and EndpointSlices through this wrapper. */
-function kubeProxyLine(proxy: NodeProxy): StatusLine {
-  const { views, url, httpsUrl } = proxy;
-  const unused = (source: ReturnType<typeof findServices>): number =>
-    source === undefined ? Infinity : views.unusedMs(source);
-  const services = unused(findServices(proxy));
-  const slices = unused(findView(proxy));
-  if (services === 0 && slices === 0) {
-    return ok('kube-proxy', 'a client watches Services and EndpointSlices through this wrapper');
-  }
-  const servers = [...new Set([url, httpsUrl].filter((each) => each !== undefined))];
-  const next = `set server: ${servers.join(' or ')} in the kubeconfig of kube-proxy, and restart it`;
-  if (services > 0 && slices > 0 && !views.hasServedKubeProxy) {
-    return {
-      id: 'kube-proxy',
-      state: 'notConnected',
-      text: 'no kube-proxy has used this wrapper since it started',
-      next,
-    };
-  }
-  const missing = [
-    ...(services === 0 ? [] : ['Services']),
-    ...(slices === 0 ? [] : ['EndpointSlices']),
-  ].join(' and ');
-  // As after each restart of the wrapper or of kube-proxy.
-  if (Math.max(services, slices) < RECONNECT_MS) {
-    return unknown('kube-proxy', `kube-proxy connects again: ${missing} not watched yet`);
-  }
-  const text = `nobody watches ${missing} through this wrapper`;
-  return problem('kube-proxy', text, `see the log of kube-proxy; ${next}`);
 }
 
 /** A change that waits for longer is late, in seconds. kube-proxy writes at the latest after 30 s (syncPeriod). */

@@ -1,0 +1,38 @@
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { findServices, findView } from '../explain/explained-view.ts';
+import { ok, problem, type StatusLine, unknown } from './status-line.ts';
+
+/** A kube-proxy that has lost its connection tries again at the latest after this time (client-go), in milliseconds. */
+const RECONNECT_MS = 60_000;
+
+/** Whether kube-proxy watches Services and EndpointSlices through this wrapper. */
+export function kubeProxyLine(proxy: NodeProxy): StatusLine {
+  const { views, url, httpsUrl } = proxy;
+  const unused = (source: ReturnType<typeof findServices>): number =>
+    source === undefined ? Infinity : views.unusedMs(source);
+  const services = unused(findServices(proxy));
+  const slices = unused(findView(proxy));
+  if (services === 0 && slices === 0) {
+    return ok('kube-proxy', 'a client watches Services and EndpointSlices through this wrapper');
+  }
+  const servers = [...new Set([url, httpsUrl].filter((each) => each !== undefined))];
+  const next = `set server: ${servers.join(' or ')} in the kubeconfig of kube-proxy, and restart it`;
+  if (services > 0 && slices > 0 && !views.hasServedKubeProxy) {
+    return {
+      id: 'kube-proxy',
+      state: 'notConnected',
+      text: 'no kube-proxy has used this wrapper since it started',
+      next,
+    };
+  }
+  const missing = [
+    ...(services === 0 ? [] : ['Services']),
+    ...(slices === 0 ? [] : ['EndpointSlices']),
+  ].join(' and ');
+  // As after each restart of the wrapper or of kube-proxy.
+  if (Math.max(services, slices) < RECONNECT_MS) {
+    return unknown('kube-proxy', `kube-proxy connects again: ${missing} not watched yet`);
+  }
+  const text = `nobody watches ${missing} through this wrapper`;
+  return problem('kube-proxy', text, `see the log of kube-proxy; ${next}`);
+}
