@@ -19,6 +19,7 @@ import { createMetrics } from './metrics/metrics.ts';
 import { MetricsReader } from './metrics/metrics-reader.ts';
 import { nodeState } from './page/node-state.ts';
 import { pageAnswers } from './page/page-server.ts';
+import { KernelRules } from './status/kernel-rules.ts';
 
 /** Answers the requests of the admin listener, without the listener itself. */
 export interface AdminHandler {
@@ -118,18 +119,22 @@ function answersOf(
   logger: Logger,
   log: LogLosses | undefined,
 ): ReadonlyMap<string, Answer> {
-  const metrics = createMetrics(proxy, log);
+  const rules = new KernelRules(proxy);
+  const metrics = createMetrics(proxy, log, rules);
   const reader = new MetricsReader(metrics);
-  const explain = new ExplainRoutes(proxy);
+  const explain = new ExplainRoutes(proxy, rules);
   const answerExplain: Answer = (response, request) => explain.answer(request, response);
   return new Map<string, Answer>([
     ...EXPLANATIONS.map((path) => [path, answerExplain] as const),
     ...pageAnswers(logger),
     ['/healthz', async (response) => sendText(response, 200, 'ok\n')],
-    ['/readyz', async (response) => sendReadiness(response, proxy)],
+    ['/readyz', async (response) => sendReadiness(response, proxy, rules)],
     [
       '/metrics',
-      async (response) => sendText(response, 200, await reader.read(), metrics.contentType),
+      async (response) => {
+        await rules.look();
+        sendText(response, 200, await reader.read(), metrics.contentType);
+      },
     ],
     ['/version', async (response) => sendJson(response, JSON.stringify(versionInfo(proxy)))],
     ['/node', async (response) => sendJson(response, escapeJson(JSON.stringify(nodeState(proxy))))],
@@ -161,9 +166,9 @@ async function flush(response: ServerResponse, { snapshots }: NodeProxy): Promis
  * One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver, and `[!]` for one that passes
  * although something is wrong. Then the causes of failed checks, the version and the age of the data.
  */
-function sendReadiness(response: ServerResponse, proxy: NodeProxy): void {
+function sendReadiness(response: ServerResponse, proxy: NodeProxy, rules: KernelRules): void {
   const { checks, data, causes } = healthOf(proxy);
-  const lines = checks.map(({ name, problem, degraded, remark }) => {
+  const lines = [...checks, ...rules.checks()].map(({ name, problem, degraded, remark }) => {
     if (problem !== undefined) return `[-]${name} failed: ${problem}`;
     if (degraded !== undefined) return `[!]${name} degraded: ${degraded}`;
     return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;

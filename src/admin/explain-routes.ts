@@ -13,7 +13,7 @@ import { openViewToExplain } from './explain/open-view.ts';
 import { type SummaryOptions, summarize } from './explain/summary.ts';
 import { tableOf } from './explain/table.ts';
 import { TimeSlice } from './explain/time-slice.ts';
-import { KubeProxyProbe } from './status/kube-proxy-probe.ts';
+import type { KernelRules } from './status/kernel-rules.ts';
 import { nodeStatus } from './status/node-status.ts';
 
 /** Lines of one response: default and maximum. */
@@ -28,7 +28,7 @@ interface Asked {
   /** The parts of the path after the first one. */
   readonly names: readonly string[];
   readonly query: URLSearchParams;
-  readonly probe: KubeProxyProbe;
+  readonly rules: KernelRules;
   readonly slice: TimeSlice;
 }
 
@@ -39,7 +39,7 @@ const ANSWERS: Readonly<Record<string, (asked: Asked) => object | Promise<object
       ? summarize(proxy, readSelection(query), slice)
       : explainOne(proxy, readService(names)),
   '/diff': ({ proxy, names, slice }) => diffOf(proxy, readService(names), slice),
-  '/status': ({ proxy, probe, slice }) => nodeStatus(proxy, probe, slice),
+  '/status': ({ proxy, rules }) => nodeStatus(proxy, rules),
   '/summary': ({ proxy }) => nodeSummary(proxy),
   '/decisions': ({ proxy, query }) => decisionsOf(proxy, readNumber(query), readLimit(query)),
   '/table': ({ proxy, query, slice }) =>
@@ -64,11 +64,12 @@ export const EXPLANATIONS: readonly string[] = Object.keys(ANSWERS);
  */
 export class ExplainRoutes {
   readonly #proxy: NodeProxy;
-  readonly #probe = new KubeProxyProbe();
+  readonly #rules: KernelRules;
   readonly #semaphore = new Semaphore(MAX_ACTIVE);
 
-  constructor(proxy: NodeProxy) {
+  constructor(proxy: NodeProxy, rules: KernelRules) {
     this.#proxy = proxy;
+    this.#rules = rules;
   }
 
   async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -91,7 +92,7 @@ export class ExplainRoutes {
     try {
       const slice = new TimeSlice(gone.signal);
       await openViewToExplain(proxy, gone.signal);
-      const body = await ANSWERS[`/${verb}`]?.({ proxy, names, query, probe: this.#probe, slice });
+      const body = await ANSWERS[`/${verb}`]?.({ proxy, names, query, rules: this.#rules, slice });
       json(response, 200, await jsonOf(body ?? {}, slice));
     } catch (error) {
       if (gone.signal.aborted) return;

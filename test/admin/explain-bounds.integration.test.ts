@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ExplainRoutes } from '../../src/admin/explain-routes.ts';
+import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -29,7 +30,8 @@ describe('explanations', () => {
         return looks-- > 0 ? [source] : [];
       },
     };
-    const routes = new ExplainRoutes({ views } as unknown as NodeProxy);
+    const proxy = { views } as unknown as NodeProxy;
+    const routes = new ExplainRoutes(proxy, new KernelRules(proxy));
     received = 0;
     server = createServer((message, response) => {
       received++;

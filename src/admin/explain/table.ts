@@ -11,7 +11,7 @@ import {
   notStarted,
   type ViewName,
 } from './explained-view.ts';
-import type { TimeSlice } from './time-slice.ts';
+import { TimeSlice } from './time-slice.ts';
 
 /** The backends that the kernel should have for one port of one Service address. */
 export interface TableRow {
@@ -82,10 +82,11 @@ export async function tableOf(
 }
 
 /** The rows of default/kubernetes; none while the views are not complete. */
-export async function kubernetesRows(proxy: NodeProxy, slice: TimeSlice): Promise<TableRow[]> {
+export async function kubernetesRows(proxy: NodeProxy): Promise<TableRow[]> {
   const explained = findView(proxy);
   const services = findServices(proxy);
   if (explained?.view.started !== true || services?.view.started !== true) return [];
+  const slice = new TimeSlice(new AbortController().signal);
   return await rowsOf('default/kubernetes', services, explained, slice);
 }
 

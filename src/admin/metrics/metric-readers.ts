@@ -4,6 +4,7 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { winnerText } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
 import type { EndpointNumbers, ServiceTally } from '../explain/service-tally.ts';
+import type { KernelRules } from '../status/kernel-rules.ts';
 
 /** Number of log lines that are lost since the start. */
 export interface LogLosses {
@@ -14,6 +15,8 @@ export interface LogLosses {
 export interface MetricSources {
   readonly proxy: NodeProxy;
   readonly log: LogLosses;
+  /** Whether the kernel has kube-proxy's rules, as last found. */
+  readonly rules: Pick<KernelRules, 'last'>;
   /** What kube-proxy sees, as of this scrape; undefined: there is no complete view of endpoints. */
   readonly tally: () => ServiceTally | undefined;
 }
@@ -214,6 +217,17 @@ export function* servicesByPolicy({ topology }: NodeProxy): Iterable<Sample> {
   yield [0, 'invalid-policy'];
   for (const [policy, count] of topology.policies.countByKind()) yield [count, policy];
 }
+
+const RULES: Readonly<Record<string, number>> = { ok: 1, problem: 0 };
+
+/** Whether the kernel has kube-proxy's rules; no sample if that is not known. */
+export const kernelRules: Reader = {
+  labels: [],
+  read: ({ rules }) => {
+    const value = RULES[rules.last?.state ?? ''];
+    return value === undefined ? [] : [[value]];
+  },
+};
 
 /** Services with a policy that is a dry run. */
 export const dryRuns = ofTally([], (tally) => [[tally.dryRuns]]);

@@ -5,6 +5,7 @@ import {
   dryRuns,
   endpointNumbers,
   greatest,
+  kernelRules,
   least,
   type Metric,
   nodeSetStates,
@@ -208,6 +209,11 @@ export const METRICS: readonly Metric[] = [
     'client_watches',
     'Watches that clients have open.',
     single(({ listeners }) => listeners.watches),
+  ),
+  gauge(
+    'kernel_rules',
+    '1 if a connection to the ClusterIP of default/kubernetes opens; 0 if the kernel has no rules, or kube-proxy does not write them; absent if that is not known.',
+    kernelRules,
   ),
   gauge(
     'client_connections',

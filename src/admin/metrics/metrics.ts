@@ -2,6 +2,7 @@ import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { findView } from '../explain/explained-view.ts';
 import { type ServiceTally, tallyServices } from '../explain/service-tally.ts';
+import { KernelRules } from '../status/kernel-rules.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
 import { METRICS } from './metrics-table.ts';
 import { registerProcessMetrics } from './process-metrics.ts';
@@ -17,10 +18,14 @@ import { registerProcessMetrics } from './process-metrics.ts';
 const PREFIX = 'kube_proxy_wrapper_';
 
 /** Registers the metrics of metrics-table.ts and of the process. Each scrape reads the state of the proxy. */
-export function createMetrics(proxy: NodeProxy, log: LogLosses = { dropped: 0 }): Registry {
+export function createMetrics(
+  proxy: NodeProxy,
+  log: LogLosses = { dropped: 0 },
+  rules = new KernelRules(proxy),
+): Registry {
   const registry = new Registry();
   registerProcessMetrics(registry);
-  const sources = { proxy, log, tally: () => tallyOf(proxy) };
+  const sources = { proxy, log, rules, tally: () => tallyOf(proxy) };
   for (const metric of METRICS) {
     if (metric.read(sources) !== undefined) register(registry, metric, sources);
   }

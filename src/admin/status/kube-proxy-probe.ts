@@ -14,7 +14,7 @@ export interface ProbeResult {
   readonly lateSeconds: number | undefined;
   /** Whether a connection to the ClusterIP opens; undefined: its address is not known. */
   readonly clusterIp: boolean | undefined;
-  /** Whether a connection to one of its backends opens without the kernel's rules. */
+  /** Whether a connection to one of its backends opens without the kernel's rules; tried only if the ClusterIP fails. */
   readonly backend: boolean;
 }
 
@@ -54,7 +54,7 @@ export class KubeProxyProbe {
     this.#options = { ports, limitMs, shareMs };
   }
 
-  /** Never rejects. Takes at most the time limit. */
+  /** Never rejects. Takes at most twice the time limit. */
   async ask(target: ProbeTarget): Promise<ProbeResult> {
     const last = this.#last;
     if (last !== undefined && performance.now() - last.at < this.#options.shareMs) {
@@ -69,12 +69,13 @@ export class KubeProxyProbe {
 
   async #probe({ clusterIp, backends }: ProbeTarget): Promise<ProbeResult> {
     const { ports } = this.#options;
-    const [health, metrics, opened, direct] = await Promise.all([
+    const [health, metrics, opened] = await Promise.all([
       this.#get(ports.health, '/healthz'),
       this.#get(ports.metrics, '/metrics'),
       clusterIp === undefined ? undefined : this.#opens(clusterIp),
-      Promise.all(backends.slice(0, MAX_BACKENDS).map((backend) => this.#opens(backend))),
     ]);
+    const tried = opened === false ? backends.slice(0, MAX_BACKENDS) : [];
+    const direct = await Promise.all(tried.map((backend) => this.#opens(backend)));
     return {
       health: health.status,
       lateSeconds: metrics.status === 200 ? lateSeconds(metrics.body.toString()) : undefined,

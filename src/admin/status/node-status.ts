@@ -2,13 +2,11 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
 import { findView } from '../explain/explained-view.ts';
-import { kubernetesRows } from '../explain/table.ts';
-import type { TimeSlice } from '../explain/time-slice.ts';
 import { type Health, healthOf } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
 import type { Check } from '../health/readiness.ts';
+import type { KernelRules } from './kernel-rules.ts';
 import { kubeProxyLine } from './kube-proxy-line.ts';
-import type { KubeProxyProbe, ProbeResult } from './kube-proxy-probe.ts';
 import { outcomesHash } from './outcomes-hash.ts';
 import { policyLines } from './policy-lines.ts';
 import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status-line.ts';
@@ -21,19 +19,16 @@ import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status
  *   node-status.ts       its lines
  *   policy-lines.ts      the lines about policies
  *   kube-proxy-line.ts   whether kube-proxy uses this wrapper
- *   kube-proxy-probe.ts  whether kube-proxy has written its rules
+ *   kernel-rules.ts      whether kube-proxy has written its rules, for /status, /metrics and /readyz
+ *   kube-proxy-probe.ts  how that is found out
  */
 
-/** The status of this node. Never rejects, except with the reason of the signal of the slice. */
-export async function nodeStatus(
-  proxy: NodeProxy,
-  probe: KubeProxyProbe,
-  slice: TimeSlice,
-): Promise<NodeStatus> {
+/** The status of this node. Never rejects. */
+export async function nodeStatus(proxy: NodeProxy, rules: KernelRules): Promise<NodeStatus> {
   const health = healthOf(proxy);
   const { checks, data } = health;
   const outcomes = readOutcomes(proxy);
-  const connection = kubeProxyLine(proxy);
+  const rulesLine = await rules.look();
   const { topology, policyResolver, settingsRevision } = proxy;
   return {
     node: topology.nodeName,
@@ -44,8 +39,8 @@ export async function nodeStatus(
     lines: [
       ...wrapperLines(health),
       dataLine(data),
-      connection,
-      ...(connection.state === 'notConnected' ? [] : [await rulesLine(proxy, probe, data, slice)]),
+      kubeProxyLine(proxy),
+      ...(rulesLine === undefined ? [] : [rulesLine]),
       ...offlineLines(proxy, checks),
       ...(outcomes === undefined
         ? [unknown('policies', 'the view that kube-proxy reads is not complete yet')]
@@ -105,58 +100,6 @@ function dataLine({ state, ageSeconds, missing, warning }: DataAge): StatusLine 
   if (warning === undefined) return ok('data', state, `${ageSeconds} s old`);
   const next = 'check the API server and the network of this node; until then nothing changes here';
   return problem('data', OLD[state], next, warning);
-}
-
-/** A change that waits for longer is late, in seconds. kube-proxy writes at the latest after 30 s (syncPeriod). */
-const LATE_SECONDS = 60;
-
-/** Whether the kernel has the rules of kube-proxy, as far as that can be found out without any right. */
-async function rulesLine(
-  proxy: NodeProxy,
-  probe: KubeProxyProbe,
-  { state }: DataAge,
-  slice: TimeSlice,
-): Promise<StatusLine> {
-  if (state !== 'connected' && state !== 'quiet') {
-    return unknown('rules', 'not known while the API server is unreachable');
-  }
-  const [row] = await kubernetesRows(proxy, slice);
-  const clusterIp = row && hostPort(row.clusterIP, row.port);
-  const result = await probe.ask({ clusterIp, backends: row?.backends ?? [] });
-  return rulesFound(result, clusterIp);
-}
-
-const LOOK =
-  'restart this kube-proxy; if it happens again, see "The kernel has no rules" in docs/operations-node.md, and run kube-proxy-wrapper check on the node as root';
-
-function rulesFound(
-  { health, lateSeconds = 0, clusterIp: opens, backend }: ProbeResult,
-  clusterIp: string | undefined,
-): StatusLine {
-  const about = `ClusterIP ${clusterIp} of default/kubernetes`;
-  if (opens === false && backend) {
-    const text = 'the kernel has no rules: no connection to the ClusterIP of default/kubernetes';
-    return problem('rules', text, LOOK, `${about}; its backend accepts connections`);
-  }
-  if (health >= 500) {
-    return problem('rules', `kube-proxy reports that it is not healthy (${health})`, LOOK);
-  }
-  if (lateSeconds > LATE_SECONDS) {
-    const late = `a change waits for ${Math.round(lateSeconds)} s`;
-    return problem('rules', 'kube-proxy does not write its rules', LOOK, late);
-  }
-  if (opens === undefined) {
-    return unknown('rules', 'the ClusterIP of default/kubernetes is not known');
-  }
-  if (!opens) {
-    const text = 'the backends of default/kubernetes are unreachable, and so is its ClusterIP';
-    return unknown('rules', text, about);
-  }
-  return ok('rules', 'a connection to the ClusterIP of default/kubernetes opens', about);
-}
-
-function hostPort(host: string, port: number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** Whether what is needed when the link goes down would work now. */

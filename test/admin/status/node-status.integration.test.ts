@@ -121,17 +121,32 @@ test('a node on which all is well has one line for each question', async () => {
     ['rules', 'ok'],
     ['policies', 'ok'],
   ]);
+  expect([await rulesSample(), await rulesCheck()]).toEqual(['1', undefined]);
   const { code, out } = await statusCommand();
   expect(code).toBe(0);
   expect(out).toContain('\nno problem found');
 });
 
+/** The sample of the metric about the rules; undefined: there is none. */
+async function rulesSample(): Promise<string | undefined> {
+  const text = await (await fetch(`${admin.url}/metrics`)).text();
+  return /^kube_proxy_wrapper_kernel_rules (.*)$/m.exec(text)?.[1];
+}
+
+async function rulesCheck(): Promise<string | undefined> {
+  const text = await (await fetch(`${admin.url}/readyz`)).text();
+  return text.split('\n').find((line) => line.includes(']rules '));
+}
+
 // kube-proxy had 0 of 2 Services in the kernel and called itself healthy, and every command said "no problem".
 test('a kernel without rules is a problem', async () => {
   putKubernetes(DEAD, LIVE());
   await start();
+  expect(await rulesSample()).toBeUndefined();
+  expect(await rulesCheck()).toBeUndefined();
   await connect();
-  await eventually(async () => (await lineOf('rules'))?.state, 'problem');
+  await eventually(rulesSample, '0');
+  expect(await rulesCheck()).toMatch(/^\[!\]rules degraded: the kernel has no rules/);
   expect(await lineOf('rules')).toMatchObject({
     text: 'the kernel has no rules: no connection to the ClusterIP of default/kubernetes',
     next: expect.stringContaining('kube-proxy-wrapper check'),
@@ -143,7 +158,21 @@ test('a ClusterIP whose backends this node cannot reach shows nothing', async ()
   await start();
   await connect();
   await eventually(async () => (await lineOf('rules'))?.state, 'unknown');
+  expect([await rulesSample(), await rulesCheck()]).toEqual([undefined, undefined]);
   expect((await status()).lines.filter(({ state }) => state === 'problem')).toEqual([]);
+});
+
+test('status and metrics share a probe for 10 s, and readyz never probes', async () => {
+  putKubernetes(LIVE(), LIVE());
+  await start();
+  await connect();
+  const { accepted } = listener;
+  await rulesCheck();
+  expect(listener.accepted).toBe(accepted);
+  await eventually(rulesSample, '1');
+  const probed = listener.accepted;
+  await Promise.all([rulesSample(), lineOf('rules'), rulesCheck()]);
+  expect(listener.accepted).toBe(probed);
 });
 
 test('without default/kubernetes the rules are not known', async () => {

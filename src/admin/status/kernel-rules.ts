@@ -1,0 +1,94 @@
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { kubernetesRows } from '../explain/table.ts';
+import { dataAge } from '../health/data-age.ts';
+import type { Check } from '../health/readiness.ts';
+import { kubeProxyLine } from './kube-proxy-line.ts';
+import { KubeProxyProbe, type ProbeResult } from './kube-proxy-probe.ts';
+import { ok, problem, type StatusLine, unknown } from './status-line.ts';
+
+/** A change that waits for longer is late, in seconds. kube-proxy writes at the latest after 30 s (syncPeriod). */
+const LATE_SECONDS = 60;
+
+/** For how long the last line counts where nothing is probed, in milliseconds: two scrapes a minute apart. */
+const RECENT_MS = 120_000;
+
+/**
+ * Whether the kernel has the rules of kube-proxy, as far as that can be found out without any right. /status and
+ * /metrics look, and share what was found for 10 s. /readyz only reads the last line, because a kubelet would wait for
+ * the probe, and cause one each time: connections to the API server from all nodes.
+ */
+export class KernelRules {
+  readonly #proxy: NodeProxy;
+  readonly #probe: KubeProxyProbe;
+  #last: { readonly at: number; readonly line: StatusLine | undefined } | undefined;
+
+  constructor(proxy: NodeProxy, probe = new KubeProxyProbe()) {
+    this.#proxy = proxy;
+    this.#probe = probe;
+  }
+
+  /** The line found last; undefined: none lately, or kube-proxy is not pointed at this wrapper. */
+  get last(): StatusLine | undefined {
+    const last = this.#last;
+    return last === undefined || performance.now() - last.at > RECENT_MS ? undefined : last.line;
+  }
+
+  /** The same as a check. It never fails: kube-proxy is not well, but this wrapper is. */
+  checks(): Check[] {
+    const { state, text } = this.last ?? {};
+    return state === 'problem' ? [{ name: 'rules', degraded: text }] : [];
+  }
+
+  /** Undefined: kube-proxy is not pointed at this wrapper. Never rejects; takes at most two limits of the probe. */
+  async look(): Promise<StatusLine | undefined> {
+    const line = await this.#look();
+    this.#last = { at: performance.now(), line };
+    return line;
+  }
+
+  async #look(): Promise<StatusLine | undefined> {
+    const proxy = this.#proxy;
+    if (kubeProxyLine(proxy).state === 'notConnected') return undefined;
+    const { state } = dataAge(proxy);
+    if (state !== 'connected' && state !== 'quiet') {
+      return unknown('rules', 'not known while the API server is unreachable');
+    }
+    const [row] = await kubernetesRows(proxy);
+    const clusterIp = row && hostPort(row.clusterIP, row.port);
+    const result = await this.#probe.ask({ clusterIp, backends: row?.backends ?? [] });
+    return rulesFound(result, clusterIp);
+  }
+}
+
+const LOOK =
+  'restart this kube-proxy; if it happens again, see "The kernel has no rules" in docs/operations-node.md, and run kube-proxy-wrapper check on the node as root';
+
+function rulesFound(
+  { health, lateSeconds = 0, clusterIp: opens, backend }: ProbeResult,
+  clusterIp: string | undefined,
+): StatusLine {
+  const about = `ClusterIP ${clusterIp} of default/kubernetes`;
+  if (opens === false && backend) {
+    const text = 'the kernel has no rules: no connection to the ClusterIP of default/kubernetes';
+    return problem('rules', text, LOOK, `${about}; its backend accepts connections`);
+  }
+  if (health >= 500) {
+    return problem('rules', `kube-proxy reports that it is not healthy (${health})`, LOOK);
+  }
+  if (lateSeconds > LATE_SECONDS) {
+    const late = `a change waits for ${Math.round(lateSeconds)} s`;
+    return problem('rules', 'kube-proxy does not write its rules', LOOK, late);
+  }
+  if (opens === undefined) {
+    return unknown('rules', 'the ClusterIP of default/kubernetes is not known');
+  }
+  if (!opens) {
+    const text = 'the backends of default/kubernetes are unreachable, and so is its ClusterIP';
+    return unknown('rules', text, about);
+  }
+  return ok('rules', 'a connection to the ClusterIP of default/kubernetes opens', about);
+}
+
+function hostPort(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
