@@ -72,8 +72,9 @@ export function hintsSourceOf({
 }
 
 /**
- * Like YurtHub's filter servicetopology: the listed keys apply in the order node, pool, any, however they are listed.
- * A node without a pool is a pool of its own.
+ * A single key is read as by YurtHub's filter servicetopology (pkg/yurthub/filter/servicetopology/filter.go, v1.7.0 and
+ * commit fbefb6ba). A node without a pool is a pool of its own. YurtHub compares the whole value with a key, so `*` and
+ * lists are ours: listed keys apply in the order node, pool, any, however they are listed.
  */
 function openyurtKeys(value: string): KeyChoice {
   const listed = value.split(',').map((key) => key.trim());
