@@ -127,7 +127,9 @@ The keys are those of the settings file (\`--config\`, YAML). Flags override the
 \`KUBECONFIG\`), which overrides the file. An unknown key or an invalid value ends the start, with an error that names the
 key; for a key of an earlier version it says what to do instead.
 
-A kubeconfig with \`proxy-url\`, or one that impersonates groups, a UID or extra fields, is refused.
+A kubeconfig with \`proxy-url\`, or one that impersonates groups, a UID or extra fields, is refused. \`HTTPS_PROXY\` is not used:
+connections to the API server are direct. Where kubectl needs a proxy, run \`kubectl proxy\`, and give \`kubectl kpw\` a
+kubeconfig with \`server: http://127.0.0.1:8001\`.
 
 `;
 

@@ -112,7 +112,10 @@ function isNamed(wanted: string | undefined): (entry: { readonly name: string })
 }
 
 function serverOf({ name, server = '', 'proxy-url': proxy, file }: ClusterEntry): URL {
-  if (proxy) throw unusable(file, `proxy-url of the cluster "${name}" is not supported; remove it`);
+  if (proxy) {
+    const what = `proxy-url of the cluster "${name}" is not supported`;
+    throw unusable(file, `${what}: connections are direct; see docs/settings.md`);
+  }
   const url = URL.parse(server);
   if (url !== null && /^https?:$/.test(url.protocol)) return url;
   throw unusable(file, `the server of the cluster "${name}" is not an http(s) URL`);

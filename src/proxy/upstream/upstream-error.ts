@@ -6,14 +6,23 @@ export function addressOf(server: URL): string {
   return `${server.hostname}:${port}`;
 }
 
+/** What client-go reads. Here a proxy is never used: if it failed, the node would be cut off. */
+const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy'];
+
 /** Describes an error of the network by the API server's address and the innermost code. */
-export function unreachable(error: unknown, server: URL): WrapperError {
+export function unreachable(
+  error: unknown,
+  server: URL,
+  env: NodeJS.ProcessEnv = process.env,
+): WrapperError {
   if (error instanceof WrapperError) return error;
   const { code, message } = innermost(error);
   const detail = [code, message].filter((part) => part !== '').join(': ');
+  const proxy = PROXY_VARIABLES.find((name) => env[name]);
+  const hint = proxy && `; ${proxy} is set, but the connection is direct: see docs/settings.md`;
   return new WrapperError(
     'Unreachable',
-    `the API server at ${addressOf(server)} is unreachable: ${detail}`,
+    `the API server at ${addressOf(server)} is unreachable: ${detail}${hint ?? ''}`,
     { cause: error },
   );
 }
