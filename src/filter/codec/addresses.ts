@@ -1,4 +1,4 @@
-import { portKey } from './api-conventions.ts';
+import { DOMAIN_NAMES, portKey } from './api-conventions.ts';
 import type { GroupAddresses, PortNumber, ServiceAddresses } from './codec.ts';
 import type { Cursor } from './cursor.ts';
 import { readMessage } from './read-message.ts';
@@ -6,7 +6,8 @@ import { ENDPOINTS, SERVICE, SLICE } from './schema.ts';
 
 /** Addresses and ports of a slice; see `Codec.addresses`. */
 export function readSliceAddresses(slice: Cursor): GroupAddresses[] {
-  const { ports, endpoints } = readMessage(slice, SLICE);
+  const { ports, endpoints, addressType } = readMessage(slice, SLICE);
+  if (addressType === DOMAIN_NAMES) return [];
   return [
     {
       ports: portNumbers(ports),

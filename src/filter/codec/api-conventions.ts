@@ -4,6 +4,12 @@
  */
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 
+/**
+ * The address type of slices with domain names. kube-proxy skips these slices (pkg/proxy/endpointschangetracker.go), and
+ * nothing else defines what they mean. So they have no endpoints here, and are shown unchanged.
+ */
+export const DOMAIN_NAMES = 'FQDN';
+
 /** Label of a slice that names its Service (k8s.io/api discovery/v1 LabelServiceName). */
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 

@@ -1,6 +1,7 @@
 import type { Endpoint, EndpointGroup, EndpointState } from '../../topology/decide/endpoint.ts';
 import {
   addressFamily,
+  DOMAIN_NAMES,
   endpointState,
   portKey,
   SERVICE_NAME_LABEL,
@@ -66,6 +67,7 @@ export class EndpointsReader {
           break;
       }
     }
+    if (family === DOMAIN_NAMES) return { ...meta, service, hinted: false, groups: [] };
     // The endpoints may precede the address type, which is part of each endpoint.
     const endpoints = drafts.map((draft) => {
       const zone = draft.zone === '' ? draft.deprecatedZone : draft.zone;

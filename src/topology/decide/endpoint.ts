@@ -8,7 +8,7 @@ export type EndpointState = 'ready' | 'serving' | 'notReady';
 
 /** The parts of an endpoint that a decision needs. */
 export interface Endpoint {
-  /** `IPv4`, `IPv6` or `FQDN`. */
+  /** `IPv4` or `IPv6`. */
   readonly family: string;
   /** Name of its node; empty if the API object does not name one. */
   readonly node: string;

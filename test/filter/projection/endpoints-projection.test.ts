@@ -149,6 +149,33 @@ test('a slice that is shown since the start is not sent again if its Service is 
   expect([view.log.end - end, projection.counters.suppressed]).toEqual([0, 0]);
 });
 
+// kubernetes/kubernetes#105172: a slice of domain names beside others. The names counted, so that a Service without a usable
+// endpoint was well, and one with a near endpoint was not.
+test('a slice of domain names is shown unchanged, and its endpoints count for nothing', () => {
+  const names = (...addresses: string[]): Change<EndpointsFacts> => {
+    const object = encodeObject('protobuf', 'EndpointSlice', {
+      metadata: {
+        namespace: 'default',
+        name: 'b',
+        labels: { 'kubernetes.io/service-name': 'web' },
+      },
+      addressType: 'FQDN',
+      endpoints: addresses.map((address) => ({ addresses: [address], nodeName: 'own' })),
+      ports: [{ name: 'http', port: 80 }],
+    });
+    return { type: 'MODIFIED', key: 'default/b', facts: codec.endpointSlice(object), object };
+  };
+  const outcome = () => projection.outcomes().next().value;
+  projection.onChanges([slice('a', 'web', FAR), names('one.example')]);
+  projection.onSynced();
+  expect(shown()).toEqual({ 'default/a': [], 'default/b': [] });
+  expect(view.get('default/b')?.toString('latin1')).toContain('one.example');
+  expect(outcome()).toMatchObject({ total: 1, kept: 0, problem: 'withoutEndpoints' });
+  projection.onChanges([slice('a', 'web', NEAR), names('two.example')]);
+  expect(view.get('default/b')?.toString('latin1')).toContain('two.example');
+  expect(outcome()).toMatchObject({ total: 1, kept: 1, problem: undefined });
+});
+
 test('hints that are added to a slice, and nothing else, are cut if a policy selects its endpoints', () => {
   projection.onChanges([withHints('a', 'web'), withHints('b', ''), withHints('c', '', 'south')]);
   projection.onSynced();

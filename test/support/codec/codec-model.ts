@@ -139,6 +139,10 @@ function stateOf({
 
 export function ofSlice(slice: ModelSlice): ExpectedFacts {
   const { metadata, endpoints } = slice;
+  const service = metadata.labels[SERVICE_NAME] ?? '';
+  if (slice.addressType === 'FQDN') {
+    return { facts: { ...metaOf(metadata), service, hinted: false, groups: [] }, addresses: [] };
+  }
   const numbers = portsOf(slice.ports);
   const group = {
     ports: usedKeys(numbers),
@@ -153,7 +157,7 @@ export function ofSlice(slice: ModelSlice): ExpectedFacts {
   return {
     facts: {
       ...metaOf(metadata),
-      service: metadata.labels[SERVICE_NAME] ?? '',
+      service,
       hinted: hinted.includes(true),
       groups: [group],
     },
