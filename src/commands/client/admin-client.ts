@@ -1,7 +1,10 @@
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { buildConnector } from 'undici';
 import request from 'undici/lib/api/api-request.js';
 import Client from 'undici/lib/dispatcher/client.js';
 import { WrapperError } from '../../errors.ts';
+import { abortable } from '../../util/linked-abort-controller.ts';
 import { messageOf } from '../../util/message-of.ts';
 
 /*
@@ -11,26 +14,29 @@ import { messageOf } from '../../util/message-of.ts';
  *   port-forward.ts                     a port of a Pod, through the API server
  */
 
-/** How long a command waits for a whole response, in milliseconds. */
+/** How long a command waits for a wrapper on this node, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 const MAX_RESPONSE_BYTES = 64 * 1024 * 1024;
 
 /** A connection to the admin port of one wrapper. */
 export interface AdminClient {
   /**
-   * Sends a GET request and parses the response. Throws `Unreachable` if no wrapper or another program answers, and
-   * otherwise the error of the response.
+   * Sends a GET request and parses the response. Throws `Unanswered` if the response is not there in time,
+   * `Unreachable` if no wrapper or another program answers, and otherwise the error of the response.
    */
   request<T>(path: string): Promise<T>;
+  /** Ends the connection, also while it is opened. */
   close(): Promise<void>;
 }
 
 export interface AdminClientOptions {
-  /** Opens the connection; default: TCP to the URL. */
-  readonly connect?: buildConnector.connector;
+  /** Opens the connection, and ends it when the signal is aborted; default: TCP to the URL. */
+  readonly connect?: (signal: AbortSignal) => Promise<Duplex>;
   /** What to check if no wrapper answers. */
   readonly advice?: string;
-  /** Time for a whole response, in milliseconds; default 30,000. */
+  /** What to do if it does not answer in time. */
+  readonly lateAdvice?: string;
+  /** The only limit of a request: time until its whole response is there, in milliseconds; default 30,000. */
   readonly timeoutMs?: number;
 }
 
@@ -58,13 +64,30 @@ export function createAdminClient(url: string, options: AdminClientOptions = {})
   const {
     connect,
     advice = 'check that it runs on this node and that --admin is right',
+    lateAdvice = 'see its log',
     timeoutMs = TIMEOUT_MS,
   } = options;
-  const client = new Client(url, { connect, maxResponseSize: MAX_RESPONSE_BYTES });
+  const closed = new AbortController();
+  const client = new Client(url, {
+    connect: connect && connector(connect, closed.signal),
+    maxResponseSize: MAX_RESPONSE_BYTES,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
   const get = async (path: string) => {
     const signal = AbortSignal.timeout(timeoutMs);
-    const { statusCode, body } = await request.call(client, { path, method: 'GET', signal });
-    return { statusCode, text: await body.text() };
+    const receive = async () => {
+      const { statusCode, body } = await request.call(client, { path, method: 'GET', signal });
+      return { statusCode, text: await body.text() };
+    };
+    // undici notices its signal only when it has a connection.
+    return await abortable(receive(), signal).catch((cause) =>
+      signal.aborted ? late(cause) : unreachable(cause),
+    );
+  };
+  const late = (cause: unknown): never => {
+    const what = `the wrapper at ${url} has not answered within ${timeoutMs / 1000} s`;
+    throw new WrapperError('Unanswered', `${what}; ${lateAdvice}`, { cause });
   };
   const unreachable = (cause: unknown): never => {
     // The connection may say more than that it failed.
@@ -74,7 +97,7 @@ export function createAdminClient(url: string, options: AdminClientOptions = {})
   };
   return {
     async request<T>(path: string) {
-      const { statusCode, text } = await get(path).catch(unreachable);
+      const { statusCode, text } = await get(path);
       const body = parse(text);
       if (statusCode === 200 && typeof body.node === 'string') return body as T;
       const error = errorIn(body, statusCode, text);
@@ -86,7 +109,24 @@ export function createAdminClient(url: string, options: AdminClientOptions = {})
       const hint = isStatus ? ', but as the port of listen or an API server' : '';
       throw new WrapperError('Unreachable', `${what}${hint}; ${advice}`);
     },
-    close: () => client.destroy(),
+    async close() {
+      closed.abort();
+      await client.destroy();
+    },
+  };
+}
+
+/** In the form of undici, which does not end a connection that it has not got yet. */
+function connector(
+  connect: NonNullable<AdminClientOptions['connect']>,
+  signal: AbortSignal,
+): buildConnector.connector {
+  return (_, callback) => {
+    connect(signal).then(
+      // It uses nothing of a socket but the stream.
+      (stream) => callback(null, stream as Socket),
+      (error: Error) => callback(error, null),
+    );
   };
 }
 

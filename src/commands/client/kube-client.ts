@@ -51,7 +51,11 @@ async function send<T>(
   const response = await upstream.request({
     method: object === undefined ? 'GET' : 'POST',
     path,
-    headers: { accept: 'application/json', 'content-type': 'application/json' },
+    headers: {
+      accept: 'application/json',
+      'accept-encoding': 'gzip',
+      'content-type': 'application/json',
+    },
     body: object && JSON.stringify(object),
     signal: AbortSignal.timeout(ANSWER_MS),
   });

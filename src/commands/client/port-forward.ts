@@ -6,7 +6,7 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import { WebSocketHandler } from '@kubernetes/client-node/dist/web-socket-handler.js';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials } from '../../proxy/credentials/credentials.ts';
-import { responseError } from './response-error.ts';
+import { responseError, statusMessage } from './response-error.ts';
 
 /*
  * A TCP connection to a port of a Pod, through the API server and the kubelet: what kubectl port-forward does. The
@@ -19,8 +19,6 @@ import { responseError } from './response-error.ts';
 
 const DATA = 0;
 const ERROR = 1;
-/** Time to connect to the Pod, in milliseconds. */
-const CONNECT_MS = 15_000;
 /** Largest message that is accepted. A kubelet sends at most 32 kB at once. */
 const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
@@ -36,11 +34,16 @@ interface Socket {
   terminate(): void;
 }
 
-/** Opens the connection. Rejects with what is missing: a right, the Pod, or the way to its node. */
+/**
+ * Opens the connection. Rejects with what is missing: a right, the Pod, or the way to its node.
+ *
+ * @param signal ends the connection, also while it is opened: an API server waits long for a node without power
+ */
 export async function openPortForward(
   credentials: Credentials,
   pod: PodName,
   port: number,
+  signal: AbortSignal,
 ): Promise<Duplex> {
   const { namespace, name } = pod;
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(name)}/portforward?ports=${port}`;
@@ -61,7 +64,7 @@ export async function openPortForward(
     return true;
   };
   const refused = Promise.withResolvers<never>();
-  const config = configOf(credentials, (response) => {
+  const config = configOf(credentials, signal, (response) => {
     void refusal(credentials, pod, response).then(refused.reject);
   });
   // Its default are the streams of this process, and a server could close them.
@@ -75,13 +78,14 @@ export async function openPortForward(
     else stream.once('close', () => socket.terminate());
     return stream;
   } catch (error) {
-    throw error instanceof WrapperError ? error : unreachable(pod, handshakeProblem(error));
+    throw error instanceof WrapperError ? error : unreachable(pod, (error as Error).message);
   }
 }
 
 /** The API server and the identity, in the form that WebSocketHandler reads them from a KubeConfig. */
 function configOf(
   credentials: Credentials,
+  signal: AbortSignal,
   onRefusal: (response: IncomingMessage) => void,
 ): KubeConfig {
   const [server] = credentials.servers;
@@ -92,26 +96,19 @@ function configOf(
       Object.assign(options, {
         ...credentials.tls(),
         headers: await credentials.headers(),
-        handshakeTimeout: CONNECT_MS,
         maxPayload: MAX_MESSAGE_BYTES,
         perMessageDeflate: false,
         finishRequest(request: ClientRequest, socket: Socket) {
           socket.once('unexpected-response', (_, response) => onRefusal(response));
+          const end = () => socket.terminate();
+          if (signal.aborted) return end();
+          signal.addEventListener('abort', end, { once: true });
           request.end();
         },
       });
     },
   };
   return config as unknown as KubeConfig;
-}
-
-/** The API server answers the handshake when it has reached the kubelet. */
-function handshakeProblem(error: unknown): string {
-  const { message } = error as Error;
-  const isTimeout = message.includes('handshake has timed out');
-  return isTimeout
-    ? 'the API server has not reached the kubelet of its node in time; is the node cut off?'
-    : message;
 }
 
 function unreachable({ namespace, name }: PodName, why: string): WrapperError {
@@ -129,7 +126,15 @@ async function refusal(
 ): Promise<WrapperError> {
   const { statusCode } = response;
   const body = await text(response).catch(() => '');
-  const right = `create and get pods/portforward in namespace ${pod.namespace}`;
-  const error = responseError(servers[0]?.host ?? '', statusCode, body, right);
-  return statusCode === 403 ? error : unreachable(pod, error.message);
+  if (statusCode === 401 || statusCode === 403) {
+    const right = `create and get pods/portforward in namespace ${pod.namespace}`;
+    return responseError(servers[0]?.host ?? '', statusCode, body, right);
+  }
+  // The API server passes on what a kubelet answers, which is text.
+  const [line = ''] = body.trim().split('\n', 1);
+  const said = statusMessage(body) ?? `HTTP ${statusCode}: ${line.slice(0, 200)}`;
+  return unreachable(pod, statusCode === 404 ? `${said}; ${UNKNOWN_POD}` : said);
 }
+
+/** A kubelet that starts does not know its Pods before it has read them. A Pod can be replaced after it was listed. */
+const UNKNOWN_POD = 'its node has just started, or the Pod was replaced: try again in a minute';

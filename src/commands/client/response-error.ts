@@ -12,14 +12,16 @@ export function responseError(
   body: string,
   right: string,
 ): WrapperError {
-  const message = messageIn(body);
+  const message = statusMessage(body);
   if (statusCode === 401) {
     const what = `the API server ${server} does not accept the credentials of the kubeconfig`;
     return new WrapperError('Refused', `${what}: ${message ?? 'HTTP 401'}`);
   }
   if (message === undefined) return notAnApiServer(server, statusCode);
-  const need = statusCode === 403 ? `you need the right to ${right}: ` : '';
-  return new WrapperError('Refused', `${need}${message}`);
+  if (statusCode !== 403) return new WrapperError('Refused', message);
+  // Without the name of the object, so that equal refusals about several Pods are equal.
+  const who = message.replace(/^\S+ "[^"]*" is forbidden: /, '');
+  return new WrapperError('Refused', `you need the right to ${right}: ${who}`);
 }
 
 /** The error of a response that is not that of an API server. */
@@ -29,7 +31,7 @@ export function notAnApiServer(server: string, statusCode: number | undefined): 
 }
 
 /** The message of a Status; undefined: the body is none. */
-function messageIn(body: string): string | undefined {
+export function statusMessage(body: string): string | undefined {
   try {
     return String((JSON.parse(body) as { message?: unknown }).message || '') || undefined;
   } catch {

@@ -19,7 +19,8 @@ const CONNECTION: readonly Option[] = [
     'kube-system',
   ),
   numberFlag('--admin-port <PORT>', 'port of the setting adminListen', 10361, 1, 65_535),
-  numberFlag('--parallel <N>', 'nodes that are read at the same time', 10, 1),
+  numberFlag('--parallel <N>', 'nodes that are read at the same time', 32, 1),
+  numberFlag('--request-timeout <SECONDS>', 'time for a node to answer', 5, 1, 3_600),
 ];
 
 const TARGET: readonly Option[] = [
@@ -68,7 +69,7 @@ list nodes, services and endpointslices, and to get the ConfigMap of the wrapper
   examples: ['{program} status', '{program} status --node edge-1', '{program} status -o json'],
   exits: {
     0: 'no problem found',
-    1: 'the Pods of wrappers cannot be read',
+    1: 'the Pods of wrappers cannot be read, or ports not be forwarded, without a right that is named',
     2: 'wrong command line',
     3: 'there are problems',
   },

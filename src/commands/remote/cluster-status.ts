@@ -62,8 +62,11 @@ async function report(cluster: Cluster): Promise<Result> {
   const [main] = expectations.values();
   if (node === undefined) reports.push(...nodesWithout(nodes, main?.nodes ?? [], pointed));
   const isProblem = reports.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
+  // Nothing is known of these wrappers, and the caller can change that.
+  const isRefused = nodes.some(({ failure }) => failure?.code === 'Refused');
+  const code = isProblem ? EXIT.findings : EXIT.ok;
   return {
-    code: isProblem ? EXIT.findings : EXIT.ok,
+    code: isRefused ? EXIT.failed : code,
     report: clusterReport(reports, node === undefined ? (main?.findings ?? []) : []),
   };
 }
@@ -92,20 +95,29 @@ async function readExpectations(
   return expectations;
 }
 
-function answerLines({ status, failure, troubles }: AskedNode): readonly StatusLine[] {
+function answerLines({ pod, status, failure, troubles }: AskedNode): readonly StatusLine[] {
   if (status !== undefined) return status.lines;
+  if (pod?.isLost) return [unknown('wrapper', failure?.message ?? '')];
   // The reason of the Pod says more than that nothing listens.
   if (troubles.length > 0) return [];
   if (failure === undefined) {
     return [problem('wrapper', 'no Pod of the wrapper runs', 'kubectl describe its Pod')];
   }
+  // The caller lacks a right. The wrapper may be well.
+  if (failure.code === 'Refused') {
+    return [unknown('wrapper', `the wrapper was not asked: ${failure.message}`)];
+  }
+  if (failure.code === 'Unanswered') return [LATE];
   // An error of a port-forward can have all its attempts.
   const why = escapeUntrusted(failure.message, MAX_FAILURE);
-  // The caller lacks a right. The wrapper may be well.
-  if (failure.code === 'Refused') return [unknown('wrapper', 'the wrapper was not asked', why)];
   return [problem('wrapper', 'the wrapper does not answer', 'see the log of its Pod', why)];
 }
 
+const LATE = problem(
+  'wrapper',
+  'the wrapper has not answered in time',
+  'see whether the node is up; --request-timeout gives it more time',
+);
 /** Characters of the reason why a wrapper does not answer. */
 const MAX_FAILURE = 200;
 
@@ -118,6 +130,8 @@ const NOT_SERVED =
 
 /** In a roll-out the Pod before serves the node. With a canary, or after a Pod was deleted, there may be none. */
 function troubleLines({ pod: asked, troubles }: WrapperNode): StatusLine[] {
+  // What the kubelet reported last is old.
+  if (asked?.isLost) return [];
   const isServed = asked !== undefined && troubles.every(({ pod }) => pod !== asked.name);
   return troubles.map(({ pod, reason, message }) => {
     const what = isServed ? 'a Pod does not run' : 'the only Pod of the node does not run';

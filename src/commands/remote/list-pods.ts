@@ -1,4 +1,5 @@
 import type { V1Pod, V1PodList } from '@kubernetes/client-node';
+import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 
 export interface PodSearch {
@@ -18,4 +19,12 @@ export async function listPods(
   const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${query}`;
   const { items } = await client.get<V1PodList>(path, `list pods in namespace ${namespace}`);
   return items;
+}
+
+/** For the catch() of a read: the value that stands for what the caller has no right to read. */
+export function unlessRefused<T>(instead: T): (error: unknown) => T {
+  return (error) => {
+    if (error instanceof WrapperError && error.code === 'Refused') return instead;
+    throw error;
+  };
 }

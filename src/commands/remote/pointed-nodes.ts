@@ -1,8 +1,6 @@
-import type { V1Pod } from '@kubernetes/client-node';
 import { problem, type StatusLine, unknown } from '../../admin/status/status-line.ts';
-import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
-import { listPods } from './list-pods.ts';
+import { listPods, unlessRefused } from './list-pods.ts';
 import { timeOf } from './time-of.ts';
 
 /** Where kubeadm and manifests/second-kube-proxy run kube-proxy, and the labels of its Pods. */
@@ -25,7 +23,7 @@ export async function nodesPointedAtWrapper(
   node: string | undefined,
 ): Promise<PointedNodes> {
   const search = { namespace: NAMESPACE, selector: SELECTOR, node };
-  const pods = await listPods(client, search).catch(unlessRefused);
+  const pods = await listPods(client, search).catch(unlessRefused([]));
   const pointed = pods.filter(({ spec }) =>
     spec?.volumes?.some(({ projected }) =>
       projected?.sources?.some(({ configMap }) => configMap?.name?.startsWith(CONFIG_MAP)),
@@ -37,11 +35,6 @@ export async function nodesPointedAtWrapper(
       timeOf(metadata?.creationTimestamp),
     ]),
   );
-}
-
-function unlessRefused(error: unknown): V1Pod[] {
-  if (error instanceof WrapperError && error.code === 'Refused') return [];
-  throw error;
 }
 
 /** A kube-proxy that is refused tries again at the latest after this time (client-go), in milliseconds. */

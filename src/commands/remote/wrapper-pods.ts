@@ -3,12 +3,15 @@ import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
 import { listPods } from './list-pods.ts';
+import { lostNodes } from './lost-nodes.ts';
 import { type PodTrouble, troubleOf } from './pod-trouble.ts';
 import { timeOf } from './time-of.ts';
 
 /** The Pod of a wrapper. */
 export interface WrapperPod extends PodName {
   readonly node: string;
+  /** The kubelet of the node does not report any more, so a question would only wait. */
+  readonly isLost: boolean;
 }
 
 /** The Pods of the wrapper on one node. */
@@ -62,14 +65,16 @@ export async function findWrapperNodes(
     node,
   });
   assertOneInstallation(pods, flags);
+  // Who names a node wants it to be asked.
+  const lost = node === undefined ? await lostNodes(client) : new Set<string>();
   const byNode = Map.groupBy(pods.filter(isMeantToRun), nodeNameOf);
   byNode.delete('');
-  return Array.from(byNode, ([name, all]) => nodeOf(name, all)).sort((a, b) =>
+  return Array.from(byNode, ([name, all]) => nodeOf(name, all, lost.has(name))).sort((a, b) =>
     a.node < b.node ? -1 : 1,
   );
 }
 
-function nodeOf(node: string, all: readonly V1Pod[]): WrapperNode {
+function nodeOf(node: string, all: readonly V1Pod[], isLost: boolean): WrapperNode {
   const troubles = all.flatMap((each) => troubleOf(each) ?? []);
   const isTroubled = (each: V1Pod) => troubles.some(({ pod }) => pod === nameOf(each).name);
   const running = all.filter(isRunning).toSorted(byPreference);
@@ -77,7 +82,7 @@ function nodeOf(node: string, all: readonly V1Pod[]): WrapperNode {
   const newest = all.toSorted((a, b) => createdOf(b) - createdOf(a))[0] as V1Pod;
   return {
     node,
-    pod: pod && { ...nameOf(pod), node },
+    pod: pod && { ...nameOf(pod), node, isLost },
     troubles,
     daemonSet: daemonSetOf(newest) ?? '',
     created: createdOf(newest),

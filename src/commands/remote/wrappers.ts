@@ -1,10 +1,5 @@
-import type { Socket } from 'node:net';
 import { WrapperError } from '../../errors.ts';
-import {
-  type AdminClient,
-  type AdminClientOptions,
-  createAdminClient,
-} from '../client/admin-client.ts';
+import { type AdminClient, createAdminClient } from '../client/admin-client.ts';
 import { type KubeClient, withKubeClient } from '../client/kube-client.ts';
 import { openPortForward } from '../client/port-forward.ts';
 import { type KubeconfigFlags, userKubeconfig } from '../command-line/user-kubeconfig.ts';
@@ -27,12 +22,17 @@ export interface WrapperFlags extends PodFlags, KubeconfigFlags {
   readonly adminPort: number;
   /** Nodes that are read at the same time. */
   readonly parallel: number;
+  /** Time for a node to answer a question, in seconds. */
+  readonly requestTimeout: number;
 }
 
 /** The wrappers of a cluster. */
 export interface Wrappers {
   readonly client: KubeClient;
-  /** Calls `use` with the admin port of a wrapper. Resolves with the error if it rejects. */
+  /**
+   * Calls `use` with the admin port of a wrapper. Resolves with the error if it rejects, and if the node is lost: its
+   * wrapper is not asked.
+   */
   ask<T>(pod: WrapperPod, use: (admin: AdminClient) => Promise<T>): Promise<T | WrapperError>;
 }
 
@@ -44,9 +44,16 @@ export async function withWrappers<T>(
   return await withKubeClient(userKubeconfig(flags), (client) =>
     use({
       client,
-      ask: (pod, read) => ask(openAdmin(client, pod, flags.adminPort), read),
+      ask: async (pod, read) =>
+        pod.isLost ? nodeLost() : await ask(openAdmin(client, pod, flags), read),
     }),
   );
+}
+
+/** The same for all nodes, so that they share a line. */
+function nodeLost(): WrapperError {
+  const what = 'the kubelet of the node does not answer, so its wrapper was not asked';
+  return new WrapperError('Unreachable', `${what}; --node asks it all the same`);
 }
 
 async function ask<T>(
@@ -66,14 +73,15 @@ async function ask<T>(
  * A client for the admin port of a wrapper in a Pod. The port listens on the node's loopback only. The kubelet connects
  * there, because the Pod has the node's network.
  */
-function openAdmin({ credentials }: KubeClient, pod: WrapperPod, port: number): AdminClient {
-  const connect: AdminClientOptions['connect'] = (_, callback) => {
-    openPortForward(credentials, pod, port).then(
-      // The HTTP client uses nothing of a socket but the stream.
-      (stream) => callback(null, stream as Socket),
-      (error: Error) => callback(error, null),
-    );
-  };
-  const advice = `it should run in Pod ${pod.namespace}/${pod.name} on node ${pod.node}; see its log, and --admin-port`;
-  return createAdminClient(`http://127.0.0.1:${port}`, { connect, advice });
+function openAdmin(
+  { credentials }: KubeClient,
+  pod: WrapperPod,
+  { adminPort, requestTimeout }: WrapperFlags,
+): AdminClient {
+  return createAdminClient(`http://127.0.0.1:${adminPort}`, {
+    connect: (signal) => openPortForward(credentials, pod, adminPort, signal),
+    advice: `it should run in Pod ${pod.namespace}/${pod.name} on node ${pod.node}; see its log, and --admin-port`,
+    lateAdvice: 'see whether the node is up; --request-timeout gives it more time',
+    timeoutMs: requestTimeout * 1000,
+  });
 }

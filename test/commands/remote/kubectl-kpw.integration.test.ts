@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { StatusLine } from '../../../src/admin/status/status-line.ts';
 import { REMOTE_COMMANDS } from '../../../src/commands/definitions/remote.ts';
@@ -8,10 +12,13 @@ import type { Finding } from '../../../src/commands/simulate/findings.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer } from '../../support/http/http-server.ts';
+import { spawnMortal } from '../../support/process/mortal-child.ts';
 import { type RemoteCluster, useRemoteCluster } from '../../support/remote/remote-cluster.ts';
 import { runInProcess } from '../../support/remote/run-in-process.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster } from '../../support/wrapper/use.ts';
+
+const PROGRAM = resolve(import.meta.dirname, '../../../src/kubectl-kpw.ts');
 
 let cluster: RemoteCluster;
 
@@ -119,7 +126,7 @@ test.each<[missing: string, command: string, arrange: () => void, message: RegEx
     'the right to list Pods',
     'status',
     () => cluster.refusals.set('/api/v1/namespaces/kube-system/pods', 403),
-    /you need the right to list pods in namespace kube-system: refused on purpose: 403/,
+    /you need the right to list pods in namespace kube-system: User "u" cannot do this/,
   ],
   [
     'a valid token',
@@ -137,7 +144,7 @@ test.each<[missing: string, command: string, arrange: () => void, message: RegEx
     'the right to forward ports',
     'explain',
     () => cluster.refusals.set('/api/v1/namespaces/kube-system/pods/wrapper-edge-1/port', 403),
-    /you need the right to create and get pods\/portforward in namespace kube-system: refused on purpose: 403/,
+    /you need the right to create and get pods\/portforward in namespace kube-system: User "u" cannot do this/,
   ],
   [
     'a port on which something listens',
@@ -198,6 +205,70 @@ describe('kubectl kpw --all-nodes', () => {
         },
       ],
     });
+  });
+});
+
+/** The node controller does this when a kubelet no longer reports. */
+function lose(node: string): void {
+  const conditions = [{ type: 'Ready', status: 'Unknown' }];
+  cluster.server.patch('nodes', node, { status: { conditions } });
+}
+
+// 30 nodes of 300 without power once took 47 s, and a question that was given up held the process.
+describe('a node that does not answer', () => {
+  test.each([['status'], ['explain', '--all-nodes']])(
+    '%s gives it one time limit, and the process ends',
+    async (...args) => {
+      await cluster.startWrapper('edge-1');
+      const silent = Array.from({ length: 30 }, (_, n) => `off-${n}`);
+      for (const node of silent) {
+        cluster.pods.push({ name: `wrapper-${node}`, node });
+        cluster.silentForwards.add(`wrapper-${node}`);
+      }
+      const line = [...args, '--request-timeout', '1', '--kubeconfig', cluster.kubeconfig];
+      const child = spawnMortal(process.execPath, [PROGRAM, ...line], { stdout: 'pipe' });
+      const [out, [code]] = await Promise.all([
+        text(child.stdout as Readable),
+        once(child, 'close') as Promise<[number]>,
+      ]);
+      expect({ code, out }).toEqual({
+        code: args[0] === 'status' ? 3 : 1,
+        out: expect.stringMatching(/has not answered (in time|within 1 s).*/),
+      });
+      expect(out).toContain('30 ');
+      expect(cluster.forwards).toHaveLength(31);
+      await eventually(() => cluster.openForwards, 0);
+    },
+  );
+
+  test('is not asked if its kubelet does not report, except with --node', async () => {
+    for (const node of ['edge-1', 'edge-2', 'edge-3']) await cluster.startWrapper(node);
+    lose('edge-2');
+    lose('edge-3');
+    const why = 'the kubelet of the node does not answer, so its wrapper was not asked';
+    const status = await kpw('status');
+    expect(status).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(
+        new RegExp(`^\\[not known\\] wrapper +${why}.*2 of 3 nodes: edge-2, edge-3`, 'm'),
+      ),
+    });
+    const explained = await kpw('explain', 'web', '--all-nodes');
+    expect(explained).toMatchObject({
+      code: 1,
+      out: expect.stringMatching(
+        new RegExp(`^! +no answer: ${why}.* 2 nodes +edge-2, edge-3$`, 'm'),
+      ),
+    });
+    expect(cluster.forwards).toEqual(['wrapper-edge-1 10361', 'wrapper-edge-1 10361']);
+    expect((await kpw('explain', 'web', '--node', 'edge-2')).code).toBe(0);
+  });
+
+  test('is asked without the right to list nodes', async () => {
+    await cluster.startWrapper('edge-1');
+    lose('edge-1');
+    cluster.refusals.set('/api/v1/nodes', 403);
+    expect((await kpw('explain', 'web', '--all-nodes')).code).toBe(0);
   });
 });
 
@@ -422,16 +493,19 @@ describe('kubectl kpw status', () => {
       ],
     },
     {
-      rule: 'without the right to forward ports nothing is known of the wrapper',
+      // It was exit code 0, and the names of the Pods in the messages hid the right.
+      rule: 'without the right to forward ports the command fails, and one line names the right',
       async arrange() {
-        await start('edge-1');
-        cluster.refusals.set('/api/v1/namespaces/kube-system/pods/wrapper-edge-1/port', 403);
+        await start(...ALL);
+        for (const node of ALL) {
+          const path = `/api/v1/namespaces/kube-system/pods/wrapper-${node}/port`;
+          cluster.refusals.set(path, 403);
+        }
       },
-      args: ['--node', 'edge-1'],
-      code: 0,
+      code: 1,
       prints: [
-        /^\[not known\] wrapper +the wrapper was not asked \(you need the right to create and get pods\/portforward .*\)$/m,
-        /^0 of 1 node is well, 1 not known$/m,
+        /^\[not known\] wrapper +the wrapper was not asked: you need the right to create and get pods\/portforward in namespace kube-system: User "u" cannot .* \(3 of 3 nodes: edge-1, edge-2, edge-3\)$/m,
+        /^0 of 3 nodes are well, 3 not known$/m,
       ],
       never: 'next:',
     },

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
@@ -44,12 +45,14 @@ export interface RemoteCluster {
   readonly refusals: Map<string, number>;
   /** What the kubelet reports instead of a connection, by Pod. */
   readonly forwardErrors: Map<string, string>;
+  /** Pods whose port-forward is never answered, as on a node without power. */
+  readonly silentForwards: Set<string>;
   /** URL of what listens at the admin port, by Pod. */
   readonly adminUrls: Map<string, string>;
   /** Port-forwards ever opened, `<pod> <port>`, and the most that were open at once. */
   readonly forwards: string[];
   readonly mostForwards: number;
-  /** Port-forwards that are open now. */
+  /** Port-forwards that are open now, those included that are not answered. */
   readonly openForwards: number;
   /** Starts a wrapper and its Pod `wrapper-<node>`. */
   startWrapper(node: string, raw?: RawSettings, pod?: Partial<FakePod>): Promise<void>;
@@ -59,6 +62,7 @@ export interface RemoteCluster {
 export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster> {
   const upstream = await server.listen();
   const sockets = new Set<ServerWebSocket>();
+  const unanswered = new Set<Duplex>();
   const counts = { most: 0 };
   const started = await startServer((request, response) => {
     answer(cluster, upstream, request, response);
@@ -72,13 +76,14 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
     configMaps: new Map([[CONFIG_MAP, '{}']]),
     refusals: new Map(),
     forwardErrors: new Map(),
+    silentForwards: new Set(),
     adminUrls: new Map(),
     forwards: [],
     get mostForwards() {
       return counts.most;
     },
     get openForwards() {
-      return sockets.size;
+      return sockets.size + unanswered.size;
     },
     async startWrapper(node, raw = {}, pod = {}) {
       const proxy = await useWrapper(upstream, {}, { ...raw, nodeName: node });
@@ -94,12 +99,17 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
     const path = request.url ?? '';
     const status = refusalOf(cluster, path);
     if (status !== undefined) {
-      const body = statusBody(status);
+      const body = statusBody(status, /pods\/([^/]+)/.exec(path)?.[1]);
       socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
       return;
     }
     const [, pod = '', port = ''] = /pods\/([^/]+)\/portforward\?ports=(\d+)/.exec(path) ?? [];
     cluster.forwards.push(`${pod} ${port}`);
+    if (cluster.silentForwards.has(pod)) {
+      unanswered.add(socket.resume().once('end', () => socket.end()));
+      socket.once('close', () => unanswered.delete(socket));
+      return;
+    }
     acceptWebSocket(request, socket, head, (webSocket) => {
       sockets.add(webSocket);
       counts.most = Math.max(counts.most, sockets.size);
@@ -184,9 +194,13 @@ function refusalOf({ refusals }: RemoteCluster, path: string): number | undefine
 }
 
 /** 200 is that of another program. */
-function statusBody(code: number): string {
+function statusBody(code: number, pod = 'x'): string {
   if (code === 200) return '<html>';
-  return JSON.stringify({ kind: 'Status', code, message: `refused on purpose: ${code}` });
+  const message =
+    code === 403
+      ? `pods "${pod}" is forbidden: User "u" cannot do this: 403`
+      : `refused on purpose: ${code}`;
+  return JSON.stringify({ kind: 'Status', code, message });
 }
 
 const CONFIG_MAPS = '/api/v1/namespaces/kube-system/configmaps/';
