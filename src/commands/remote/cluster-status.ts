@@ -121,9 +121,6 @@ const LATE = problem(
 /** Characters of the reason why a wrapper does not answer. */
 const MAX_FAILURE = 200;
 
-const UNSCHEDULABLE = 'Unschedulable';
-const MAKE_ROOM = 'make room on the node, or request less memory';
-const CORRECT = 'correct the settings or the image';
 const SERVED = 'the Pod before it serves the node until then';
 const NOT_SERVED =
   'until then kube-proxy gets no changes there, and no rules after a restart; on a canary, remove the label of the node';
@@ -133,11 +130,13 @@ function troubleLines({ pod: asked, troubles }: WrapperNode): StatusLine[] {
   // What the kubelet reported last is old.
   if (asked?.isLost) return [];
   const isServed = asked !== undefined && troubles.every(({ pod }) => pod !== asked.name);
-  return troubles.map(({ pod, reason, message }) => {
-    const what = isServed ? 'a Pod does not run' : 'the only Pod of the node does not run';
-    const text = `${what}: ${reason}${message === '' ? '' : `: ${message}`}`;
-    const repair = reason === UNSCHEDULABLE ? MAKE_ROOM : CORRECT;
-    return problem('wrapper', text, `${repair}; ${isServed ? SERVED : NOT_SERVED}`, pod);
+  const what = isServed ? 'a Pod' : 'the only Pod of the node';
+  return troubles.map(({ pod, reason, message, age, next }) => {
+    const detail = age === undefined ? pod : `${pod}, ${age}`;
+    if (reason === undefined)
+      return problem('wrapper', `${what} ${message}, and runs again`, next, detail);
+    const text = `${what} does not run: ${[reason, message].filter(Boolean).join(': ')}`;
+    return problem('wrapper', text, `${next}; ${isServed ? SERVED : NOT_SERVED}`, detail);
   });
 }
 

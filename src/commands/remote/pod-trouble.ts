@@ -1,74 +1,103 @@
-import type { V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
+import type { V1ContainerStateTerminated, V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
+import { formatAge } from '../output/format-output.ts';
 import { timeOf } from './time-of.ts';
 
-/** Why a Pod does not run. */
+/** Why a Pod does not run, or why it has just started again. */
 export interface PodTrouble {
   readonly pod: string;
-  /** `CrashLoopBackOff`, `ImagePullBackOff`, `Unschedulable`, … */
-  readonly reason: string;
-  /** The last words of its container, or what the kubelet says; empty: neither says anything. */
+  /** `CrashLoopBackOff`, `ImagePullBackOff`, `Unschedulable`, …; absent: it runs again. */
+  readonly reason?: string;
+  /** How its container ended, or what the kubelet says; empty: neither is known. Equal for all Pods in the same trouble. */
   readonly message: string;
+  /** How long ago it ended: `9 s ago`; absent: it has not. */
+  readonly age?: string;
+  /** What the reader can do. */
+  readonly next: string;
 }
 
 /** Containers of the wrapper in the manifests and the chart. A sidecar shares its Pod with kube-proxy. */
 const CONTAINERS = ['kube-proxy-wrapper', 'own-state-dir', 'kube-proxy-wrapper-own-state-dir'];
 /** Reasons of a Pod that only starts. */
 const STARTING = ['ContainerCreating', 'PodInitializing'];
-/** Reasons of an end that say nothing. OOMKilled says more than the last words do. */
+/** Reasons of an end that the exit code says too. */
 const ORDINARY_ENDS = ['Error', 'Completed'];
+/** Reasons with a message of the container runtime. Nothing of the program has run. */
+const NOT_STARTED = ['StartError', 'ContainerCannotRun'];
 const MAX_MESSAGE = 300;
 /** A container that has not crashed for so long runs, in milliseconds. */
 const START_MS = 60_000;
 
-/** Why a Pod does not run; undefined: it runs, or only starts. */
+/** How the program begins its last line when it cannot go on (program.ts). */
+const OUR_WORDS = 'kube-proxy-wrapper: ';
+const CORRECT = 'correct the settings or the image';
+
+/** Why a Pod does not run, or has crashed lately; undefined: it runs, or only starts. */
 export function troubleOf({ metadata, status = {} }: V1Pod): PodTrouble | undefined {
   const { containerStatuses = [], initContainerStatuses = [], conditions = [] } = status;
   const pod = metadata?.name ?? '';
   const scheduled = conditions.find(({ type }) => type === 'PodScheduled');
   if (scheduled?.status === 'False') {
     const { reason = 'Pending', message = '' } = scheduled;
-    return { pod, reason, message: message.slice(0, MAX_MESSAGE) };
+    const next = 'make room on the node, or request less memory';
+    return { pod, reason, message: message.slice(0, MAX_MESSAGE), next };
   }
   const all = [...initContainerStatuses, ...containerStatuses];
   const own = all.filter(({ name }) => CONTAINERS.includes(name));
   for (const container of own.length > 0 ? own : all) {
-    const { state, lastState } = container;
-    const { reason = '', message } = state?.waiting ?? {};
-    const isWaiting = reason !== '' && !STARTING.includes(reason);
-    if (!isWaiting && !isCrashing(container)) continue;
-    const { reason: end = 'Error', message: log = '' } =
-      state?.terminated ?? lastState?.terminated ?? {};
-    const last = lastWords(log) ?? message ?? '';
-    const why = ORDINARY_ENDS.includes(end) ? last : [end, last].filter(Boolean).join(': ');
-    return {
-      pod,
-      reason: isWaiting ? reason : 'CrashLoopBackOff',
-      message: why.slice(0, MAX_MESSAGE),
-    };
+    const trouble = crashOf(container) ?? waitOf(container);
+    if (trouble !== undefined) return { pod, ...trouble };
   }
   return undefined;
 }
 
-/**
- * A container that crashes again and again is in these states too, for moments: it has ended, or it starts again. Then it
- * may be ready: the Pod before it has the same port, and answers its probes.
- */
-function isCrashing({ state, lastState }: V1ContainerStatus): boolean {
-  if (state?.terminated !== undefined) return state.terminated.exitCode !== 0;
-  const { running } = state ?? {};
-  if (lastState?.terminated === undefined || running === undefined) return false;
-  return Date.now() - timeOf(running.startedAt) < START_MS;
+type ContainerTrouble = Omit<PodTrouble, 'pod'>;
+
+/** A container that has not run, such as one whose image cannot be pulled. */
+function waitOf({ state }: V1ContainerStatus): ContainerTrouble | undefined {
+  const { reason = '', message = '' } = state?.waiting ?? {};
+  if (reason === '' || STARTING.includes(reason)) return undefined;
+  return { reason, message: message.slice(0, MAX_MESSAGE), next: CORRECT };
 }
 
-/** The last line of a log: an error of the start, or a line of pino. */
-function lastWords(log: string): string | undefined {
-  const line = log.trim().split('\n').at(-1) ?? '';
-  if (line === '') return undefined;
-  try {
-    const { msg, err } = JSON.parse(line) as { msg?: unknown; err?: unknown };
-    const error = typeof err === 'object' ? (err as { message?: unknown } | null)?.message : err;
-    return [msg, error].filter((each) => typeof each === 'string').join(': ') || line;
-  } catch {
-    return line;
+/**
+ * A container that crashes again and again waits, has ended, or runs for a moment. Then it may be ready: the Pod before
+ * it has the same port, and answers its probes.
+ */
+function crashOf({ state, lastState }: V1ContainerStatus): ContainerTrouble | undefined {
+  const end = state?.terminated ?? lastState?.terminated;
+  const isLoop = state?.waiting?.reason === 'CrashLoopBackOff';
+  if (end === undefined || (state?.waiting !== undefined && !isLoop)) return undefined;
+  // A planned restart ends with 0.
+  if (end.exitCode === 0 && !isLoop) return undefined;
+  const { running } = state ?? {};
+  if (running !== undefined && Date.now() - timeOf(running.startedAt) >= START_MS) return undefined;
+  const ms = Date.now() - timeOf(end.finishedAt);
+  return {
+    reason: running === undefined ? 'CrashLoopBackOff' : undefined,
+    ...howItEnded(end),
+    age: end.finishedAt && `${formatAge(Math.max(0, ms) / 1000)} ago`,
+  };
+}
+
+function howItEnded(end: V1ContainerStateTerminated): Pick<PodTrouble, 'message' | 'next'> {
+  const { exitCode, reason = 'Error', message: log = '' } = end;
+  if (NOT_STARTED.includes(reason)) {
+    return { message: `${reason}: ${log}`.slice(0, MAX_MESSAGE), next: CORRECT };
   }
+  const code = [exitCode, ...(ORDINARY_ENDS.includes(reason) ? [] : [reason])].join(', ');
+  // 128 and the number of the signal.
+  const what = exitCode > 128 ? `was killed (${code})` : `ended with code ${code}`;
+  const words = lastWords(log);
+  const message = words === undefined ? what : `${what}: ${words}`.slice(0, MAX_MESSAGE);
+  if (reason === 'OOMKilled') return { message, next: 'raise the memory limit' };
+  const isOurs = words?.startsWith(OUR_WORDS) === true;
+  return { message, next: isOurs ? CORRECT : 'see kubectl logs --previous' };
+}
+
+/** Why the program ended, if it said so: its own error, or that of Node.js. Any other line of a log is no reason. */
+function lastWords(log: string): string | undefined {
+  const lines = log.split('\n').map((line) => line.trim());
+  return lines.findLast(
+    (line) => line.startsWith(OUR_WORDS) || /^(FATAL ERROR: |\w*Error\b.*: )/.test(line),
+  );
 }

@@ -13,7 +13,11 @@ import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer } from '../../support/http/http-server.ts';
 import { spawnMortal } from '../../support/process/mortal-child.ts';
-import { type RemoteCluster, useRemoteCluster } from '../../support/remote/remote-cluster.ts';
+import {
+  type FakePod,
+  type RemoteCluster,
+  useRemoteCluster,
+} from '../../support/remote/remote-cluster.ts';
 import { runInProcess } from '../../support/remote/run-in-process.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster } from '../../support/wrapper/use.ts';
@@ -294,6 +298,15 @@ function waitsFor(reason: string, last: string) {
   return { ready: false, status: { containerStatuses } };
 }
 
+/** The status of a Pod whose container was killed some seconds ago, and runs again. */
+function killed(secondsAgo: number) {
+  const time = new Date(Date.now() - secondsAgo * 1000).toISOString();
+  const message = `{"msg":"refused","err":{"message":"Expired: ${secondsAgo} is too old"}}`;
+  const state = { running: { startedAt: time } };
+  const lastState = { terminated: { reason: 'Error', message, exitCode: 137, finishedAt: time } };
+  return { containerStatuses: [{ name: 'kube-proxy-wrapper', state, lastState }] };
+}
+
 /** A Pod of a DaemonSet that the scheduler does not place on its node. */
 function unschedulable(node: string) {
   const matchFields = [{ key: 'metadata.name', operator: 'In', values: [node] }];
@@ -337,14 +350,41 @@ describe('kubectl kpw status', () => {
       async arrange() {
         await start(...ALL);
         for (const node of ['edge-1', 'edge-2']) {
-          const crash = waitsFor('CrashLoopBackOff', 'settings: unknown key');
+          const crash = waitsFor('CrashLoopBackOff', 'kube-proxy-wrapper: unknown key');
           cluster.pods.push({ name: `next-${node}`, node, ...crash });
         }
       },
       code: 3,
       prints: [
-        '[FAIL] wrapper      a Pod does not run: CrashLoopBackOff: settings: unknown key (2 of 3 nodes: edge-1, edge-2)',
+        '[FAIL] wrapper      a Pod does not run: CrashLoopBackOff: ended with code 1: kube-proxy-wrapper: unknown key (2 of 3 nodes: edge-1, edge-2)',
       ],
+    },
+    {
+      // The age differs from node to node, and so did the resourceVersion in the last line of the log.
+      rule: 'nodes whose wrapper was killed, and runs again, share a line, and are asked',
+      async arrange() {
+        await start('edge-1', 'edge-2');
+        for (const [index, { node }] of cluster.pods.entries()) {
+          cluster.pods[index] = { ...(cluster.pods[index] as FakePod), status: killed(9 + index) };
+          expect(node).toBe(ALL[index]);
+        }
+      },
+      code: 3,
+      prints: [
+        /^\[FAIL\] wrapper +the only Pod of the node was killed \(137\), and runs again \(2 of 3 nodes: edge-1, edge-2\)\n +next: see kubectl logs --previous$/m,
+        /no kube-proxy has used this wrapper since it started \(2 of 3/,
+      ],
+      never: 'Expired',
+    },
+    {
+      rule: 'the line of one node says how long ago its wrapper was killed',
+      async arrange() {
+        await start('edge-1');
+        cluster.pods[0] = { ...(cluster.pods[0] as FakePod), status: killed(9) };
+      },
+      args: ['--node', 'edge-1'],
+      code: 3,
+      prints: [/was killed \(137\), and runs again \(wrapper-edge-1, (9|1\d) s ago\)$/m],
     },
     {
       rule: 'a node whose only Pod does not run, and one that does not answer, are problems',
