@@ -3,10 +3,11 @@ import type { ResponseHead } from '../health/version-info.ts';
 /**
  * - `ok`
  * - `problem`: something is wrong now, or will be when the link goes down
+ * - `warning`: somebody should look at it, and the node works: it is counted as well
  * - `unknown`: it cannot be found out now
  * - `notConnected`: kube-proxy is not pointed at this wrapper yet. That is no problem while the wrapper is rolled out
  */
-export type LineState = 'ok' | 'problem' | 'unknown' | 'notConnected';
+export type LineState = 'ok' | 'problem' | 'warning' | 'unknown' | 'notConnected';
 
 export type LineId =
   | 'wrapper'
@@ -36,7 +37,7 @@ export interface StatusLine {
   readonly ignoredIn?: readonly string[];
   /** Of `policies`: all topology keys that have the problem. */
   readonly keys?: readonly string[];
-  /** What the reader can do; always there if it is a problem. */
+  /** What the reader can do; always there if it is a problem or a warning. */
   readonly next?: string;
 }
 
@@ -57,6 +58,10 @@ export function ok(id: LineId, text: string, detail?: string): StatusLine {
 
 export function unknown(id: LineId, text: string, detail?: string): StatusLine {
   return { id, state: 'unknown', text, detail };
+}
+
+export function warning(id: LineId, text: string, next: string, detail?: string): StatusLine {
+  return { id, state: 'warning', text, detail, next };
 }
 
 export function problem(id: LineId, text: string, next: string, detail?: string): StatusLine {

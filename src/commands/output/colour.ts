@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 /** What the start of a line means. All lines are printed by printLine(), so untrusted text cannot contain a sequence. */
 const RULES = [
   [/^(?:\[FAIL\]|E ).*/, 'red'],
-  [/^! .*/, 'yellow'],
+  [/^(?:! .*|\[warn\])/, 'yellow'],
   [/^i .*/, 'dim'],
   [/^\[ok\]/, 'green'],
   [/^\[not (known|yet)\]/, 'dim'],

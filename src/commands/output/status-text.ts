@@ -5,6 +5,7 @@ import { plural } from './format-output.ts';
 const SIGNS: Readonly<Record<LineState, string>> = {
   ok: '[ok]  ',
   problem: '[FAIL]',
+  warning: '[warn]',
   unknown: '[not known]',
   notConnected: '[not yet]',
 };
@@ -22,6 +23,7 @@ export function formatStatusLines(lines: readonly StatusLine[]): string {
   const problems = count('problem');
   const sums = [
     problems === 0 ? 'no problem found' : plural(problems, 'problem'),
+    ...(count('warning') === 0 ? [] : [plural(count('warning'), 'warning')]),
     ...some(count('unknown'), 'not known'),
     ...some(count('notConnected'), 'not yet'),
   ];

@@ -39,7 +39,7 @@ export function clusterReport(nodes: readonly NodeReport[], findings: readonly F
 }
 
 /**
- * The nodes without the lines whose Services, on this node, or keys are all in findings. A node that does not see what
+ * The nodes without the warnings whose Services, on this node, or keys are all in findings. A node that does not see what
  * simulate computes keeps its lines.
  */
 function withoutFound(nodes: readonly NodeReport[], findings: readonly Finding[]): NodeReport[] {
@@ -61,11 +61,11 @@ function withoutFound(nodes: readonly NodeReport[], findings: readonly Finding[]
       line.ignoredIn?.every((name) => ignoredIn.has(name)) ??
       line.keys?.every((key) => keys.has(key)) ??
       false;
-    return { ...each, lines: lines.filter((line) => !isFound(line)) };
+    return { ...each, lines: lines.filter((line) => line.state !== 'warning' || !isFound(line)) };
   });
 }
 
-const ORDER: readonly StatusLine['state'][] = ['problem', 'unknown', 'notConnected', 'ok'];
+const ORDER = ['problem', 'warning', 'unknown', 'notConnected', 'ok'] as const;
 
 function groupLines(nodes: readonly NodeReport[]): Group[] {
   const all = nodes.flatMap(({ node, lines }) => lines.map((line) => ({ node, line })));
@@ -88,10 +88,12 @@ type NodeCounts = ReturnType<typeof countNodes>;
 
 /** A node counts once, by its worst line. */
 function countNodes(nodes: readonly NodeReport[]) {
-  const counts = { problem: 0, unknown: 0, notConnected: 0, ok: 0 };
+  const counts = { problem: 0, warning: 0, unknown: 0, notConnected: 0, ok: 0 };
   let withoutWrapper = 0;
   for (const { lines } of nodes) {
-    const worst = ORDER.find((state) => lines.some((line) => line.state === state)) ?? 'ok';
+    const isAny = (state: StatusLine['state']) => lines.some((line) => line.state === state);
+    // A node with a warning works.
+    const worst = ORDER.find((state) => state !== 'warning' && isAny(state)) ?? 'ok';
     counts[worst]++;
     if (lines.some(({ id, state }) => id === 'wrapper' && state === 'notConnected'))
       withoutWrapper++;

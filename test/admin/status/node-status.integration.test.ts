@@ -281,7 +281,7 @@ test('a state that cannot be written is a problem, and the line says so once', a
   Object.defineProperty(proxy, 'snapshots', { value: undefined });
 });
 
-test('policies that stop traffic, are invalid, contradict or are misspelt are problems', async () => {
+test('policies that stop ready endpoints, are invalid, contradict or are misspelt are warnings', async () => {
   const far = [{ ip: '10.0.0.3', node: 'edge-3' }];
   putService(server, 'lost', ['kubernetes.io/hostname']);
   putSlice(server, 'lost-1', 'lost', far);
@@ -295,23 +295,57 @@ test('policies that stop traffic, are invalid, contradict or are misspelt are pr
   putSlice(server, 'typo-1', 'typo', far);
   await start();
   await connect();
-  await eventually(async () => (await lineOf('policies'))?.state, 'problem');
+  await eventually(async () => (await lineOf('policies'))?.state, 'warning');
   const { lines } = await status();
   const policies = lines.filter(({ id }) => id === 'policies');
-  expect(policies.map(({ text, detail }) => [text, detail])).toEqual([
-    ['a policy is invalid, so all endpoints are shown', 'default/invalid'],
-    ['a policy leaves no endpoint, so connections fail', 'default/lost'],
-    ['a policy leaves no ready endpoint, so connections fail', 'default/sick'],
-    ['annotations are ignored, because they are misspelt or contradict another', 'default/ignored'],
-    ['a topology key is probably misspelt: no node has the label', 'topology.kubernetes.io/zon'],
+  expect(policies.map(({ state, text, detail }) => [state, text, detail])).toEqual([
+    ['warning', 'a policy is invalid, so all endpoints are shown', 'default/invalid'],
+    ['warning', 'a policy leaves no ready endpoint, so connections fail', 'default/sick'],
+    [
+      'warning',
+      'annotations are ignored, because they are misspelt or contradict another',
+      'default/ignored',
+    ],
+    [
+      'warning',
+      'a topology key is probably misspelt: no node has the label',
+      'topology.kubernetes.io/zon',
+    ],
+    [
+      'ok',
+      'a policy without * has no endpoint here, so connections fail, as it says',
+      'default/lost',
+    ],
   ]);
   expect(policies.map(({ services, ignoredIn, keys }) => services ?? ignoredIn ?? keys)).toEqual([
     ['default/invalid'],
-    ['default/lost'],
     ['default/sick'],
     ['default/ignored'],
     ['topology.kubernetes.io/zon'],
+    ['default/lost'],
   ]);
+  const { code, out } = await statusCommand();
+  expect(code).toBe(0);
+  expect(out).toMatch(/^\[warn\] policies +a policy is invalid.*\n +next: correct the annotation/m);
+  expect(out).toMatch(/^no problem found, 4 warnings, /m);
+});
+
+// Its author did not want that.
+test('a policy that stops traffic by a misspelt key, or one that cannot be evaluated, is a problem', async () => {
+  const far = [{ ip: '10.0.0.3', node: 'edge-3' }];
+  putService(server, 'typo', ['topology.kubernetes.io/zon']);
+  putSlice(server, 'typo-1', 'typo', far);
+  putService(server, 'blind', ['site']);
+  putSlice(server, 'blind-1', 'blind', [{ ip: '10.0.0.2', node: 'edge-2' }]);
+  server.refuse(({ query }) => query.get('labelSelector')?.startsWith('site') === true, 403);
+  await start();
+  await connect();
+  await eventually(
+    async () => (await lineOf('policies'))?.services,
+    ['default/blind', 'default/typo'],
+  );
+  expect(await lineOf('policies')).toMatchObject({ state: 'problem' });
+  expect((await statusCommand()).code).toBe(3);
 });
 
 test('the command prints problems with what to do, and ends with 3', async () => {

@@ -556,8 +556,8 @@ describe('kubectl kpw status', () => {
         await start('edge-1');
       },
       args: ['--node', 'edge-1'],
-      code: 3,
-      prints: [/^\[FAIL\] policies +a policy is invalid.* \(default\/web\)$/m],
+      code: 0,
+      prints: [/^\[warn\] policies +a policy is invalid.* \(default\/web\)$/m],
     },
     {
       rule: 'what simulate finds about policies is not repeated by the nodes',
@@ -569,14 +569,14 @@ describe('kubectl kpw status', () => {
         cluster.server.annotate('web', 'topologyKeys', '["kubernetes.io/hostname"]');
         await start(...ALL);
       },
-      code: 3,
+      code: 0,
       prints: [
         '! no node has a label for topology.kubernetes.io/zon: the key has no effect anywhere\n',
         '! default/web: no endpoint left on: edge-2\n',
         /^! default\/broken: .*\n +next: correct the annotation/m,
         /^! default\/typo: the annotation "topologyKey" has no effect; .*\n +next: correct or remove/m,
       ],
-      never: '[FAIL]',
+      never: '[warn]',
     },
   ])('$rule', async ({ arrange, args = [], code, prints, never }) => {
     await arrange();
@@ -625,7 +625,7 @@ describe('a line about policies of a node', () => {
   const expected = { id: 'expected', state: 'ok', text: 'as simulated' } as const;
   const lost = {
     id: 'policies',
-    state: 'problem',
+    state: 'warning',
     text: 'a policy leaves no endpoint',
     services: ['default/a', 'default/b'],
   } as const;
@@ -641,7 +641,7 @@ describe('a line about policies of a node', () => {
     clusterReport([{ node: 'edge-1', lines }], findings).text({ wide: false, headers: true });
 
   test('is left out if findings name all of it', () => {
-    expect(printed([lost, expected], both)).not.toContain('[FAIL]');
+    expect(printed([lost, expected], both)).not.toContain('[warn]');
   });
 
   // A canary has settings of its own, and the findings are those of the others.
@@ -651,11 +651,16 @@ describe('a line about policies of a node', () => {
     ['a Service by another problem', both.map((each) => ({ ...each, code: 'overload' }))],
     ['a Service by an annotation', both.map((each) => ({ ...each, code: 'annotation-ignored' }))],
   ])('stays if findings do not name %s', (_, findings) => {
-    expect(printed([lost, expected], findings)).toContain('[FAIL] policies');
+    expect(printed([lost, expected], findings)).toContain('[warn] policies');
+  });
+
+  test('stays if it is a problem', () => {
+    const problem = { ...lost, state: 'problem' } as const;
+    expect(printed([problem, expected], both)).toContain('[FAIL] policies');
   });
 
   test('stays if the node does not see what simulate computes', () => {
-    expect(printed([lost, { ...expected, state: 'unknown' }], both)).toContain('[FAIL] policies');
+    expect(printed([lost, { ...expected, state: 'unknown' }], both)).toContain('[warn] policies');
   });
 });
 
@@ -671,15 +676,16 @@ test('nodes with the same cause name it, and others do not', () => {
 });
 
 test('the states of lines have words, and are counted', () => {
-  const states = ['ok', 'problem', 'unknown', 'notConnected', 'notConnected'] as const;
+  const states = ['ok', 'problem', 'warning', 'unknown', 'notConnected', 'notConnected'] as const;
   const lines = states.map((state): StatusLine => ({ id: 'rules', state, text: state }));
   expect(formatStatusLines(lines)).toBe(`[ok]   rules        ok
 [FAIL] rules        problem
+[warn] rules        warning
 [not known] rules        unknown
 [not yet] rules        notConnected
 [not yet] rules        notConnected
 
-1 problem, 1 not known, 2 not yet
+1 problem, 1 warning, 1 not known, 2 not yet
 `);
 });
 
