@@ -82,6 +82,24 @@ test.each(RESPONSES)(
   },
 );
 
+// The first status after a start said "interrupted".
+test('a first watch that is not open yet interrupts nothing, until it takes long', async () => {
+  const release = server.hold(
+    ({ path, query }) => path === PATHS.slices && query.get('watch') === 'true',
+  );
+  await start();
+  const slices = () => server.requests.filter(({ path }) => path === PATHS.slices);
+  await eventually(() => slices().length > 1, true);
+  expect(connections()).toContain(false);
+  expect((await read<ResponseHead>('/explain')).data).toEqual({
+    state: 'connected',
+    ageSeconds: 0,
+  });
+  clock.advance(12_000);
+  expect((await read<ResponseHead>('/explain')).data.state).toBe('interrupted');
+  release();
+});
+
 test('a short interruption gives no warning, but it is visible', async () => {
   await start();
   await lose();

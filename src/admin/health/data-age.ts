@@ -3,9 +3,9 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ReflectorStatus } from '../../proxy/reflector/reflector.ts';
 
 /**
- * - `connected`: all watches are open, and the API server has sent a byte lately
+ * - `connected`: all watches are open or being opened, and the API server has sent a byte lately
  * - `quiet`: all watches are open, and it has sent nothing for a while; a health check decides within 35 s
- * - `interrupted`: a collection is not watched
+ * - `interrupted`: a collection is not watched, because that failed or takes long
  * - `unreachable`: none is
  * - `snapshot`: it has sent nothing since the start, and its last state is shown from disk
  */
@@ -97,9 +97,16 @@ function ageOf(status: ReflectorStatus, silentMs: number, now: number): number {
 function stateOf(sources: readonly Source[], ageMs: number, since: number | undefined): DataState {
   if (sources.some(({ status }) => status.restoredFrom !== undefined)) return 'snapshot';
   if (since !== undefined) return 'unreachable';
-  // Before the first list there is nothing to interrupt.
-  if (sources.some(({ status }) => status.synced && !status.connected)) return 'interrupted';
+  if (sources.some(({ status }) => isInterrupted(status))) return 'interrupted';
   return ageMs < GRACE_MS ? 'connected' : 'quiet';
+}
+
+/**
+ * Before the first list there is nothing to interrupt. Between a list, or the planned end of a watch, and the next watch
+ * nothing is wrong.
+ */
+function isInterrupted({ synced, connected, error, staleMs }: ReflectorStatus): boolean {
+  return synced && !connected && (error !== undefined || staleMs >= GRACE_MS);
 }
 
 /**

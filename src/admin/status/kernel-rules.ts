@@ -39,24 +39,28 @@ export class KernelRules {
     return state === 'problem' ? [{ name: 'rules', degraded: text }] : [];
   }
 
-  /** Undefined: kube-proxy is not pointed at this wrapper. Never rejects; takes at most two limits of the probe. */
-  async look(): Promise<StatusLine | undefined> {
-    const line = await this.#look();
-    this.#last = { at: performance.now(), line };
-    return line;
+  /**
+   * The lines about kube-proxy and, if it is pointed at this wrapper, about its rules. Never rejects; takes at most two
+   * limits of the probe.
+   */
+  async look(): Promise<readonly StatusLine[]> {
+    const lines = await this.#look();
+    this.#last = { at: performance.now(), line: lines.find(({ id }) => id === 'rules') };
+    return lines;
   }
 
-  async #look(): Promise<StatusLine | undefined> {
+  async #look(): Promise<readonly StatusLine[]> {
     const proxy = this.#proxy;
-    if (kubeProxyLine(proxy).state === 'notConnected') return undefined;
-    const { state } = dataAge(proxy);
-    if (state !== 'connected' && state !== 'quiet') {
-      return unknown('rules', 'not known while the API server is unreachable');
-    }
+    const unprobed = kubeProxyLine(proxy, false);
+    if (unprobed.state === 'notConnected') return [unprobed];
     const [row] = await kubernetesRows(proxy);
     const clusterIp = row && hostPort(row.clusterIP, row.port);
     const result = await this.#probe.ask({ clusterIp, backends: row?.backends ?? [] });
-    return rulesFound(result, clusterIp);
+    const line = kubeProxyLine(proxy, result.health > 0);
+    if (line.state === 'notConnected') return [line];
+    const { state } = dataAge(proxy);
+    if (state === 'connected' || state === 'quiet') return [line, rulesFound(result, clusterIp)];
+    return [line, unknown('rules', 'not known while the API server is unreachable')];
   }
 }
 

@@ -5,8 +5,13 @@ import { ok, problem, type StatusLine, unknown } from './status-line.ts';
 /** A kube-proxy that has lost its connection tries again at the latest after this time (client-go), in milliseconds. */
 const RECONNECT_MS = 60_000;
 
-/** Whether kube-proxy watches Services and EndpointSlices through this wrapper. */
-export function kubeProxyLine(proxy: NodeProxy): StatusLine {
+/**
+ * Whether kube-proxy watches Services and EndpointSlices through this wrapper.
+ *
+ * @param isRunning whether a kube-proxy runs on this node. One that has not connected again for long uses another way to
+ * the API server: it was pointed back
+ */
+export function kubeProxyLine(proxy: NodeProxy, isRunning: boolean): StatusLine {
   const { views, url, httpsUrl } = proxy;
   const unused = (source: ReturnType<typeof findServices>): number =>
     source === undefined ? Infinity : views.unusedMs(source);
@@ -16,14 +21,15 @@ export function kubeProxyLine(proxy: NodeProxy): StatusLine {
     return ok('kube-proxy', 'a client watches Services and EndpointSlices through this wrapper');
   }
   const servers = [...new Set([url, httpsUrl].filter((each) => each !== undefined))];
-  const next = `set server: ${servers.join(' or ')} in the kubeconfig of kube-proxy, and restart it`;
+  const next = `point it at ${servers.join(' or ')} by the commands of docs/deployment.md`;
   if (services > 0 && slices > 0 && !views.hasServedKubeProxy) {
-    return {
-      id: 'kube-proxy',
-      state: 'notConnected',
-      text: 'no kube-proxy has used this wrapper since it started',
-      next,
-    };
+    const text = 'no kube-proxy has used this wrapper since it started';
+    return { id: 'kube-proxy', state: 'notConnected', text, next };
+  }
+  if (Math.min(services, slices) >= RECONNECT_MS && isRunning) {
+    const text = 'kube-proxy runs, and no longer uses this wrapper';
+    const remark = `nothing, if it was pointed back on purpose; else ${next}`;
+    return { id: 'kube-proxy', state: 'notConnected', text, next: remark };
   }
   const missing = [
     ...(services === 0 ? [] : ['Services']),

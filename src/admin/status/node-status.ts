@@ -6,7 +6,6 @@ import { type Health, healthOf } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
 import type { Check } from '../health/readiness.ts';
 import type { KernelRules } from './kernel-rules.ts';
-import { kubeProxyLine } from './kube-proxy-line.ts';
 import { outcomesHash } from './outcomes-hash.ts';
 import { policyLines } from './policy-lines.ts';
 import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status-line.ts';
@@ -28,7 +27,7 @@ export async function nodeStatus(proxy: NodeProxy, rules: KernelRules): Promise<
   const health = healthOf(proxy);
   const { checks, data } = health;
   const outcomes = readOutcomes(proxy);
-  const rulesLine = await rules.look();
+  const kubeProxyLines = await rules.look();
   const { topology, policyResolver, settingsRevision } = proxy;
   return {
     node: topology.nodeName,
@@ -39,8 +38,7 @@ export async function nodeStatus(proxy: NodeProxy, rules: KernelRules): Promise<
     lines: [
       ...wrapperLines(health),
       dataLine(data),
-      kubeProxyLine(proxy),
-      ...(rulesLine === undefined ? [] : [rulesLine]),
+      ...kubeProxyLines,
       ...offlineLines(proxy, checks),
       ...(outcomes === undefined
         ? [unknown('policies', 'the view that kube-proxy reads is not complete yet')]

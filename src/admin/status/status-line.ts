@@ -5,7 +5,7 @@ import type { ResponseHead } from '../health/version-info.ts';
  * - `problem`: something is wrong now, or will be when the link goes down
  * - `warning`: somebody should look at it, and the node works: it is counted as well
  * - `unknown`: it cannot be found out now
- * - `notConnected`: kube-proxy is not pointed at this wrapper yet. That is no problem while the wrapper is rolled out
+ * - `notConnected`: kube-proxy is not pointed at this wrapper: not yet, or no longer. That is no problem
  */
 export type LineState = 'ok' | 'problem' | 'warning' | 'unknown' | 'notConnected';
 

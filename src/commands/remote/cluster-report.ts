@@ -150,7 +150,7 @@ function summaryOf({ count, well, ...others }: NodeCounts): string {
     `${well} of ${count} ${are} well`,
     problems > 0 && `${problems} with problems`,
     unknown > 0 && `${unknown} not known`,
-    notPointed > 0 && `${notPointed} not pointed at the wrapper yet`,
+    notPointed > 0 && `${notPointed} not pointed at the wrapper`,
     withoutWrapper > 0 && `${withoutWrapper} without a wrapper`,
   ];
   return printLine(sums.filter(Boolean).join(', '));

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { Admin } from '../../../src/admin/admin.ts';
+import { KernelRules } from '../../../src/admin/status/kernel-rules.ts';
+import { KubeProxyProbe } from '../../../src/admin/status/kube-proxy-probe.ts';
+import { nodeStatus } from '../../../src/admin/status/node-status.ts';
 import type { NodeStatus, StatusLine } from '../../../src/admin/status/status-line.ts';
 import { COMMANDS } from '../../../src/commands/definitions/all.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
@@ -216,7 +219,7 @@ test('a node whose kube-proxy is not pointed at the wrapper yet has no problem',
     id: 'kube-proxy',
     state: 'notConnected',
     text: 'no kube-proxy has used this wrapper since it started',
-    next: `set server: ${proxy.url} in the kubeconfig of kube-proxy, and restart it`,
+    next: `point it at ${proxy.url} by the commands of docs/deployment.md`,
   });
   expect(await lineOf('rules')).toBeUndefined();
 });
@@ -244,6 +247,30 @@ test('a kube-proxy that has gone is a problem after a minute, in which it may co
   const text = 'nobody watches Services and EndpointSlices through this wrapper';
   await eventually(async () => (await later())?.text, text);
   expect(await later()).toMatchObject({ state: 'problem' });
+});
+
+// It was a problem, and the next step was to undo what had been done on purpose.
+test('a kube-proxy that runs and was pointed back is not pointed at the wrapper', async () => {
+  await start();
+  await connect();
+  await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
+  for (const watch of watches.splice(0)) watch.abort();
+  await eventually(async () => (await lineOf('kube-proxy'))?.state, 'unknown');
+  const later = async (health: number) => {
+    const ports = { health, metrics: DEAD };
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + 61_000);
+    try {
+      const rules = new KernelRules(proxy, new KubeProxyProbe({ ports }));
+      const { lines } = await nodeStatus(proxy, rules);
+      return lines.flatMap(({ id, state }) =>
+        id === 'kube-proxy' || id === 'rules' ? `${id} ${state}` : [],
+      );
+    } finally {
+      clock.mockRestore();
+    }
+  };
+  expect(await later(LIVE())).toEqual(['kube-proxy notConnected']);
+  expect(await later(DEAD)).toEqual(['kube-proxy problem', 'rules unknown']);
 });
 
 test('a node without a Node object is a problem, and the line names the setting', async () => {

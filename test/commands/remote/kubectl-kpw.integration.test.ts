@@ -340,7 +340,7 @@ describe('kubectl kpw status', () => {
       prints: [
         '[not yet] kube-proxy   no kube-proxy has used this wrapper since it started (3 of 3 nodes: edge-1, edge-2, edge-3)',
         /^version \S+, settings [0-9a-f]{8}: edge-1, edge-2, edge-3$/m,
-        /^0 of 3 nodes are well, 3 not pointed at the wrapper yet$/m,
+        /^0 of 3 nodes are well, 3 not pointed at the wrapper$/m,
       ],
       never: '[FAIL]',
     },
@@ -705,6 +705,6 @@ test('5,000 nodes fit on a screen, the problems first', () => {
     expect.stringMatching(/^\[not yet\] kube-proxy +nobody watches \(1250 of 5000 nodes: .{1,80}$/),
     '',
     expect.stringMatching(/^version 1\.1\.0, .{1,80} more$/),
-    '3700 of 5000 nodes are well, 50 with problems, 1250 not pointed at the wrapper yet',
+    '3700 of 5000 nodes are well, 50 with problems, 1250 not pointed at the wrapper',
   ]);
 });
