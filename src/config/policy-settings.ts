@@ -1,4 +1,5 @@
 import * as v from 'valibot';
+import { suggestion } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
 import { isLabelKey, isLabelValue } from '../topology/policy/label.ts';
 import { parseLabelSelector } from '../topology/policy/label-selector.ts';
@@ -30,7 +31,11 @@ export const keyChoice = v.pipe(
     }
     const preset = Object.hasOwn(PRESETS, choice) ? PRESETS[choice] : undefined;
     if (preset !== undefined) return preset;
-    throw new WrapperError('InvalidSettings', `unknown preset; the presets are ${presetList}`);
+    const meant = suggestion(choice, presetNames);
+    throw new WrapperError(
+      'InvalidSettings',
+      `unknown preset; the presets are ${presetList}.${meant}`,
+    );
   }),
 );
 

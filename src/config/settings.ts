@@ -83,11 +83,22 @@ function readSettingsFile(file: string): RawSettings {
     );
   }
   if (content === undefined) return {};
+  if (isConfigMap(content)) {
+    throw new WrapperError(
+      'InvalidSettings',
+      `${file} is a ConfigMap, not settings; save what is in its data: kubectl get configmap NAME -o jsonpath='{.data.config\\.yaml}'`,
+    );
+  }
   if (isMapping(content)) return content as RawSettings;
   throw new WrapperError(
     'InvalidSettings',
     `the settings file ${file} is not a mapping from settings to values`,
   );
+}
+
+/** Whether the content of a file is the ConfigMap with the settings, as kubectl get prints it. */
+export function isConfigMap(content: unknown): boolean {
+  return isMapping(content) && (content as { kind?: unknown }).kind === 'ConfigMap';
 }
 
 /** An empty variable, or a flag that was not given, does not set anything. */

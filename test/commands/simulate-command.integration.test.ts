@@ -26,6 +26,45 @@ test('docs/commands.md has what simulate prints about the example', async () => 
   expect(await simulate()).toMatchObject({ code: 3, out: expect.stringContaining(printed) });
 });
 
+const CONFIG_MAP = 'kind: ConfigMap\ndata: {config.yaml: "dryRun: true"}\n';
+
+test.each<[what: string, args: () => string[], code: number, message: string]>([
+  ['a Service in another Namespace', () => ['shop/web'], 1, 'Did you mean default/web?'],
+  ['a Service with another letter', () => ['default/wbe'], 1, 'Did you mean default/web?'],
+  [
+    'a preset with a missing letter',
+    () => ['--preset', 'prefer-same-zon'],
+    2,
+    'Did you mean prefer-same-zone?',
+  ],
+  [
+    'a file in the place of a Service',
+    () => ['cluster.yaml'],
+    2,
+    'cluster.yaml is not a Service; read a file with --from cluster.yaml',
+  ],
+  [
+    'a ConfigMap in the place of settings',
+    () => ['--config', file('cm.yaml', CONFIG_MAP)],
+    1,
+    "save what is in its data: kubectl get configmap NAME -o jsonpath='{.data.config\\.yaml}'",
+  ],
+  [
+    'a ConfigMap to compare with',
+    () => ['--against', file('cm.yaml', CONFIG_MAP)],
+    1,
+    'cm.yaml is a ConfigMap, not settings; save what is in its data',
+  ],
+])('the error about %s says what to do', async (_, args, code, message) => {
+  const printed = await simulate(...args());
+  expect(printed).toMatchObject({ code, err: expect.stringContaining(message) });
+});
+
+test('a Service that is like no other has no suggestion', async () => {
+  const { err } = await simulate('default/something');
+  expect(err).toMatch(/there is no Service default\/something that kube-proxy watches\n$/);
+});
+
 describe('simulate --diff compares settings', () => {
   // It once compared --config with itself: "no node would see a difference".
   test('--config alone is compared with the default settings', async () => {

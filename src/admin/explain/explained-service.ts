@@ -3,6 +3,7 @@ import { explainedObject } from '../../filter/projection/explained-object.ts';
 import { describeService } from '../../proxy/cluster/services-handler.ts';
 import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { similarService } from '../../similar-service.ts';
 import { type ExplainLimits, explainService } from '../../topology/explain/explain-service.ts';
 import type { PolicyOrigin, ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { policyOrigins } from '../../topology/explain/policy-origins.ts';
@@ -55,8 +56,9 @@ export function explainableView(proxy: NodeProxy, service: string): ExplainedVie
     const hint = proxy.policyResolver.settings.headless
       ? ''
       : '; headless Services need the setting headless: true';
+    const meant = similarService(service, proxy.topology.policies.services());
     const what = `there is no Service ${service} that kube-proxy watches${hint}`;
-    throw new WrapperError('NotFound', what);
+    throw new WrapperError('NotFound', meant === '' ? what : `${what}.${meant}`);
   }
   return view;
 }

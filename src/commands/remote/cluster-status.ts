@@ -41,7 +41,8 @@ async function report(cluster: Cluster): Promise<Result> {
   const { node } = flags;
   const found = await findWrapperNodes(client, flags, node);
   const pointed = await nodesPointedAtWrapper(client, node);
-  if (found.length === 0 && (node !== undefined || pointed.size === 0)) throw noPod(flags, node);
+  if (found.length === 0 && (node !== undefined || pointed.size === 0))
+    throw await noPod(client, flags, node);
   const expectations = await readExpectations(cluster, found);
   const nodes = await forEachLimited(found, flags.parallel, (each) => askNode(cluster, each));
   const expected = await expectedLines(cluster, nodes, expectations);

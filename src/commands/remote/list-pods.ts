@@ -3,7 +3,8 @@ import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 
 export interface PodSearch {
-  readonly namespace: string;
+  /** Default: all. */
+  readonly namespace?: string;
   readonly selector: string;
   /** Default: on all nodes. */
   readonly node?: string;
@@ -16,8 +17,10 @@ export async function listPods(
 ): Promise<readonly V1Pod[]> {
   const query = new URLSearchParams({ labelSelector: selector });
   if (node !== undefined) query.set('fieldSelector', `spec.nodeName=${node}`);
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${query}`;
-  const { items } = await client.get<V1PodList>(path, `list pods in namespace ${namespace}`);
+  const all = namespace === undefined;
+  const path = `/api/v1/${all ? '' : `namespaces/${encodeURIComponent(namespace)}/`}pods?${query}`;
+  const right = `list pods in ${all ? 'all namespaces' : `namespace ${namespace}`}`;
+  const { items } = await client.get<V1PodList>(path, right);
   return items;
 }
 

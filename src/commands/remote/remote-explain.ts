@@ -27,7 +27,7 @@ export async function executeRemoteExplain(call: Call<RemoteExplainFlags>): Prom
   }
   return await withWrappers(flags, async ({ client, ask }) => {
     const pods = await findWrapperPods(client, flags, node);
-    if (pods.length === 0) throw noPod(flags, node);
+    if (pods.length === 0) throw await noPod(client, flags, node);
     const answers = await forEachLimited(pods, flags.parallel, async (pod) => ({
       node: pod.node,
       answer: await ask(pod, (admin) => explainReport(admin, flags, service)),

@@ -2,7 +2,7 @@ import type { V1Pod } from '@kubernetes/client-node';
 import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
-import { listPods } from './list-pods.ts';
+import { listPods, unlessRefused } from './list-pods.ts';
 import { lostNodes } from './lost-nodes.ts';
 import { type PodTrouble, troubleOf } from './pod-trouble.ts';
 import { timeOf } from './time-of.ts';
@@ -89,13 +89,23 @@ function nodeOf(node: string, all: readonly V1Pod[], isLost: boolean): WrapperNo
   };
 }
 
-/** The error if there is no Pod. */
-export function noPod(
+/** The error if there is no Pod. It names the namespace of the installation if the caller may list Pods in all. */
+export async function noPod(
+  client: KubeClient,
   { podSelector: selector, podNamespace: namespace }: PodFlags,
   node: string | undefined,
-): WrapperError {
+): Promise<WrapperError> {
   const place = node === undefined ? 'in this cluster' : `on node ${node}`;
   const what = `no Pod of the wrapper runs ${place} (label ${selector}, namespace ${namespace})`;
+  const elsewhere = await listPods(client, { selector, node }).catch(unlessRefused([]));
+  const other = elsewhere.find(({ metadata }) => metadata?.namespace !== namespace)?.metadata;
+  if (other !== undefined) {
+    const use = `use --pod-namespace ${other.namespace}`;
+    return new WrapperError(
+      'NotFound',
+      `${what}; there are such Pods in namespace ${other.namespace}: ${use}`,
+    );
+  }
   const see = `kubectl get pods -A -o wide -l ${selector}`;
   const next =
     'use --pod-namespace if it is installed in another namespace, and --pod-selector if its Pods have another label, e.g. k8s-app=kube-proxy for a sidecar';

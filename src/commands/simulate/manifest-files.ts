@@ -1,5 +1,6 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isConfigMap } from '../../config/settings.ts';
 import { WrapperError } from '../../errors.ts';
 import { parseYaml, readBounded, reading } from '../../read-yaml.ts';
 
@@ -60,12 +61,13 @@ export function* readManifestFiles(
   }
 }
 
-/** Whether a file has settings of the wrapper: a mapping without a kind. */
+/** Whether a file has settings of the wrapper: a mapping without a kind, or their ConfigMap, which the settings refuse. */
 export function isSettingsFile(path: string): boolean {
   // A pipe can be read only once.
   if (path === '-' || !reading(path, () => statSync(path).isFile())) return false;
   const [first] = reading(path, () => parseYaml(readBounded(path)));
-  return typeof first === 'object' && first !== null && !('kind' in first || 'items' in first);
+  if (typeof first !== 'object' || first === null) return false;
+  return !('kind' in first || 'items' in first) || isConfigMap(first);
 }
 
 function filesIn(folder: string, recursive: boolean, advice: string): string[] {

@@ -1,4 +1,5 @@
 import { WrapperError } from '../../errors.ts';
+import { similarService } from '../../similar-service.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import type { ServiceFlags } from '../command-line/service-argument.ts';
@@ -132,7 +133,12 @@ function assertKnown(
   const unknown =
     names.find((name) => !known.includes(name)) ?? (isEmpty ? `with ${selector}` : undefined);
   if (unknown === undefined) return;
-  throw new WrapperError('NotFound', `there is no Service ${unknown} that kube-proxy watches`);
+  const all = clusters.flatMap(({ services }) =>
+    services.map((each) => `${each.namespace}/${each.name}`),
+  );
+  const meant = similarService(unknown, all);
+  const what = `there is no Service ${unknown} that kube-proxy watches`;
+  throw new WrapperError('NotFound', meant === '' ? what : `${what}.${meant}`);
 }
 
 function exitCode(findings: readonly Finding[]): number {

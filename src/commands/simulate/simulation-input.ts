@@ -5,6 +5,7 @@ import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import { withKubeClient } from '../client/kube-client.ts';
 import { type ServiceFlags, serviceArgument } from '../command-line/service-argument.ts';
+import { UsageError } from '../command-line/usage-error.ts';
 import { type KubeconfigFlags, userKubeconfig } from '../command-line/user-kubeconfig.ts';
 import type { ClusterObjects } from './cluster-objects.ts';
 import { assertAllKinds } from './manifest-files.ts';
@@ -71,6 +72,10 @@ export function serviceNames(
   flags: ServiceFlags & { readonly service?: readonly string[] },
   args: readonly string[],
 ): string[] {
+  // No name of a Service has a dot.
+  const file = args.find((arg) => arg === '-' || arg.includes('.'));
+  if (file !== undefined)
+    throw new UsageError(`${file} is not a Service; read a file with --from ${file}`);
   const given = [args, ...(flags.service ?? []).map((name) => [name])];
   return given.flatMap((each) => {
     const found = serviceArgument(each, flags);

@@ -127,6 +127,14 @@ test.each<[missing: string, command: string, arrange: () => void, message: RegEx
     /no Pod of the wrapper runs on node edge-1 \(label app\.kubernetes\.io\/name=kube-proxy-wrapper, namespace kube-system\); see kubectl get pods -A .* use --pod-namespace/,
   ],
   [
+    'a Pod in the namespace, because it is installed in another one',
+    'status',
+    () => {
+      cluster.pods[0] = { ...(cluster.pods[0] as FakePod), namespace: 'edge-system' };
+    },
+    /no Pod of the wrapper runs on node edge-1 \(.*namespace kube-system\); there are such Pods in namespace edge-system: use --pod-namespace edge-system$/m,
+  ],
+  [
     'the right to list Pods',
     'status',
     () => cluster.refusals.set('/api/v1/namespaces/kube-system/pods', 403),
@@ -160,6 +168,7 @@ test.each<[missing: string, command: string, arrange: () => void, message: RegEx
   await cluster.startWrapper('edge-1');
   arrange();
   const { code, err } = await kpw(command, '--node', 'edge-1');
+  expect(err).not.toContain('undefined');
   expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(message) });
 });
 
