@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -219,6 +219,27 @@ describe('values', () => {
     );
     const { args } = container(await render({ settings: { stateDir: '/elsewhere' } }));
     expect(args.filter((arg: string) => arg.startsWith('--state-dir'))).toEqual([]);
+  });
+
+  // They told people to point kube-proxy at the wrapper again. helm template prints no notes.
+  test('the notes of an upgrade say that nothing is left to do', async () => {
+    const chart = join(folder, 'with-notes');
+    cpSync(join(repository, 'charts/kube-proxy-wrapper'), chart, { recursive: true });
+    writeFileSync(
+      join(chart, 'templates/notes.yaml'),
+      `apiVersion: v1
+kind: ConfigMap
+metadata: { name: notes }
+data: { notes: {{ include (print .Template.BasePath "/NOTES.txt") . | quote }} }
+`,
+    );
+    const notes = async (...more: string[]) => {
+      const args = ['template', 'a', chart, '--show-only', 'templates/notes.yaml', '--set', host];
+      return await runCommand(tools.helm, [...args, ...more], { cwd: repository });
+    };
+    expect(await notes('--is-upgrade')).toMatch(/nothing more to do/);
+    expect(await notes('--is-upgrade')).not.toContain('docs/deployment.md');
+    expect(await notes()).toContain('docs/deployment.md');
   });
 
   test('without plain http the notes say where kube-proxy is pointed at', async () => {
