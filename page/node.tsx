@@ -27,6 +27,7 @@ export function Node({
 const STATES: Readonly<Record<LineState, readonly [text: string, className: string]>> = {
   ok: ['✓ ok', 'ok'],
   problem: ['✕ problem', 'bad'],
+  warning: ['! warning', 'warning'],
   unknown: ['? not known', ''],
   notConnected: ['– not yet', ''],
 };
