@@ -24,7 +24,10 @@ beforeAll(async () => {
   workspace = createWorkspace(cluster);
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
   await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap');
-  await workspace.runDocumented('kubeadm', 'kubectl apply --server-side -k my-cluster');
+  await workspace.runDocumented(
+    'kubeadm',
+    'kubectl apply --server-side --force-conflicts -k my-cluster',
+  );
   await rolledOut(cluster, 'kube-proxy');
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
   for (const node of everyNode) await web.reaches(node, [node]);

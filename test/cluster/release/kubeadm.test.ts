@@ -59,7 +59,7 @@ const WRAPPER_LABEL = ['-l', 'app.kubernetes.io/name=kube-proxy-wrapper'];
 test('the wrapper is installed everywhere and changes nothing yet', async () => {
   for (const node of everyNode) await web.reaches(node, everyNode);
   await documented('kubectl -n kube-system get configmap');
-  await documented('kubectl apply --server-side -k my-cluster');
+  await documented('kubectl apply --server-side --force-conflicts -k my-cluster');
   await documented('kubectl apply --server-side -f manifests/removal-guard.yaml');
   for (const node of everyNode) await web.reaches(node, everyNode);
 });
@@ -112,7 +112,7 @@ test('an update of the wrapper loses no request and refuses no connection', asyn
   const rewrites = cluster.nodes.map((node) => countKernelRewrites(node, 'default/web'));
   const seen = await underLoad(async () => {
     await workspace.run(`sed -i 's/newTag: .*/newTag: ${next}/' my-cluster/kustomization.yaml`);
-    await documented('kubectl apply --server-side -k my-cluster');
+    await documented('kubectl apply --server-side --force-conflicts -k my-cluster');
   });
   for (const client of clients) {
     await client.stop();
@@ -145,10 +145,18 @@ test('a changed setting rolls the wrapper, and an undo brings the old one back',
   workspace.write('my-cluster/config.yaml', 'logLevel: info\ndryRun: true\n');
   const generator = '  - { name: kube-proxy-wrapper, behavior: replace, files: [config.yaml] }';
   await workspace.run(`sed -i '/^images:/i\\${generator}' my-cluster/kustomization.yaml`);
-  await documented('kubectl apply --server-side -k my-cluster');
+  await documented('kubectl apply --server-side --force-conflicts -k my-cluster');
   for (const node of everyNode) await web.reaches(node, everyNode);
   await workspace.run('kubectl -n kube-system rollout undo daemonset/kube-proxy-wrapper');
   await workspace.runDocumented('A roll-out stops', 'kubectl -n kube-system label pod');
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  for (const node of everyNode) await web.reaches(node, [node]);
+});
+
+// The undo owns fields of the DaemonSet then, and the apply was refused with a conflict.
+test('after an undo the corrected settings are applied as at first', async () => {
+  workspace.write('my-cluster/config.yaml', 'logLevel: info\n');
+  await documented('kubectl apply --server-side --force-conflicts -k my-cluster');
   await rolledOut(cluster, 'kube-proxy-wrapper');
   for (const node of everyNode) await web.reaches(node, [node]);
 });

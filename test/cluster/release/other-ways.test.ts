@@ -79,7 +79,7 @@ describe('the section "Some nodes only" of docs/deployment-edge.md, with the ove
 
   test('the second kube-proxy takes over a node when it gets the label, and only there', async () => {
     await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap');
-    await documented('kubectl apply --server-side -k');
+    await documented('kubectl apply --server-side --force-conflicts -k');
     await documented('kubectl -n kube-system patch daemonset kube-proxy --patch-file');
     await documented('kubectl -n kube-system get daemonset kube-proxy -o yaml');
     for (const node of everyNode) await web.reaches(node, everyNode);
