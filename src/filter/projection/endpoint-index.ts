@@ -1,4 +1,5 @@
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
+import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 import { Interner } from './interner.ts';
 
@@ -20,6 +21,8 @@ export interface EndpointsObject {
   readonly service: string | undefined;
   readonly hinted: boolean;
   readonly groups: readonly EndpointGroup[];
+  /** Whether any of its endpoints names a node but no zone. */
+  readonly withoutZone: boolean;
   /** Whether the view may show it; if not, decisions use it all the same. */
   readonly selected: boolean;
   /** Whether its labels leave it to another proxy, see EndpointsProjectionOptions. */
@@ -32,13 +35,16 @@ export interface EndpointsObject {
   shown: ShownEndpoints | undefined;
 }
 
-/** Indexes the objects of a view by key and by Service, and the Services by the nodes of their endpoints. */
+/**
+ * Indexes the objects of a view by key and by Service, and the Services by the nodes of their endpoints. A change costs
+ * what the object costs, however many siblings it has.
+ */
 export class EndpointIndex {
   readonly #objects = new Map<string, EndpointsObject>();
-  /** Immutable arrays: most Services have one object, and a Set of one takes 240 bytes. */
-  readonly #byService = new Map<string, readonly EndpointsObject[]>();
-  /** Node → Services with an endpoint there. */
-  readonly #byNode = new Map<string, Set<string>>();
+  /** Arrays: most Services have one object, and a Set of one takes 240 bytes. */
+  readonly #byService = new Map<string, EndpointsObject[]>();
+  /** Node → Services with an endpoint there, each with the number of its objects that have one. */
+  readonly #byNode = new Map<string, Map<string, number>>();
   /** There are few different lists of ports. Endpoints are interned already, see EndpointsFacts. */
   readonly #ports = new Interner<readonly string[]>();
 
@@ -60,7 +66,7 @@ export class EndpointIndex {
 
   /** Services with an endpoint on a node. */
   servicesOn(node: string): Iterable<string> {
-    return this.#byNode.get(node) ?? [];
+    return this.#byNode.get(node)?.keys() ?? [];
   }
 
   /** @param shown how the same object was shown before it changed */
@@ -71,11 +77,13 @@ export class EndpointIndex {
     { selected, ofOtherProxy }: Pick<EndpointsObject, 'selected' | 'ofOtherProxy'>,
     shown: ShownEndpoints | undefined,
   ): EndpointsObject {
+    const service = serviceOf(facts);
     const object: EndpointsObject = {
       key,
-      service: serviceOf(facts),
+      service,
       hinted: facts.hinted,
       groups: this.#internGroups(facts.groups),
+      withoutZone: hasEndpointWithoutZone(facts.groups),
       selected,
       ofOtherProxy,
       raw,
@@ -83,12 +91,14 @@ export class EndpointIndex {
       shown,
     };
     this.#objects.set(key, object);
-    if (object.service === undefined) return object;
-    this.#byService.set(object.service, [...this.ofService(object.service), object]);
+    if (service === undefined) return object;
+    const siblings = this.#byService.get(service);
+    if (siblings === undefined) this.#byService.set(service, [object]);
+    else siblings.push(object);
     for (const node of nodesOf(object)) {
       const services = this.#byNode.get(node);
-      if (services === undefined) this.#byNode.set(node, new Set([object.service]));
-      else services.add(object.service);
+      if (services === undefined) this.#byNode.set(node, new Map([[service, 1]]));
+      else services.set(service, (services.get(service) ?? 0) + 1);
     }
     return object;
   }
@@ -112,14 +122,17 @@ export class EndpointIndex {
   }
 
   remove(object: EndpointsObject): void {
+    const { service } = object;
     this.#objects.delete(object.key);
-    if (object.service === undefined) return;
-    const others = this.ofService(object.service).filter((sibling) => sibling !== object);
-    if (others.length === 0) this.#byService.delete(object.service);
-    else this.#byService.set(object.service, others);
-    for (const node of nodesWithout(object, others)) {
+    if (service === undefined) return;
+    const siblings = this.#byService.get(service) ?? [];
+    siblings.splice(siblings.indexOf(object), 1);
+    if (siblings.length === 0) this.#byService.delete(service);
+    for (const node of nodesOf(object)) {
       const services = this.#byNode.get(node);
-      services?.delete(object.service);
+      const others = (services?.get(service) ?? 1) - 1;
+      if (others > 0) services?.set(service, others);
+      else services?.delete(service);
       if (services?.size === 0) this.#byNode.delete(node);
     }
   }
@@ -150,16 +163,6 @@ function sameItems<T>(
 }
 
 const NONE: readonly EndpointsObject[] = [];
-
-/** Nodes of an object on which no sibling has an endpoint. */
-function nodesWithout(object: EndpointsObject, siblings: readonly EndpointsObject[]): Set<string> {
-  const nodes = nodesOf(object);
-  for (const { groups } of siblings) {
-    if (nodes.size === 0) break;
-    for (const { endpoints } of groups) for (const { node } of endpoints) nodes.delete(node);
-  }
-  return nodes;
-}
 
 function nodesOf(object: EndpointsObject): Set<string> {
   const nodes = new Set<string>();

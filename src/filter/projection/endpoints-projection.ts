@@ -3,7 +3,6 @@ import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
-import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
@@ -153,8 +152,11 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       const affected = this.#store(step);
       if (this.view.started) this.#project(step, affected);
       for (const service of affected.keys()) {
-        const groups = this.#index.ofService(service).flatMap((object) => object.groups);
-        withoutZone.set(service, hasEndpointWithoutZone(groups));
+        const objects = this.#index.ofService(service);
+        withoutZone.set(
+          service,
+          objects.some((object) => object.withoutZone),
+        );
       }
     }
     if (this.view.started) this.#commit();
