@@ -3,7 +3,7 @@ import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 import { Interner } from './interner.ts';
 
-/** How an object was shown last. */
+/** How the view shows an object. */
 export interface ShownEndpoints {
   /** Endpoints that are shown, as in Edit.keep; undefined: all. */
   readonly keep: Uint8Array | undefined;
@@ -14,7 +14,7 @@ export interface ShownEndpoints {
   readonly copied: number;
 }
 
-/** An EndpointSlice or Endpoints object: what is known of it, and how it was shown last. */
+/** An EndpointSlice or Endpoints object: what is known of it, and how it is shown. */
 export interface EndpointsObject {
   readonly key: string;
   /** `namespace/name` of its Service; undefined: it belongs to none. */
@@ -31,7 +31,7 @@ export interface EndpointsObject {
   raw: ObjectBytes;
   /** Whether the raw bytes were not compared yet with what is shown. */
   isNew: boolean;
-  /** Undefined: never. The view may still show a deleted object of this name. */
+  /** Undefined: the view does not show it. It may still show a deleted object of this name. */
   shown: ShownEndpoints | undefined;
 }
 
@@ -69,7 +69,7 @@ export class EndpointIndex {
     return this.#byNode.get(node)?.keys() ?? [];
   }
 
-  /** @param shown how the same object was shown before it changed */
+  /** @param shown how the same object is shown since before it changed */
   add(
     key: string,
     facts: EndpointsFacts,

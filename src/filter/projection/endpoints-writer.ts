@@ -35,7 +35,7 @@ export class EndpointsWriter {
   hide(object: EndpointsObject): void {
     this.#view.delete(object.key);
     this.forget(object);
-    if (object.shown !== undefined) object.shown = { ...object.shown, copied: 0 };
+    object.shown = undefined;
   }
 
   /** Shows an object as it was decided; does nothing if clients would see no difference. */

@@ -19,7 +19,10 @@ export interface ProjectedEndpoints {
   readonly managed: boolean;
 }
 
-/** What is shown of the objects of a Service. `unchanged`: it cannot be decided yet, so it remains as it is shown. */
+/**
+ * What is shown of the objects of a Service: those that are not shown so already. `unchanged`: it cannot be decided yet,
+ * so it remains as it is shown.
+ */
 export interface DecidedService {
   readonly projected: readonly ProjectedEndpoints[] | 'hidden' | 'unchanged';
   readonly outcome: ServiceOutcome;
@@ -126,7 +129,7 @@ export class ServiceDecider {
       if (policy === undefined) return { projected, outcome };
       return { projected, outcome, decision: { id: policy.reason, mask: 0 } };
     }
-    const groups = objects.flatMap((object) => object.groups);
+    const groups = groupsOf(objects);
     // A dry run shows all endpoints, so it waits for nothing.
     if (policy.dryRun === true || topology.canDecide(policy, groups)) {
       return this.#managed(service, policy, objects, groups);
@@ -146,7 +149,7 @@ export class ServiceDecider {
     const policy = topology.activePolicy(service);
     const latest = topology.policies.latest(service);
     const ofOtherProxy = objects.length > 0 && objects.every((object) => object.ofOtherProxy);
-    const groups = objects.flatMap((object) => object.groups);
+    const groups = groupsOf(objects);
     return outcomeOf(service, { policy, latest, ofOtherProxy, cloudOnly: false }, groups);
   }
 
@@ -185,13 +188,15 @@ export class ServiceDecider {
 
   /** Gives each object its part of a mask over the endpoints of all objects. */
   #cut(objects: readonly EndpointsObject[], keep: Uint8Array): ProjectedEndpoints[] {
-    let offset = 0;
-    return objects.map((object) => {
-      const end = offset + countEndpoints(object.groups);
-      const own = keep.subarray(offset, end);
-      offset = end;
-      return { object, keep: own.includes(0) ? this.#maskOf(own) : undefined, managed: true };
-    });
+    const projected: ProjectedEndpoints[] = [];
+    let start = 0;
+    for (const object of objects) {
+      const end = start + countEndpoints(object.groups);
+      const mask = this.#maskOf(object, keep, start, end);
+      if (!isShown(object, mask, true)) projected.push({ object, keep: mask, managed: true });
+      start = end;
+    }
+    return projected;
   }
 
   #nextOutcome(
@@ -206,8 +211,19 @@ export class ServiceDecider {
     return { outcome, id, mask, since: this.#options.clock.now() };
   }
 
-  /** A copy that equal masks share, unless it is long: long ones are rarely equal. */
-  #maskOf(mask: Uint8Array): Uint8Array {
+  /**
+   * The part of a mask that belongs to an object; undefined if it keeps all. Most objects keep the mask that they have.
+   * Others share a copy, unless it is long: long ones are rarely equal.
+   */
+  #maskOf(
+    { shown }: EndpointsObject,
+    keep: Uint8Array,
+    start: number,
+    end: number,
+  ): Uint8Array | undefined {
+    if (keepsAll(keep, start, end)) return undefined;
+    if (isPartOf(shown?.keep, keep, start, end)) return shown?.keep;
+    const mask = keep.subarray(start, end);
     if (mask.length > MAX_SHARED_MASK) return mask.slice();
     return this.#masks.of(mask.join(''), () => mask.slice());
   }
@@ -231,11 +247,51 @@ function hashOf(keep: Uint8Array): number {
   return hash;
 }
 
+function groupsOf(objects: readonly EndpointsObject[]): readonly EndpointGroup[] {
+  const all: EndpointGroup[] = [];
+  for (const { groups } of objects) for (const group of groups) all.push(group);
+  return all;
+}
+
+function keepsAll(keep: Uint8Array, start: number, end: number): boolean {
+  for (let index = start; index < end; index++) if (keep[index] === 0) return false;
+  return true;
+}
+
+/** Whether a mask equals the part of a longer one. */
+function isPartOf(
+  mask: Uint8Array | undefined,
+  whole: Uint8Array,
+  start: number,
+  end: number,
+): boolean {
+  if (mask?.length !== end - start) return false;
+  for (let index = start; index < end; index++) {
+    if (mask[index - start] !== whole[index]) return false;
+  }
+  return true;
+}
+
 function byFamilyAndPort(a: PortDecision, b: PortDecision): number {
   if (a.family !== b.family) return a.family < b.family ? -1 : 1;
   return a.port < b.port ? -1 : 1;
 }
 
 function showAll(objects: readonly EndpointsObject[]): ProjectedEndpoints[] {
-  return objects.map((object) => ({ object, keep: undefined, managed: false }));
+  const projected: ProjectedEndpoints[] = [];
+  for (const object of objects) {
+    if (!isShown(object, undefined, false)) {
+      projected.push({ object, keep: undefined, managed: false });
+    }
+  }
+  return projected;
+}
+
+/** Whether the view shows an object exactly so. An equal mask is the same one; see #maskOf. */
+function isShown(
+  { isNew, shown }: EndpointsObject,
+  keep: Uint8Array | undefined,
+  managed: boolean,
+): boolean {
+  return !isNew && shown?.managed === managed && shown.keep === keep;
 }
