@@ -1,10 +1,12 @@
 import { WrapperError } from '../../errors.ts';
 import type {
   Codec,
+  DecodedChunk,
   ObjectBytes,
   ObjectMeta,
   RawEvent,
   RawList,
+  WatchDecoder,
 } from '../../filter/codec/codec.ts';
 import { CODECS } from '../../filter/codec/codecs.ts';
 import { tooManyObjects } from '../../filter/codec/malformed.ts';
@@ -15,6 +17,7 @@ import { type ExpectedResponse, judgeResponse, mediaType } from '../upstream/jud
 import { readBuffers, type Upstream, type UpstreamResponse } from '../upstream/upstream.ts';
 import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
+import { readTurns } from './read-turns.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { RequestTimeouts } from './request-timeouts.ts';
 import { foreignAnswer, readStatus, refusal } from './response-errors.ts';
@@ -30,7 +33,10 @@ export interface Listed {
 export interface WatchHandlers {
   /** The API server has accepted the watch and has reached the version. */
   opened(): void;
-  /** Called with the events that have arrived together, at least one, before anything else is read. */
+  /**
+   * Called with the events that one turn of the event loop has brought (see {@link readTurns}): at least one, and at most
+   * 256 in each call.
+   */
   events(events: readonly RawEvent[]): void;
 }
 
@@ -46,6 +52,9 @@ const LIST_SILENCE_MS = 30_000;
 const LIST_MS = 300_000;
 /** A watch that ends at most this much before its timeout has ended in its time, in milliseconds. */
 const EARLY_MS = 1_000;
+
+/** Events in a batch. A commit must fit into the window of any view, or it would expire the view's own watchers. */
+const BATCH_EVENTS = 256;
 
 interface PageOptions {
   readonly query?: Query;
@@ -142,13 +151,16 @@ export class CollectionClient {
         await this.#assertReached({ version, objects: unconfirmed }, deadline.signal);
       }
       handlers.opened();
-      await response.body.each((chunk) => {
-        const { events, fault } = decoder.push(chunk);
+      await readTurns(response.body, (chunks) => {
+        deadline.signal.throwIfAborted();
+        const { events, fault } = decodeAll(decoder, chunks);
         if (events.length > 0) {
           response.judged('usable');
           // Whole events count, not bytes: an event that never ends is useless.
           deadline.set('silence', SILENCE_MS, 'completed no event');
-          handlers.events(events);
+        }
+        for (let at = 0; at < events.length; at += BATCH_EVENTS) {
+          handlers.events(events.slice(at, at + BATCH_EVENTS));
         }
         if (fault !== undefined) throw fault;
       });
@@ -268,6 +280,17 @@ export class CollectionClient {
     if (!metadataOnly) return type;
     return `${type};as=PartialObjectMetadata${isWatch ? '' : 'List'};g=meta.k8s.io;v=v1`;
   }
+}
+
+/** The events of these chunks, up to a fault. */
+function decodeAll(decoder: WatchDecoder, chunks: readonly Buffer[]): DecodedChunk {
+  const events: RawEvent[] = [];
+  for (const chunk of chunks) {
+    const decoded = decoder.push(chunk);
+    for (const event of decoded.events) events.push(event);
+    if (decoded.fault !== undefined) return { events, fault: decoded.fault };
+  }
+  return { events, fault: undefined };
 }
 
 /** Returns the error if a body is not a list, and throws every other error. */

@@ -182,6 +182,54 @@ describe('a watch that continues where another was cut', () => {
   );
 });
 
+describe('events that arrive together', () => {
+  const EVENTS = 2_000;
+  const eventOf = (version: number): string =>
+    `${JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: `${version}` } } })}\n`;
+
+  /** Watches an API server that sends all events at once. */
+  async function watchAll(onEvents: (count: number) => void, controller: AbortController) {
+    const client = await clientOf((_query, response) => {
+      response.end(Array.from({ length: EVENTS }, (_, n) => eventOf(11 + n)).join(''));
+    });
+    const events = (batch: readonly unknown[]) => onEvents(batch.length);
+    await client.watch('10', undefined, controller.signal, { opened: () => {}, events });
+  }
+
+  test('are handed over in few batches, and none of them exceeds the window of a view', async () => {
+    const batches: number[] = [];
+    await watchAll((count) => batches.push(count), new AbortController());
+    expect(batches.reduce((sum, count) => sum + count)).toBe(EVENTS);
+    // The smallest window; see RESERVED_WINDOW.
+    expect(Math.max(...batches)).toBeLessThan(1_000);
+    expect(batches.length).toBeLessThan(EVENTS / 100);
+  });
+
+  test('are dropped if the watch is aborted before they are handed over', async () => {
+    const controller = new AbortController();
+    const reason = new Error('another history');
+    let batches = 0;
+    const each = async (onChunk: (chunk: Buffer) => void): Promise<void> => {
+      onChunk(Buffer.from(eventOf(11)));
+      controller.abort(reason);
+      throw reason;
+    };
+    const request = async () =>
+      ({
+        statusCode: 200,
+        headers: { 'content-type': 'application/json' },
+        body: { each, destroy: () => {} },
+        judged: () => {},
+      }) as never;
+    const readLimits = DEFAULT_READ_LIMITS;
+    const options = { upstream: { request }, metadataOnly: false, readLimits, query: QUERY };
+    const client = new CollectionClient(options);
+    const handlers = { opened: () => {}, events: () => void batches++ };
+    await expect(client.watch('10', undefined, controller.signal, handlers)).rejects.toBe(reason);
+    expect(batches).toBe(0);
+  });
+});
+
 describe('with a manual clock', () => {
   beforeEach(() => {
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
