@@ -34,6 +34,11 @@ export interface WatchHandlers {
   /** The API server has accepted the watch and has reached the version. */
   opened(): void;
   /**
+   * The API server has accepted the watch, and a request that checks its version has failed. Resolves when that request
+   * must be sent again. What it throws ends the watch. Until then no event is read.
+   */
+  checkFailed(error: unknown): Promise<void>;
+  /**
    * Called with the events that one turn of the event loop has brought (see {@link readTurns}): at least one, and at most
    * 256 in each call.
    */
@@ -67,7 +72,7 @@ interface PageOptions {
 export type CollectionClientOptions = Pick<
   ReflectorOptions<ObjectMeta>,
   'query' | 'metadataOnly' | 'readLimits' | 'clock' | 'memory' | 'random'
-> & { readonly upstream: Pick<Upstream, 'request'> };
+> & { readonly upstream: Pick<Upstream, 'request' | 'address'> };
 
 /**
  * Lists and watches one query at the API server, in one encoding. What something else than an API server has answered
@@ -120,6 +125,7 @@ export class CollectionClient {
    * an API server does that stops. Throws as {@link list} does, and what a handler throws, which ends the watch.
    * If the API server has not reached the version, throws after about 3 s `Refused` with the cause
    * ResourceVersionTooLarge; the same if it has another history. If that cannot be found out, throws `Refused` with 410.
+   * A check that fails for a while ends the watch after {@link SILENCE_MS}.
    *
    * @param unconfirmed known objects, the one that changed last first: a request with them finds out whether the API
    * server has reached the version; undefined: it is known to have reached it
@@ -130,7 +136,7 @@ export class CollectionClient {
     signal: AbortSignal,
     handlers: WatchHandlers,
   ): Promise<boolean> {
-    const { query, random = Math.random, readLimits } = this.#options;
+    const { upstream, query, random = Math.random, readLimits } = this.#options;
     const started = this.#clock.now();
     // As in client-go, spread over 5 to 10 minutes, so that watches do not all end together.
     const timeout = Math.floor(300 + 300 * random());
@@ -145,10 +151,19 @@ export class CollectionClient {
     deadline.set('silence', SILENCE_MS, 'completed no event');
     try {
       await this.#limits.request(deadline.signal);
+      const { address } = upstream;
       const response = await this.#get(query, parameters, deadline.signal);
       // After the watch was accepted: a version that is reached now can be lost only if the watch ends.
       if (unconfirmed !== undefined) {
-        await this.#assertReached({ version, objects: unconfirmed }, deadline.signal);
+        await this.#assertReached(
+          { version, objects: unconfirmed },
+          deadline.signal,
+          async (error) => {
+            if (upstream.address === address) await handlers.checkFailed(error);
+            // Another API server proves nothing about the one that has accepted the watch.
+            if (upstream.address !== address) throw error;
+          },
+        );
       }
       handlers.opened();
       await readTurns(response.body, (chunks) => {
@@ -173,10 +188,23 @@ export class CollectionClient {
     }
   }
 
-  async #assertReached(known: KnownState, signal: AbortSignal): Promise<void> {
+  /** @param untilRepeat called with each failure of a request; what it throws is thrown */
+  async #assertReached(
+    known: KnownState,
+    signal: AbortSignal,
+    untilRepeat: (error: unknown) => Promise<void>,
+  ): Promise<void> {
     const { query } = this.#options;
     const parameters = new URLSearchParams({ resourceVersion: known.version });
-    const list = (named: Query) => this.#listPage(parameters, signal, { query: named });
+    const list = async (named: Query): Promise<RawList> => {
+      for (;;) {
+        try {
+          return await this.#listPage(parameters, signal, { query: named });
+        } catch (error) {
+          await untilRepeat(error);
+        }
+      }
+    };
     await assertReached(query, known, list, (object) => this.#codec.meta(object));
   }
 

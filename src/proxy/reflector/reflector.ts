@@ -42,8 +42,8 @@ type Contents =
 
 /** A request under way. */
 interface Attempt {
-  /** When it began; monotonic. */
-  readonly since: number;
+  /** When its last request was sent; monotonic. */
+  since: number;
   /** It is a watch, and the API server has accepted it. */
   isOpen: boolean;
   /** It has brought a list or an event, or was open for {@link GOOD_WATCH_MS}. */
@@ -85,6 +85,7 @@ const DENIALS = 3;
  *
  * A watch that continues where another was cut counts as open only once the API server has reached the version
  * (see CollectionClient). Otherwise the objects would seem fresh for ever after etcd was restored from a backup.
+ * While an overloaded API server refuses to show that, only the check is repeated, and no event is read.
  * A silent watch does not lead to a list: where etcd sends no progress notifications, a collection without changes
  * has no bookmarks either.
  *
@@ -266,6 +267,7 @@ export class Reflector<Facts extends ObjectMeta> {
             cancel();
           };
         },
+        checkFailed: (error) => this.#untilCheck(error, attempt, signal),
         events: (events) => this.#applyEvents(events, attempt),
       });
       this.#position = position.watchEnded(this.#position, inTime);
@@ -277,6 +279,14 @@ export class Reflector<Facts extends ObjectMeta> {
       throw new WrapperError('Unreachable', problem);
     }
     this.#health.closed();
+  }
+
+  /** Waits until the version of a watch is checked again, if the API server refuses that only for the moment. */
+  async #untilCheck(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
+    const cause = failureCause(WrapperError.from(thrown, 'Unreachable'), false);
+    if (cause !== 'overloaded' && cause !== 'serverError') throw thrown;
+    await this.#waitAfter(thrown, attempt, signal);
+    attempt.since = this.#clock.now();
   }
 
   #watchOpened(): void {

@@ -19,6 +19,12 @@ const QUERY = {
   encoding: 'json',
 } as const;
 const { signal } = new AbortController();
+/** A failed check ends the watch. */
+const HANDLERS = {
+  opened: () => {},
+  events: () => {},
+  checkFailed: async (error: unknown) => Promise.reject(error),
+};
 
 /** A client of an API server with this handler. */
 async function clientOf(...args: Parameters<typeof clientAndUpstream>): Promise<CollectionClient> {
@@ -104,8 +110,7 @@ test('a list is requested compressed, a watch is not', async () => {
     else inPages(new URLSearchParams({ continue: '2' }), response);
   });
   await client.list('', signal);
-  const handlers = { opened: () => {}, events: () => {} };
-  await client.watch('10', undefined, signal, handlers);
+  await client.watch('10', undefined, signal, HANDLERS);
   expect(encodings).toEqual(['gzip', undefined]);
 });
 
@@ -172,7 +177,7 @@ describe('a watch that continues where another was cut', () => {
       );
       const controller = new AbortController();
       const opened = () => controller.abort(new Error('it was opened'));
-      const handlers = { opened, events: () => {} };
+      const handlers = { ...HANDLERS, opened };
       const watch = client.watch('10', new Map(), controller.signal, handlers);
       await expect(watch).rejects.toMatchObject({ code: 'Refused', status: { code } });
       expect(new Set(fields)).toEqual(
@@ -180,6 +185,58 @@ describe('a watch that continues where another was cut', () => {
       );
     },
   );
+});
+
+describe('a check that is refused', () => {
+  /** Refuses the first check. Another API server is used from that answer on, or while the next check is waited for. */
+  async function checkedOnce(moves?: 'at the answer' | 'in the wait') {
+    const requests: string[] = [];
+    let address = 'first';
+    const { upstream } = await clientAndUpstream((query, response) => {
+      requests.push(query.has('watch') ? 'watch' : 'check');
+      if (query.has('watch')) response.end(EVENT);
+      else if (requests.length === 2) {
+        if (moves === 'at the answer') address = 'second';
+        refuseWithStatus(response, 429);
+      } else response.end(LIST);
+    });
+    const other = { request: upstream.request.bind(upstream), address };
+    Object.defineProperty(other, 'address', { get: () => address });
+    const options = { upstream: other, metadataOnly: false, query: QUERY };
+    const client = new CollectionClient({ ...options, readLimits: DEFAULT_READ_LIMITS });
+    const order: string[] = [];
+    const ended = client.watch('10', new Map(), signal, {
+      opened: () => void order.push('opened'),
+      events: () => void order.push('events'),
+      checkFailed: async () => {
+        order.push('refused');
+        if (moves === 'in the wait') address = 'second';
+      },
+    });
+    return { ended, order, requests };
+  }
+  const LIST = JSON.stringify({
+    kind: 'ServiceList',
+    metadata: { resourceVersion: '10' },
+    items: [],
+  });
+  const EVENT = `${JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '11' } } })}\n`;
+
+  test('is sent again on the same watch, whose events are read after it has passed', async () => {
+    const { ended, order, requests } = await checkedOnce();
+    await ended;
+    expect(requests).toEqual(['watch', 'check', 'check']);
+    expect(order).toEqual(['refused', 'opened', 'events']);
+  });
+
+  test.each([
+    ['at the answer', []],
+    ['in the wait', ['refused']],
+  ] as const)('ends the watch if another API server is used %s', async (moves, expected) => {
+    const { ended, order, requests } = await checkedOnce(moves);
+    await expect(ended).rejects.toMatchObject({ status: { code: 429 } });
+    expect([requests, order]).toEqual([['watch', 'check'], expected]);
+  });
 });
 
 describe('events that arrive together', () => {
@@ -193,7 +250,7 @@ describe('events that arrive together', () => {
       response.end(Array.from({ length: EVENTS }, (_, n) => eventOf(11 + n)).join(''));
     });
     const events = (batch: readonly unknown[]) => onEvents(batch.length);
-    await client.watch('10', undefined, controller.signal, { opened: () => {}, events });
+    await client.watch('10', undefined, controller.signal, { ...HANDLERS, events });
   }
 
   test('are handed over in few batches, and none of them exceeds the window of a view', async () => {
@@ -222,9 +279,10 @@ describe('events that arrive together', () => {
         judged: () => {},
       }) as never;
     const readLimits = DEFAULT_READ_LIMITS;
-    const options = { upstream: { request }, metadataOnly: false, readLimits, query: QUERY };
+    const upstream = { request, address: '' };
+    const options = { upstream, metadataOnly: false, readLimits, query: QUERY };
     const client = new CollectionClient(options);
-    const handlers = { opened: () => {}, events: () => void batches++ };
+    const handlers = { ...HANDLERS, events: () => void batches++ };
     await expect(client.watch('10', undefined, controller.signal, handlers)).rejects.toBe(reason);
     expect(batches).toBe(0);
   });
@@ -256,7 +314,11 @@ describe('with a manual clock', () => {
     });
     const opened = Promise.withResolvers<void>();
     let batches = 0;
-    const handlers = { opened: () => opened.resolve(), events: () => void batches++ };
+    const handlers = {
+      ...HANDLERS,
+      opened: () => opened.resolve(),
+      events: () => void batches++,
+    };
     const ended = client.watch('10', undefined, signal, handlers);
     ended.catch(() => undefined);
     await Promise.race([opened.promise, ended]);

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
+  behind,
   bookmark,
   event,
   refusal,
@@ -142,4 +143,51 @@ test.each([
   server.end();
   await simulation.pass(1_000);
   expect(server.requests.map(({ verb }) => verb).sort()).toEqual(verbs);
+});
+
+describe('an overloaded API server that refuses to check the version of an accepted watch', () => {
+  // Of 60 % refused requests, most watches were accepted in vain: changes were late for as long as that lasted.
+  test.each([429, 503])('with %d is asked again, and the watch stays', async (code) => {
+    const { server } = simulation;
+    let refused = 0;
+    server.fault = ({ verb }) => (verb === 'check' && refused++ < 3 ? refusal(code) : undefined);
+    server.cut();
+    await simulation.pass(300);
+    server.change();
+    server.change();
+    await simulation.untilRight(20_000);
+    expect(server.requests.map(({ verb }) => verb)).toEqual([
+      'watch',
+      ...['check', 'check', 'check', 'check'],
+    ]);
+    expect(simulation.isRight).toBe(true);
+    expect(status()?.failures).toBe(0);
+  });
+
+  test('shows nothing of the watch before the check, and lists if the history is another one', async () => {
+    const { server } = simulation;
+    let checks = 0;
+    server.fault = ({ verb }) => {
+      if (verb !== 'check') return undefined;
+      return checks++ === 0 ? refusal(429) : behind();
+    };
+    server.cut();
+    await simulation.pass(300);
+    const before = simulation.shown[0];
+    server.change();
+    await simulation.pass(200);
+    expect([simulation.shown[0], status()?.connected]).toEqual([before, false]);
+    await simulation.untilRight(20_000);
+    expect(lists().map(({ version }) => version)).toEqual([null]);
+    expect(simulation.isRight).toBe(true);
+  });
+
+  test('is not asked more often than any failing query', async () => {
+    const { server } = simulation;
+    server.fault = ({ verb }) => (verb === 'check' ? refusal(429) : undefined);
+    server.cut();
+    await simulation.pass(30_000);
+    expect(server.requests.length).toBeLessThanOrEqual(25);
+    expect(server.requests.filter(({ verb }) => verb === 'watch')).toHaveLength(1);
+  });
 });
