@@ -250,5 +250,6 @@ test('/version names the wrapper and its Node', async () => {
     nodeVersion: process.version,
     node: 'edge-1',
     nodeUid,
+    receivesChanges: true,
   });
 });

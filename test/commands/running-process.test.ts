@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import {
   assertSameNode,
-  flushRunningProcess,
+  createLastProcessFlush,
   readRunningProcess,
 } from '../../src/commands/run/running-process.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
@@ -49,6 +50,15 @@ function repeat(first: string, next: string, pauseMs: number): (socket: Socket) 
       socket.write(next);
     }
   };
+}
+
+/** @param userId default: that of this process */
+function flushOptions(userId = process.geteuid?.()) {
+  const warnings: string[] = [];
+  const logger = { warn: (text: string) => void warnings.push(text) } as never;
+  const controller = new AbortController();
+  const { signal: stop } = new AbortController();
+  return { logger, userId, stop, listening: controller.signal, warnings, controller };
 }
 
 async function ask(port: number) {
@@ -100,7 +110,7 @@ describe('readRunningProcess()', () => {
     const inherited = { host: '127.0.0.1', port, fd: 3, reusePort: true };
     for (const admin of [inherited, { host: '127.0.0.1', port }]) {
       expect(await readRunningProcess(admin, NODE)).toEqual(NOTHING);
-      await flushRunningProcess(admin);
+      await createLastProcessFlush(admin, flushOptions())();
     }
     expect(requests).toBe(0);
   });
@@ -167,5 +177,52 @@ describe('assertSameNode()', () => {
     expect(() => assertSameNode(of('edge-2'), NODE)).toThrow(
       /for the Node "edge-2", listens at 127\.0\.0\.1:10361; this one is for "edge-1" and does not start/,
     );
+  });
+});
+
+describe('createLastProcessFlush()', () => {
+  /** A process that answers /version so, and records the paths of its requests. */
+  async function startProcess(receivesChanges: () => boolean) {
+    const paths: string[] = [];
+    const server = createHttpServer((request, response) => {
+      paths.push(`${request.method} ${request.url}`);
+      response.setHeader('connection', 'close');
+      response.end(JSON.stringify({ node: NODE, receivesChanges: receivesChanges() }));
+    }).listen(0, '127.0.0.1');
+    servers.push(server);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    return { admin: { host: '127.0.0.1', port, reusePort: true }, paths, server };
+  }
+
+  test('requests the newest snapshots only after the other process receives no more changes', async () => {
+    let answers = 0;
+    const { admin, paths } = await startProcess(() => ++answers < 3);
+    const options = flushOptions();
+    await createLastProcessFlush(admin, options)();
+    expect(paths).toEqual([...Array(3).fill('GET /version'), 'POST /flush']);
+    expect(options.warnings).toEqual([
+      expect.stringContaining('the process before this one still receives changes'),
+    ]);
+  });
+
+  // Then a request may reach this process itself.
+  test('requests nothing once this process listens, until the other one has closed its port', async () => {
+    const options = flushOptions();
+    const { admin, paths, server } = await startProcess(() => {
+      options.controller.abort();
+      setImmediate(() => server.close());
+      return true;
+    });
+    await createLastProcessFlush(admin, options)();
+    expect(paths).toEqual(['GET /version']);
+    expect(server.listening).toBe(false);
+  });
+
+  // Otherwise a local process without rights could keep a node that is cut off without its snapshot.
+  test('does not wait for a process of another user', async () => {
+    const { admin, paths } = await startProcess(() => true);
+    await createLastProcessFlush(admin, flushOptions((process.geteuid?.() ?? 0) + 1))();
+    expect(paths).toEqual(['POST /flush']);
   });
 });

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
@@ -24,6 +24,9 @@ const NOT_YET_LISTENING =
   'another process listens on this address; this one will when its views are complete';
 const STOPPED_TOO_SOON =
   'the other process has stopped too soon: requests wait until the views are complete';
+const ONLY_A_SNAPSHOT =
+  'the API server answers no list, and the process before this one still receives changes: this one waits, and serves ' +
+  'its snapshot only after that one has ended; check the API server';
 
 /** Whether the kernel moves the pending connections of a socket that closes to the other socket. */
 const MIGRATES = isOn('/proc/sys/net/ipv4/tcp_migrate_req');
@@ -178,6 +181,49 @@ describe('a planned restart', () => {
     release();
     expect(await answer).toBe(200);
   });
+
+  // The next process served its snapshot after 10 s: changes came late, and a list was older than the one before.
+  test('the last process remains while the next one has only a snapshot, which then has all that was shown', async () => {
+    const settings = { handoverSeconds: 3, stateDir: join(folder, 'state') };
+    const last = await listening(settings);
+    await eventually(async () => (await listed()).addresses, ['10.0.0.1']);
+    server.hold(({ query }) => query.get('watch') === null);
+    const next = start(settings);
+    await next.logged(ONLY_A_SNAPSHOT);
+    // One change is shown after the next process has found that no list is answered, and more until the end.
+    let changes = 1;
+    const seen: number[] = [];
+    const change = () =>
+      putSlice(server, 'web-a', 'web', [{ ip: `10.0.1.${++changes}`, node: 'edge-1' }]);
+    const read = async () => {
+      const [address = ''] = await listed().then(
+        (list) => list.addresses,
+        () => [],
+      );
+      if (address !== '') seen.push(Number(address.split('.').at(-1)));
+    };
+    change();
+    await eventually(async () => (await listed()).addresses, [`10.0.1.${changes}`]);
+    expect(next.lines.map(({ msg }) => msg)).not.toContain('listening');
+    // While a connection is open the last process ends slowly: its newest state is not on disk at once.
+    const open = connect(port, '127.0.0.1').on('error', () => {});
+    open.write(`GET ${SLICES} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+    await once(open, 'data');
+    let isOver = false;
+    const stopped = last.stop().finally(() => {
+      isOver = true;
+    });
+    while (!isOver) {
+      change();
+      await read();
+    }
+    expect(await stopped).toBe(0);
+    await next.logged('listening');
+    for (let turn = 0; turn < 20; turn++) await read();
+    expect(seen).toEqual(seen.toSorted((a, b) => a - b));
+    expect(seen.at(-1)).toBeGreaterThan(2);
+    open.destroy();
+  }, 60_000);
 
   test('a process that gets SIGTERM too early waits for the next process', async () => {
     const last = await listening({ handoverSeconds: 30 });

@@ -11,6 +11,8 @@ export interface VersionInfo {
   readonly node: string;
   /** UID of the Node object. It differs between clusters. Undefined: the Node has not been read. */
   readonly nodeUid?: string;
+  /** A watch of the API server is open. */
+  readonly receivesChanges: boolean;
 }
 
 /** What each response about this node has: the version of the wrapper, and the age of the data. */
@@ -19,12 +21,13 @@ export interface ResponseHead {
   readonly data: DataAge;
 }
 
-export function versionInfo({ topology, views }: NodeProxy): VersionInfo {
+export function versionInfo({ topology, views, upstream }: NodeProxy): VersionInfo {
   return {
     version: VERSION,
     nodeVersion: process.version,
     node: topology.nodeName,
     nodeUid: views.ownNodeUid,
+    receivesChanges: upstream.serverState.isWatched,
   };
 }
 

@@ -13,7 +13,7 @@ import { type NodeProxy, startNodeProxy } from '../../proxy/node-proxy.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
-import { assertSameNode, flushRunningProcess, readRunningProcess } from './running-process.ts';
+import { assertSameNode, createLastProcessFlush, readRunningProcess } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { logStart, logWhenReady } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
@@ -75,8 +75,11 @@ async function start(options: RunOptions): Promise<void> {
   const { kubeconfig, nodeName } = settings;
   const reading = loadCredentials({ kubeconfig, logger });
   const credentials = await abortable(reading, signals.stop);
+  const listening = new AbortController();
   try {
     const { admin } = listeners;
+    const flush = { logger, listening: listening.signal, stop: signals.stop };
+    const flushLastProcess = createLastProcessFlush(admin, flush);
     const { queries, node: runningNode } = await readRunningProcess(admin, nodeName);
     assertSameNode(runningNode, nodeName);
     const proxy = await startNodeProxy({
@@ -84,12 +87,13 @@ async function start(options: RunOptions): Promise<void> {
       ...listeners,
       credentials,
       queries,
-      flushLastProcess: () => flushRunningProcess(admin),
+      flushLastProcess,
       runningNode,
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,
     });
+    listening.abort();
     await serve(proxy, options);
   } finally {
     credentials.close();
@@ -114,11 +118,11 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
     void warnOfSharedPort(proxy.listeners.addresses, logger, signal);
     await untilStopped(signals, settings.handoverSeconds * 1000, proxy.listeners.addresses, logger);
     logger.info('stopping');
-    // While the admin port is open: the next process requests the same until then, and reads what is on disk after.
-    await proxy.snapshots?.flush();
   } finally {
     ended.abort();
-    await Promise.all([admin?.close(), proxy.close()]);
+    await proxy.close();
+    // Last: once it has closed, the next process reads the snapshots, and nothing newer was shown.
+    await admin?.close();
   }
 }
 

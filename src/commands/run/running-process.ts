@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Query } from '../../proxy/api/query.ts';
 import { parseQueries } from '../../proxy/api/query-json.ts';
@@ -11,6 +13,25 @@ import { addressText } from '../../util/address.ts';
 const RESPONSE_MS = 2_000;
 /** Time for a flush of the snapshots, in milliseconds. */
 const FLUSH_MS = 3_000;
+/** Time between two checks of the last process, in milliseconds. */
+const POLL_MS = 250;
+/** Time for the last process to end once this one listens, in milliseconds. */
+const END_MS = 15_000;
+
+const WAITS =
+  'the API server answers no list, and the process before this one still receives changes: this one waits, and serves ' +
+  'its snapshot only after that one has ended; check the API server';
+
+/** See {@link createLastProcessFlush}. */
+export interface FlushOptions {
+  readonly logger: Pick<Logger, 'warn'>;
+  /** Aborts when this process listens. */
+  readonly listening: AbortSignal;
+  /** Aborts when this process stops. */
+  readonly stop: AbortSignal;
+  /** Only a process of this user counts. Default: that of this process. */
+  readonly userId?: number | undefined;
+}
 
 /** The process that already listens at the admin address of this one: normally the last one, of which this is the next. */
 export interface RunningProcess {
@@ -50,13 +71,35 @@ export async function readRunningProcess(
 }
 
 /**
- * Makes the process that listens at the admin address write its newest snapshots. Resolves when it has, when there is
- * none, or after some seconds. Never rejects: the snapshots on disk are then used as they are.
+ * Returns a function for the snapshots of the process that listens at the admin address now. While that process
+ * receives changes from the API server, any snapshot is older than what it shows. So the function waits for the end of
+ * that, or of the process, and then makes it write its newest snapshots. Resolves when it has, when there is no such
+ * process, or after some seconds. Never rejects: the snapshots on disk are then used as they are.
  */
-export async function flushRunningProcess(admin: ListenAddress): Promise<void> {
-  if (!isShareable(admin)) return;
-  const signal = AbortSignal.timeout(FLUSH_MS);
-  await boundedRequest({ ...admin, path: '/flush', method: 'POST', signal });
+export function createLastProcessFlush(
+  admin: ListenAddress,
+  { logger, listening, stop, userId = process.geteuid?.() }: FlushOptions,
+): () => Promise<void> {
+  const inodes = new Set(ownListeners(admin, userId).map(({ inode }) => inode));
+  const isThere = (): boolean => ownListeners(admin, userId).some(({ inode }) => inodes.has(inode));
+  const receivesChanges = async (): Promise<boolean> => {
+    const signal = AbortSignal.timeout(RESPONSE_MS);
+    const { status, body } = await boundedRequest({ ...admin, path: '/version', signal });
+    return status === 200 && /"receivesChanges":true\b/.test(body.toString());
+  };
+  return async () => {
+    if (!isShareable(admin)) return;
+    let endingMs = 0;
+    for (let polls = 0; isThere() && !stop.aborted && endingMs < END_MS; polls++) {
+      // If this process listens too, a request may reach itself. The other process ends then, and closes this port last.
+      if (listening.aborted) endingMs += POLL_MS;
+      else if (!(await receivesChanges())) break;
+      else if (polls === 0) logger.warn(WAITS);
+      await delay(POLL_MS, undefined, { signal: stop }).catch(() => undefined);
+    }
+    const signal = AbortSignal.timeout(FLUSH_MS);
+    await boundedRequest({ ...admin, path: '/flush', method: 'POST', signal });
+  };
 }
 
 /** Undefined if the response is not that of a wrapper. */

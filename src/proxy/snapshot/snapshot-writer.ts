@@ -113,7 +113,10 @@ export class SnapshotWriter {
     clearTimeout(this.#timer);
     await this.#writing;
     const mayWrite = isProcessEnding || performance.now() >= this.#notBefore;
-    if (this.#dirtySince !== undefined && mayWrite) await this.#write();
+    if (this.#dirtySince === undefined || !mayWrite) return;
+    // A flush waits for it.
+    this.#writing = this.#write();
+    await this.#writing;
   }
 
   get #isClosed(): boolean {

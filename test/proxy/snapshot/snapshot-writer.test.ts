@@ -86,6 +86,18 @@ test('each of two concurrent flushes waits until the newest state is on disk', a
   ]);
 });
 
+// The next process reads the file after that.
+test('a flush during the last write waits for it', async () => {
+  start(1e8, 1e8);
+  writer.update([added('web')], '7');
+  const finished = writer.finish(true);
+  await pass(1);
+  const flushed = writer.flush().then(versions);
+  await pass(1_000);
+  await finished;
+  expect(await flushed).toEqual(['7']);
+});
+
 // A local process can ask for a flush again and again.
 test('flushes write at most 10 minutes ahead of the limit of bytes a second', async () => {
   start(1, 1, STATE_BYTES / 100);
