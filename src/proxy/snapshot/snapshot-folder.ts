@@ -35,8 +35,8 @@ export interface SnapshotFolderOptions {
   /** A write that takes longer than this is reported as a failure, in milliseconds; default 30,000. */
   readonly slowMs?: number;
   /**
-   * Makes the process that this one replaces write its newest state; resolves when it has, or when there is none.
-   * Never rejects. Default: there is none.
+   * Makes the process that this one replaces write its newest state. Resolves when it has and shows nothing newer, or
+   * when there is none. Never rejects. Default: there is none.
    */
   readonly flushLastProcess?: () => Promise<void>;
   readonly logger: Logger;
