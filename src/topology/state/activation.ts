@@ -77,7 +77,7 @@ export class Activation {
     const { ownNode, nodeSets } = matcher;
     const { current, next } = ownNode;
     if (next === undefined) return false;
-    const keys = [...policies.keysInUse()];
+    const keys = this.#keysInUse(current, next);
     if (!keys.every((key) => nodeSets.areKnown(this.#requiredBy(key, next)))) return false;
     if (current?.off !== next.off) {
       for (const service of policies.services()) change.services.add(service);
@@ -135,6 +135,12 @@ export class Activation {
 
   *#selectorsIn(context: NodeContext | undefined): Generator<string> {
     if (context === undefined) return;
-    for (const key of this.#policies.keysInUse()) yield* this.#requiredBy(key, context);
+    for (const key of this.#keysInUse(context)) yield* this.#requiredBy(key, context);
+  }
+
+  /** The keys in use that can match other nodes in any of these contexts. In no other key do two contexts differ. */
+  #keysInUse(...contexts: (NodeContext | undefined)[]): string[] {
+    const places = contexts.flatMap((context) => [...this.#matcher.places(context)]);
+    return [...new Set(places)].filter((key) => this.#policies.usersOf(key).size > 0);
   }
 }

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../decide/endpoint.ts';
 import type { KeyMaskOf } from '../decide/endpoint-classes.ts';
-import { ANY_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
+import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 import type { NodeSetRegistry } from './node-set-registry.ts';
 import type { OwnNodeState } from './own-node-state.ts';
 import {
@@ -10,10 +10,10 @@ import {
   topologyMatchOf,
 } from './topology-match.ts';
 
-/** The cache of key masks is emptied when it has more lists of keys than this. */
-const MAX_KEY_LISTS = 1_000;
-/** The masks of one list of keys are emptied when they are more than this. */
-const MAX_ENDPOINTS = 100_000;
+/** The cache of key masks is emptied when all of them take more bytes. */
+const MAX_MASK_BYTES = 8 * 1024 * 1024;
+/** The mask of an endpoint without the texts of the endpoint, which may be gone. */
+const MASK_BYTES = 100;
 
 /**
  * Which nodes and endpoints a topology key matches: by the active node context, and by the members of the node sets
@@ -24,10 +24,11 @@ export class KeyMatcher {
   readonly nodeSets: NodeSetRegistry;
   readonly #nodeName: string;
   readonly #settings: TopologyMatchSettings;
-  /** What a key matches depends on nothing but the node context. */
+  /** What the keys of {@link places} match depends on nothing but the node context. */
   readonly #matches = new WeakMap<NodeContext, Map<string, TopologyMatch>>();
-  /** Services share a few lists of keys, so that these are compared by identity. */
-  readonly #keyMasks = new Map<readonly string[], KeyMaskOf>();
+  /** Services share a few lists of keys, so that these are compared by identity. Lists of no policy disappear. */
+  #keyMasks = new WeakMap<readonly string[], KeyMaskOf>();
+  #maskBytes = 0;
 
   constructor(
     nodeName: string,
@@ -47,6 +48,17 @@ export class KeyMatcher {
     return context === undefined ? undefined : this.of(key, context);
   }
 
+  /**
+   * The keys that can match other nodes in a context. Work that visits these does not grow with the keys that policies
+   * use: any owner of a Service can use 16 more.
+   */
+  *places(context: NodeContext | undefined): Generator<string> {
+    if (context === undefined) return;
+    yield COMMUNITY_KEY;
+    yield CLOUD_KEY;
+    yield* context.labels.keys();
+  }
+
   /** What a key matches in a node context. */
   of(key: string, context: NodeContext): TopologyMatch {
     let matches = this.#matches.get(context);
@@ -57,7 +69,7 @@ export class KeyMatcher {
     let match = matches.get(key);
     if (match === undefined) {
       match = topologyMatchOf(key, context, this.#settings);
-      matches.set(key, match);
+      if (isPlace(key, context)) matches.set(key, match);
     }
     return match;
   }
@@ -79,16 +91,16 @@ export class KeyMatcher {
   keyMaskBy(keys: readonly string[]): KeyMaskOf {
     const cached = this.#keyMasks.get(keys);
     if (cached !== undefined) return cached;
-    if (this.#keyMasks.size >= MAX_KEY_LISTS) this.#keyMasks.clear();
     const masks = new Map<Endpoint, number>();
     const keyMaskOf = (endpoint: Endpoint): number => {
       const known = masks.get(endpoint);
       if (known !== undefined) return known;
-      if (masks.size >= MAX_ENDPOINTS) masks.clear();
       let mask = 0;
       keys.forEach((key, index) => {
         if (this.matches(key, endpoint)) mask |= 1 << index;
       });
+      this.#maskBytes += MASK_BYTES + endpoint.node.length + endpoint.zone.length;
+      if (this.#maskBytes > MAX_MASK_BYTES) this.invalidate();
       masks.set(endpoint, mask);
       return mask;
     };
@@ -108,6 +120,12 @@ export class KeyMatcher {
 
   /** Must be called when the active node context or the members of a node set changed. */
   invalidate(): void {
-    this.#keyMasks.clear();
+    this.#keyMasks = new WeakMap();
+    this.#maskBytes = 0;
   }
+}
+
+/** Whether a key is one of {@link KeyMatcher.places}. */
+function isPlace(key: string, { labels }: NodeContext): boolean {
+  return key === COMMUNITY_KEY || key === CLOUD_KEY || labels.has(key);
 }

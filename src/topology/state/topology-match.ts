@@ -60,6 +60,8 @@ export interface TopologyMatch {
 }
 
 const NO_NODES: ReadonlySet<string> = new Set();
+const THIS_NODE: TopologyMatch = { self: true, selectors: [], nodes: NO_NODES };
+const NOTHING: TopologyMatch = { self: false, selectors: [], nodes: NO_NODES };
 
 /** The nodes that a topology key matches. Must not be used for `*`, which matches all nodes. Pure. */
 export function topologyMatchOf(
@@ -67,16 +69,14 @@ export function topologyMatchOf(
   context: NodeContext,
   settings: TopologyMatchSettings,
 ): TopologyMatch {
-  if (key === HOSTNAME_KEY || key === ANY_KEY) {
-    return { self: true, selectors: [], nodes: NO_NODES };
-  }
+  if (key === HOSTNAME_KEY || key === ANY_KEY) return THIS_NODE;
   if (key === COMMUNITY_KEY) return communityMatch(context, settings.communities);
   if (key === CLOUD_KEY) {
     const selectors = negate(settings.edge);
     return { self: !isEdge(context, settings), selectors, nodes: NO_NODES };
   }
   const value = ownValue(key, context);
-  if (value === undefined) return { self: false, selectors: [], nodes: NO_NODES };
+  if (value === undefined) return NOTHING;
   return { self: true, selectors: [valuesSelector(key, '=', [value])], nodes: NO_NODES };
 }
 

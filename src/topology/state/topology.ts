@@ -157,8 +157,9 @@ export class Topology {
     this.#matcher.invalidate();
     const change = new TopologyChange();
     change.firstKnown = !wasKnown;
-    for (const key of this.policies.keysInUse()) {
+    for (const key of this.#matcher.places(this.nodeContext)) {
       if (this.matchOf(key)?.selectors.includes(selector) !== true) continue;
+      if (this.policies.usersOf(key).size === 0) continue;
       for (const node of changed) change.addNode(node, key);
     }
     this.#listeners.changed(change);

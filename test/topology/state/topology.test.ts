@@ -138,6 +138,37 @@ describe('a node set is needed', () => {
   });
 });
 
+/** Counts how often a label of this node is looked up. */
+class CountedLabels extends Map<string, string> {
+  lookups = 0;
+  override get(key: string): string | undefined {
+    this.lookups++;
+    return super.get(key);
+  }
+  override has(key: string): boolean {
+    this.lookups++;
+    return super.has(key);
+  }
+}
+
+test('the work for a change grows with the labels of this node, not with the keys that tenants write', () => {
+  const counts = [1, 500].map((services) => {
+    harness = new TopologyHarness();
+    const labels = new CountedLabels([['site', 'a']]);
+    harness.topology.setOwnNode({ labels, annotations: new Map() });
+    harness.setKeys('default/web', 'site');
+    for (let n = 0; n < services; n++) harness.setKeys(`tenant/s${n}`, `k${n}.a`, `k${n}.b`);
+    labels.lookups = 0;
+    harness.sync('site=a', 'edge-2');
+    harness.setKeys('default/db', 'site');
+    const next = new CountedLabels([['site', 'b']]);
+    harness.topology.setOwnNode({ labels: next, annotations: new Map() });
+    harness.sync('site=b', 'edge-3');
+    return labels.lookups + next.lookups;
+  });
+  expect(counts[1]).toBe(counts[0]);
+});
+
 describe('a change of a node set', () => {
   beforeEach(() => {
     harness.settle({ site: 'a' }, { 'default/web': managed('site') });
