@@ -22,6 +22,7 @@ const kubeConfigOnly = {
  */
 const SLOW = [
   '/test/hot-restart/.*[.]test[.]ts$',
+  '/test/filter/projection/tenant-memory[.]test[.]ts$',
   '/test/guarantees/planted-bugs[.]test[.]ts$',
   '/test/demo/demo[.]test[.]ts$',
   '/test/commands/(end|force-exit|inspector|main|trim-heap)[.]test[.]ts$',

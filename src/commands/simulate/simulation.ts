@@ -1,6 +1,5 @@
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import { EndpointCache } from '../../filter/codec/endpoint-cache.ts';
-import { Interner } from '../../filter/projection/interner.ts';
 import { CommunitiesHandler } from '../../proxy/cluster/communities-handler.ts';
 import { describeService } from '../../proxy/cluster/services-handler.ts';
 import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';
@@ -10,6 +9,7 @@ import { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import { namespacePolicyOf, PROXY_NAME_LABEL } from '../../topology/policy/service-policy.ts';
 import type { Communities, Topology } from '../../topology/state/topology.ts';
 import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
+import { Interner } from '../../util/interner.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
 import { SimulatedService } from './simulated-service.ts';
 import { nodeSetsOf, type SharedTopology, simulateTopology } from './simulated-topology.ts';

@@ -10,14 +10,14 @@ import type { EndpointsFacts, ObjectMeta } from './codec.ts';
 const OBJECT_BYTES = 450;
 /** Each object with endpoints, additionally: its decision and its index entries. */
 const DECIDED_BYTES = 950;
-/** Each endpoint: its entries in the facts, in the mask and in the index by node. */
-const ENDPOINT_BYTES = 64;
+/** Each endpoint and port: its entries in the facts, and of an endpoint in the mask and in the index by node. */
+const ELEMENT_BYTES = 64;
 
 /** Estimates the memory of an object in bytes, from its facts and its size. */
 export function memoryCost(facts: ObjectMeta, bytes: number): number {
   const { groups }: Partial<EndpointsFacts> = facts;
   if (groups === undefined) return bytes + OBJECT_BYTES;
-  let endpoints = 0;
-  for (const group of groups) endpoints += group.endpoints.length;
-  return bytes + OBJECT_BYTES + DECIDED_BYTES + ENDPOINT_BYTES * endpoints;
+  let elements = 0;
+  for (const { endpoints, ports } of groups) elements += endpoints.length + ports.length;
+  return bytes + OBJECT_BYTES + DECIDED_BYTES + ELEMENT_BYTES * elements;
 }

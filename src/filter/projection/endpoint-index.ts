@@ -1,7 +1,7 @@
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
+import { Interner } from '../../util/interner.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
-import { Interner } from './interner.ts';
 
 /** How the view shows an object. */
 export interface ShownEndpoints {

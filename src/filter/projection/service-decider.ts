@@ -5,10 +5,10 @@ import type { ManagedPolicy } from '../../topology/policy/policy.ts';
 import { isHidden, outcomeOf, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
+import { Interner } from '../../util/interner.ts';
 import type { Cause, DecidedOutcome, DecisionJournal } from './decision-journal.ts';
 import { DueServices } from './due-services.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
-import { Interner } from './interner.ts';
 
 /** The part of an object that is shown. */
 export interface ProjectedEndpoints {
@@ -229,6 +229,9 @@ export class ServiceDecider {
   }
 }
 
+/** A longer id is a hash: the journal keeps 2,000, and a slice may have 20,000 ports. */
+const MAX_ID = 256;
+
 /** Identifies the keys that won for each port. */
 function idOf({ keys }: ManagedPolicy, { ports }: Decision): string {
   let id = '';
@@ -237,7 +240,7 @@ function idOf({ keys }: ManagedPolicy, { ports }: Decision): string {
   for (const { family, port, key, stage } of sorted) {
     id += `${family} ${port} ${keys[key]} ${stage};`;
   }
-  return id;
+  return id.length > MAX_ID ? `${id.length} ${hashOf(Buffer.from(id))}` : id;
 }
 
 /** Two different masks have the same number about once in four billion. */

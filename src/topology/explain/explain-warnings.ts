@@ -108,7 +108,8 @@ function warnOfAnnotations({ topology, explanation }: WarningsInput): Warning[] 
 function warnOfMinReady({ topology, explanation, active }: WarningsInput): Warning[] {
   const policy = active ?? topology.policies.latest(explanation.service);
   if (!policy.managed || policy.unusedMinReady === undefined) return [];
-  const unused = policy.unusedMinReady.map(quote).join(', ');
+  const { unusedMinReady, moreUnusedMinReady: more = 0 } = policy;
+  const unused = unusedMinReady.map(quote).join(', ') + (more > 0 ? ` and ${more} more` : '');
   const text = `its min-ready names ${unused}, which are not among its topology keys, so this has no effect`;
   return [warning('min-ready-without-key', text)];
 }

@@ -1,5 +1,11 @@
 import { WrapperError } from '../../errors.ts';
-import { PREFIXED_KEYS_ANNOTATION, TOPOLOGY_KEYS_ANNOTATION } from './annotation-names.ts';
+import {
+  FILTER_ANNOTATION,
+  MIN_READY_ANNOTATION,
+  PREFIXED_KEYS_ANNOTATION,
+  RETURN_DELAY_ANNOTATION,
+  TOPOLOGY_KEYS_ANNOTATION,
+} from './annotation-names.ts';
 import type { HintsSource, PolicySource } from './policy.ts';
 import { quote } from './quote.ts';
 import { ANY_KEY, HOSTNAME_KEY, type KeyChoice, parseKeyChoice } from './topology-keys.ts';
@@ -22,6 +28,23 @@ const TOPOLOGY_MODE_ANNOTATIONS = [
   'service.kubernetes.io/topology-aware-hints',
   'service.kubernetes.io/topology-mode',
 ];
+
+/** All annotations that a policy depends on. */
+const READ_ANNOTATIONS: readonly string[] = [
+  PREFIXED_KEYS_ANNOTATION,
+  TOPOLOGY_KEYS_ANNOTATION,
+  FILTER_ANNOTATION,
+  MIN_READY_ANNOTATION,
+  RETURN_DELAY_ANNOTATION,
+  OPENYURT_ANNOTATION,
+  KUBEEDGE_ANNOTATION,
+  ...TOPOLOGY_MODE_ANNOTATIONS,
+];
+
+/** Those of some annotations that a policy depends on. */
+export function onlyRead(annotations: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  return new Map([...annotations].filter(([name]) => READ_ANNOTATIONS.includes(name)));
+}
 
 /** A place that chooses topology keys; `read` throws `InvalidPolicy`. */
 export interface KeySource {

@@ -49,8 +49,10 @@ export type Policy = (
       readonly headless?: true;
       /** Ready endpoints that each key needs to count, in the order of the keys; absent: one. */
       readonly minReady?: readonly number[];
-      /** Keys in the annotation min-ready that are not among `keys`; absent: none. */
+      /** Keys in the annotation min-ready that are not among `keys`, the first ones; absent: none. */
       readonly unusedMinReady?: readonly string[];
+      /** How many there are besides these; absent: none. */
+      readonly moreUnusedMinReady?: number;
       /** How long a nearer key must be ready before it wins again, in milliseconds; absent: no delay. */
       readonly returnDelayMs?: number;
       /** The Service is decided, but all its endpoints are shown. */

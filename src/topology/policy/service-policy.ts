@@ -39,6 +39,11 @@ export const PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
 /** Label of the slices and Endpoints of a headless Service; the controllers set it. */
 export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
 
+/** Names in the annotation min-ready without effect that a policy keeps. The owner of a Service can write thousands. */
+const MAX_UNUSED = 5;
+/** No label key is longer. */
+const MAX_LABEL_KEY = 317;
+
 /** The parts of a Service that its policy depends on. */
 export interface ServiceDescription {
   readonly namespace: string;
@@ -249,7 +254,8 @@ function managed(
 ): ManagedPolicy {
   const own = minReadyOf(annotations);
   const minReady = new Map([...settings.minReady, ...own]);
-  const unusedMinReady = own.map(([key]) => key).filter((key) => !keys.includes(key));
+  const unused = own.map(([key]) => key).filter((key) => !keys.includes(key));
+  const named = unused.slice(0, MAX_UNUSED).map((key) => key.slice(0, MAX_LABEL_KEY));
   const counts = keys.map((key) => minReady.get(key) ?? 1);
   const returnDelayMs = returnDelayOf(annotations) ?? settings.returnDelayMs;
   return {
@@ -260,7 +266,8 @@ function managed(
     keepsLocal: externalLocal || undefined,
     headless: headless || undefined,
     minReady: counts.some((count) => count > 1) ? counts : undefined,
-    unusedMinReady: unusedMinReady.length > 0 ? unusedMinReady : undefined,
+    unusedMinReady: named.length > 0 ? named : undefined,
+    moreUnusedMinReady: unused.length - named.length || undefined,
     returnDelayMs: returnDelayMs || undefined,
   };
 }

@@ -1,5 +1,3 @@
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
@@ -7,6 +5,7 @@ import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/resource.ts
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import type { ViewLease } from '../../../src/proxy/views/view-registry.ts';
 import { eventually } from '../../support/eventually.ts';
+import { liveBytes } from '../../support/live-bytes.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
@@ -34,18 +33,6 @@ beforeEach(async () => {
   }
   proxy = await useWrapper(await server.listen());
 });
-
-/** Live bytes on the heap and outside it. */
-async function liveBytes(): Promise<number> {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
-  for (let n = 0; n < 3; n++) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    collect();
-  }
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return heapUsed + arrayBuffers;
-}
 
 /** Opens views of the same objects and waits until they are complete. */
 async function open(resource: typeof SERVICES, encoding: Encoding, first: number) {
