@@ -12,6 +12,7 @@ import type { Query } from './api/query.ts';
 import { DEFAULT_READ_LIMITS, type ReadLimits } from './api/read-limits.ts';
 import { ClusterWatchers } from './cluster/cluster-watchers.ts';
 import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
+import { PolicyLog } from './cluster/policy-log.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import {
   assertSameCluster,
@@ -145,6 +146,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     maxNodeSets: options.maxNodeSets,
   });
   const policyResolver = new PolicyResolver(policies, namespaces);
+  const policyLog = new PolicyLog(logger);
   const decisionLog = new DecisionLog(logger, systemClock);
   const snapshots =
     options.state &&
@@ -171,6 +173,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const views = new ViewRegistry({
     ...reflecting,
     policyResolver,
+    policyLog,
     decisionLog,
     localRuntime,
     serviceFilter: hides ? policies.serviceFilter : undefined,
@@ -186,6 +189,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const clusterWatchers = new ClusterWatchers({
     ...reflecting,
     policyResolver,
+    policyLog,
     namespaces,
     fabedgeCluster,
   });
@@ -204,6 +208,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     snapshots?.end();
     localRuntime?.close();
     await Promise.all([views.close(), nodeSets.close(), clusterWatchers.close()]);
+    policyLog.close();
     decisionLog.close();
     await Promise.all([upstream.close(), snapshots?.close()]);
   };

@@ -12,10 +12,12 @@ import {
 } from '../reflector/running-reflector.ts';
 import { COMMUNITIES, CommunitiesHandler, communityFacts } from './communities-handler.ts';
 import { NamespacesHandler } from './namespaces-handler.ts';
+import type { PolicyLog } from './policy-log.ts';
 
 export interface ClusterWatchersOptions extends ReflectorContext {
   readonly topology: Topology;
   readonly policyResolver: PolicyResolver;
+  readonly policyLog: PolicyLog;
   /** Whether annotations of Namespaces are read. */
   readonly namespaces: boolean;
   /** Name of this cluster in FabEdge's communities; undefined: communities are not read. */

@@ -22,7 +22,7 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
   }
 
   onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {
-    const { topology, policyResolver, logger } = this.#options;
+    const { topology, policyResolver, policyLog } = this.#options;
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
       const annotated =
@@ -32,7 +32,7 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
       for (const [service, policy] of changed) policies.set(service, policy);
       this.#report(change.key, before, annotated);
     }
-    reportPolicies(topology.policies, policies, logger);
+    reportPolicies(topology.policies, policies, policyLog);
     topology.setPolicies(policies);
   }
 
@@ -42,17 +42,18 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
 
   /** Logs what is wrong with a Namespace by itself, because its Services may not be known yet. */
   #report(namespace: string, before: NamespacePolicy, annotated: NamespacePolicy): void {
-    const { policyResolver, logger } = this.#options;
+    const { policyResolver, policyLog } = this.#options;
     const { keys, filter, ignored } = annotated;
     if (ignored !== undefined && ignored.join() !== before.ignored?.join()) {
       const err = ignored.join('; ');
-      logger.warn({ namespace, err }, 'annotations of the Namespace have no effect');
+      policyLog.warn(namespace, { namespace, err }, 'annotations of the Namespace have no effect');
     }
     if (before.keys === keys && before.filter === filter) return;
     try {
       assertNamespacePolicy(annotated, policyResolver.settings);
     } catch (error) {
-      logger.warn(
+      policyLog.warn(
+        namespace,
         { namespace, err: WrapperError.from(error, 'InvalidPolicy').message },
         'the topology policy of the Namespace is invalid; Services that follow it are unfiltered',
       );

@@ -1,17 +1,17 @@
-import type { Logger } from 'pino';
 import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
+import type { PolicyLog } from './policy-log.ts';
 import { reportPolicies } from './report-policies.ts';
 
 /** What a handler of policies changes and reports to. */
 export interface PolicyHandlerOptions {
   readonly topology: Topology;
   readonly policyResolver: PolicyResolver;
-  readonly logger: Logger;
+  readonly policyLog: PolicyLog;
 }
 
 /** The handler that another one replaces. */
@@ -60,7 +60,7 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   }
 
   #apply(changes: readonly Change<ServiceFacts>[]): void {
-    const { topology, policyResolver, logger } = this.#options;
+    const { topology, policyResolver, policyLog } = this.#options;
     const policies = new Map<string, Policy | undefined>();
     for (const change of changes) {
       if (change.type === 'DELETED') {
@@ -70,7 +70,7 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
         policies.set(change.key, policyResolver.setService(describeService(change.facts)));
       }
     }
-    reportPolicies(topology.policies, policies, logger);
+    reportPolicies(topology.policies, policies, policyLog);
     topology.setPolicies(policies);
   }
 

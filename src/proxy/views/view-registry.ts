@@ -10,6 +10,7 @@ import {
 } from '../api/kube-proxy-queries.ts';
 import { type Query, queryKey } from '../api/query.ts';
 import { OwnNodeHandler } from '../cluster/own-node-handler.ts';
+import type { PolicyLog } from '../cluster/policy-log.ts';
 import { ServicesHandler } from '../cluster/services-handler.ts';
 import { type OpenView, OpenViews, type OpenViewsOptions } from './open-views.ts';
 import { ANYONE, type CallerId, type ViewBudget } from './view-budget.ts';
@@ -17,6 +18,7 @@ import type { ViewSource } from './view-source.ts';
 
 export interface ViewRegistryOptions extends OpenViewsOptions {
   readonly policyResolver: PolicyResolver;
+  readonly policyLog: PolicyLog;
 }
 
 /** The Services that the topology reads. No client has requested them if `default` pins their view too. */

@@ -1,10 +1,11 @@
 import { expect, test } from '@jest/globals';
+import { pino } from 'pino';
 import type { EndpointsFacts, ServiceFacts } from '../../../src/filter/codec/codec.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { PolicyLog } from '../../../src/proxy/cluster/policy-log.ts';
 import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
-import { captureLogger } from '../../support/http/logger.ts';
 import { liveBytes } from '../../support/live-bytes.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
 import { NO_POLICY } from '../../support/projection/topology.ts';
@@ -17,9 +18,9 @@ const codec = createProtobufCodec();
 /** A node that reads one Service and its slice, which a tenant writes. */
 function startNode() {
   const { topology, projection, view } = startSliceProjection();
-  const logger = captureLogger().logger.child({}, { level: 'silent' });
+  const policyLog = new PolicyLog(pino({ level: 'silent' }));
   const policyResolver = new PolicyResolver(NO_POLICY);
-  const services = new ServicesHandler({ topology, policyResolver, logger });
+  const services = new ServicesHandler({ topology, policyResolver, policyLog });
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   services.onChanges([]);
   services.onSynced();

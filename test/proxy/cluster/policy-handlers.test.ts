@@ -1,12 +1,16 @@
 import { describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
 import type { PartialObjectMetadata, ServiceFacts } from '../../../src/filter/codec/codec.ts';
 import { NamespacesHandler } from '../../../src/proxy/cluster/namespaces-handler.ts';
 import { OwnNodeHandler } from '../../../src/proxy/cluster/own-node-handler.ts';
+import { PolicyLog } from '../../../src/proxy/cluster/policy-log.ts';
+import { reportPolicies } from '../../../src/proxy/cluster/report-policies.ts';
 import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
+import { PolicyStates } from '../../../src/topology/state/policy-states.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { NO_POLICY, PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { ManualClock, NO_POLICY, PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
@@ -15,7 +19,8 @@ function start() {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', namespaces: true });
   const policyResolver = new PolicyResolver(NO_POLICY);
   const { logger, lines } = captureLogger();
-  const options = { topology, policyResolver, logger };
+  const policyLog = new PolicyLog(logger);
+  const options = { topology, policyResolver, policyLog };
   const services = new ServicesHandler(options);
   const namespaces = new NamespacesHandler(options);
   const loggedOf = (key: string) =>
@@ -132,7 +137,8 @@ describe('an annotation without effect', () => {
 test('a handler that another one has replaced changes nothing any more', () => {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   const { logger } = captureLogger();
-  const options = { topology, policyResolver: new PolicyResolver(NO_POLICY), logger };
+  const policyResolver = new PolicyResolver(NO_POLICY);
+  const options = { topology, policyResolver, policyLog: new PolicyLog(logger) };
   const list = [change('shop/web', serviceFacts('web', {}))];
   const old = new ServicesHandler(options);
   old.onChanges(list);
@@ -153,4 +159,24 @@ test('what is wrong with the own Node is logged without the field node', () => {
   const node = change('own', facts('', 'own', { 'kube-proxy-wrapper.io/filter': 'no' }));
   handler.onChanges([node, { ...node, type: 'DELETED' }]);
   expect(lines.map((line) => 'node' in JSON.parse(line))).toEqual([false, false, false]);
+});
+
+test('annotations that change without end are a few lines of each Namespace, and the last one shows the latest state', () => {
+  const lines: { service: string; err: string; omitted?: number }[] = [];
+  const clock = new ManualClock();
+  const log = new PolicyLog(pino({}, { write: (line) => lines.push(JSON.parse(line)) }), clock);
+  const write = (service: string, message: string) => {
+    const policy = { managed: false, reason: 'invalid-policy', message } as const;
+    reportPolicies(new PolicyStates(), new Map([[service, policy]]), log);
+  };
+  for (let n = 0; n < 1_000; n++) write('noisy/web', `version ${n}`);
+  write('quiet/web', 'misspelt');
+  expect(lines).toHaveLength(6);
+  expect(lines.at(-1)?.service).toBe('quiet/web');
+  clock.pass(60_000);
+  expect(lines).toHaveLength(7);
+  expect(lines.at(-1)).toMatchObject({ service: 'noisy/web', err: 'version 999', omitted: 994 });
+  write('noisy/web', 'the end');
+  log.close();
+  expect(lines.at(-1)?.err).toBe('the end');
 });

@@ -17,6 +17,7 @@ import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts'
 import { View } from '../../../src/filter/view/view.ts';
 import { CommunitiesHandler } from '../../../src/proxy/cluster/communities-handler.ts';
 import { NamespacesHandler } from '../../../src/proxy/cluster/namespaces-handler.ts';
+import { PolicyLog } from '../../../src/proxy/cluster/policy-log.ts';
 import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
@@ -55,7 +56,7 @@ interface Opened extends HarnessViews {
   readonly servicesProjection: ObjectsProjection<ServiceFacts>;
 }
 
-const logger = pino({ level: 'silent' });
+const policyLog = new PolicyLog(pino({ level: 'silent' }));
 
 /**
  * The topology with the views of two clients, one in protobuf and one in JSON, driven by a model of the cluster
@@ -88,10 +89,10 @@ export class PolicyHarness {
     });
     const { topology } = this;
     this.#namespaces = settings.namespaces
-      ? new NamespacesHandler({ topology, policyResolver, logger })
+      ? new NamespacesHandler({ topology, policyResolver, policyLog })
       : undefined;
     this.#communities = new CommunitiesHandler(topology, 'here');
-    const servicesHandler = new ServicesHandler({ topology, policyResolver, logger });
+    const servicesHandler = new ServicesHandler({ topology, policyResolver, policyLog });
     const ofKubeProxy = this.#open(
       createProtobufCodec(),
       policies,
