@@ -28,6 +28,7 @@ export function tallyServices({ projection }: ExplainedView): ServiceTally {
     withoutReady: [],
     noneReady: [],
     invalidPolicy: [],
+    noNodeSet: [],
   };
   let dryRuns = 0;
   for (const outcome of projection.outcomes()) {

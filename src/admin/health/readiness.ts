@@ -108,10 +108,10 @@ function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
     // node unready.
     checks.push(refused === undefined ? newQueryCheck(name, status) : { name, problem: refused });
   }
-  for (const { selector, state, refusal } of topology.nodeSets.values()) {
-    if (state !== 'overLimit') continue;
-    const degraded = `not watched: ${refusal}; only this node itself counts as one of them`;
-    checks.push({ name: `nodes ${selector}`, degraded });
+  for (const set of topology.nodeSets.values()) {
+    if (set.state !== 'overLimit') continue;
+    const degraded = `not watched: ${set.refusal}; ${consequenceOfRefusal(set)}`;
+    checks.push({ name: `nodes ${set.selector}`, degraded });
   }
   return checks;
 }

@@ -17,6 +17,11 @@ const INVALID = warning(
   'a policy is invalid, so all endpoints are shown',
   `correct the annotation; ${EXPLAIN}`,
 );
+const WITHOUT_ROOM = warning(
+  'policies',
+  'a policy needs a node set that has no room, so all endpoints are shown',
+  `raise maxNodeSets, or allow fewer keys with allowedTopologyKeys; ${EXPLAIN}`,
+);
 const WITHOUT_READY = warning(
   'policies',
   'a policy leaves no ready endpoint, so connections fail',
@@ -65,6 +70,7 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
   const lines = [
     ...about(having('withoutEndpoints', 'withoutReady').filter(isBroken), 'services', FAILING),
     ...about(having('invalidPolicy'), 'services', INVALID),
+    ...about(having('noNodeSet'), 'services', WITHOUT_ROOM),
     ...about(withoutBroken('withoutReady'), 'services', WITHOUT_READY),
     ...about(outcomes.filter(isIgnored), 'ignoredIn', IGNORED),
     ...about(misspelt, 'keys', MISSPELT),

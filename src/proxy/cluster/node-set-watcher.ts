@@ -6,6 +6,7 @@ import { NODES } from '../../filter/codec/resource.ts';
 import { consequenceOfRefusal, type NodeSet } from '../../topology/state/node-set.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
+import { LimitedLog } from '../../util/limited-log.ts';
 import type { ReflectorStatus } from '../reflector/reflector.ts';
 import {
   type ReflectorContext,
@@ -48,11 +49,14 @@ export class NodeSetWatcher {
   readonly #open = new Map<string, OpenSet>();
   /** Selectors of the sets over the limit that were logged. */
   readonly #reported = new Set<string>();
+  /** A tenant can need a set again and again. */
+  readonly #overLimitLog: LimitedLog;
   readonly #closing = new Set<Promise<void>>();
   readonly #unsubscribe: () => void;
 
   constructor(options: NodeSetWatcherOptions) {
     this.#options = options;
+    this.#overLimitLog = new LimitedLog({ logger: options.logger });
     this.#unsubscribe = options.topology.subscribe({
       nodeSetsChanged: () => this.#onNodeSetsChange(),
     });
@@ -68,6 +72,7 @@ export class NodeSetWatcher {
   /** Ends all watches and waits for them. */
   async close(): Promise<void> {
     this.#unsubscribe();
+    this.#overLimitLog.flush();
     for (const selector of this.#open.keys()) this.#closeSet(selector);
     await Promise.all(this.#closing);
   }
@@ -75,7 +80,8 @@ export class NodeSetWatcher {
   #onNodeSetsChange(): void {
     const { nodeSets } = this.#options.topology;
     for (const selector of this.#open.keys()) {
-      if (!nodeSets.has(selector)) this.#closeSet(selector);
+      const { state = 'overLimit' } = nodeSets.get(selector) ?? {};
+      if (state === 'overLimit') this.#closeSet(selector);
     }
     for (const set of nodeSets.values()) {
       if (set.state !== 'overLimit') this.#keepOpen(set);
@@ -117,17 +123,16 @@ export class NodeSetWatcher {
   }
 
   #reportOverLimit(): void {
-    const { topology, logger } = this.#options;
+    const { topology } = this.#options;
     for (const selector of this.#reported) {
       if (topology.nodeSets.get(selector)?.state !== 'overLimit') this.#reported.delete(selector);
     }
-    for (const { selector, state, refusal } of topology.nodeSets.values()) {
+    for (const set of topology.nodeSets.values()) {
+      const { selector, state, refusal: err } = set;
       if (state !== 'overLimit' || this.#reported.has(selector)) continue;
       this.#reported.add(selector);
-      logger.warn(
-        { selector, err: refusal },
-        'this node set is not watched; only this node itself counts as one of its nodes (raise maxNodeSets, or allow fewer keys with allowedTopologyKeys)',
-      );
+      const text = `this node set is not watched: ${consequenceOfRefusal(set)}`;
+      this.#overLimitLog.warn({ selector, err }, text);
     }
   }
 

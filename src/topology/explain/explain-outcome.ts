@@ -21,6 +21,8 @@ const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
   'service-off': 'the annotation kube-proxy-wrapper.io/filter=off switches filtering off',
   'node-off': 'the annotation kube-proxy-wrapper.io/filter=off of this node switches filtering off',
   'cloud-node': 'its policy is for edge nodes, and this node is a cloud node',
+  'node-set-limit':
+    'a node set that its policy needs has no room: policies need more than the setting maxNodeSets allows',
   'other-proxy': 'another proxy serves it on this node (setting serviceFilter)',
 };
 

@@ -29,6 +29,7 @@ export function warningsOf(input: WarningsInput): readonly Warning[] {
   const empty = new Set(ofKeys.filter(([, each]) => isEmpty(each)).map(([key]) => key));
   const all = [
     ...warnOfPolicy(explanation),
+    ...warnOfRoom(input),
     ...warnOfAnnotations(input),
     ...warnOfMinReady(input),
     ...ofKeys.flatMap(([, each]) => each.map((one) => weigh(one, explanation, empty))),
@@ -61,6 +62,14 @@ function warnOfPolicy({ policy }: WarningsInput['explanation']): Warning[] {
     return [warning('policy-without-effect', text)];
   }
   return [];
+}
+
+/** Which node sets have no room. */
+function warnOfRoom({ topology, explanation: { policy, service } }: WarningsInput): Warning[] {
+  const active = topology.policies.active(service);
+  if (policy.reason !== 'node-set-limit' || active?.managed !== true) return [];
+  const warnings = active.keys.flatMap((key) => warnOfKey(topology, key));
+  return warnings.filter(({ code }) => code === 'node-set-refused');
 }
 
 /** Codes of a key that matches nothing on this node. */

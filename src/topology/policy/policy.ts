@@ -17,6 +17,8 @@ export type UnmanagedReason =
   | 'node-off'
   /** The policy applies to edge nodes, and this node is a cloud node. */
   | 'cloud-node'
+  /** A node set that the policy needs has no room (`maxNodeSets`). */
+  | 'node-set-limit'
   /** Another proxy serves the Service on this node: it is hidden. */
   | 'other-proxy';
 
@@ -82,6 +84,9 @@ export const UNKNOWN_SERVICE: Policy = { managed: false, reason: 'unknown-servic
 export const NODE_OFF: Policy = { managed: false, reason: 'node-off' };
 /** Replaces a policy for edge nodes on a cloud node. */
 export const CLOUD_NODE: Policy = { managed: false, reason: 'cloud-node' };
+
+/** Replaces a policy whose node sets have no room. */
+export const NODE_SET_LIMIT: Policy = { managed: false, reason: 'node-set-limit' };
 
 /** Whether two policies are equal. */
 export function samePolicy(a: Policy, b: Policy): boolean {

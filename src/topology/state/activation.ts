@@ -1,5 +1,7 @@
+import type { ManagedPolicy } from '../policy/policy.ts';
 import { ZONE_KEY } from '../policy/topology-keys.ts';
 import type { KeyMatcher } from './key-matcher.ts';
+import { inOrderOfShares } from './node-set-shares.ts';
 import type { PolicyStates } from './policy-states.ts';
 import type { TopologyChange } from './topology-change.ts';
 import type { NodeContext } from './topology-match.ts';
@@ -13,6 +15,11 @@ export class Activation {
   readonly #policies: PolicyStates;
   readonly #matcher: KeyMatcher;
   readonly #servicesWithoutZone: ServicesWithoutZone;
+  /** The last order of node sets, because it depends only on the context and on who uses which key. */
+  readonly #ordered = new WeakMap<
+    NodeContext,
+    { revision: number; selectors: readonly string[] }
+  >();
 
   constructor(
     policies: PolicyStates,
@@ -41,10 +48,31 @@ export class Activation {
     }
   }
 
-  /** Selectors of the node sets that policies need now: from the active context, and from the next one. */
-  neededSelectors(): ReadonlySet<string> {
+  /**
+   * Selectors of the node sets that policies need now, in the order in which they get room: from the active context,
+   * and then from the next one.
+   */
+  neededSelectors(): readonly string[] {
     const { current, next } = this.#matcher.ownNode;
-    return new Set([current, next].flatMap((context) => [...this.#selectorsIn(context)]));
+    const all = [current, next].flatMap((context) => this.#inOrder(context));
+    return [...new Set(all)];
+  }
+
+  /** Whether the active policy of a Service applies: none of its node sets is without room. */
+  applies(service: string, { keys }: ManagedPolicy): boolean {
+    const { nodeSets, ownNode } = this.#matcher;
+    const { current } = ownNode;
+    if (current === undefined || nodeSets.withoutRoom.size === 0) return true;
+    return keys.every((key) => nodeSets.apply(this.#requiredBy(key, current, service)));
+  }
+
+  /** Services that use a key for which this node set is needed now. */
+  *usersOf(selector: string): Generator<string> {
+    const { current } = this.#matcher.ownNode;
+    for (const key of this.#keysInUse(current)) {
+      if (this.#matcher.active(key)?.selectors.includes(selector) !== true) continue;
+      yield* this.#policies.usersOf(key);
+    }
   }
 
   /** Selectors of the node sets that must become known before the latest state of a Service is active. */
@@ -96,9 +124,11 @@ export class Activation {
     const after = matcher.of(key, next);
     const sameSelf = before?.self === after.self;
     const sameSelectors = before?.selectors.join('\n') === after.selectors.join('\n');
-    // Two cases affect more than the nodes that match now and did not before, or the reverse. The zone key also
-    // compares zones of endpoints. `self` of the cloud key decides whether a policy for edge nodes applies.
-    if (before === undefined || !sameSelf || (key === ZONE_KEY && !sameSelectors)) {
+    // Three cases affect more than the nodes that match now and did not before, or the reverse. The zone key also
+    // compares zones of endpoints. `self` of the cloud key, and room for node sets, decide whether a policy applies.
+    const { nodeSets } = matcher;
+    const apply = nodeSets.apply(before?.selectors ?? []) && nodeSets.apply(after.selectors);
+    if (before === undefined || !sameSelf || !apply || (key === ZONE_KEY && !sameSelectors)) {
       for (const service of this.#policies.usersOf(key)) change.services.add(service);
     } else {
       const nodes = matcher.otherNodes(before).symmetricDifference(matcher.otherNodes(after));
@@ -133,9 +163,29 @@ export class Activation {
       : this.#servicesWithoutZone.has(service);
   }
 
-  *#selectorsIn(context: NodeContext | undefined): Generator<string> {
-    if (context === undefined) return;
-    for (const key of this.#keysInUse(context)) yield* this.#requiredBy(key, context);
+  /** Selectors of the node sets that a context requires. Their order matters only if there are too many. */
+  #inOrder(context: NodeContext | undefined): readonly string[] {
+    if (context === undefined) return [];
+    const needed = new Set<string>();
+    for (const key of this.#keysInUse(context)) {
+      for (const selector of this.#requiredBy(key, context)) needed.add(selector);
+    }
+    if (needed.size <= this.#matcher.nodeSets.max) return [...needed];
+    const { revision } = this.#policies;
+    const ordered = this.#ordered.get(context);
+    if (ordered?.revision === revision && ordered.selectors.length === needed.size) {
+      return ordered.selectors;
+    }
+    const users = new Map<string, Set<string>>();
+    for (const key of this.#keysInUse(context)) {
+      for (const selector of this.#requiredBy(key, context)) {
+        const known = users.get(selector) ?? new Set();
+        users.set(selector, known.union(this.#policies.usersOf(key)));
+      }
+    }
+    const selectors = inOrderOfShares(users);
+    this.#ordered.set(context, { revision, selectors });
+    return selectors;
   }
 
   /** The keys in use that can match other nodes in any of these contexts. In no other key do two contexts differ. */

@@ -9,26 +9,25 @@ export const DEFAULT_MAX_NODE_SETS = 64;
  * ```text
  *            needed, room              list            403
  *   absent ───────────────▶ syncing ─────────▶ synced ─────▶ synced, with its last members
- *     │  ▲                   ▲   │ 403: refused, until a list succeeds
- *     │  │                   │
- *     │  │ not needed        │ room
- *     │  └────────────── overLimit
- *     │ needed, no room      ▲
- *     └──────────────────────┘
+ *     │ needed, no room    ▲ │   │ 403: refused, until a list succeeds
+ *     ▼               room │ ▼ others come first
+ *   overLimit ◀────────────┴─────────────── syncing, synced, refused
+ *     └─ not needed ──▶ absent
+ *
  *   syncing, synced, refused: not needed ──▶ lingers ──▶ absent, after a while or to make room
  *                                               └─ needed again: unchanged, without a new list
  * ```
  *
- * Invariant: at most `max` sets are watched, including those that linger. Sets that linger make room for others,
- * the oldest first; sets in use never do.
+ * Invariant: at most `max` sets are watched, including those that linger: the first ones that are needed. Sets that
+ * linger make room for others, the oldest first.
  */
 export class NodeSetRegistry {
   readonly #max: number;
   readonly #sets = new Map<string, NodeSet>();
   /** Sets that are watched though no policy needs them, the oldest first. */
   readonly #lingering = new Set<string>();
-  /** Sets that are needed but not watched, the oldest first. */
-  readonly #overLimit = new Set<string>();
+  /** As in {@link withoutRoom}. */
+  readonly #withoutRoom = new Set<string>();
 
   constructor(max: number = DEFAULT_MAX_NODE_SETS) {
     this.#max = max;
@@ -39,31 +38,55 @@ export class NodeSetRegistry {
     return this.#sets;
   }
 
+  /** How many sets may be watched. */
+  get max(): number {
+    return this.#max;
+  }
+
   /**
-   * Opens the needed sets that are missing, as far as there is room. Lets sets linger that are no longer needed.
-   * Returns whether anything changed.
+   * Opens the first of the needed sets that are missing, as far as there is room. Lets sets linger that are no longer
+   * needed.
+   *
+   * @param selectors the needed sets, those that come first before others; each one once
+   * @returns whether anything changed
    */
-  want(selectors: ReadonlySet<string>): boolean {
+  want(selectors: readonly string[]): boolean {
+    const needed = new Set(selectors);
     let changed = false;
     for (const set of this.#sets.values()) {
-      if (!set.needed || selectors.has(set.selector)) continue;
+      if (!set.needed || needed.has(set.selector)) continue;
       this.#release(set);
       changed = true;
     }
-    for (const selector of selectors) if (this.#need(selector)) changed = true;
-    return this.#openOverLimit() || changed;
+    // First those without room: the others may need theirs.
+    for (const selector of selectors.slice(this.#max)) if (this.#withhold(selector)) changed = true;
+    for (const selector of selectors.slice(0, this.#max)) if (this.#need(selector)) changed = true;
+    return changed;
   }
 
-  /** Closes a set that lingers. Returns whether there was one. Then no set is over the limit: it had made room. */
+  /**
+   * Sets without room, and those that have room again until their members are known. Policies that need one of them do
+   * not apply.
+   */
+  get withoutRoom(): ReadonlySet<string> {
+    return this.#withoutRoom;
+  }
+
+  /** Whether policies that need these sets apply. */
+  apply(selectors: readonly string[]): boolean {
+    return !selectors.some((selector) => this.#withoutRoom.has(selector));
+  }
+
+  /** Closes a set that lingers. Returns whether there was one. */
   drop(selector: string): boolean {
     return this.#lingering.delete(selector) && this.#sets.delete(selector);
   }
 
-  /** Whether decisions can rely on all of these: none is absent or still syncing. */
+  /** Whether there is nothing to wait for: policies that need these sets can be decided, or do not apply. */
   areKnown(selectors: Iterable<string>): boolean {
     for (const selector of selectors) {
       const { state = 'syncing' } = this.#sets.get(selector) ?? {};
-      if (state === 'syncing') return false;
+      if (state === 'syncing' && !this.#withoutRoom.has(selector)) return false;
     }
     return true;
   }
@@ -97,59 +120,50 @@ export class NodeSetRegistry {
     if (refusal === undefined) set.state = 'synced';
     else if (set.state === 'syncing') set.state = 'refused';
     set.refusal = refusal;
+    this.#withoutRoom.delete(selector);
   }
 
   #release(set: NodeSet): void {
-    if (this.#overLimit.delete(set.selector)) {
-      this.#sets.delete(set.selector);
-      return;
-    }
     set.needed = false;
-    this.#lingering.add(set.selector);
+    this.#withoutRoom.delete(set.selector);
+    if (set.state === 'overLimit') this.#sets.delete(set.selector);
+    else this.#lingering.add(set.selector);
   }
 
-  /** Returns whether the set was not needed before. */
+  /** Returns whether the set changed. */
   #need(selector: string): boolean {
     const known = this.#sets.get(selector);
-    if (known?.needed === true) return false;
-    if (known !== undefined) {
+    if (known !== undefined && known.state !== 'overLimit') {
+      const wasNeeded = known.needed;
       known.needed = true;
       this.#lingering.delete(selector);
-      return true;
+      return !wasNeeded;
     }
-    if (this.#makeRoom()) {
-      this.#add(selector, 'syncing');
-      return true;
-    }
-    const refusal = `more node sets are needed than maxNodeSets (${this.#max}) allows`;
-    this.#add(selector, 'overLimit', refusal);
-    this.#overLimit.add(selector);
+    this.#makeRoom();
+    this.#set(selector, 'syncing');
     return true;
   }
 
-  #add(selector: string, state: NodeSet['state'], refusal?: string): void {
+  /** The set has no room. Returns whether it had, or was not needed. */
+  #withhold(selector: string): boolean {
+    if (this.#sets.get(selector)?.state === 'overLimit') return false;
+    const refusal = `more node sets are needed than maxNodeSets (${this.#max}) allows`;
+    this.#lingering.delete(selector);
+    this.#withoutRoom.add(selector);
+    this.#set(selector, 'overLimit', refusal);
+    return true;
+  }
+
+  #set(selector: string, state: NodeSet['state'], refusal?: string): void {
     this.#sets.set(selector, { selector, state, needed: true, members: new Set(), refusal });
   }
 
-  /** Opens sets that are over the limit, as far as there is room now, the oldest first. */
-  #openOverLimit(): boolean {
-    let opened = false;
-    for (const selector of this.#overLimit) {
-      if (!this.#makeRoom()) break;
-      this.#overLimit.delete(selector);
-      this.#add(selector, 'syncing');
-      opened = true;
-    }
-    return opened;
-  }
-
-  /** Whether one more set may be watched. If necessary, closes the set that lingers longest. */
-  #makeRoom(): boolean {
-    if (this.#sets.size - this.#overLimit.size < this.#max) return true;
-    const [oldest] = this.#lingering;
-    if (oldest === undefined) return false;
+  /** Closes the set that lingers longest if one more set would be too many. */
+  #makeRoom(): void {
+    const watched = [...this.#sets.values()].filter(({ state }) => state !== 'overLimit');
+    if (watched.length < this.#max) return;
+    const [oldest = ''] = this.#lingering;
     this.#lingering.delete(oldest);
     this.#sets.delete(oldest);
-    return true;
   }
 }

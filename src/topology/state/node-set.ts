@@ -5,7 +5,7 @@
  * - `syncing`: watched, and the members are not known yet
  * - `synced`: the members are known; a later refusal keeps them
  * - `refused`: the API server refuses the watch; only this node counts as a member
- * - `overLimit`: not watched, because policies need more sets than `maxNodeSets`; only this node counts as a member
+ * - `overLimit`: not watched, because policies need more sets than `maxNodeSets`; policies that need it do not apply
  */
 export interface NodeSet {
   readonly selector: string;
@@ -20,6 +20,9 @@ export interface NodeSet {
 
 /** What the refusal of a node set means for decisions, in words. */
 export function consequenceOfRefusal(set: Pick<NodeSet, 'state'> | undefined): string {
+  if (set?.state === 'overLimit') {
+    return 'Services whose policies need it are unfiltered (raise maxNodeSets, or allow fewer keys with allowedTopologyKeys)';
+  }
   return set?.state === 'synced'
     ? 'the known nodes remain, and changes are not received'
     : 'only this node itself counts as one of them';

@@ -22,6 +22,12 @@ export class PolicyStates {
   readonly #entries = new Map<string, Entry>();
   readonly #users = new Map<string, Set<string>>();
   readonly #withNext = new Set<string>();
+  #revision = 0;
+
+  /** Changes when other Services use a key. */
+  get revision(): number {
+    return this.#revision;
+  }
 
   /** Services with a next policy. */
   get withNext(): ReadonlySet<string> {
@@ -106,6 +112,7 @@ export class PolicyStates {
   }
 
   #reindex(service: string, before: readonly string[], entry: Entry | undefined): void {
+    this.#revision++;
     const after = entry === undefined ? EMPTY : new Set(keysOf(entry));
     for (const key of before) {
       if (after.has(key)) continue;

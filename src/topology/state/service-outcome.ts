@@ -18,8 +18,14 @@ export type OutcomeKind = 'filtered' | 'unfiltered' | 'hidden' | 'withheld' | 'u
  * - `withoutReady`: the policy leaves none that is ready or serving, although others are
  * - `noneReady`: none is ready or serving, here or elsewhere, so the policy is not the cause
  * - `invalidPolicy`: the policy cannot be read, so all endpoints are shown
+ * - `noNodeSet`: a node set that the policy needs has no room, so all endpoints are shown
  */
-export type OutcomeProblem = 'withoutEndpoints' | 'withoutReady' | 'noneReady' | 'invalidPolicy';
+export type OutcomeProblem =
+  | 'withoutEndpoints'
+  | 'withoutReady'
+  | 'noneReady'
+  | 'invalidPolicy'
+  | 'noNodeSet';
 
 /**
  * What a node makes of a Service. The projection stores one for each Service when it decides. Metrics, /summary,
@@ -82,7 +88,7 @@ export function outcomeOf(
   const { policy } = input;
   const { kind, dryRun } = kindOf(input);
   const numbers = numbersOf(groups, kind, decision?.keep);
-  const problem = kind === 'filtered' && !dryRun ? problemOf(numbers) : invalidPolicyOf(policy);
+  const problem = kind === 'filtered' && !dryRun ? problemOf(numbers) : withoutEffect(policy);
   const { total, kept, ready } = numbers;
   const isFiltered = kind === 'filtered' && policy?.managed === true;
   const winners = isFiltered ? winnersOf(policy.keys, decision) : [];
@@ -158,7 +164,9 @@ function problemOf({ total, kept, usable, keptUsable }: Numbers): OutcomeProblem
   return usable > 0 ? 'withoutReady' : 'noneReady';
 }
 
-function invalidPolicyOf(policy: Policy | undefined): OutcomeProblem | undefined {
-  const isInvalid = policy?.managed === false && policy.reason === 'invalid-policy';
-  return isInvalid ? 'invalidPolicy' : undefined;
+/** Why a policy has no effect that its owner expects to have one. */
+function withoutEffect(policy: Policy | undefined): OutcomeProblem | undefined {
+  if (policy?.managed !== false) return undefined;
+  if (policy.reason === 'node-set-limit') return 'noNodeSet';
+  return policy.reason === 'invalid-policy' ? 'invalidPolicy' : undefined;
 }

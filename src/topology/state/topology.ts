@@ -3,7 +3,7 @@
  *
  * - topology.ts: the state as a whole, its changes and its listeners (topology-listeners.ts, topology-change.ts)
  * - own-node-state.ts, policy-states.ts, node-set-registry.ts: the states of this node, of policies and of node sets
- * - activation.ts: makes active what has all its node sets
+ * - activation.ts: makes active what has all its node sets; node-set-shares.ts: which of them have room
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
  * - service-outcome.ts: what this node makes of a Service, and whether it hides it
  * - without-zone.ts: which Services need the nodes of the zone
@@ -12,7 +12,13 @@
 import { type Decision, decide } from '../decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
 import type { ReturnDelay } from '../decide/return-delay.ts';
-import { CLOUD_NODE, type ManagedPolicy, NODE_OFF, type Policy } from '../policy/policy.ts';
+import {
+  CLOUD_NODE,
+  type ManagedPolicy,
+  NODE_OFF,
+  NODE_SET_LIMIT,
+  type Policy,
+} from '../policy/policy.ts';
 import { CLOUD_KEY, HOSTNAME_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 import { Activation } from './activation.ts';
 import { KeyMatcher } from './key-matcher.ts';
@@ -167,8 +173,11 @@ export class Topology {
 
   /** A node set is complete, or (with a message) refused by the API server. */
   setNodeSetState(selector: string, refusal?: string): void {
+    const change = new TopologyChange();
+    const applied = this.#nodeSets.apply([selector]);
     this.#nodeSets.setState(selector, refusal);
-    this.#settle(new TopologyChange());
+    if (!applied) this.#addUsers(change, selector);
+    this.#settle(change);
   }
 
   /** Closes a node set that no policy has needed for a while; does nothing to one that is needed. */
@@ -184,7 +193,11 @@ export class Topology {
    */
   setServicesWithoutZone(view: object, services: ReadonlyMap<string, boolean>): void {
     if (!this.#servicesWithoutZone.set(view, services)) return;
-    this.#settle(new TopologyChange(), [...services.keys()]);
+    const change = new TopologyChange();
+    const { selectors = [] } = this.matchOf(ZONE_KEY) ?? {};
+    if (!this.#nodeSets.apply(selectors))
+      for (const each of services.keys()) change.services.add(each);
+    this.#settle(change, [...services.keys()]);
   }
 
   /**
@@ -207,8 +220,9 @@ export class Topology {
     if (context?.off === true) return NODE_OFF;
     const policy = this.policies.active(service);
     if (policy === undefined || context === undefined) return policy;
-    if (policy.managed && policy.edgeOnly === true && !this.#isEdge(context)) return CLOUD_NODE;
-    return policy;
+    if (!policy.managed) return policy;
+    if (policy.edgeOnly === true && !this.#isEdge(context)) return CLOUD_NODE;
+    return this.#activation.applies(service, policy) ? policy : NODE_SET_LIMIT;
   }
 
   /**
@@ -234,7 +248,8 @@ export class Topology {
   canDecide({ keys }: ManagedPolicy, groups: readonly EndpointGroup[]): boolean {
     if (!keys.includes(ZONE_KEY)) return true;
     const { selectors = [] } = this.matchOf(ZONE_KEY) ?? {};
-    return this.#nodeSets.areKnown(selectors) || !hasEndpointWithoutZone(groups);
+    const isKnown = this.#nodeSets.areKnown(selectors) && this.#nodeSets.apply(selectors);
+    return isKnown || !hasEndpointWithoutZone(groups);
   }
 
   /** Decides about all endpoints of a managed Service. Only if {@link canDecide}. */
@@ -286,16 +301,24 @@ export class Topology {
 
   /** @param services the only Services that changed; undefined: something else changed too */
   #settle(change: TopologyChange, services?: readonly string[]): void {
-    this.#updateNodeSets();
+    this.#updateNodeSets(change);
     this.#activation.run(change, services);
-    this.#updateNodeSets();
+    this.#updateNodeSets(change);
     this.#listeners.changed(change);
   }
 
-  #updateNodeSets(): void {
+  #updateNodeSets(change: TopologyChange): void {
+    const before = new Set(this.#nodeSets.withoutRoom);
     if (!this.#nodeSets.want(this.#activation.neededSelectors())) return;
     this.#matcher.invalidate();
+    for (const selector of before.symmetricDifference(this.#nodeSets.withoutRoom)) {
+      this.#addUsers(change, selector);
+    }
     this.#listeners.nodeSetsChanged();
+  }
+
+  #addUsers(change: TopologyChange, selector: string): void {
+    for (const service of this.#activation.usersOf(selector)) change.services.add(service);
   }
 
   #isEdge(context: NodeContext): boolean {

@@ -113,14 +113,14 @@ test.each<[string, () => void]>([
   expect(line?.err).toContain('allowedTopologyKeys');
 });
 
-test('more node sets than maxNodeSets are not watched: only this node counts, which is reported', async () => {
+test('a Service whose node set has no room shows all its endpoints, which is reported', async () => {
   const { logger, lines } = recordingLogger();
   for (const name of ['edge-1', 'edge-2']) server.label(name, 'rack', 'r');
   server.annotate('web', 'topologyKeys', '["site"]');
   putService(server, 'db', ['rack']);
   putSlice(server, 'db-a', 'db', [{ ip: '10.0.0.8', node: 'edge-2' }]);
   await start({ maxNodeSets: 1 }, { logger });
-  await eventually(shown, [1, 8]);
+  await eventually(shown, [1, 2, 3, 8]);
   await eventually(() => requested().watches, 1);
   expect(proxy.topology.nodeSets.get('site=a')?.state).toBe('overLimit');
   const check = readiness(proxy).find(({ name }) => name === 'nodes site=a');
@@ -130,6 +130,10 @@ test('more node sets than maxNodeSets are not watched: only this node counts, wh
   });
   const reported = () => lines.filter(({ selector }) => selector === 'site=a');
   expect(reported().map(({ msg }) => msg)).toEqual([expect.stringContaining('maxNodeSets')]);
+  const outcomes = proxy.views.sources.flatMap((each) => [...(each.projection?.outcomes() ?? [])]);
+  expect(outcomes.filter(({ problem }) => problem === 'noNodeSet')).toMatchObject([
+    { service: 'default/web', kind: 'unfiltered', reason: 'node-set-limit' },
+  ]);
   // The first one makes room when no policy needs it any more.
   server.annotate('db', 'topologyKeys', '["*"]');
   await eventually(shown, [1, 2, 8]);

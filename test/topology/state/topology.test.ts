@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 import { managed, on, TopologyHarness } from '../../support/topology/topology-harness.ts';
 
@@ -222,19 +223,116 @@ test('a refused node set has only this node, and reports the refusal until it is
   expect(state()).toMatchObject({ state: 'synced', refusal: undefined });
 });
 
-test('above maxNodeSets, sets in use remain, and the next set has this node only', () => {
-  harness = new TopologyHarness({ maxNodeSets: 1 });
-  harness.settle({ site: 'a', rack: 'r' }, { 'default/web': managed('site') });
-  harness.sync('site=a', 'edge-2');
-  harness.setKeys('default/db', 'rack');
-  expect(harness.topology.settled).toBe(true);
-  const state = () => harness.topology.nodeSets.get('rack=r');
-  expect(state()).toMatchObject({ state: 'overLimit', needed: true });
-  expect(harness.sees(['rack'], on('edge-1'), on('edge-2'))).toEqual([true, false]);
-  expect(harness.sees(['site'], on('edge-2'))).toEqual([true]);
-  harness.setKeys('default/web');
-  expect(state()).toMatchObject({ state: 'syncing', refusal: undefined });
-  expect(harness.topology.nodeSets.has('site=a')).toBe(false);
+describe('above maxNodeSets', () => {
+  const reasonOf = (service: string) => {
+    const policy = harness.topology.activePolicy(service);
+    return policy?.managed === false ? policy.reason : policy?.keys.join();
+  };
+  const stateOf = (selector: string) => harness.topology.nodeSets.get(selector)?.state;
+
+  test('a policy whose set has no room does not apply, until its nodes are known', () => {
+    harness = new TopologyHarness({ maxNodeSets: 1 });
+    const both = { 'a/web': managed('rack'), 'a/db': managed('site', '*') };
+    harness.settle({ site: 'a', rack: 'r' }, both);
+    harness.sync('rack=r', 'edge-2');
+    expect(harness.topology.settled).toBe(true);
+    expect([stateOf('rack=r'), stateOf('site=a')]).toEqual(['synced', 'overLimit']);
+    expect([reasonOf('a/web'), reasonOf('a/db')]).toEqual(['rack', 'node-set-limit']);
+    harness.touched();
+    harness.setKeys('a/web', '*');
+    expect([stateOf('site=a'), reasonOf('a/db')]).toEqual(['syncing', 'node-set-limit']);
+    expect(harness.topology.settled).toBe(true);
+    expect(harness.touched()).toEqual(['a/web']);
+    harness.sync('site=a', 'edge-3');
+    expect([harness.touched(), reasonOf('a/db')]).toEqual([['a/db'], 'site,*']);
+    expect(harness.sees(['site'], on('edge-3'))).toEqual([true]);
+  });
+
+  test('a set that another Namespace needs closes one of a Namespace with more, and its Services are decided again', () => {
+    harness = new TopologyHarness({ maxNodeSets: 2 });
+    const greedy = { 'a/s1': managed('rack'), 'a/s2': managed('site') };
+    harness.settle({ site: 'a', rack: 'r', zone: 'z' }, greedy);
+    for (const selector of ['rack=r', 'site=a']) harness.sync(selector, 'edge-2');
+    harness.touched();
+    harness.setKeys('b/web', 'zone');
+    expect([stateOf('rack=r'), stateOf('site=a'), stateOf('zone=z')]).toEqual([
+      'synced',
+      'overLimit',
+      'syncing',
+    ]);
+    expect([reasonOf('a/s2'), harness.touched()]).toEqual(['node-set-limit', ['a/s2', 'b/web']]);
+    // The greedy Namespace cannot have it back with more Services.
+    for (let n = 3; n < 30; n++) harness.setKeys(`a/s${n}`, 'site');
+    expect([stateOf('rack=r'), stateOf('site=a'), stateOf('zone=z')]).toEqual([
+      'overLimit',
+      'syncing',
+      'syncing',
+    ]);
+  });
+
+  test('new labels of this node that need a set without room are adopted, and their Services decided again', () => {
+    harness = new TopologyHarness({ maxNodeSets: 1 });
+    harness.settle({ site: 'a' }, { 'a/web': managed('site') });
+    harness.sync('site=a', 'edge-2');
+    harness.touched();
+    harness.setOwnLabels({ site: 'b' });
+    expect([reasonOf('a/web'), harness.touched()]).toEqual(['node-set-limit', ['a/web']]);
+    harness.sync('site=b', 'edge-3');
+    expect([reasonOf('a/web'), harness.touched()]).toEqual(['site', ['a/web']]);
+    expect([stateOf('site=a'), harness.sees(['site'], on('edge-3'))]).toEqual([undefined, [true]]);
+  });
+
+  test('the zone key needs a set only for endpoints without a zone', () => {
+    harness = new TopologyHarness({ maxNodeSets: 1 });
+    const both = { 'a/web': managed('rack'), 'a/db': managed(ZONE) };
+    harness.settle({ rack: 'r', [ZONE]: 'z' }, both);
+    harness.sync('rack=r');
+    expect(reasonOf('a/db')).toBe(ZONE);
+    harness.touched();
+    harness.topology.setServicesWithoutZone({}, new Map([['a/db', true]]));
+    expect([reasonOf('a/db'), harness.touched()]).toEqual(['node-set-limit', ['a/db']]);
+  });
+});
+
+test('whatever one Namespace needs, Services of others are decided as without it, in any order and after a restart', () => {
+  const labels = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`l${n}`, 'x']));
+  const anyKeys = (most: number) =>
+    fc.uniqueArray(fc.constantFrom(...Object.keys(labels)), { minLength: 1, maxLength: most });
+  // With room for 8: each of the others needs at most a quarter, and all of them together at most 6.
+  const others = fc.tuple(anyKeys(2), anyKeys(2), anyKeys(2));
+  const greedy = fc.array(anyKeys(12), { maxLength: 12 });
+  fc.assert(
+    fc.property(others, greedy, fc.infiniteStream(fc.nat()), (needed, attack, order) => {
+      const policies = [
+        ...needed.map((keys, n) => [`other-${n}/web`, managed(...keys)] as const),
+        ...attack.map((keys, n) => [`greedy/s${n}`, managed(...keys)] as const),
+      ];
+      const outcomes = [false, true].map((oneByOne) => {
+        harness = new TopologyHarness({ maxNodeSets: 8 });
+        const syncAll = () => {
+          for (const { selector, state } of harness.topology.nodeSets.values()) {
+            if (state === 'syncing') harness.sync(selector, 'edge-2');
+          }
+        };
+        const shuffled = oneByOne
+          ? policies.toSorted(() => ((order.next().value ?? 0) % 3) - 1)
+          : policies;
+        harness.settle(labels, oneByOne ? {} : Object.fromEntries(policies));
+        if (oneByOne) for (const [key, policy] of shuffled) harness.setKeys(key, ...policy.keys);
+        syncAll();
+        syncAll();
+        for (const [key, policy] of policies.filter(([name]) => name.startsWith('other'))) {
+          expect(harness.topology.activePolicy(key)).toEqual(policy);
+        }
+        const watched = [...harness.topology.nodeSets.values()].filter(
+          ({ state }) => state === 'synced',
+        );
+        return watched.map(({ selector }) => selector).sort();
+      });
+      expect(outcomes[1]).toEqual(outcomes[0]);
+      expect(outcomes[0]?.length).toBeLessThanOrEqual(8);
+    }),
+  );
 });
 
 describe('waitsFor()', () => {
