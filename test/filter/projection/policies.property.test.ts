@@ -17,4 +17,25 @@ describe('views of Services and slices, in protobuf and JSON', () => {
     },
     Math.max(60_000, POLICY_RUNS * 200),
   );
+
+  test(
+    'show the same as after a restart when there is no room for all node sets',
+    () => {
+      const steps = fc.array(anyStep, { minLength: 1, maxLength: 25 });
+      const room = fc.integer({ min: 1, max: 3 });
+      fc.assert(
+        fc.property(
+          anySettings,
+          room,
+          anyCluster,
+          steps,
+          (settings, maxNodeSets, cluster, history) => {
+            play({ ...settings, maxNodeSets }, cluster, [...history, { kind: 'sync' }]).checkLogs();
+          },
+        ),
+        { numRuns: POLICY_RUNS },
+      );
+    },
+    Math.max(60_000, POLICY_RUNS * 200),
+  );
 });

@@ -16,6 +16,8 @@ export interface ModelSettings {
   readonly edge: keyof typeof EDGE_NODES;
   readonly sources: CommunitySources;
   readonly minReady: Readonly<Record<string, number>>;
+  /** Default: there is always room. The model does not know which sets have room. */
+  readonly maxNodeSets?: number;
 }
 
 type Labels = Readonly<Record<string, string>>;

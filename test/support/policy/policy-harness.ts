@@ -86,6 +86,7 @@ export class PolicyHarness {
       declaredCommunities: true,
       namespaces: settings.namespaces,
       cloudPassthrough: settings.passthrough,
+      maxNodeSets: settings.maxNodeSets,
     });
     const { topology } = this;
     this.#namespaces = settings.namespaces
@@ -106,7 +107,8 @@ export class PolicyHarness {
     topology.subscribe({
       nodeSetsChanged: () => {
         for (const selector of this.#answered.keys()) {
-          if (!topology.nodeSets.has(selector)) this.#answered.delete(selector);
+          const { state = 'overLimit' } = topology.nodeSets.get(selector) ?? {};
+          if (state === 'overLimit') this.#answered.delete(selector);
         }
       },
     });
@@ -114,7 +116,11 @@ export class PolicyHarness {
 
   /** Node sets that the topology waits for. */
   unanswered(): string[] {
-    return [...this.topology.nodeSets.keys()].filter((selector) => !this.#answered.has(selector));
+    const watched = [...this.topology.nodeSets.values()].filter(
+      ({ state }) => state !== 'overLimit',
+    );
+    const selectors = watched.map(({ selector }) => selector);
+    return selectors.filter((selector) => !this.#answered.has(selector));
   }
 
   /** Sends everything, as the first lists would. */

@@ -39,6 +39,8 @@ type Moment = Inputs & { readonly slices: ModelCluster };
  * Runs a history. At every commit of every view, checks that each Service is shown as the topology before or after the
  * step requires. If no node set is missing, it must be exactly as the current topology requires. For the views in
  * protobuf, which kube-proxy reads, also checks the order of events, and after each step the outcomes and explanations.
+ *
+ * If the number of node sets has a limit, each settled state is compared with that after a restart instead.
  */
 export class History {
   readonly #settings: ModelSettings;
@@ -64,7 +66,9 @@ export class History {
     this.#order = new OrderWatch(this.#harness.topology, this.#harness.ofKubeProxy);
     for (const views of this.#harness.views) {
       for (const view of [views.slices, views.services]) {
-        follow(view, (object) => this.#isManaged(serviceOf(keyOf(views.encoding, object))));
+        const isManaged = (object: Buffer) =>
+          !this.#hasLimit && this.#isManaged(serviceOf(keyOf(views.encoding, object)));
+        follow(view, isManaged);
         view.log.subscribe(() => this.#checkCommit(views, view));
       }
     }
@@ -93,16 +97,29 @@ export class History {
     this.#remember();
     if (!this.#harness.topology.settled)
       throw new Error('all node sets are known, but the topology has not settled');
+    const fresh = this.#hasLimit ? this.#afterRestart() : undefined;
     for (const views of this.#harness.views) {
       for (const view of [views.slices, views.services]) {
         for (const service of SERVICE_KEYS) {
-          const inputs = this.#inputs(service, this.#now);
-          const expected = this.#expected(views, view, service, inputs);
+          const expected = fresh
+            ? this.#seen(views, sameView(view, fresh, views), service)
+            : this.#expected(views, view, service, this.#inputs(service, this.#now));
           const seen = this.#seen(views, view, service);
           if (!isSame(seen, expected)) failWith(`settled, but`, view, service, seen, [expected]);
         }
       }
     }
+  }
+
+  /** The same cluster as a process sees it that starts now. */
+  #afterRestart(): PolicyHarness {
+    const harness = new PolicyHarness(this.#settings, this.#objects);
+    harness.start(this.#now);
+    return harness;
+  }
+
+  get #hasLimit(): boolean {
+    return this.#settings.maxNodeSets !== undefined;
   }
 
   #remember(): void {
@@ -115,6 +132,7 @@ export class History {
   }
 
   #checkCommit(views: HarnessViews, view: View): void {
+    if (this.#hasLimit) return;
     for (const service of SERVICE_KEYS) {
       const seen = this.#seen(views, view, service);
       const tried: Seen[] = [];
@@ -313,6 +331,13 @@ export class History {
     // Each node set is updated separately, in any order.
     this.#harness.followNodes(this.#now);
   }
+}
+
+/** The view of another harness that shows the same as this one of `views`. */
+function sameView(view: View, { views: all }: PolicyHarness, views: HarnessViews): View {
+  const same = all.find(({ encoding }) => encoding === views.encoding);
+  if (same === undefined) throw new Error(`there is no view in ${views.encoding}`);
+  return view === views.slices ? same.slices : same.services;
 }
 
 /** Key of the Service to which an object of the model belongs. */

@@ -291,6 +291,9 @@ describe('above maxNodeSets', () => {
     harness.touched();
     harness.topology.setServicesWithoutZone({}, new Map([['a/db', true]]));
     expect([reasonOf('a/db'), harness.touched()]).toEqual(['node-set-limit', ['a/db']]);
+    // Endpoints that the topology does not know of yet wait until it does.
+    const groups = [{ ports: [], endpoints: [on('edge-2')] }];
+    expect(harness.topology.canDecide(managed(ZONE), groups)).toBe(false);
   });
 });
 
