@@ -92,6 +92,7 @@ const PUBLISHED = [
   'node_set_refused gauge selector',
   'requests_total counter listener code',
   'service_decisions gauge collection encoding winner',
+  'list_ratio gauge collection encoding',
   'services gauge policy',
   'services_dry_run gauge',
   'services_without_ready_endpoints gauge reason',

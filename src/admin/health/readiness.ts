@@ -124,12 +124,13 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
     // kube-proxy does not depend on what other clients have just asked for.
     if (!views.isKubeProxys(query) && isBeingRead(status)) return newQueryCheck(name, status);
     const problem = problemOf(status);
+    const remark = listRemark(status);
     // Its last state is served. Only views of other clients than kube-proxy can lack room in the budget.
     if (status.error?.code === 'LimitExceeded' && !views.isKubeProxys(query)) {
       return { name, degraded: problem.problem ?? status.error.message };
     }
     return problem.problem === undefined
-      ? { name, problem: startProblem(view.started), nature: 'waits' }
+      ? { name, problem: startProblem(view.started), nature: 'waits', remark }
       : { name, ...problem };
   }
   // The client of a refused query receives the error. This node is ready all the same.
@@ -169,6 +170,16 @@ function problemOf(status: ReflectorStatus): Pick<Check, 'problem' | 'nature'> {
   if (staleMs < GRACE_MS) return {};
   const problem = `stale, nothing has arrived for ${Math.floor(staleMs / 1000)} s${reason}`;
   return { problem, nature: 'stale' };
+}
+
+/** A part of maxListBytes that a list may take before it is remarked on. */
+const MUCH_OF_LIST = 0.6;
+
+/** A process that starts cannot read a list above the limit, though this one can go on. */
+function listRemark({ listRatio }: ReflectorStatus): string | undefined {
+  if (listRatio < MUCH_OF_LIST) return undefined;
+  const percent = Math.floor(listRatio * 100);
+  return `but its objects take ${percent} % of maxListBytes: above 100 %, a start cannot list them (raise it, or find out who made them)`;
 }
 
 function startProblem(started: boolean): string | undefined {

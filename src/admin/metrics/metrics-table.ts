@@ -46,6 +46,11 @@ export const METRICS: readonly Metric[] = [
     perView(({ view }) => view.bytes),
   ),
   gauge(
+    'list_ratio',
+    'Size of the objects of a query as a part of maxListBytes: above 1, a process that starts cannot list them.',
+    perView(({ status }) => status.listRatio, greatest),
+  ),
+  gauge(
     'view_started',
     '1 once a view is complete and served; absent while view_refused is 1.',
     perView(

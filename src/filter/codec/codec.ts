@@ -155,6 +155,8 @@ export interface Edit extends EndpointsEdit {
    * Use the result for comparison only.
    */
   readonly withoutNoise?: boolean;
+  /** Cut the annotations and managedFields, and nothing else. */
+  readonly withoutAnnotations?: boolean;
 }
 
 /** Reads facts from the bytes of an object, and edits it. The same for both encodings. */

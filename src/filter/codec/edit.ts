@@ -87,9 +87,9 @@ class ObjectEdit {
   }
 
   #root(field: Cursor): FieldEdit {
-    const { resourceVersion, withoutNoise } = this.#edit;
+    const { resourceVersion, withoutNoise = false, withoutAnnotations = false } = this.#edit;
     if (field.field !== METADATA) return 'keep';
-    if (resourceVersion === undefined && withoutNoise !== true) return 'keep';
+    if (resourceVersion === undefined && !withoutNoise && !withoutAnnotations) return 'keep';
     return this.#editor.message(
       field,
       (each) => this.#metadata(each),
@@ -99,6 +99,10 @@ class ObjectEdit {
 
   #metadata(field: Cursor): FieldEdit {
     const noise = this.#edit.withoutNoise === true ? 'cut' : 'keep';
+    if (this.#edit.withoutAnnotations === true) {
+      const { annotations, managedFields } = OBJECT_META;
+      return field.field === annotations || field.field === managedFields ? 'cut' : 'keep';
+    }
     switch (field.field) {
       case OBJECT_META.resourceVersion: {
         const text = this.#version;

@@ -10,6 +10,7 @@ import type {
 } from '../../filter/codec/codec.ts';
 import { CODECS } from '../../filter/codec/codecs.ts';
 import { tooManyObjects } from '../../filter/codec/malformed.ts';
+import { ownedCopy } from '../../filter/codec/owned-copy.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
@@ -27,6 +28,8 @@ import { assertReached } from './version-check.ts';
 export interface Listed {
   readonly resourceVersion: string;
   readonly items: readonly ObjectBytes[];
+  /** Objects whose annotations were cut, because the list would be too large with them. */
+  readonly reduced: number;
 }
 
 /** Receives what a watch brings. */
@@ -60,6 +63,12 @@ const EARLY_MS = 1_000;
 
 /** Events in a batch. A commit must fit into the window of any view, or it would expire the view's own watchers. */
 const BATCH_EVENTS = 256;
+/** Objects on a page of a list that is too large as a whole. If a page is too large, the next ones have a fifth. */
+const PAGE_OBJECTS = 200;
+/** Objects on the smallest page: etcd takes at most 1.5 MiB of each. */
+const MIN_PAGE_OBJECTS = 20;
+/** The size in bytes from which an object on such a page loses its annotations, of which it may have 256 KB. */
+const REDUCED_BYTES = 32 * 1024;
 
 interface PageOptions {
   readonly query?: Query;
@@ -83,6 +92,8 @@ export class CollectionClient {
   readonly #codec: Codec;
   readonly #limits: QueryLimits;
   readonly #clock: Clock;
+  /** The last list was too large: the next one is read in pages of so many objects. */
+  #pageObjects: number | undefined;
 
   constructor(options: CollectionClientOptions) {
     this.#options = options;
@@ -94,11 +105,30 @@ export class CollectionClient {
   /**
    * Lists the collection at this version or newer (`0`: any; empty: the newest).
    * Throws `Refused` with the Status, `Unreachable`, `TooLarge`, or what `memory` throws. The caller calls `memory.reading(0)` when it has used the items.
+   *
+   * After `TooLarge` the next list is read in pages, and large objects without annotations: no owner of objects may stop
+   * the start of a node with annotations, which kube-proxy does not read.
    */
   async list(version: string, signal: AbortSignal): Promise<Listed> {
+    try {
+      const listed = await this.#listAll(version, signal);
+      if (listed.reduced === 0) this.#pageObjects = undefined;
+      return listed;
+    } catch (error) {
+      if (error instanceof WrapperError && error.code === 'TooLarge') {
+        const smaller = (this.#pageObjects ?? 5 * PAGE_OBJECTS) / 5;
+        this.#pageObjects = Math.max(smaller, MIN_PAGE_OBJECTS);
+      }
+      throw error;
+    }
+  }
+
+  async #listAll(version: string, signal: AbortSignal): Promise<Listed> {
     const { memory, readLimits } = this.#options;
+    const inPages = this.#pageObjects !== undefined;
     await this.#limits.list(signal);
     const items: ObjectBytes[] = [];
+    let reduced = 0;
     let bytes = 0;
     // To be decoded, JSON is joined, so that it is held twice; see its decodeList.
     const held = this.#codec.encoding === 'json' ? 2 : 1;
@@ -110,14 +140,31 @@ export class CollectionClient {
     for (;;) {
       const parameters = new URLSearchParams();
       if (token !== '') parameters.set('continue', token);
-      else if (version !== '') parameters.set('resourceVersion', version);
+      // With a limit, an API server takes a version for an exact one, and ignores the limit with version 0.
+      else if (version !== '' && !inPages) parameters.set('resourceVersion', version);
+      if (inPages) parameters.set('limit', String(this.#pageObjects));
+      const before = bytes;
       const page = await this.#listPage(parameters, signal, { onBytes, isFirst: token === '' });
+      if (inPages) bytes = before;
       // Not push(...items): a page may have more items than a call accepts arguments.
-      for (const item of page.items) items.push(item);
+      for (const item of page.items) {
+        const own = inPages ? this.#reduce(item) : item;
+        if (inPages) bytes += own.length;
+        if (own.length < item.length) reduced++;
+        items.push(own);
+      }
+      if (inPages) memory?.reading(bytes);
       if (items.length > readLimits.maxObjects) throw tooManyObjects(readLimits.maxObjects);
       token = page.continue;
-      if (token === '') return { resourceVersion: page.resourceVersion, items };
+      if (token === '') return { resourceVersion: page.resourceVersion, items, reduced };
     }
+  }
+
+  /** A copy, so that it does not keep its page alive; a large object without annotations. */
+  #reduce(object: ObjectBytes): ObjectBytes {
+    if (object.length < REDUCED_BYTES) return ownedCopy(object);
+    const { resource } = this.#options.query;
+    return ownedCopy(this.#codec.edit(resource, object, { withoutAnnotations: true }));
   }
 
   /**

@@ -29,6 +29,8 @@ export interface ReflectorStatus extends HealthStatus {
    * from the API server.
    */
   readonly restoredFrom: number | undefined;
+  /** Size of the objects as a part of `maxListBytes`: above 1, a list of them is refused. */
+  readonly listRatio: number;
   /** Lists and watches sent since the start. */
   readonly lists: number;
   readonly watches: number;
@@ -132,6 +134,7 @@ export class Reflector<Facts extends ObjectMeta> {
     return {
       ...this.#health.status,
       ...this.#sent,
+      listRatio: this.#objects.bytes / this.#options.readLimits.maxListBytes,
       synced: contents.from !== 'nowhere',
       restoredFrom: contents.from === 'snapshot' ? contents.savedAt : undefined,
     };
@@ -180,7 +183,12 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#sent.lists++;
     this.#snapshot?.listStarted();
     try {
-      const { items, resourceVersion } = await this.#client.list(version, signal);
+      const { items, resourceVersion, reduced } = await this.#client.list(version, signal);
+      if (reduced > 0) {
+        const text =
+          'the list is larger than maxListBytes: large objects are read without annotations';
+        this.#log.warn({ objects: reduced }, text);
+      }
       this.#applyList(items, resourceVersion, history);
       attempt.isUseful = true;
     } finally {

@@ -17,6 +17,8 @@ interface Known {
   readonly resourceVersion: string;
   /** Its memory; see memoryCost. */
   readonly cost: number;
+  /** Its size in bytes. */
+  readonly size: number;
 }
 
 /** The changes that a batch of watch events makes. */
@@ -39,6 +41,7 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   readonly #options: TrackedObjectsOptions<Facts>;
   readonly #known = new Map<string, Known>();
   #cost = 0;
+  #bytes = 0;
 
   constructor(options: TrackedObjectsOptions<Facts>) {
     this.#options = options;
@@ -80,6 +83,11 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     }
     this.#commit(changes);
     return applied;
+  }
+
+  /** Size of all objects in bytes: about that of a list of them. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** All objects by key. */
@@ -175,11 +183,14 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   #commit(changes: readonly Change<Facts>[]): void {
     for (const change of changes) {
       const cost = costOf(change);
-      this.#cost += cost - (this.#known.get(change.key)?.cost ?? 0);
+      const size = change.type === 'DELETED' ? 0 : change.object.length;
+      const before = this.#known.get(change.key);
+      this.#cost += cost - (before?.cost ?? 0);
+      this.#bytes += size - (before?.size ?? 0);
       if (change.type === 'DELETED') this.#known.delete(change.key);
       else {
         const { uid, resourceVersion } = change.facts;
-        this.#known.set(change.key, { uid, resourceVersion, cost });
+        this.#known.set(change.key, { uid, resourceVersion, cost, size });
       }
     }
   }

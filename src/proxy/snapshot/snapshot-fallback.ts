@@ -10,8 +10,8 @@ export interface SnapshotFallbackOptions {
   readonly silenceMs?: number;
   /** Whether the server in use answers after all, or another one has replaced it; never rejects. */
   readonly search: () => Promise<boolean>;
-  /** Called at most once, when the API server counts as unreachable. */
-  readonly onUnreachable: () => void;
+  /** Called at most once, when the API server counts as unreachable, or its list is too large. */
+  readonly onUnusable: () => void;
 }
 
 /**
@@ -49,6 +49,8 @@ const KNOWN_UNREACHABLE_MS = 200;
  * A server that accepts a connection and then sends nothing gets `silenceMs` in `lastWait`, which is enough to
  * prepare a large list.
  *
+ * A list that exceeds a limit ends each state immediately, because it is not an answer that can be used.
+ *
  * Invariant: while the API server answers, nothing from disk is shown. A list in progress is an answer, however
  * slow the link. So is a refusal with a Status (401, 403, …): the snapshot does not show what the API server denies.
  * So is 504 because the API server is behind our version.
@@ -75,6 +77,12 @@ export class SnapshotFallback {
 
   /** The request failed. */
   failed(error: WrapperError): void {
+    // The API server answers, but its list exceeds a limit: waiting does not help, and no other server has less.
+    if (error.code === 'TooLarge' && !this.#isEnded) {
+      this.end();
+      this.#options.onUnusable();
+      return;
+    }
     if (this.#attempt?.toEarlierServer !== true) this.#server = { ...this.#server, error };
     this.#attempt = undefined;
     this.#proceed();
@@ -117,7 +125,7 @@ export class SnapshotFallback {
   #giveUp(): void {
     this.end();
     this.#options.serverState.giveUp();
-    this.#options.onUnreachable();
+    this.#options.onUnusable();
   }
 
   /** When the time of the server is up; undefined: nothing to wait for until the next attempt. */

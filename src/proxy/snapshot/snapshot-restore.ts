@@ -25,7 +25,7 @@ export interface SnapshotRestoreOptions {
 
 /**
  * The snapshot of one reflector: written as the API server reports changes, and shown when the API server is
- * unreachable at the start. That happens at most once, and only before the first list.
+ * unreachable at the start, or its first list is larger than a limit. That happens at most once, and only before the first list.
  */
 export class SnapshotRestore {
   readonly #writer: SnapshotWriter;
@@ -45,7 +45,7 @@ export class SnapshotRestore {
       serverState: upstream.serverState,
       graceMs: folder.graceMs,
       search: () => upstream.search(),
-      onUnreachable: () => void this.#fallBack(),
+      onUnusable: () => void this.#fallBack(),
     });
   }
 
@@ -94,11 +94,17 @@ export class SnapshotRestore {
     this.#stored = undefined;
     if (stored !== undefined && this.#restore(stored)) return;
     if (stored === undefined) {
-      logger.warn('the API server is unreachable, and there is no snapshot to use');
+      logger.warn(`${this.#problem}, and there is no snapshot to use`);
     }
     const why = this.#error?.message ?? 'the API server is unreachable';
     const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
     if (!upstream.serverState.answered) onNothing?.(problem);
+  }
+
+  get #problem(): string {
+    return this.#error?.code === 'TooLarge'
+      ? 'the first list is larger than a limit'
+      : 'the API server is unreachable';
   }
 
   /** Returns whether the snapshot is shown now. If it is not, the reason has been logged. */
@@ -117,7 +123,7 @@ export class SnapshotRestore {
     }
     logger.warn(
       { saved: new Date(savedAt).toISOString(), rv, objects: objects.length },
-      'the API server is unreachable: the snapshot on disk is used',
+      `${this.#problem}: the snapshot on disk is used`,
     );
     return true;
   }

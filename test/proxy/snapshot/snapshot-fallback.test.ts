@@ -22,7 +22,7 @@ beforeEach(() => {
       counts.searches++;
       return await found;
     },
-    onUnreachable: () => counts.unreachable++,
+    onUnusable: () => counts.unreachable++,
   });
 });
 
@@ -124,6 +124,14 @@ describe('the API server is unreachable', () => {
       ['given up', 'list', 'expect 0 0', 'fails Unreachable', 200, 'expect 1 1'],
     ],
   ])('%s', async (_, steps) => await play(steps));
+});
+
+test('a list that is larger than a limit ends the wait, and the API server does not count as unreachable', () => {
+  fallback.listStarted();
+  fallback.failed(new WrapperError('TooLarge', 'x'));
+  fallback.listStarted();
+  fallback.failed(new WrapperError('TooLarge', 'x'));
+  expect([counts, serverState.isGivenUp]).toEqual([{ searches: 0, unreachable: 1 }, false]);
 });
 
 describe('the API server is reachable', () => {
