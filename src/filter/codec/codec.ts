@@ -95,6 +95,8 @@ export interface EndpointsFacts extends ObjectMeta {
 
 /** What a decision needs of a Service. */
 export interface ServiceFacts extends PartialObjectMetadata {
+  /** `<protocol>/<name>` of each port, as in EndpointGroup.ports. */
+  readonly ports: readonly string[];
   /** `spec.type`; empty when absent. */
   readonly type: string;
   /** `spec.clusterIP`, `None` for a headless Service; empty when absent. */

@@ -1,5 +1,6 @@
 import type { Status } from '../../errors.ts';
 import { readServiceAddresses, readSliceAddresses, readSubsetAddresses } from './addresses.ts';
+import { portKey } from './api-conventions.ts';
 import type { Codec, ObjectBytes } from './codec.ts';
 import { editObject } from './edit.ts';
 import { EndpointsReader } from './endpoints-facts.ts';
@@ -45,7 +46,8 @@ export function createCodec(format: Format): Codec {
       readMessage(format.cursor(object, LABELLED_OBJECT), LABELLED_OBJECT).metadata,
     service: (object) => {
       const { metadata, spec } = readMessage(format.cursor(object, SERVICE_FACTS), SERVICE_FACTS);
-      return { ...metadata, ...spec };
+      const ports = spec.ports.map(({ protocol, name }) => portKey(protocol, name));
+      return { ...metadata, ...spec, ports };
     },
     endpointSlice: (object) => reader.slice(slice(object)),
     endpoints: (object) => reader.endpoints(endpoints(object)),

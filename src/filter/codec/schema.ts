@@ -151,16 +151,21 @@ const SERVICE_SPEC = message({
 /** Service (core/v1): where it is reached. */
 export const SERVICE = message({ spec: one(2, SERVICE_SPEC) });
 
-const { type, clusterIP, internalTrafficPolicy, externalTrafficPolicy, trafficDistribution } =
-  SERVICE_SPEC;
+const { ports, type, clusterIP, internalTrafficPolicy } = SERVICE_SPEC;
+const { externalTrafficPolicy, trafficDistribution } = SERVICE_SPEC;
+const FACTS_SPEC = message({
+  ports,
+  type,
+  clusterIP,
+  internalTrafficPolicy,
+  externalTrafficPolicy,
+  trafficDistribution,
+});
 
 /** Service (core/v1): what a decision needs of it. */
 export const SERVICE_FACTS = message({
   metadata: LABELLED_OBJECT.metadata,
-  spec: one(
-    2,
-    message({ type, clusterIP, internalTrafficPolicy, externalTrafficPolicy, trafficDistribution }),
-  ),
+  spec: one(2, FACTS_SPEC),
 });
 
 /** ObjectReference (core/v1). */
