@@ -68,7 +68,7 @@ function rowsOfService(
   const groups = slices.flatMap(({ group }) => group ?? []);
   const reasons =
     policy?.managed === true
-      ? reasonsOf(groups, policy, topology)
+      ? reasonsOf(service, groups, policy, topology)
       : groups.flatMap(({ endpoints }) => endpoints.map(() => unfiltered(policy)));
   const keys = policy?.managed === true ? policy.keys.map(shortKey).join(' > ') : 'no keys';
   let index = 0;
@@ -90,12 +90,13 @@ function rowsOfService(
 }
 
 function reasonsOf(
+  service: string,
   groups: readonly EndpointGroup[],
   policy: ManagedPolicy,
   topology: Topology,
 ): string[] {
   const { keys, dryRun } = policy;
-  const reasonOf = endpointReasons(topology.decide(groups, policy), keys);
+  const reasonOf = endpointReasons(topology.decide(service, groups, policy), keys);
   const prefix = dryRun === true ? 'dry run: ' : '';
   let index = 0;
   return groups.flatMap(({ ports, endpoints }) =>

@@ -91,6 +91,11 @@ test('nor with a changed slice of a Service whose slices have different ports', 
   };
   const endpoints = [{ addresses: ['10.0.0.1'], nodeName: 'edge-1' }];
   server.update('endpointslices', { ...slice, endpoints });
+  const both = [
+    { name: 'http', port: 80 },
+    { name: 'metrics', port: 9090 },
+  ];
+  server.patch('services', 'web', { spec: { ports: both } });
   const ports = async () => (await explainOne(proxy, 'default/web')).ports.length;
   await eventually(ports, 2);
   await expectSame(() => {

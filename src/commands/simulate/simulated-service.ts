@@ -62,7 +62,11 @@ export class SimulatedService {
   /** Decides for the node with this index. */
   decideOn(node: number, topology: Topology): void {
     const policy = topology.activePolicy(this.service);
-    const decision = policy?.managed === true ? topology.decide(this.#groups, policy) : undefined;
+    const addressOf = (index: number) => this.endpoints[index]?.address ?? '';
+    const decision =
+      policy?.managed === true
+        ? topology.decide(this.service, this.#groups, policy, { addressOf })
+        : undefined;
     const cloudOnly =
       policy?.managed === true && decision !== undefined && topology.isCloudOnly(policy, decision);
     const input = { policy, latest: this.policy, cloudOnly };

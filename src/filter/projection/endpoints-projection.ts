@@ -12,6 +12,7 @@ import { causeOfObjects, causeOfTopology } from './decision-cause.ts';
 import { type Cause, type DecisionChange, DecisionJournal } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsWriter } from './endpoints-writer.ts';
+import { firstAddresses } from './explained-object.ts';
 import { mostReadyFirst } from './most-ready-first.ts';
 import { type DecidedService, type ProjectedEndpoints, ServiceDecider } from './service-decider.ts';
 
@@ -101,6 +102,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       topology,
       clock,
       journal: this.journal,
+      addressesOf: ({ raw }) => firstAddresses(view, raw),
       onDue: (services) => this.#decideAgain(services, { kind: 'return-delay', subject: '' }),
     });
     this.#unsubscribe = topology.subscribe({ changed: (change) => this.#topologyChanged(change) });
@@ -236,11 +238,20 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     const { facts, object: raw } = change;
     const traits = { selected: selects(raw), ofOtherProxy: ofOtherProxy(raw) };
     if (before !== undefined) {
-      if (this.#index.refresh(before, facts, raw, traits)) return;
+      if (this.#index.refresh(before, facts, raw, traits)) {
+        if (this.#comparesAddresses(before.service)) affect(affected, before.service);
+        return;
+      }
       this.#remove(before, affected);
     }
     const object = this.#index.add(key, facts, raw, traits, before?.shown);
     if (object.service !== undefined) affect(affected, object.service);
+  }
+
+  /** Whether the decision about a Service uses more of its objects than the index compares. */
+  #comparesAddresses(service: string | undefined): service is string {
+    if (service === undefined) return false;
+    return this.#decider.comparesAddresses(service, this.#index.ofService(service).length);
   }
 
   #remove(object: EndpointsObject, affected: AffectedServices): void {

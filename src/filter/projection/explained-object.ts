@@ -24,7 +24,11 @@ export function explainedObject(
   return { name, hinted, groups, addresses, isShown };
 }
 
-function firstAddresses({ codec, resource }: View, object: ObjectBytes | undefined): string[] {
+/** First address of each endpoint of an object, in the order of its groups, flattened; undefined: none. */
+export function firstAddresses(
+  { codec, resource }: View,
+  object: ObjectBytes | undefined,
+): string[] {
   if (object === undefined) return [];
   const groups = codec.addresses(resource, object);
   return groups.flatMap(({ endpoints }) => endpoints.map(([first = '']) => first));

@@ -1,5 +1,6 @@
 import { countEndpoints, type Decision, type PortDecision } from '../../topology/decide/decide.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
+import { readAddresses } from '../../topology/decide/read-addresses.ts';
 import { type DelayedKey, dueAt } from '../../topology/decide/return-delay.ts';
 import type { ManagedPolicy } from '../../topology/policy/policy.ts';
 import { isHidden, outcomeOf, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
@@ -49,6 +50,8 @@ export interface ServiceDeciderOptions {
   readonly topology: Topology;
   readonly clock: Clock;
   readonly journal: DecisionJournal;
+  /** First address of each endpoint of an object, in the order of its groups, flattened. */
+  readonly addressesOf: (object: EndpointsObject) => readonly string[];
   /** Called from a timer, with the Services whose return delay has passed: they must be decided again. */
   readonly onDue: (services: readonly string[]) => void;
 }
@@ -106,6 +109,13 @@ export class ServiceDecider {
     return decided && this.#options.clock.now() - decided.since;
   }
 
+  /** Whether a decision about a Service with this many objects depends on the addresses of its endpoints. */
+  comparesAddresses(service: string, objects: number): boolean {
+    if (objects < 2) return false;
+    const policy = this.#options.topology.activePolicy(service);
+    return policy?.managed === true && policy.minReady !== undefined;
+  }
+
   /** Drops the return delay of a Service: its next decision takes effect immediately. */
   forget(service: string): void {
     this.#delayed.delete(service);
@@ -159,7 +169,7 @@ export class ServiceDecider {
     objects: readonly EndpointsObject[],
     groups: readonly EndpointGroup[],
   ): NewDecision {
-    const decided = this.#decision(service, policy, groups);
+    const decided = this.#decision(service, policy, objects, groups);
     const cloudOnly = this.#options.topology.isCloudOnly(policy, decided);
     const outcome = outcomeOf(service, { policy, latest: policy, cloudOnly }, groups, decided);
     const decision = cloudOnly
@@ -171,12 +181,18 @@ export class ServiceDecider {
   }
 
   /** The decision of the topology, under the return delay of the policy. */
-  #decision(service: string, policy: ManagedPolicy, groups: readonly EndpointGroup[]): Decision {
-    const { topology, clock } = this.#options;
-    const { returnDelayMs: ms = 0 } = policy;
-    if (ms === 0) return topology.decide(groups, policy);
+  #decision(
+    service: string,
+    policy: ManagedPolicy,
+    objects: readonly EndpointsObject[],
+    groups: readonly EndpointGroup[],
+  ): Decision {
+    const { topology, clock, addressesOf } = this.#options;
+    const { minReady, returnDelayMs: ms = 0 } = policy;
+    const addressOf = minReady && readAddresses(objects, addressesOf);
+    if (ms === 0) return topology.decide(service, groups, policy, { addressOf });
     const delay = { previous: this.delayed(service), ms, now: clock.now() };
-    const decision = topology.decide(groups, policy, delay);
+    const decision = topology.decide(service, groups, policy, { delay, addressOf });
     if (decision.delayed.size === 0) {
       this.forget(service);
     } else {

@@ -4,6 +4,7 @@ import type { Policy } from '../../topology/policy/policy.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
+import { Interner } from '../../util/interner.ts';
 import type { PolicyLog } from './policy-log.ts';
 import { reportPolicies } from './report-policies.ts';
 
@@ -31,6 +32,8 @@ export interface ReplacedHandler {
  */
 export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   readonly #options: PolicyHandlerOptions;
+  /** Thousands of Services have a few different lists of ports. */
+  readonly #ports = new Interner<readonly string[]>();
   #replaces: ReplacedHandler | undefined;
   #isReplaced = false;
 
@@ -62,22 +65,40 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   #apply(changes: readonly Change<ServiceFacts>[]): void {
     const { topology, policyResolver, policyLog } = this.#options;
     const policies = new Map<string, Policy | undefined>();
+    const ports = new Map<string, readonly string[] | undefined>();
     for (const change of changes) {
       if (change.type === 'DELETED') {
         policyResolver.deleteService(change.key);
         policies.set(change.key, undefined);
       } else {
         policies.set(change.key, policyResolver.setService(describeService(change.facts)));
+        ports.set(change.key, this.#portsOf(change.facts));
       }
     }
     reportPolicies(topology.policies, policies, policyLog);
-    topology.setPolicies(policies);
+    topology.setPolicies(policies, ports);
   }
 
   onSynced(): void {
     if (this.#isReplaced) return;
     this.#options.topology.setSynced('services');
   }
+
+  #portsOf(facts: ServiceFacts): readonly string[] | undefined {
+    const ports = decidedPorts(facts);
+    return ports && this.#ports.of(ports.join('\n'), () => ports);
+  }
+}
+
+/**
+ * The ports that decisions about a Service are taken for; undefined: those of its slices. Who reads a headless Service
+ * takes ports from the slices, as DNS servers do. Any other Service has ports, but a manifest may lack them.
+ */
+export function decidedPorts({
+  ports,
+  clusterIP,
+}: Pick<ServiceFacts, 'ports' | 'clusterIP'>): readonly string[] | undefined {
+  return clusterIP === 'None' || ports.length === 0 ? undefined : ports;
 }
 
 /** The parts of a Service that its policy depends on. */

@@ -7,29 +7,33 @@
 
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
 import {
+  type Addresses,
+  type AddressOf,
   classesByPort,
   classify,
   type EndpointClass,
+  hasEnough,
   type KeyMaskOf,
   markKept,
 } from './endpoint-classes.ts';
 import { type DelayedKey, lowestBit, nextDelay, type ReturnDelay } from './return-delay.ts';
 
 /**
- * Which endpoints a port was decided by. The stages are tried in this order:
+ * Which endpoints a port was decided by. The first three are tried in this order:
  * - `ready`: the first key with enough ready endpoints won or, if no key has enough, the first with any
  * - `serving`: no key has a ready endpoint; the first key with a serving (terminating) one won, so that
  *   kube-proxy's own fallback to terminating endpoints still works
  * - `any`: neither; every endpoint that matches any key is shown, so that kube-proxy can choose
+ * - `none`: the Service has the port, and no endpoint has it
  */
-export type Stage = 'ready' | 'serving' | 'any';
+export type Stage = 'ready' | 'serving' | 'any' | 'none';
 
 /** The decision for one address family and port. */
 export interface PortDecision {
   readonly family: string;
   /** `<protocol>/<name>`, as in {@link EndpointGroup.ports}; empty for a group without ports. */
   readonly port: string;
-  /** Index of the key that won; -1 in stage `any`. */
+  /** Index of the key that won; -1 in the stages `any` and `none`. */
   readonly key: number;
   readonly stage: Stage;
 }
@@ -52,10 +56,17 @@ export interface Decision {
 /** The parts of a policy, besides its keys, that a decision depends on. */
 export interface DecideOptions {
   /**
-   * Ready endpoints that each key needs to count, in the order of the keys; default: one. An endpoint that is in two
-   * groups counts twice, because a decision has no addresses.
+   * The ports of the Service. Other ports of the groups count for nothing, because kube-proxy takes ports from the
+   * Service. Default: the Service is not known or headless, and the ports are those of the groups.
    */
+  readonly ports?: readonly string[] | undefined;
+  /** Ready endpoints that each key needs to count, in the order of the keys; default: one. */
   readonly minReady?: readonly number[];
+  /**
+   * First address of an endpoint, by its index among those of all groups. With it, an endpoint that is in two groups
+   * counts once. Only called if endpoints are counted, and there are several groups. Default: it counts twice.
+   */
+  readonly addressOf?: AddressOf | undefined;
   /** Default: the first key with enough ready endpoints wins or, if no key has enough, the first with any. */
   readonly delay?: ReturnDelay;
   /** Endpoints that are kept whatever key wins. They do not help a key to win. Default: none. */
@@ -67,9 +78,10 @@ export interface DecideOptions {
  *
  * The groups are those of *all* slices of the Service, because a slice with only far endpoints must give way to
  * a slice with near ones. Each address family and port is decided alone, because a near endpoint without the port
- * cannot serve it. An endpoint is kept if it is chosen for any port of its group. Keys are tried in order and never
- * merge: the first key with an endpoint of the stage wins, and all endpoints that it matches are kept, whatever their
- * state. If no key matches an endpoint, none is kept.
+ * cannot serve it. An endpoint is kept if it is chosen for any port of its group; one that has no port of the Service
+ * is not kept, because nobody can use it. Keys are tried in order and never merge: the first key with an endpoint of the
+ * stage wins, and all endpoints that it matches are kept, whatever their state. If no key matches an endpoint, none is
+ * kept.
  *
  * At most 16 keys (see assertTopologyKeys), so that a set of keys fits into a bit mask.
  */
@@ -79,43 +91,90 @@ export function decide(
   options: DecideOptions = {},
 ): Decision {
   const masks = new Uint16Array(countEndpoints(groups));
-  const classes = classify(groups, keyMaskOf, masks, options.minReady?.length);
+  const addresses = addressesOf(groups, masks, options);
+  const isCompared = addresses !== undefined;
+  const counting = options.minReady && { keys: options.minReady.length, isCompared };
+  const classes = classify(groups, keyMaskOf, masks, counting);
   const delayed = new Map<string, DelayedKey>();
-  const ports = decidePorts(classes.all, options, delayed);
+  const decided = decidePorts(classes.all, addresses, options, delayed);
+  const ports = withAllPorts(decided, classes.all, options);
   const { keep, added } = markKept(groups, classes, masks, options.alsoKeep);
   return { ports, keep, masks, classes: classes.all, delayed, added };
 }
 
 const ALL_KEYS = 0xffff;
 
+/**
+ * Addresses are compared for each port. Nobody has so many ports and endpoints that this takes more steps, unless to
+ * keep nodes busy: then an endpoint that is in two groups counts twice.
+ */
+const MAX_COMPARED = 1_000_000;
+
+/** Undefined: no addresses are compared. */
+function addressesOf(
+  groups: readonly EndpointGroup[],
+  masks: Uint16Array,
+  { ports, minReady, addressOf }: DecideOptions,
+): Addresses | undefined {
+  if (minReady === undefined || addressOf === undefined || groups.length < 2) return undefined;
+  const count = ports?.length ?? groups.reduce((sum, group) => sum + group.ports.length, 1);
+  return count * masks.length <= MAX_COMPARED ? { addressOf, masks } : undefined;
+}
+
 /** Decides each family and port over all classes that have it, and marks the winners in these classes. */
 function decidePorts(
   classes: readonly EndpointClass[],
+  addresses: Addresses | undefined,
   options: DecideOptions,
   delayed: Map<string, DelayedKey>,
 ): PortDecision[] {
-  return [...classesByPort(classes)].map(([id, { family, port, having }]) => {
-    const { key, stage } = decidePort(id, having, options, delayed);
+  return [...classesByPort(classes, options.ports)].map(([id, { family, port, having }]) => {
+    const { key, stage } = decidePort(id, { having, addresses }, options, delayed);
     const winners = key < 0 ? ALL_KEYS : 1 << key;
     for (const each of having) each.winners |= winners;
     return { family, port, key, stage };
   });
 }
 
+/** Adds the ports of the Service that no endpoint has, for each address family that has endpoints. */
+function withAllPorts(
+  decided: readonly PortDecision[],
+  classes: readonly EndpointClass[],
+  { ports }: DecideOptions,
+): readonly PortDecision[] {
+  if (ports === undefined) return decided;
+  // Nearly all Services end here.
+  if (classes.length === 1 && decided.length === ports.length) return decided;
+  const known = new Set(decided.map(({ family, port }) => `${family} ${port}`));
+  const families = new Set(classes.map(({ family }) => family));
+  const without = [...families].flatMap((family) =>
+    ports
+      .filter((port) => !known.has(`${family} ${port}`))
+      .map((port): PortDecision => ({ family, port, key: -1, stage: 'none' })),
+  );
+  return decided.concat(without);
+}
+
+/** What has a family and port. */
+interface PortEndpoints {
+  readonly having: readonly EndpointClass[];
+  readonly addresses: Addresses | undefined;
+}
+
 /** @param id `<family> <port>` */
 function decidePort(
   id: string,
-  classes: readonly EndpointClass[],
+  among: PortEndpoints,
   { minReady, delay }: DecideOptions,
   delayed: Map<string, DelayedKey>,
 ): Pick<PortDecision, 'key' | 'stage'> {
   let ready = 0;
   let serving = 0;
-  for (const each of classes) {
+  for (const each of among.having) {
     ready |= each.ready;
     serving |= each.serving;
   }
-  const enough = enoughReady(ready, classes, minReady);
+  const enough = enoughReady(ready, among, minReady);
   // Too few are better than none: a minimum that no key reaches must not cut traffic.
   const eligible = enough === 0 ? ready : enough;
   const next = delay && nextDelay(delay.previous.get(id), eligible, delay);
@@ -127,15 +186,13 @@ function decidePort(
 
 function enoughReady(
   ready: number,
-  classes: readonly EndpointClass[],
+  { having, addresses }: PortEndpoints,
   minReady: readonly number[] | undefined,
 ): number {
   if (minReady === undefined) return ready;
   let enough = 0;
   minReady.forEach((needed, key) => {
-    let count = 0;
-    for (const { counts } of classes) count += counts?.ready[key] ?? 0;
-    if (count >= needed) enough |= 1 << key;
+    if (hasEnough(having, key, needed, addresses)) enough |= 1 << key;
   });
   return enough;
 }

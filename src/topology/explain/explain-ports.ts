@@ -1,6 +1,6 @@
-import { type Decision, decide, type PortDecision } from '../decide/decide.ts';
+import { type DecideOptions, type Decision, decide, type PortDecision } from '../decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
-import { classesByPort, type EndpointClass } from '../decide/endpoint-classes.ts';
+import { classesByPort, countByKey, type EndpointClass } from '../decide/endpoint-classes.ts';
 import type { DelayedKey, ReturnDelay } from '../decide/return-delay.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
 import type { KeyCounts, PortExplanation } from './explanation.ts';
@@ -11,6 +11,7 @@ export interface PortsInput {
   readonly policy: ManagedPolicy;
   /** With counts, see {@link DecideOptions.minReady}. */
   readonly decision: Decision;
+  readonly addressOf?: DecideOptions['addressOf'];
   /** The keys that a return delay has chosen, by `<family> <port>`. */
   readonly delayed: ReadonlyMap<string, DelayedKey>;
   /** Converts a time of the return delay's clock to wall time. */
@@ -60,7 +61,7 @@ function explainPort(
 ): PortExplanation {
   const { policy } = input;
   const { family, port } = decision;
-  const keys = policy.keys.map((key, index) => countKey(policy, having, key, index));
+  const keys = countKeys(input, having);
   return {
     family,
     port,
@@ -72,26 +73,24 @@ function explainPort(
   };
 }
 
-function countKey(
-  { minReady }: ManagedPolicy,
+function countKeys(
+  { policy: { keys, minReady }, decision: { masks }, addressOf }: PortsInput,
   having: readonly EndpointClass[],
-  key: string,
-  index: number,
-): KeyCounts {
-  const sum = (field: 'ready' | 'serving' | 'total') =>
-    having.reduce((total, { counts }) => total + (counts?.[field][index] ?? 0), 0);
-  return {
+): readonly KeyCounts[] {
+  const addresses = addressOf && { addressOf, masks };
+  const { ready, serving, total } = countByKey(having, keys.length, addresses);
+  return keys.map((key, index) => ({
     key,
-    ready: sum('ready'),
-    serving: sum('serving'),
-    total: sum('total'),
+    ready: ready[index] ?? 0,
+    serving: serving[index] ?? 0,
+    total: total[index] ?? 0,
     needs: minReady?.[index] ?? 1,
-  };
+  }));
 }
 
 /** The key of each port that would win without the endpoints that a key matches: the same decision, made without them. */
 function winnersWithout(
-  { groups, policy, decision, delayed }: PortsInput,
+  { groups, policy, decision, delayed, addressOf }: PortsInput,
   gone: number,
   names: ReadonlySet<string>,
 ): ReadonlyMap<string, string | undefined> {
@@ -107,22 +106,8 @@ function winnersWithout(
   };
   const { keys, minReady } = policy;
   const delay = asDelayed(delayed);
-  const { ports } = decide(onlyPorts(groups, names), maskOf, { minReady, delay });
+  const { ports } = decide(groups, maskOf, { ports: [...names], minReady, delay, addressOf });
   return new Map(ports.map((port) => [idOf(port), keys[port.key]]));
-}
-
-/** The groups with these ports alone. Equal lists of ports stay one. */
-function onlyPorts(
-  groups: readonly EndpointGroup[],
-  names: ReadonlySet<string>,
-): readonly EndpointGroup[] {
-  const lists = new Map<readonly string[], readonly string[]>();
-  return groups.flatMap((group) => {
-    if (group.ports.length === 0) return [group];
-    const ports = lists.get(group.ports) ?? group.ports.filter((port) => names.has(port));
-    lists.set(group.ports, ports);
-    return ports.length === 0 ? [] : [{ ports, endpoints: group.endpoints }];
-  });
 }
 
 function nextReturn(

@@ -9,6 +9,7 @@
  */
 
 import type { EndpointGroup } from '../decide/endpoint.ts';
+import { readAddresses } from '../decide/read-addresses.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ServiceOutcome } from '../state/service-outcome.ts';
 import type { Topology } from '../state/topology.ts';
@@ -78,15 +79,18 @@ export function explainService(input: ExplainInput): ServiceExplanation {
 }
 
 function decideFor(
-  { topology, outcome: { kind }, delayed, timeOf }: ExplainInput,
+  { topology, outcome: { service, kind }, objects, delayed, timeOf, limits }: ExplainInput,
   policy: Policy | undefined,
   groups: readonly EndpointGroup[],
 ): PortsInput | undefined {
   if (policy?.managed !== true || (kind !== 'filtered' && kind !== 'withheld')) return undefined;
   // A minimum of one changes nothing, but the decision counts the endpoints of each key.
   const minReady = policy.minReady ?? policy.keys.map(() => 1);
-  const decision = topology.decide(groups, { ...policy, minReady }, asDelayed(delayed));
-  return { groups, policy, decision, delayed, timeOf };
+  const isCompared = policy.minReady !== undefined || limits.endpoints > 0;
+  const addressOf = isCompared ? readAddresses(objects, (each) => each.addresses()) : undefined;
+  const delay = asDelayed(delayed);
+  const decision = topology.decide(service, groups, { ...policy, minReady }, { delay, addressOf });
+  return { groups, policy, decision, addressOf, delayed, timeOf };
 }
 
 function countWithoutNode(groups: readonly EndpointGroup[]): number {

@@ -5,6 +5,8 @@ interface Entry {
   active: Policy | undefined;
   /** Becomes active once its node sets are known. */
   next: Policy | undefined;
+  /** Undefined: decisions take the ports of the slices. */
+  ports: readonly string[] | undefined;
 }
 
 /**
@@ -66,11 +68,25 @@ export class PolicyStates {
     return entry?.next ?? entry?.active ?? UNKNOWN_SERVICE;
   }
 
+  /** The ports of a Service; undefined: it is not known, or decisions take the ports of its slices. */
+  ports(service: string): readonly string[] | undefined {
+    return this.#entries.get(service)?.ports;
+  }
+
+  /** Sets the ports of a Service that has a policy. Returns whether anything changed. */
+  setPorts(service: string, ports: readonly string[] | undefined): boolean {
+    const entry = this.#entries.get(service);
+    if (entry === undefined || samePorts(entry.ports, ports)) return false;
+    entry.ports = ports;
+    return true;
+  }
+
   /** Sets the next policy; undefined: the Service was deleted. Returns whether anything changed. */
   set(service: string, policy: Policy | undefined): boolean {
     if (policy === undefined) return this.#remove(service);
     if (this.#entries.has(service) && samePolicy(this.latest(service), policy)) return false;
-    const entry = this.#entries.get(service) ?? { active: undefined, next: undefined };
+    const none = { active: undefined, next: undefined, ports: undefined };
+    const entry = this.#entries.get(service) ?? none;
     const before = [...keysOf(entry)];
     entry.next = policy;
     this.#entries.set(service, entry);
@@ -129,6 +145,11 @@ export class PolicyStates {
 }
 
 const EMPTY: ReadonlySet<string> = new Set();
+
+function samePorts(a: readonly string[] | undefined, b: readonly string[] | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.length === b.length && a.every((port, index) => port === b[index]);
+}
 
 function* keysOf({ active, next }: Entry): Generator<string> {
   for (const policy of [active, next]) if (policy?.managed === true) yield* policy.keys;

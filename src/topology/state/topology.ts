@@ -9,9 +9,8 @@
  * - without-zone.ts: which Services need the nodes of the zone
  */
 
-import { type Decision, decide } from '../decide/decide.ts';
+import { type DecideOptions, type Decision, decide } from '../decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
-import type { ReturnDelay } from '../decide/return-delay.ts';
 import {
   CLOUD_NODE,
   type ManagedPolicy,
@@ -135,13 +134,24 @@ export class Topology {
     if (this.#ownNode.setCommunities(communities)) this.#settle(new TopologyChange());
   }
 
-  /** Policies of Services that were added, changed or (undefined) deleted, by `namespace/name`. */
-  setPolicies(policies: ReadonlyMap<string, Policy | undefined>): void {
+  /**
+   * Policies of Services that were added, changed or (undefined) deleted, by `namespace/name`.
+   *
+   * @param ports what is known of their ports, see DecideOptions. They become active immediately, also if the policy
+   *   waits for node sets: clients see the Service with its new ports now.
+   */
+  setPolicies(
+    policies: ReadonlyMap<string, Policy | undefined>,
+    ports: ReadonlyMap<string, readonly string[] | undefined> = new Map(),
+  ): void {
     const change = new TopologyChange();
     for (const [service, policy] of policies) {
       if (!this.policies.set(service, policy)) continue;
       // Slices of an unknown Service are shown. While its first policy is pending they must go, except in a dry run.
       if (policy === undefined || this.policies.awaitsFirst(service)) change.services.add(service);
+    }
+    for (const [service, list] of ports) {
+      if (this.policies.setPorts(service, list)) change.services.add(service);
     }
     this.#settle(change, [...policies.keys()]);
   }
@@ -253,11 +263,18 @@ export class Topology {
   }
 
   /** Decides about all endpoints of a managed Service. Only if {@link canDecide}. */
-  decide(groups: readonly EndpointGroup[], policy: ManagedPolicy, delay?: ReturnDelay): Decision {
+  decide(
+    service: string,
+    groups: readonly EndpointGroup[],
+    policy: ManagedPolicy,
+    { delay, addressOf }: Pick<DecideOptions, 'delay' | 'addressOf'> = {},
+  ): Decision {
     const { keys, minReady, keepsLocal } = policy;
     const alsoKeep = (endpoint: Endpoint) => this.#matcher.matches(HOSTNAME_KEY, endpoint);
     return decide(groups, this.#matcher.keyMaskBy(keys), {
+      ports: this.policies.ports(service),
       minReady,
+      addressOf,
       delay,
       alsoKeep: keepsLocal ? alsoKeep : undefined,
     });
@@ -265,14 +282,15 @@ export class Topology {
 
   /**
    * Whether this node must hide a Service so that its address is routed to the cloud: the cloud key won for every
-   * port, and no endpoint is kept in addition. A cloud node never hides it, because cloud nodes serve it.
+   * port with endpoints, and none is kept in addition. A cloud node never hides it, because cloud nodes serve it.
    */
   isCloudOnly({ keys, headless }: ManagedPolicy, { ports, added }: Decision): boolean {
     // It has no address to route, only names.
     if (headless === true) return false;
     const cloud = keys.indexOf(CLOUD_KEY);
-    if (cloud < 0 || ports.length === 0 || added > 0 || !this.leavesAddressesToCloud) return false;
-    return ports.every(({ key }) => key === cloud);
+    if (cloud < 0 || added > 0 || !this.leavesAddressesToCloud) return false;
+    const withEndpoints = ports.filter(({ stage }) => stage !== 'none');
+    return withEndpoints.length > 0 && withEndpoints.every(({ key }) => key === cloud);
   }
 
   /** Whether this node hides Services so that their addresses are routed to the cloud. */

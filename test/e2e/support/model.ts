@@ -45,6 +45,8 @@ export interface ModelWorld {
 export type ModelView = ReadonlyMap<string, readonly ModelEndpoint[]>;
 
 const NO_ANNOTATIONS: ModelLabels = {};
+/** Names of the ports of every Service of a history. */
+const SERVICE_PORTS = ['http', 'admin'];
 
 /** The defaults of the wrapper. */
 const SETTINGS: ModelSettings = {
@@ -92,6 +94,7 @@ function describe({
     local: internalLocal ? 'internal' : undefined,
     hints: false,
     headless,
+    ports: SERVICE_PORTS,
     version: 1,
   };
 }

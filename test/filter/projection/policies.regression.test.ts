@@ -40,7 +40,9 @@ const empty: ModelCluster = {
 
 function service(keys: string[], labels: Record<string, string> = {}): ModelService {
   const annotations = { topologyKeys: JSON.stringify(keys) };
-  return { annotations, labels, local: undefined, hints: false, headless: false, version: 1 };
+  const ports = ['TCP/a'];
+  const plain = { local: undefined, hints: false, headless: false };
+  return { annotations, labels, ...plain, ports, version: 1 };
 }
 
 function slice(node: string, zone = 'z1'): ModelSlice {

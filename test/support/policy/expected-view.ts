@@ -38,8 +38,8 @@ export interface ModelEndpoint {
   readonly state: 'ready' | 'serving' | 'gone';
 }
 
-/** The parts of an endpoint that decide whether it is shown. */
-type Candidate = Omit<ModelEndpoint, 'address'>;
+/** The parts of an endpoint that decide whether it is shown; one without an address is never in two slices. */
+type Candidate = Omit<ModelEndpoint, 'address'> & Partial<Pick<ModelEndpoint, 'address'>>;
 
 /** Endpoints of one address family that share their ports: a slice, or a part of an Endpoints object. */
 export interface ModelGroup<Endpoint extends Candidate = ModelEndpoint> {
@@ -61,6 +61,8 @@ export interface ModelService {
   /** It has a trafficDistribution. */
   readonly hints: boolean;
   readonly headless: boolean;
+  /** Of its spec, e.g. `TCP/a`. */
+  readonly ports: readonly string[];
   readonly version: number;
 }
 
@@ -99,6 +101,8 @@ export type ModelPolicy =
       readonly keepsLocal: boolean;
       readonly headless: boolean;
     });
+/** The ports that count; undefined: those of the slices. */
+type Ports = readonly string[] | undefined;
 type Counts = Readonly<Record<string, number>>;
 
 const PRESETS: Readonly<Record<string, Keys>> = {
@@ -145,6 +149,12 @@ export function policyOf(
   return { ...chosen, minReady, keepsLocal: service.local === 'external', headless };
 }
 
+/** kube-proxy takes ports from the Service; who reads a headless Service takes them from its slices. */
+export function portsFor(key: string, { services }: Pick<ModelCluster, 'services'>): Ports {
+  const service = services.get(key);
+  return service === undefined || service.headless ? undefined : service.ports;
+}
+
 function readKeys(written: readonly string[] | string): Keys | 'bad' {
   if (typeof written !== 'string') return { keys: written, edgeOnly: false };
   const preset = PRESETS[written];
@@ -176,6 +186,7 @@ function readOthers(annotations: Labels): Keys | 'bad' | undefined {
 export interface Inputs<Group extends ModelGroup<Candidate> = ModelSlice> {
   readonly settings: ModelSettings;
   readonly policy: ModelPolicy;
+  readonly ports: Ports;
   /** The node that sees the view. */
   readonly self: string;
   /** Own node and declared communities. */
@@ -202,8 +213,9 @@ export function expectedView<Group extends ModelGroup<Candidate>>(
   return new Map(
     [...services].flatMap((service) => {
       const policy = policyOf(service, cluster, settings);
+      const ports = portsFor(service, cluster);
       const moment = { self: node, nodeContext: cluster, nodes: () => cluster };
-      return [...(shownOf(service, { settings, policy, ...moment, slices: cluster }) ?? [])];
+      return [...(shownOf(service, { settings, policy, ports, ...moment, slices: cluster }) ?? [])];
     }),
   );
 }
@@ -230,15 +242,16 @@ export function shownOf<Group extends ModelGroup<Candidate>>(
   );
   const cloud = [...winners.values()].every((winner) => winner === CLOUD);
   const stays = ({ node }: Candidate) => policy.keepsLocal && node === self;
-  const hasLocal = slices.some(([, { endpoints }]) => endpoints.some(stays));
+  const counts = (slice: Group) => portsOf(slice, inputs.ports).length > 0;
+  const hasLocal = slices.some(([, slice]) => counts(slice) && slice.endpoints.some(stays));
   const canHide = settings.passthrough && edge && !policy.headless && !hasLocal;
   if (canHide && winners.size > 0 && cloud) return undefined;
   return new Map(
     slices.map(([key, slice]) => {
       const endpoints = slice.endpoints.filter(
         (endpoint) =>
-          stays(endpoint) ||
-          portsOf(slice).some((port) => {
+          (stays(endpoint) && counts(slice)) ||
+          portsOf(slice, inputs.ports).some((port) => {
             const winner = winners.get(port);
             const keys = winner === undefined ? policy.keys : [winner];
             return keys.some((each) => matches(each, endpoint, inputs));
@@ -259,14 +272,16 @@ function winnersOf(
 ): Map<string, string | undefined> {
   const ports = new Map<string, Candidate[]>();
   for (const slice of slices) {
-    for (const port of slice.endpoints.length === 0 ? [] : portsOf(slice)) {
+    for (const port of slice.endpoints.length === 0 ? [] : portsOf(slice, place.ports)) {
       ports.set(port, [...(ports.get(port) ?? []), ...slice.endpoints]);
     }
   }
   const winners = new Map<string, string | undefined>();
   for (const [port, endpoints] of ports) {
-    const count = (key: string, state: string) =>
-      endpoints.filter((each) => each.state === state && matches(key, each, place)).length;
+    const count = (key: string, state: string) => {
+      const own = endpoints.filter((each) => each.state === state && matches(key, each, place));
+      return new Set(own.map((each) => each.address ?? each)).size;
+    };
     const winner =
       keys.find((key) => count(key, 'ready') >= Number(minReady[key] ?? 1)) ??
       keys.find((key) => count(key, 'ready') > 0) ??
@@ -276,8 +291,10 @@ function winnersOf(
   return winners;
 }
 
-function portsOf({ family, ports }: ModelGroup<Candidate>): string[] {
-  return (ports.length === 0 ? [''] : ports).map((port) => `${family} ${port}`);
+/** Slices without ports share a port without a name, where the ports are those of the slices. */
+function portsOf({ family, ports }: ModelGroup<Candidate>, counted: Ports): string[] {
+  const own = ports.length === 0 ? [''] : ports;
+  return own.filter((port) => counted?.includes(port) ?? true).map((port) => `${family} ${port}`);
 }
 
 /** Whether an endpoint matches a key, seen from the own node. */

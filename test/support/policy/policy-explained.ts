@@ -16,7 +16,8 @@ export function checkExplained(topology: Topology, { slices: view, projection }:
     const { outcome, objects, delayed } = projection.inspect(service);
     if (outcome.dryRun) continue;
     const groups = objects.flatMap((object) => object.groups);
-    const fresh = outcomeNow(topology, service, groups);
+    const addresses = objects.flatMap((object) => explainedObject(view, object).addresses());
+    const fresh = outcomeNow(topology, service, groups, (index) => addresses[index] ?? '');
     const { kind, total } = fresh;
     const isWaiting = kind === 'undecided';
     const expected = isWaiting ? { ...outcome, kind, total } : fresh;

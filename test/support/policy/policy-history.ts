@@ -7,6 +7,7 @@ import {
   type ModelSettings,
   OWN,
   policyOf,
+  portsFor,
   shownOf,
 } from './expected-view.ts';
 import { applyChanges, deletedBy, withChange } from './policy-changes.ts';
@@ -159,8 +160,18 @@ export class History {
           if (view.resource.plural === 'services' && !policy.services.has(service)) continue;
           if (this.#isOlderThanItsPolicy(views, view, service, slices, policy)) continue;
           for (const nodes of this.#nodesByKey(service, policy, before)) {
-            const inputs = { ...this.#inputs(service, policy), slices, nodeContext, nodes };
-            yield this.#expected(views, view, service, inputs);
+            // A Service has its new ports immediately, also while its policy waits for node sets.
+            for (const at of [policy, this.#now, before]) {
+              const ports = portsFor(service, at);
+              const inputs = {
+                ...this.#inputs(service, policy),
+                ports,
+                slices,
+                nodeContext,
+                nodes,
+              };
+              yield this.#expected(views, view, service, inputs);
+            }
           }
         }
       }
@@ -210,8 +221,9 @@ export class History {
 
   #inputs(service: string, at: ModelCluster): Moment {
     const policy = policyOf(service, at, this.#settings);
+    const ports = portsFor(service, at);
     const moment = { nodeContext: at, nodes: () => at, slices: at };
-    return { settings: this.#settings, policy, self: OWN, ...moment };
+    return { settings: this.#settings, policy, ports, self: OWN, ...moment };
   }
 
   #expected({ encoding }: HarnessViews, view: View, service: string, inputs: Moment): Seen {

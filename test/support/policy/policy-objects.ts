@@ -16,7 +16,7 @@ export class ModelObjects {
 
   /** The object as the API server has it. */
   raw(encoding: Encoding, kind: string, key: string, model: ModelService | ModelSlice): Buffer {
-    const object = 'ports' in model ? whole(key, model) : serviceObject(key, model);
+    const object = 'family' in model ? whole(key, model) : serviceObject(key, model);
     return encodeObject(encoding, kind, object);
   }
 
@@ -66,6 +66,7 @@ function serviceObject(key: string, service: ModelService): object {
       type: 'ClusterIP',
       internalTrafficPolicy: local === 'internal' ? 'Local' : 'Cluster',
       externalTrafficPolicy: local === 'external' ? 'Local' : 'Cluster',
+      ports: service.ports.map((port) => ({ name: port.slice(4), protocol: 'TCP', port: 80 })),
       ...(hints ? { trafficDistribution: 'PreferSameZone' } : {}),
     },
   };

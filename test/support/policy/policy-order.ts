@@ -5,14 +5,17 @@ import { keyOf } from './policy-objects.ts';
 
 /**
  * Follows the two views of a kube-proxy event by event, because kube-proxy may read between any two events. It refuses
- * connections to a Service that it has and that has no ready endpoint.
+ * connections to each port of a Service that it has and that has no ready endpoint.
  */
 export class OrderWatch {
   readonly #topology: Topology;
-  readonly #services = new Set<string>();
-  /** Slices that show ready endpoints → their Service. */
-  readonly #ready = new Map<string, string>();
-  /** Services that were refused since the step began → the event after which they first were. */
+  /** Services → their ports, each as `<service> <port>`. */
+  readonly #services = new Map<string, readonly string[]>();
+  /** Slices → their ports, each as `<service> <port>`. */
+  readonly #slices = new Map<string, readonly string[]>();
+  /** The slices that show ready endpoints. */
+  readonly #ready = new Set<string>();
+  /** Ports that were refused since the step began → the event after which they first were. */
   readonly #refusedAfter = new Map<string, string>();
 
   constructor(topology: Topology, { encoding, services, slices }: HarnessViews) {
@@ -31,19 +34,27 @@ export class OrderWatch {
   }
 
   /**
-   * Makes one change. Throws if a Service is refused at an event in between, but neither before nor after. When the
-   * filter of the node is switched, the order of Services and endpoints does not matter.
+   * Makes one change. Throws if a port is refused at an event in between, but neither before nor after. A port that
+   * its Service or a slice loses may be refused meanwhile: two slices may exchange their ports. When the filter of the node is switched, the order of Services
+   * and endpoints does not matter.
    */
   step(change: () => void): void {
     const off = this.#topology.nodeContext?.off;
     const before = this.#refused();
+    const owners = [this.#services, this.#slices].map((all) => [all, new Map(all)] as const);
     this.#refusedAfter.clear();
     change();
     if (this.#topology.nodeContext?.off !== off) return;
     const after = this.#refused();
-    for (const [service, event] of this.#refusedAfter) {
-      if (before.has(service) || after.has(service)) continue;
-      throw new Error(`${service} is refused after ${event}`);
+    const lost = owners.flatMap(([all, earlier]) =>
+      [...earlier].flatMap(([key, ports]) => {
+        const now = all.get(key) ?? ports;
+        return ports.filter((port) => !now.includes(port));
+      }),
+    );
+    for (const [port, event] of this.#refusedAfter) {
+      if (before.has(port) || after.has(port) || lost.includes(port)) continue;
+      throw new Error(`${port} is refused after ${event}`);
     }
   }
 
@@ -51,23 +62,32 @@ export class OrderWatch {
     const { plural } = view.resource;
     if (plural === 'services') {
       if (type === 'DELETED') this.#services.delete(key);
-      else this.#services.add(key);
+      else this.#services.set(key, portsOf(key, view.codec.service(object).ports));
     } else {
       const { groups, namespace, service } = view.codec.endpointSlice(object);
       const endpoints = groups.flatMap((group) => group.endpoints);
       const isReady = type !== 'DELETED' && endpoints.some(({ state }) => state === 'ready');
-      if (isReady) this.#ready.set(key, `${namespace}/${service}`);
+      const ports = groups.flatMap((group) => group.ports);
+      if (type === 'DELETED') this.#slices.delete(key);
+      else this.#slices.set(key, portsOf(`${namespace}/${service}`, ports));
+      if (isReady) this.#ready.add(key);
       else this.#ready.delete(key);
     }
-    for (const service of this.#refused()) {
-      if (this.#refusedAfter.has(service)) continue;
-      this.#refusedAfter.set(service, `${type} ${key} of ${plural}`);
+    for (const port of this.#refused()) {
+      if (this.#refusedAfter.has(port)) continue;
+      this.#refusedAfter.set(port, `${type} ${key} of ${plural}`);
     }
   }
 
   #refused(): Set<string> {
-    const refused = new Set(this.#services);
-    for (const service of this.#ready.values()) refused.delete(service);
+    const refused = new Set([...this.#services.values()].flat());
+    for (const key of this.#ready) {
+      for (const port of this.#slices.get(key) ?? []) refused.delete(port);
+    }
     return refused;
   }
+}
+
+function portsOf(service: string, ports: readonly string[]): string[] {
+  return ports.map((port) => `${service} ${port}`);
 }

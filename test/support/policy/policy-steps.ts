@@ -101,7 +101,7 @@ export const anySettings: fc.Arbitrary<ModelSettings> = fc.record({
 });
 
 const anyEndpoint: fc.Arbitrary<ModelEndpoint> = fc.record({
-  address: fc.integer({ min: 1, max: 9 }),
+  address: fc.integer({ min: 1, max: 6 }),
   node: fc.constantFrom(...NODES, ''),
   zone: fc.constantFrom('z1', 'z2', 'z2', ''),
   state: fc.constantFrom('ready', 'ready', 'ready', 'serving', 'gone'),
@@ -112,7 +112,14 @@ const anySlice = fc.record({
   service: fc.constantFrom(...SERVICE_KEYS),
   index: fc.nat(2),
   gone: fc.integer({ min: 0, max: 5 }).map((chance) => chance === 0),
-  ports: fc.constantFrom<string[]>(['TCP/a'], ['TCP/a'], ['TCP/b'], ['TCP/a', 'TCP/b'], []),
+  ports: fc.constantFrom<string[]>(
+    ['TCP/a'],
+    ['TCP/a'],
+    ['TCP/b'],
+    ['TCP/a', 'TCP/b'],
+    ['TCP/b', 'TCP/c'],
+    [],
+  ),
   endpoints: fc.uniqueArray(anyEndpoint, { maxLength: 4, selector: ({ address }) => address }),
 });
 const anySliceChange = anySlice.map(({ service, index, gone, ports, endpoints }) => {
@@ -147,9 +154,10 @@ const anyService = fc
     local: fc.integer({ min: 0, max: 9 }),
     hints: fc.integer({ min: 0, max: 4 }),
     headless: fc.integer({ min: 0, max: 9 }),
+    ports: fc.constantFrom<string[]>(['TCP/a'], ['TCP/a', 'TCP/b'], ['TCP/b', 'TCP/a'], ['TCP/c']),
   })
   .map(
-    ({ annotation: given, needs, mesh, local, hints, headless }): ModelService => ({
+    ({ annotation: given, needs, mesh, local, hints, headless, ports }): ModelService => ({
       annotations: {
         ...given,
         ...(needs === undefined ? {} : { 'kube-proxy-wrapper.io/min-ready': needs }),
@@ -158,6 +166,7 @@ const anyService = fc
       local: ([undefined, 'internal', 'external', 'external'] as const)[local],
       hints: hints === 0,
       headless: headless === 0,
+      ports,
       version: 0,
     }),
   );

@@ -183,6 +183,97 @@ describe('decide()', () => {
     expect(keep(2, 3, 4)).toEqual([1, 0, 0]);
   });
 
+  // Regression: kube-proxy takes ports from the Service, and a decision took them from the slices.
+  describe('for the ports of the Service', () => {
+    const portless: EndpointGroup = { ports: [], endpoints: [endpoint('0')] };
+    const extra: EndpointGroup = { ports: ['TCP/metrics'], endpoints: [endpoint('0')] };
+    const decideHttp = (groups: readonly EndpointGroup[], options = {}) =>
+      decide(groups, keyMaskBy(['k0', '*'], matches), { ports: PORTS, ...options });
+
+    test.each([
+      ['without ports', portless],
+      ['with a port that the Service lacks', extra],
+    ])('a slice %s counts for nothing, and nothing of it is shown', (_, group) => {
+      const { ports, keep } = decideHttp([group, http(endpoint('3'))]);
+      expect(ports).toEqual([{ family: 'IPv4', port: 'TCP/http', key: 1, stage: 'ready' }]);
+      expect([...keep]).toEqual([0, 1]);
+    });
+
+    test.each([
+      [{ minReady: [1, 2] }, [0, 1, 1]],
+      [{ alsoKeep: () => true }, [0, 1, 1]],
+    ])('it does not count for %p either', (options, expected) => {
+      const groups = [portless, http(endpoint('3')), http(endpoint('3'))];
+      const { keep, added } = decideHttp(groups, options);
+      expect([[...keep], added]).toEqual([expected, 0]);
+    });
+
+    test('a port that no endpoint has is a port without a key, once for each family with endpoints', () => {
+      const groups = [extra, http(endpoint('0', 'ready', 'IPv6'))];
+      expect(decideHttp(groups).ports).toEqual([
+        { family: 'IPv6', port: 'TCP/http', key: 0, stage: 'ready' },
+        { family: 'IPv4', port: 'TCP/http', key: -1, stage: 'none' },
+      ]);
+      expect(decideHttp([http()]).ports).toEqual([]);
+    });
+
+    test('many ports are told apart too', () => {
+      const many = Array.from({ length: 20 }, (_, port) => `TCP/${port}`);
+      const groups = [{ ports: many, endpoints: [endpoint('0')] }, extra];
+      const { ports, keep } = decide(groups, keyMaskBy(['k0'], matches), { ports: many });
+      expect(ports.map(({ port }) => port)).toEqual(many);
+      expect([...keep]).toEqual([1, 0]);
+    });
+  });
+
+  describe('with addresses', () => {
+    const addresses = ['10.0.0.1', '10.0.0.1', '10.0.0.2'];
+    const winnerOf = (groups: readonly EndpointGroup[], more = {}) => {
+      const addressOf = (index: number) => addresses[index] ?? '';
+      const options = { minReady: [2, 1], addressOf, ...more };
+      return decide(groups, keyMaskBy(['k0', '*'], matches), options).ports.map(({ key }) => key);
+    };
+
+    test('an endpoint in two slices is one where endpoints are counted', () => {
+      const groups = [http(endpoint('0')), http(endpoint('0'), endpoint('3'))];
+      expect(winnerOf(groups)).toEqual([1]);
+      expect(winnerOf(groups, { addressOf: undefined })).toEqual([0]);
+    });
+
+    test('so it is in two slices of which one has more ports', () => {
+      const both = {
+        ports: ['TCP/http', 'TCP/metrics'],
+        endpoints: [endpoint('0'), endpoint('3')],
+      };
+      expect(winnerOf([http(endpoint('0')), both])).toEqual([1, 1]);
+    });
+
+    test('one that is ready in one of them is ready', () => {
+      const groups = [http(endpoint('0', 'serving')), http(endpoint('0'), endpoint('0'))];
+      expect(winnerOf(groups)).toEqual([0]);
+    });
+
+    test('addresses are read only until there are enough, and not without need', () => {
+      const read: number[] = [];
+      const addressOf = (index: number) => `10.0.0.${read.push(index)}`;
+      const near = [endpoint('0'), endpoint('0'), endpoint('0')];
+      expect(winnerOf([http(...near), http(...near)], { addressOf })).toEqual([0]);
+      expect(read).toEqual([0, 1]);
+      const few = [http(endpoint('0')), http(endpoint('3'))];
+      expect(winnerOf(few, { addressOf })).toEqual([1]);
+      expect(read).toHaveLength(2);
+    });
+
+    test('a Service with more ports and endpoints than anybody needs is not compared', () => {
+      const many = Array.from({ length: 400_000 }, (_, port) => `TCP/${port}`);
+      const groups = [http(endpoint('0')), http(endpoint('0'), endpoint('3'))];
+      const addressOf = () => {
+        throw new Error('compared');
+      };
+      expect(winnerOf(groups, { ports: ['TCP/http', ...many], addressOf })[0]).toBe(0);
+    });
+  });
+
   test('returns the key that won for each family and port, and the stage', () => {
     const groups = [
       http(endpoint('1'), endpoint('1', 'serving', 'IPv6')),

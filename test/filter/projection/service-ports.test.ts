@@ -1,0 +1,104 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
+import type { View } from '../../../src/filter/view/view.ts';
+import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
+import type { Topology } from '../../../src/topology/state/topology.ts';
+import { encodeObject } from '../../support/codec/encode-object.ts';
+import { startSliceProjection } from '../../support/projection/slice-projection.ts';
+
+/* kube-proxy takes the ports of a Service from the Service. Slices with other ports count for nothing. */
+
+const HOST = 'kubernetes.io/hostname';
+const codec = createProtobufCodec();
+const NEAR = { ip: '10.0.0.1', node: 'own' };
+const FAR = { ip: '10.0.0.2', node: 'far' };
+
+let topology: Topology;
+let view: View;
+let projection: EndpointsProjection;
+let version = 1;
+
+beforeEach(() => {
+  ({ topology, view, projection } = startSliceProjection());
+  topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
+  topology.setSynced('services');
+  setService([HOST, '*'], 'TCP/http');
+  put('a', ['http'], FAR);
+  put('b', ['metrics'], NEAR);
+  projection.onSynced();
+});
+
+function setService(keys: readonly string[], ...ports: string[]): void {
+  setPolicy({ managed: true, keys, source: 'default' }, ...ports);
+}
+
+function setPolicy(policy: ManagedPolicy, ...ports: string[]): void {
+  topology.setPolicies(new Map([['default/web', policy]]), new Map([['default/web', ports]]));
+}
+
+function put(
+  name: string,
+  ports: readonly string[],
+  ...endpoints: readonly { readonly ip: string; readonly node: string }[]
+): void {
+  const labels = { 'kubernetes.io/service-name': 'web' };
+  const object = encodeObject('protobuf', 'EndpointSlice', {
+    metadata: { namespace: 'default', name, uid: 'u', resourceVersion: String(++version), labels },
+    addressType: 'IPv4',
+    endpoints: endpoints.map(({ ip, node }) => ({ addresses: [ip], nodeName: node })),
+    ports: ports.map((port) => ({ name: port, protocol: 'TCP', port: 80 })),
+  });
+  const facts = codec.endpointSlice(object);
+  projection.onChanges([{ type: 'MODIFIED', key: `default/${name}`, facts, object }]);
+}
+
+/** The addresses that are shown of slices a and b. */
+function shown(): string[][] {
+  return ['default/a', 'default/b'].map(
+    (key) =>
+      view
+        .get(key)
+        ?.toString('latin1')
+        .match(/10\.0\.0\.[0-9]/g) ?? [],
+  );
+}
+
+test('a near endpoint of a port that the Service lacks is not shown, and the far one of its port is', () => {
+  expect(shown()).toEqual([['10.0.0.2'], []]);
+});
+
+test('a change of the ports of the Service is decided immediately', () => {
+  setService([HOST, '*'], 'TCP/http', 'TCP/metrics');
+  expect(shown()).toEqual([['10.0.0.2'], ['10.0.0.1']]);
+  const { end } = view.log;
+  setService([HOST, '*'], 'TCP/http', 'TCP/metrics');
+  expect(view.log.end).toBe(end);
+  setService([HOST, '*'], 'TCP/metrics');
+  expect(shown()).toEqual([[], ['10.0.0.1']]);
+});
+
+test('also while a new policy waits for a node set', () => {
+  setService(['site'], 'TCP/metrics');
+  expect(topology.policies.withNext.size).toBe(1);
+  expect(shown()).toEqual([[], ['10.0.0.1']]);
+});
+
+test('a Service that is not known has the ports of its slices', () => {
+  topology.setPolicies(new Map([['default/web', undefined]]));
+  expect(shown()).toEqual([['10.0.0.2'], ['10.0.0.1']]);
+  topology.setPolicies(
+    new Map([['default/web', { managed: true, keys: [HOST, '*'], source: 'default' } as const]]),
+  );
+  expect(shown()).toEqual([['10.0.0.2'], ['10.0.0.1']]);
+});
+
+// Only the address tells one endpoint from another, and the index of a projection has no addresses.
+test('an address that changes is decided again where endpoints are counted', () => {
+  setPolicy({ managed: true, keys: [HOST, '*'], source: 'default', minReady: [2, 1] }, 'TCP/http');
+  put('a', ['http'], NEAR);
+  put('b', ['http'], NEAR, FAR);
+  expect(shown()).toEqual([['10.0.0.1'], ['10.0.0.1', '10.0.0.2']]);
+  put('a', ['http'], { ...NEAR, ip: '10.0.0.3' });
+  expect(shown()).toEqual([['10.0.0.3'], ['10.0.0.1']]);
+});
