@@ -148,6 +148,7 @@ function cluster(write: Write): ClusterObjects {
     name: write('name'),
     annotations: new Map([['topologyKeys', '["site","*"]']]),
     labels: new Map(),
+    ports: ['TCP/http', write('port')],
     type: 'ClusterIP',
     clusterIP: '10.0.0.1',
   };
@@ -170,9 +171,13 @@ function cluster(write: Write): ClusterObjects {
         ...meta,
         name: write('slice'),
         service: service.name,
+        labels: new Map(),
         hinted: false,
-        groups: [{ ports: ['TCP/http'], endpoints: [endpoint] }],
-        addresses: [write('address')],
+        groups: [
+          { ports: ['TCP/http'], endpoints: [endpoint] },
+          { ports: [write('other')], endpoints: [endpoint] },
+        ],
+        addresses: [write('address'), '10.0.0.2'],
       },
     ],
     communities: [],

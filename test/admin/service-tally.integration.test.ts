@@ -42,8 +42,21 @@ async function metrics(): Promise<string[]> {
   return text.split('\n').map((line) => line.replace('kube_proxy_wrapper_', ''));
 }
 
-test('/summary and metrics tell Services that their policy leaves without endpoints from those without a ready one', async () => {
+test('/summary and metrics count Services with a port without endpoints, and with one without a ready one, apart', async () => {
   const sick = { ...NEAR, ready: false };
+  // The slices have one of two ports, and only on another node the other one; none has the port `lone`.
+  const two = [
+    { name: 'http', port: 80 },
+    { name: 'more', port: 81 },
+  ];
+  put('half', HOST_ONLY, [NEAR]);
+  server.patch('services', 'half', { spec: { ports: two } });
+  putSlice(server, 'half-2', 'half', [FAR]);
+  server.patch('endpointslices', 'half-2', {
+    ports: [{ name: 'more', port: 81, protocol: 'TCP' }],
+  });
+  put('lone', HOST_ONLY, [NEAR]);
+  server.patch('services', 'lone', { spec: { ports: [{ name: 'lone', port: 80 }] } });
   put('lost', HOST_ONLY, [FAR]);
   put('fine', HOST_ONLY, [NEAR, FAR]);
   put('empty', HOST_ONLY, []);
@@ -54,24 +67,24 @@ test('/summary and metrics tell Services that their policy leaves without endpoi
   await start();
   expect(await summary()).toMatchObject({
     node: 'edge-1',
-    endpoints: { filtered: { known: 7, shown: 3 }, unfiltered: { known: 1, shown: 1 } },
-    withoutEndpoints: { count: 1, services: ['default/lost'] },
+    endpoints: { filtered: { known: 10, shown: 4 }, unfiltered: { known: 1, shown: 1 } },
+    withoutEndpoints: { count: 2, services: ['default/half', 'default/lost'] },
     withoutReady: { count: 1, services: ['default/here'] },
-    noneReady: { count: 1, services: ['default/anywhere'] },
+    noneReady: { count: 2, services: ['default/anywhere', 'default/lone'] },
   });
   const excluded = 'services_without_ready_endpoints{reason="excluded"}';
   const counts = [
-    `${excluded} 1`,
+    `${excluded} 2`,
     'services_without_ready_endpoints{reason="not_ready_here"} 1',
-    'services_without_ready_endpoints{reason="not_ready_anywhere"} 1',
-    'endpoints_known{filtered="true"} 7',
-    'endpoints_shown{filtered="true"} 3',
+    'services_without_ready_endpoints{reason="not_ready_anywhere"} 2',
+    'endpoints_known{filtered="true"} 10',
+    'endpoints_shown{filtered="true"} 4',
     'endpoints_known{filtered="false"} 1',
     'endpoints_shown{filtered="false"} 1',
   ];
   expect(await metrics()).toEqual(expect.arrayContaining(counts));
   putSlice(server, 'lost-1', 'lost', [NEAR]);
-  await eventually(async () => (await metrics()).includes(`${excluded} 0`), true);
+  await eventually(async () => (await metrics()).includes(`${excluded} 1`), true);
 });
 
 test('a dry run leaves no Service without endpoints', async () => {

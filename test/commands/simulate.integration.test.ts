@@ -63,6 +63,29 @@ describe('simulate()', () => {
     expect(seen(run(cluster, { dryRun: true }), 'default/web', 'edge-1')).toEqual(['10.244.1.10']);
   });
 
+  // kube-proxy reads no slice with this label, and simulate showed its endpoints.
+  test('slices with the headless label are not seen, unless the Service is headless itself', () => {
+    const HEADLESS = 'service.kubernetes.io/headless';
+    const slices = cluster.slices.map((each) => {
+      return each.service === 'web' ? { ...each, labels: new Map([[HEADLESS, '']]) } : each;
+    });
+    expect(seen(run({ ...cluster, slices }), 'default/web', 'edge-1')).toEqual([]);
+    const services = cluster.services.map((each) => {
+      return each.name === 'web' ? { ...each, clusterIP: 'None' } : each;
+    });
+    const headless = run({ ...cluster, services, slices }, { headless: true });
+    expect(seen(headless, 'default/web', 'edge-1')).toEqual(['10.244.1.10']);
+  });
+
+  test('a Service that became an ExternalName is not seen, though its slices remain', () => {
+    const services = cluster.services.map((each) => {
+      return each.name === 'web' ? { ...each, type: 'ExternalName' } : each;
+    });
+    const names = run({ ...cluster, services }).services.map(({ service }) => service);
+    expect(names).not.toContain('default/web');
+    expect(names).toContain('default/plain');
+  });
+
   test('a cloud-only Service is withheld from edge nodes, not from cloud nodes', () => {
     const raw = { defaultTopologyKeys: 'fab-proxy', cloud: { mode: 'passthrough' } };
     const changes = [
@@ -138,8 +161,13 @@ describe('findingsOf()', () => {
     if (endpoint === undefined) throw new Error('no endpoint');
     const ports = [...(group?.ports ?? []), 'TCP/metrics'];
     /** A slice on edge-3, which alone has this port or family. */
-    const with3 = (far: EndpointGroup, changes: readonly string[] = []) =>
-      run({ ...cluster, slices: [...cluster.slices, { ...near, groups: [far] }] }, {}, changes);
+    const with3 = (far: EndpointGroup, changes: readonly string[] = []) => {
+      const services = cluster.services.map((each) =>
+        each.name === near.service ? { ...each, ports } : each,
+      );
+      const slices = [...cluster.slices, { ...near, groups: [far] }];
+      return run({ ...cluster, services, slices }, {}, changes);
+    };
     const lost = (simulation: Simulation) =>
       findingsOf(simulation)
         .filter(({ code }) => code === 'no-endpoint')
@@ -154,6 +182,21 @@ describe('findingsOf()', () => {
         'cloud-1',
         'cloud-2',
       ]);
+    });
+
+    test('is another finding if no endpoint has the port, and others have one that the Service lacks', () => {
+      const far = { ports: ['TCP/http'], endpoints: [{ ...endpoint, node: 'edge-3' }] };
+      expect(findingsOf(with3(far))).not.toContainEqual(
+        expect.objectContaining({ code: 'port-without-endpoints' }),
+      );
+      const other = { ...far, ports: ['TCP/other'] };
+      expect(findingsOf(with3(other))).toContainEqual(
+        expect.objectContaining({
+          code: 'port-without-endpoints',
+          severity: 'warning',
+          subjects: [{ id: 'IPv4 TCP/metrics', text: 'IPv4 TCP/metrics' }],
+        }),
+      );
     });
 
     test('names the address family', () => {

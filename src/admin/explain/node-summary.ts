@@ -13,11 +13,11 @@ export interface ServiceList {
 export interface NodeSummary extends ViewHead {
   /** Endpoints of Services with a policy, and of all other Services. */
   readonly endpoints: { readonly filtered: EndpointNumbers; readonly unfiltered: EndpointNumbers };
-  /** Services that have endpoints, of which their policy leaves none: their traffic fails on this node. */
+  /** Services with a port whose policy leaves none of its endpoints: traffic to it fails on this node. */
   readonly withoutEndpoints: ServiceList;
-  /** Services whose policy leaves no ready endpoint, although there are some: their traffic fails on this node. */
+  /** Services with a port whose policy leaves no ready endpoint, although there are some. */
   readonly withoutReady: ServiceList;
-  /** Services with a policy that have no ready endpoint anywhere. */
+  /** Services with a policy, with a port that has no ready endpoint anywhere. */
   readonly noneReady: ServiceList;
   /** Services whose policy is invalid: all their endpoints are shown. Absent: the wrapper is older than 1.1. */
   readonly invalidPolicies?: ServiceList;

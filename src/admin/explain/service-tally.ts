@@ -9,8 +9,11 @@ export interface EndpointNumbers {
   readonly shown: number;
 }
 
-/** What kube-proxy sees of all Services, counted; and the Services with each problem. */
-export interface ServiceTally extends Readonly<Record<OutcomeProblem, readonly string[]>> {
+/** A port that no endpoint has counts as one without a ready endpoint anywhere. */
+type TalliedProblem = Exclude<OutcomeProblem, 'portMismatch'>;
+
+/** What kube-proxy sees of all Services, counted; and the Services with each problem, of all ports or of some. */
+export interface ServiceTally extends Readonly<Record<TalliedProblem, readonly string[]>> {
   /** Services whose endpoints a policy selects. */
   readonly filtered: EndpointNumbers;
   /** All other Services. */
@@ -23,7 +26,7 @@ export interface ServiceTally extends Readonly<Record<OutcomeProblem, readonly s
 export function tallyServices({ projection }: ExplainedView): ServiceTally {
   const filtered = { known: 0, shown: 0 };
   const unfiltered = { known: 0, shown: 0 };
-  const problems: Record<OutcomeProblem, string[]> = {
+  const problems: Record<TalliedProblem, string[]> = {
     withoutEndpoints: [],
     withoutReady: [],
     noneReady: [],
@@ -36,7 +39,10 @@ export function tallyServices({ projection }: ExplainedView): ServiceTally {
     const sum = isFiltered(outcome) ? filtered : unfiltered;
     sum.known += outcome.total;
     sum.shown += outcome.dryRun ? outcome.total : outcome.kept;
-    if (outcome.problem !== undefined) problems[outcome.problem].push(outcome.service);
+    const { problem, service } = outcome;
+    if (problem !== undefined) {
+      problems[problem === 'portMismatch' ? 'noneReady' : problem].push(service);
+    }
   }
   return { filtered, unfiltered, dryRuns, ...problems };
 }

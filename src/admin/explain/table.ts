@@ -2,6 +2,7 @@ import type { ServiceAddresses } from '../../filter/codec/codec.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import type { Endpoint } from '../../topology/decide/endpoint.ts';
+import { readerOf } from '../../topology/policy/service-reader.ts';
 import { type ResponseHead, responseHead } from '../health/version-info.ts';
 import {
   type ExplainedView,
@@ -121,7 +122,7 @@ async function rowsOf(
   const { codec } = services.view;
   const facts = codec.service(object);
   const { clusterIPs, ports } = codec.serviceAddresses(object);
-  if (facts.type === 'ExternalName' || facts.clusterIP === 'None') return [];
+  if (readerOf(facts) !== 'kube-proxy') return [];
   const shown = shownGroups(name, explained);
   const local = facts.internalTrafficPolicy === 'Local';
   const fewerAllowed = local || shown.some(({ hinted }) => hinted);

@@ -120,7 +120,7 @@ export const METRICS: readonly Metric[] = [
   ),
   gauge(
     'services_without_ready_endpoints',
-    'Services with a policy that are shown without a ready endpoint: the policy leaves none (excluded), none of those that it leaves is ready but others are (not_ready_here), or none is ready (not_ready_anywhere).',
+    'Services with a policy that have a port without a ready endpoint: the policy leaves none (excluded), none of those that it leaves is ready but others are (not_ready_here), or none is ready (not_ready_anywhere).',
     withoutReadyEndpoints,
   ),
   gauge(

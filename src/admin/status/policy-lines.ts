@@ -27,6 +27,11 @@ const WITHOUT_READY = warning(
   'a policy leaves no ready endpoint, so connections fail',
   `look at the Pods, or end the policy with * if traffic may leave the site; ${EXPLAIN}`,
 );
+const MISMATCH = warning(
+  'policies',
+  'no EndpointSlice has a port of the Service, so connections fail',
+  `give the Service and its slices the same names of ports; ${EXPLAIN}`,
+);
 const IGNORED = warning(
   'policies',
   'annotations are ignored, because they are misspelt or contradict another',
@@ -72,6 +77,7 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
     ...about(having('invalidPolicy'), 'services', INVALID),
     ...about(having('noNodeSet'), 'services', WITHOUT_ROOM),
     ...about(withoutBroken('withoutReady'), 'services', WITHOUT_READY),
+    ...about(having('portMismatch'), 'services', MISMATCH),
     ...about(outcomes.filter(isIgnored), 'ignoredIn', IGNORED),
     ...about(misspelt, 'keys', MISSPELT),
     ...about(withoutBroken('withoutEndpoints'), 'services', INTENDED),
@@ -87,7 +93,12 @@ function about(
 ): StatusLine[] {
   if (found.length === 0) return [];
   const names = found.map((each) => (typeof each === 'string' ? each : each.service));
-  const sorted = names.toSorted();
+  const sorted = found.map((each) => (typeof each === 'string' ? each : nameOf(each))).toSorted();
   const more = sorted.length > NAMED ? ` and ${sorted.length - NAMED} more` : '';
   return [{ ...line, detail: `${sorted.slice(0, NAMED).join(', ')}${more}`, [field]: names }];
+}
+
+/** A Service, with the ports that fail if others do not. */
+function nameOf({ service, problemPorts }: ServiceOutcome): string {
+  return problemPorts === undefined ? service : `${service} (${problemPorts})`;
 }

@@ -50,7 +50,10 @@ function withoutFound(nodes: readonly NodeReport[], findings: readonly Finding[]
   for (const { code, service, key, subjects } of findings) {
     if (code === 'invalid-policy') anywhere.add(service);
     if (code === 'annotation-ignored') ignoredIn.add(service);
-    if (code === 'no-endpoint') for (const { id } of subjects) onNode.add(`${service} ${id}`);
+    if (code === 'port-without-endpoints') anywhere.add(service);
+    if (code === 'no-endpoint') {
+      for (const { id, within = id } of subjects) onNode.add(`${service} ${within}`);
+    }
     if (key !== undefined) keys.add(key);
   }
   return nodes.map((each) => {

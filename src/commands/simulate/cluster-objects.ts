@@ -20,6 +20,7 @@ import {
 
 /** An EndpointSlice with the first address of each endpoint, in the order of its groups, flattened. */
 export interface SimulatedSlice extends EndpointsFacts {
+  readonly labels: ReadonlyMap<string, string>;
   readonly addresses: readonly string[];
 }
 
@@ -62,5 +63,6 @@ export function addObject(
 function readSlice(codec: Codec, object: ObjectBytes): SimulatedSlice {
   const groups = codec.addresses(ENDPOINT_SLICES, object);
   const addresses = groups.flatMap(({ endpoints }) => endpoints.map(([first = '']) => first));
-  return { ...codec.endpointSlice(object), addresses };
+  const { labels } = codec.partialMetadata(object);
+  return { ...codec.endpointSlice(object), labels, addresses };
 }

@@ -8,6 +8,7 @@ import type { Simulation } from './simulation.ts';
 export interface Finding {
   readonly code:
     | 'no-endpoint'
+    | 'port-without-endpoints'
     | 'overload'
     | 'key-without-nodes'
     | 'invalid-policy'
@@ -87,6 +88,7 @@ function findingsOfService(simulation: Simulation, service: SimulatedService): F
   const findings = [
     ...ignored,
     ...withoutEndpoint(simulation, service),
+    ...mismatched(service),
     ...overloaded(service),
     ...unusedKeys(service),
   ];
@@ -114,10 +116,23 @@ function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Find
   return [{ ...finding('no-endpoint', service.service, 'no endpoint left on'), subjects }];
 }
 
+/** kube-proxy matches the ports of Service and slices by name and protocol. The policy has no part in this. */
+function mismatched({ service, mismatched: ports }: SimulatedService): Finding[] {
+  if (ports.length === 0) return [];
+  const message = 'no endpoint has a port of this name and protocol, so connections fail';
+  const subjects = ports.map((port) => ({ id: port, text: port }));
+  return [{ ...finding('port-without-endpoints', service, message), subjects }];
+}
+
 /** The endpoints that kube-proxy would use: the ready ones, else those that are serving while they terminate. */
 export function usable({ endpoints }: SimulatedService, { shown }: Answer): readonly number[] {
-  const ready = shown.filter((index) => endpoints[index]?.state === 'ready');
-  return ready.length > 0 ? ready : shown.filter((index) => endpoints[index]?.state === 'serving');
+  const inState = (state: string): number[] => {
+    const found = shown.filter((index) => endpoints[index]?.state === state);
+    // One that is in two slices is one backend.
+    return [...new Map(found.map((index) => [endpoints[index]?.address, index])).values()];
+  };
+  const ready = inState('ready');
+  return ready.length > 0 ? ready : inState('serving');
 }
 
 /** Assumes that each node sends the same traffic, spread evenly over the endpoints that it sees. */
@@ -135,9 +150,9 @@ function overloaded(service: SimulatedService): Finding[] {
       load[target] = (load[target] as number) + nodes / targets.length;
     }
   });
-  const ready = endpoints.filter(({ state }) => state === 'ready').length;
-  const mean = total / ready;
-  if (ready === 0) return [];
+  const ready = endpoints.filter(({ state }) => state === 'ready');
+  const mean = total / new Set(ready.map(({ address }) => address)).size;
+  if (ready.length === 0) return [];
   const heavy = endpoints.flatMap(({ address, node }, index) => {
     const times = (load[index] as number) / mean;
     const text = `${address} on ${node || 'no node'} ${times.toFixed(1)} times`;

@@ -40,6 +40,10 @@ const KINDS: Readonly<Record<Finding['code'], Kind>> = {
     meaning: 'no endpoint left on some nodes',
     next: 'end the policy with another key or with *, or label the nodes',
   },
+  'port-without-endpoints': {
+    meaning: 'no endpoint has a port of the Service',
+    next: 'give the Service and its EndpointSlices the same names of ports',
+  },
   overload: {
     meaning: 'endpoints get much more than the mean load',
     next: 'add endpoints there, or use min-ready',

@@ -1,7 +1,9 @@
+import type { PortDecision } from '../../topology/decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../../topology/decide/endpoint.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import {
   kindOf,
+  mismatchedPorts,
   outcomeOf,
   type ServiceOutcome,
   winnersOf,
@@ -21,6 +23,15 @@ export interface SimulatedEndpoint extends Endpoint {
   readonly address: string;
 }
 
+export interface RowOptions {
+  /** Number of nodes. */
+  readonly nodes: number;
+  /** The ports that count; undefined: those of the slices. */
+  readonly ports: readonly string[] | undefined;
+  /** Returns one object for equal groups. */
+  readonly intern: (group: EndpointGroup) => EndpointGroup;
+}
+
 /** A row of the matrix: what the nodes see of one Service. */
 export class SimulatedService {
   readonly service: string;
@@ -28,8 +39,10 @@ export class SimulatedService {
   readonly endpoints: readonly SimulatedEndpoint[];
   /** Whether endpoints have topology hints, by which kube-proxy itself chooses if no policy applies. */
   readonly hinted: boolean;
-  /** `<family> <protocol>/<name>` of each address family and port with a usable endpoint. */
+  /** `<family> <protocol>/<name>` of each address family and port that counts and has a usable endpoint. */
   readonly ports: readonly string[];
+  /** Ports of the Service that no endpoint has, while endpoints have only others. */
+  mismatched: readonly string[] = [];
   /** Distinct answers. `byNode` has an index into this list for each node. */
   readonly answers: Answer[] = [];
   readonly byNode: Uint32Array;
@@ -42,8 +55,7 @@ export class SimulatedService {
     service: string,
     policy: Policy,
     slices: readonly SimulatedSlice[],
-    nodes: number,
-    intern: (group: EndpointGroup) => EndpointGroup,
+    { nodes, ports, intern }: RowOptions,
   ) {
     this.service = service;
     this.policy = policy;
@@ -55,7 +67,7 @@ export class SimulatedService {
         .map((endpoint, index) => ({ ...endpoint, address: addresses[index] ?? '' })),
     );
     this.hinted = slices.some(({ hinted }) => hinted);
-    this.#usable = usableByPort(this.#groups);
+    this.#usable = usableByPort(this.#groups, ports);
     this.ports = [...this.#usable.keys()];
   }
 
@@ -76,6 +88,7 @@ export class SimulatedService {
     let known = this.#known.get(id);
     if (known === undefined) {
       const outcome = outcomeOf(this.service, input, this.#groups, decision);
+      if (decision !== undefined) this.mismatched = mismatchedPorts(decision).map(portText);
       known = this.answers.push(this.#answer(outcome, decision?.keep)) - 1;
       this.#known.set(id, known);
     }
@@ -95,12 +108,21 @@ export class SimulatedService {
   }
 }
 
-/** Indices of the endpoints that are ready or serving, by address family and port. */
-function usableByPort(groups: readonly EndpointGroup[]): Map<string, number[]> {
+function portText({ family, port }: PortDecision): string {
+  return `${family} ${port}`;
+}
+
+/** Indices of the endpoints that are ready or serving, by address family and port that counts. */
+function usableByPort(
+  groups: readonly EndpointGroup[],
+  counted: RowOptions['ports'],
+): Map<string, number[]> {
   const usable = new Map<string, number[]>();
+  const isCounted = counted && new Set(counted);
   let index = 0;
   for (const { ports, endpoints } of groups) {
-    const names = ports.length === 0 ? ['without port'] : ports;
+    const own = ports.length === 0 ? ['without port'] : ports;
+    const names = own.filter((port) => isCounted?.has(port) !== false);
     for (const { family, state } of endpoints) {
       for (const name of state === 'notReady' ? [] : names) {
         const port = `${family} ${name}`;

@@ -8,6 +8,8 @@ export interface SharedTopology {
   readonly options: Omit<TopologyOptions, 'nodeName' | 'namespaces'>;
   readonly communities: Communities;
   readonly policies: ReadonlyMap<string, Policy>;
+  /** The ports that count, of each Service; undefined: those of its slices. */
+  readonly ports: ReadonlyMap<string, readonly string[] | undefined>;
   /** Services with an endpoint that names a node but no zone. */
   readonly withoutZone: readonly string[];
   /** Names of the nodes that a label selector matches. */
@@ -31,7 +33,7 @@ export function nodeSetsOf(nodes: readonly PartialObjectMetadata[]): SharedTopol
 
 /** The Topology of one node, with all node sets synced. It is the same class that decides on the node. */
 export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopology): Topology {
-  const { options, communities, policies, withoutZone, membersOf } = shared;
+  const { options, communities, policies, ports, withoutZone, membersOf } = shared;
   const topology = new Topology({ ...options, nodeName: node.name, namespaces: false });
   if (options.declaredCommunities) topology.setCommunities(communities);
   topology.setOwnNode(node);
@@ -39,7 +41,7 @@ export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopo
     shared,
     new Map(withoutZone.map((service) => [service, true] as const)),
   );
-  topology.setPolicies(policies);
+  topology.setPolicies(policies, ports);
   for (;;) {
     const waiting = [...topology.nodeSets.values()].filter(({ state }) => state === 'syncing');
     if (waiting.length === 0) return topology;

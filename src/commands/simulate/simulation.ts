@@ -1,12 +1,12 @@
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import { EndpointCache } from '../../filter/codec/endpoint-cache.ts';
 import { CommunitiesHandler } from '../../proxy/cluster/communities-handler.ts';
-import { describeService } from '../../proxy/cluster/services-handler.ts';
+import { decidedPorts, describeService } from '../../proxy/cluster/services-handler.ts';
 import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
-import type { Policy } from '../../topology/policy/policy.ts';
 import { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
-import { namespacePolicyOf, PROXY_NAME_LABEL } from '../../topology/policy/service-policy.ts';
+import { namespacePolicyOf } from '../../topology/policy/service-policy.ts';
+import { readerOf, readsSlice } from '../../topology/policy/service-reader.ts';
 import type { Communities, Topology } from '../../topology/state/topology.ts';
 import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
 import { Interner } from '../../util/interner.ts';
@@ -48,10 +48,10 @@ export function simulate(
 ): Simulation {
   const shared = sharedTopology(cluster, settings);
   const names = cluster.services.flatMap((facts) => {
-    const name = `${facts.namespace}/${facts.name}`;
+    const name = nameOf(facts);
     return shared.policies.has(name) && wanted(name, facts) ? [name] : [];
   });
-  const rows = rowsOf(cluster, shared.policies, names.sort());
+  const rows = rowsOf(cluster, shared, names.sort());
   const keys = new Set<string>();
   for (const { policy } of rows) if (policy.managed) for (const key of policy.keys) keys.add(key);
   const empty = new Set([...keys].filter((key) => key !== '*'));
@@ -71,15 +71,14 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
     resolver.setNamespace(name, namespacePolicyOf(annotations));
   }
   const declaredCommunities = fabedgeCluster !== undefined;
+  const included = cluster.services.filter(isIncluded(settings));
   return {
     options: { topologyMatch, declaredCommunities, cloudPassthrough },
     communities: communitiesOf(cluster, fabedgeCluster ?? ''),
     policies: new Map(
-      cluster.services.filter(isWatched(settings)).map((facts) => {
-        const policy = resolver.setService(describeService(facts));
-        return [`${facts.namespace}/${facts.name}`, policy] as const;
-      }),
+      included.map((facts) => [nameOf(facts), resolver.setService(describeService(facts))]),
     ),
+    ports: new Map(included.map((facts) => [nameOf(facts), decidedPorts(facts)])),
     withoutZone: [
       ...new Set(
         cluster.slices.filter(({ groups }) => hasEndpointWithoutZone(groups)).map(serviceOf),
@@ -89,11 +88,11 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
   };
 }
 
-/** Whether kube-proxy watches a Service: not one for another proxy (by label), headless, or of type ExternalName. */
-function isWatched({ policies }: SimulationSettings) {
-  return ({ labels, type, clusterIP }: ClusterObjects['services'][number]): boolean => {
-    if (labels.has(PROXY_NAME_LABEL)) return false;
-    return type !== 'ExternalName' && (clusterIP !== 'None' || policies.headless);
+/** Whether the simulation includes a Service: kube-proxy reads it, or it is headless and may have a policy. */
+function isIncluded({ policies }: SimulationSettings) {
+  return (facts: ServiceFacts): boolean => {
+    const reader = readerOf(facts);
+    return reader === 'kube-proxy' || (reader === 'dns' && policies.headless);
   };
 }
 
@@ -111,6 +110,10 @@ function communitiesOf({ communities }: ClusterObjects, cluster: string): Commun
   return result;
 }
 
+function nameOf({ namespace, name }: ServiceFacts): string {
+  return `${namespace}/${name}`;
+}
+
 function serviceOf({ namespace, service }: SimulatedSlice): string {
   return `${namespace}/${service}`;
 }
@@ -121,11 +124,13 @@ function matchesAnyNode(topology: Topology, key: string): boolean {
 }
 
 function rowsOf(
-  { slices, nodes }: ClusterObjects,
-  policies: ReadonlyMap<string, Policy>,
+  { services, slices, nodes }: ClusterObjects,
+  { policies, ports: portsOf }: SharedTopology,
   names: readonly string[],
 ): SimulatedService[] {
-  const byService = Map.groupBy(slices, serviceOf);
+  const readers = new Map(services.map((facts) => [nameOf(facts), readerOf(facts)]));
+  const read = slices.filter((slice) => readsSlice(readers.get(serviceOf(slice)), slice.labels));
+  const byService = Map.groupBy(read, serviceOf);
   // As in a view, equal endpoints are shared, so that each is matched once per node.
   const cache = new EndpointCache();
   const ports = new Interner<readonly string[]>();
@@ -136,8 +141,12 @@ function rowsOf(
     ),
   });
   return names.map((name) => {
-    const policy = policies.get(name) as Policy;
+    const policy = policies.get(name) as SimulatedService['policy'];
     const own = byService.get(name) ?? [];
-    return new SimulatedService(name, policy, own, nodes.length, intern);
+    return new SimulatedService(name, policy, own, {
+      nodes: nodes.length,
+      ports: portsOf.get(name),
+      intern,
+    });
   });
 }

@@ -1,8 +1,5 @@
-import {
-  isOfOtherProxy,
-  PROXY_NAME_LABEL,
-  type ServiceFilter,
-} from '../../topology/policy/service-policy.ts';
+import { isOfOtherProxy, type ServiceFilter } from '../../topology/policy/service-policy.ts';
+import { PROXY_NAME_LABEL } from '../../topology/policy/service-reader.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Change } from '../codec/change.ts';
 import type { Codec, ObjectBytes, ServiceFacts } from '../codec/codec.ts';

@@ -5,6 +5,7 @@ import {
   SERVICE_CIDRS,
   SERVICES,
 } from '../../filter/codec/resource.ts';
+import { HEADLESS_LABEL, PROXY_NAME_LABEL } from '../../topology/policy/service-reader.ts';
 import { type Query, queryKey } from './query.ts';
 
 /*
@@ -21,8 +22,8 @@ const ALL = {
   fieldSelector: '',
   encoding: 'protobuf',
 } as const;
-const NOT_HEADLESS = '!service.kubernetes.io/headless';
-const NO_OTHER_PROXY = '!service.kubernetes.io/service-proxy-name';
+const NOT_HEADLESS = `!${HEADLESS_LABEL}`;
+const NO_OTHER_PROXY = `!${PROXY_NAME_LABEL}`;
 /** Both, in the order in which labels.Selector writes them. */
 const NEITHER = `${NOT_HEADLESS},${NO_OTHER_PROXY}`;
 const HAS_IP = 'spec.clusterIP!=None';

@@ -8,6 +8,7 @@ import {
   parseLabelSelector,
   type Requirement,
 } from '../../topology/policy/label-selector.ts';
+import { HEADLESS_LABEL, PROXY_NAME_LABEL } from '../../topology/policy/service-reader.ts';
 import type { Query } from './query.ts';
 
 /**
@@ -27,8 +28,8 @@ export interface SliceSelection {
  */
 const SHARED_LABELS: readonly string[] = [
   'kubernetes.io/service-name',
-  'service.kubernetes.io/headless',
-  'service.kubernetes.io/service-proxy-name',
+  HEADLESS_LABEL,
+  PROXY_NAME_LABEL,
 ];
 /** Requirements of a field selector; an API server knows these two fields of an EndpointSlice. */
 const FIELD = /^(metadata\.(?:name|namespace))(==?|!=)([a-z0-9.-]+)$/;

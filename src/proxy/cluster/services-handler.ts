@@ -3,6 +3,7 @@ import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../topology/policy/service-policy.ts';
+import { readerOf } from '../../topology/policy/service-reader.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { Interner } from '../../util/interner.ts';
 import type { PolicyLog } from './policy-log.ts';
@@ -94,11 +95,8 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
  * The ports that decisions about a Service are taken for; undefined: those of its slices. Who reads a headless Service
  * takes ports from the slices, as DNS servers do. Any other Service has ports, but a manifest may lack them.
  */
-export function decidedPorts({
-  ports,
-  clusterIP,
-}: Pick<ServiceFacts, 'ports' | 'clusterIP'>): readonly string[] | undefined {
-  return clusterIP === 'None' || ports.length === 0 ? undefined : ports;
+export function decidedPorts(facts: ServiceFacts): readonly string[] | undefined {
+  return readerOf(facts) === 'dns' || facts.ports.length === 0 ? undefined : facts.ports;
 }
 
 /** The parts of a Service that its policy depends on. */
@@ -109,6 +107,7 @@ export function describeService(facts: ServiceFacts): ServiceDescription {
     labels: facts.labels,
     annotations: facts.annotations,
     headless: facts.clusterIP === 'None',
+    isUnread: readerOf(facts) === undefined || undefined,
     internalLocal: facts.internalTrafficPolicy === 'Local',
     externalLocal: facts.externalTrafficPolicy === 'Local',
     trafficDistribution: facts.trafficDistribution,

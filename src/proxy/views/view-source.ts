@@ -19,12 +19,8 @@ import { ObjectsProjection, type Visibility } from '../../filter/projection/obje
 import { ServiceVisibility } from '../../filter/projection/service-visibility.ts';
 import type { LogBounds } from '../../filter/view/event-log.ts';
 import { View } from '../../filter/view/view.ts';
-import {
-  HEADLESS_LABEL,
-  isOfOtherProxy,
-  PROXY_NAME_LABEL,
-  type ServiceFilter,
-} from '../../topology/policy/service-policy.ts';
+import { isOfOtherProxy, type ServiceFilter } from '../../topology/policy/service-policy.ts';
+import { HEADLESS_LABEL, PROXY_NAME_LABEL } from '../../topology/policy/service-reader.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Query } from '../api/query.ts';

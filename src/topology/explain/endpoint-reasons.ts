@@ -13,6 +13,9 @@ export type ReasonOf = (ports: readonly string[], endpoint: Endpoint, index: num
 /** An endpoint that no winning key matches is kept for this reason only, see DecideOptions.alsoKeep. */
 const LOCAL = 'it is on this node, and externalTrafficPolicy is Local';
 
+/** Nobody can connect to such an endpoint, so it is not shown. */
+const UNUSED = 'the Service has no port of this endpoint';
+
 /** Prepares to explain endpoints, so that each endpoint takes the same time, however many ports it has. */
 export function endpointReasons(
   { keep, ports, masks }: Decision,
@@ -30,6 +33,7 @@ export function endpointReasons(
     const kept = keep[index] === 1;
     const mask = masks[index] as number;
     const winners = outcomesOf(endpoint.family, names);
+    if (winners.length === 0) return UNUSED;
     const first = keys.findIndex((_, key) => (mask & (1 << key)) !== 0);
     // With several ports, one that keeps the endpoint explains why it is kept.
     const keeps = winners.find(({ key }) => (key < 0 ? mask !== 0 : (mask & (1 << key)) !== 0));

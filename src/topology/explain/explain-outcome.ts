@@ -13,6 +13,8 @@ const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
   'kubernetes-service':
     'it is default/kubernetes, which is filtered only if it has an annotation itself',
   'unknown-service': 'the Service does not exist, or kube-proxy does not watch it',
+  'not-read':
+    'kube-proxy does not read it: its type is ExternalName, or it has the label service.kubernetes.io/service-proxy-name',
   'invalid-policy': 'its policy is invalid',
   'traffic-distribution':
     'it has its own spec.trafficDistribution, which comes before its Namespace and the default: kube-proxy follows its topology hints (the annotation topologyKeys overrides this)',
@@ -94,8 +96,11 @@ function filteredText(
   const refuses = `kube-proxy on this node ${dryRun === true ? 'would refuse' : 'refuses'} its connections`;
   const names = keys.join(', ');
   if (total === 0) return `the Service has no endpoints, so ${refuses}`;
+  if (decision.ports.every(({ stage }) => stage === 'none')) {
+    return `no endpoint has a port of the Service, so ${refuses}`;
+  }
   if (!decision.keep.includes(1)) return `no endpoint matches ${names}, so ${refuses}`;
-  if (decision.ports.every(({ stage }) => stage === 'any')) {
+  if (decision.ports.every(({ key }) => key < 0)) {
     const none = `no endpoint that matches ${names} is ready`;
     return decision.added === 0 ? `${none}, so ${refuses}` : `${none}; ${LOCAL_STAY}`;
   }

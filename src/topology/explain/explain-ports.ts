@@ -65,6 +65,7 @@ function explainPort(
   return {
     family,
     port,
+    without: decision.stage === 'none' || undefined,
     keys,
     winner: policy.keys[decision.key],
     why: whyOf(keys, decision),
@@ -122,6 +123,7 @@ function nextReturn(
 }
 
 function whyOf(keys: readonly KeyCounts[], { key, stage }: PortDecision): string {
+  if (stage === 'none') return 'no endpoint has this port';
   const winner = keys[key];
   if (winner === undefined) {
     const matching = keys.some(({ total }) => total > 0);

@@ -8,6 +8,7 @@
  * - explain-warnings.ts: probable mistakes
  */
 
+import type { Decision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { readAddresses } from '../decide/read-addresses.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -74,7 +75,9 @@ export function explainService(input: ExplainInput): ServiceExplanation {
   const withoutNode = countWithoutNode(groups);
   const hinted = objects.some((object) => object.hinted);
   const added = decided?.decision.added ?? 0;
-  const warnings = warningsOf({ topology, explanation, active, withoutNode, hinted, added });
+  const otherPorts = decided === undefined ? [] : unusedPorts(decided.decision);
+  const about = { explanation, active, withoutNode, otherPorts, hinted, added };
+  const warnings = warningsOf({ topology, ...about });
   return { ...explanation, warnings };
 }
 
@@ -91,6 +94,12 @@ function decideFor(
   const delay = asDelayed(delayed);
   const decision = topology.decide(service, groups, { ...policy, minReady }, { delay, addressOf });
   return { groups, policy, decision, addressOf, delayed, timeOf };
+}
+
+/** The ports of endpoints that have no port of the Service. */
+function unusedPorts({ classes }: Decision): readonly string[] {
+  const unused = classes.filter(({ winners }) => winners === 0);
+  return [...new Set(unused.flatMap(({ ports }) => (ports.length === 0 ? ['no port'] : ports)))];
 }
 
 function countWithoutNode(groups: readonly EndpointGroup[]): number {

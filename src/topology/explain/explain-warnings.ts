@@ -15,6 +15,8 @@ export interface WarningsInput {
   readonly withoutNode: number;
   /** Number of endpoints on this node that are kept only because `externalTrafficPolicy` is Local. */
   readonly added: number;
+  /** Ports of endpoints that count for nothing, because the Service lacks all their ports. */
+  readonly otherPorts: readonly string[];
   /** Whether an API object has topology hints. */
   readonly hinted: boolean;
 }
@@ -99,13 +101,14 @@ function weigh(
   const hasPlace = keys.some(
     (key) => key !== ANY_KEY && key !== HOSTNAME_KEY && !emptyKeys.has(key),
   );
+  const used = ports.filter(({ without }) => without !== true);
   const isNear =
-    ports.length > 0 && ports.every(({ winner }) => winner !== undefined && winner !== ANY_KEY);
+    used.length > 0 && used.every(({ winner }) => winner !== undefined && winner !== ANY_KEY);
   return isGeneral || hasPlace || isNear ? { ...warning, severity: 'info' } : warning;
 }
 
-function isUnmatched({ keys }: PortExplanation): boolean {
-  return keys.every(({ total }) => total === 0);
+function isUnmatched({ keys, without }: PortExplanation): boolean {
+  return without !== true && keys.every(({ total }) => total === 0);
 }
 
 /** The latest annotations, because a policy that is pending may correct them. */
@@ -128,7 +131,11 @@ function warnOfEndpoints(input: WarningsInput): Warning[] {
   const { policy, outcome, ports, omittedPorts, counts } = explanation;
   if (counts.total === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
   if (!policy.managed || outcome.kind !== 'filtered') return [];
-  const warnings = warnOfUnmatched(ports, ports.length + omittedPorts, added);
+  const portCount = ports.length + omittedPorts;
+  const warnings = [
+    ...warnOfWithout(ports, input.otherPorts),
+    ...warnOfUnmatched(ports, portCount, added),
+  ];
   for (const { winner, port, family, keys, why } of ports) {
     const won = keys.find(({ key }) => key === winner);
     const about = nameOf(family, port);
@@ -153,6 +160,27 @@ function warnOfEndpoints(input: WarningsInput): Warning[] {
 /** Ports that one warning names at most. */
 const NAMED_PORTS = 20;
 
+function listOf(names: readonly string[]): string {
+  const more = names.length - NAMED_PORTS;
+  return `${names.slice(0, NAMED_PORTS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
+/** A policy has no part in this: kube-proxy matches the ports of Service and slices by name and protocol. */
+function warnOfWithout(
+  ports: readonly PortExplanation[],
+  otherPorts: readonly string[],
+): Warning[] {
+  const without = ports.filter((each) => each.without === true);
+  if (without.length === 0) return [];
+  const names = listOf(without.map(({ family, port }) => nameOf(family, port)));
+  const others =
+    otherPorts.length === 0
+      ? ''
+      : `; endpoints have ports that the Service lacks: ${listOf(otherPorts)}`;
+  const text = `${names}: no endpoint has a port of this name and protocol, so connections fail${others}`;
+  return [warning('port-without-endpoints', text)];
+}
+
 /** Each family and port is checked alone: clients connect to one of them. */
 function warnOfUnmatched(
   ports: readonly PortExplanation[],
@@ -161,9 +189,7 @@ function warnOfUnmatched(
 ): Warning[] {
   const unmatched = ports.filter(isUnmatched);
   if (unmatched.length === 0) return [];
-  const named = unmatched.slice(0, NAMED_PORTS).map(({ family, port }) => nameOf(family, port));
-  const more = unmatched.length - named.length;
-  const names = `${named.join(', ')}${more === 0 ? '' : ` and ${more} more`}`;
+  const names = listOf(unmatched.map(({ family, port }) => nameOf(family, port)));
   const about = unmatched.length === portCount ? '' : `${names}: `;
   const advice = `${ANY_KEY} as the last key would allow any endpoint`;
   const result = added === 0 ? 'connections fail' : 'only endpoints on this node are shown';

@@ -91,6 +91,8 @@ export interface PortExplanation {
   readonly family: string;
   /** `<protocol>/<name>`; empty for endpoints without ports. */
   readonly port: string;
+  /** No endpoint has this port of the Service. */
+  readonly without?: true | undefined;
   readonly keys: readonly KeyCounts[];
   /** The key that won; undefined: no key did. */
   readonly winner?: string;
@@ -148,6 +150,7 @@ export type WarningCode =
   | 'node-set-refused'
   | 'nothing-matches'
   | 'no-endpoints'
+  | 'port-without-endpoints'
   | 'too-few-ready'
   | 'min-ready-without-key'
   | 'none-ready'

@@ -6,6 +6,8 @@ export type UnmanagedReason =
   | 'local-traffic-policy'
   | 'kubernetes-service'
   | 'unknown-service'
+  /** Nobody uses its endpoints, see readerOf. */
+  | 'not-read'
   | 'invalid-policy'
   /** The Service has its own `spec.trafficDistribution`; kube-proxy follows the hints. */
   | 'traffic-distribution'

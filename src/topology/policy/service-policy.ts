@@ -8,6 +8,7 @@
  * - key-sources.ts, topology-keys.ts, allowed-keys.ts: where topology keys come from, and which are valid and allowed
  * - tuning-annotations.ts: the annotations min-ready and return-delay
  * - annotation-names.ts, ignored-annotations.ts: the annotations that are read, and probable mistakes in others
+ * - service-reader.ts: which Services and slices kube-proxy uses
  * - similar-key.ts: the label key that was probably meant
  * - label.ts, label-selector.ts: Kubernetes labels
  */
@@ -33,12 +34,6 @@ export { FILTER_ANNOTATION, TOPOLOGY_KEYS_ANNOTATION } from './annotation-names.
 /** Value of the annotation of a Service or Namespace: it is decided, but all endpoints are shown. */
 export const DRY_RUN = 'dry-run';
 
-/** Label of a Service that another proxy serves: neither kube-proxy nor the topology watches these. */
-export const PROXY_NAME_LABEL = 'service.kubernetes.io/service-proxy-name';
-
-/** Label of the slices and Endpoints of a headless Service; the controllers set it. */
-export const HEADLESS_LABEL = 'service.kubernetes.io/headless';
-
 /** Names in the annotation min-ready without effect that a policy keeps. The owner of a Service can write thousands. */
 const MAX_UNUSED = 5;
 /** No label key is longer. */
@@ -52,6 +47,8 @@ export interface ServiceDescription {
   readonly annotations: ReadonlyMap<string, string>;
   /** clusterIP is `None`. */
   readonly headless: boolean;
+  /** Nobody uses its endpoints, see readerOf. Default: false. */
+  readonly isUnread?: boolean;
   /** `internalTrafficPolicy: Local`. */
   readonly internalLocal: boolean;
   /** `externalTrafficPolicy: Local`. */
@@ -126,6 +123,7 @@ function chosenPolicy(
   if (isOfOtherProxy(service, settings.serviceFilter)) {
     return { managed: false, reason: 'other-proxy', dryRun: settings.dryRun || undefined };
   }
+  if (service.isUnread === true) return unmanaged('not-read');
   const ownFilter = filterOf(service.annotations);
   const filter = ownFilter ?? namespace.filter;
   if (filter === 'off') return unmanaged('service-off');

@@ -1,5 +1,6 @@
-import type { Decision } from '../decide/decide.ts';
+import type { Decision, PortDecision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
+import { classesByPort, type EndpointClass } from '../decide/endpoint-classes.ts';
 import type { Policy, UnmanagedReason } from '../policy/policy.ts';
 
 /**
@@ -13,19 +14,21 @@ import type { Policy, UnmanagedReason } from '../policy/policy.ts';
 export type OutcomeKind = 'filtered' | 'unfiltered' | 'hidden' | 'withheld' | 'undecided';
 
 /**
- * Why the traffic of a Service fails on this node, or its policy has no effect:
- * - `withoutEndpoints`: there are endpoints, and the policy leaves none
+ * Why the traffic to a port of a Service fails on this node, or its policy has no effect. If ports fail for different
+ * reasons, the first of these counts:
+ * - `withoutEndpoints`: the port has endpoints, and the policy leaves none
  * - `withoutReady`: the policy leaves none that is ready or serving, although others are
+ * - `portMismatch`: no endpoint has the port, and others have ports that the Service lacks
  * - `noneReady`: none is ready or serving, here or elsewhere, so the policy is not the cause
  * - `invalidPolicy`: the policy cannot be read, so all endpoints are shown
  * - `noNodeSet`: a node set that the policy needs has no room, so all endpoints are shown
  */
-export type OutcomeProblem =
-  | 'withoutEndpoints'
-  | 'withoutReady'
-  | 'noneReady'
-  | 'invalidPolicy'
-  | 'noNodeSet';
+export type OutcomeProblem = PortProblem | 'invalidPolicy' | 'noNodeSet';
+
+/** The worst first. */
+const PORT_PROBLEMS = ['withoutEndpoints', 'withoutReady', 'portMismatch', 'noneReady'] as const;
+
+export type PortProblem = (typeof PORT_PROBLEMS)[number];
 
 /**
  * What a node makes of a Service. The projection stores one for each Service when it decides. Metrics, /summary,
@@ -47,6 +50,8 @@ export interface ServiceOutcome {
   /** How many of the kept ones are ready. */
   readonly ready: number;
   readonly problem?: OutcomeProblem | undefined;
+  /** The ports that have the problem, e.g. `IPv4 TCP/http`, as one text; undefined: all ports. */
+  readonly problemPorts?: string | undefined;
 }
 
 /** What decides about the kind of an outcome. */
@@ -87,13 +92,13 @@ export function outcomeOf(
 ): ServiceOutcome {
   const { policy } = input;
   const { kind, dryRun } = kindOf(input);
-  const numbers = numbersOf(groups, kind, decision?.keep);
-  const problem = kind === 'filtered' && !dryRun ? problemOf(numbers) : withoutEffect(policy);
-  const { total, kept, ready } = numbers;
+  const { total, kept, ready } = numbersOf(groups, kind, decision?.keep);
+  const failing = kind === 'filtered' && !dryRun ? failingPorts(decision) : NONE_FAIL;
+  const { problem = withoutEffect(policy), problemPorts } = failing;
   const isFiltered = kind === 'filtered' && policy?.managed === true;
   const winners = isFiltered ? winnersOf(policy.keys, decision) : [];
   const reason = policy?.managed === false ? policy.reason : undefined;
-  return { service, kind, dryRun, reason, winners, total, kept, ready, problem };
+  return { service, kind, dryRun, reason, winners, total, kept, ready, problem, problemPorts };
 }
 
 /** Keys that won for any port, sorted. */
@@ -131,9 +136,6 @@ interface Numbers {
   readonly total: number;
   readonly kept: number;
   readonly ready: number;
-  /** Ready or serving, whether kept or not. */
-  readonly usable: number;
-  readonly keptUsable: number;
 }
 
 function numbersOf(
@@ -141,27 +143,59 @@ function numbersOf(
   kind: OutcomeKind,
   keep: Uint8Array | undefined,
 ): Numbers {
-  const numbers = { total: 0, kept: 0, ready: 0, usable: 0, keptUsable: 0 };
+  const numbers = { total: 0, kept: 0, ready: 0 };
   for (const { endpoints } of groups) {
     for (const { state } of endpoints) {
       const isKept = kind === 'unfiltered' || (kind === 'filtered' && keep?.[numbers.total] === 1);
-      // kube-proxy also sends traffic to an endpoint that terminates and still serves, if none is ready.
-      const isUsable = state !== 'notReady';
       numbers.total++;
-      if (isUsable) numbers.usable++;
       if (!isKept) continue;
       numbers.kept++;
-      if (isUsable) numbers.keptUsable++;
       if (state === 'ready') numbers.ready++;
     }
   }
   return numbers;
 }
 
-function problemOf({ total, kept, usable, keptUsable }: Numbers): OutcomeProblem | undefined {
-  if (total === 0 || keptUsable > 0) return undefined;
-  if (kept === 0) return 'withoutEndpoints';
-  return usable > 0 ? 'withoutReady' : 'noneReady';
+type FailingPorts = Pick<ServiceOutcome, 'problem' | 'problemPorts'>;
+
+const NONE_FAIL: FailingPorts = {};
+/** Ports that an outcome names. */
+const NAMED = 3;
+
+/** What is wrong with the ports of a Service; nothing if each has an endpoint that kube-proxy can use. */
+function failingPorts(decision: Decision | undefined): FailingPorts {
+  const { ports = [] } = decision ?? {};
+  // A key that won has a ready or serving endpoint. Nearly all Services end here.
+  if (decision === undefined || ports.every(({ key }) => key >= 0)) return NONE_FAIL;
+  const byPort = classesByPort(decision.classes);
+  const mismatched = new Set(mismatchedPorts(decision));
+  const byProblem = Map.groupBy(ports, (port) => {
+    if (mismatched.has(port)) return 'portMismatch';
+    return problemOf(port, byPort.get(`${port.family} ${port.port}`)?.having ?? []);
+  });
+  const problem = PORT_PROBLEMS.find((each) => byProblem.has(each));
+  const failing = byProblem.get(problem) ?? [];
+  if (problem === undefined || failing.length === ports.length) return { problem };
+  const names = failing
+    .slice(0, NAMED)
+    .map(({ family, port }) => `${family} ${port || 'without port'}`);
+  const more = failing.length > NAMED ? ` and ${failing.length - NAMED} more` : '';
+  return { problem, problemPorts: `${names.join(', ')}${more}` };
+}
+
+function problemOf(
+  { key }: PortDecision,
+  having: readonly EndpointClass[],
+): PortProblem | undefined {
+  if (key >= 0 || having.some(({ keptUsable }) => keptUsable)) return undefined;
+  if (having.length > 0 && !having.some(({ kept }) => kept)) return 'withoutEndpoints';
+  return having.some(({ usable }) => usable) ? 'withoutReady' : 'noneReady';
+}
+
+/** Ports that no endpoint has, while endpoints of their family have only ports that the Service lacks. */
+export function mismatchedPorts({ ports, classes }: Decision): readonly PortDecision[] {
+  const unused = new Set(classes.flatMap((each) => (each.winners === 0 ? [each.family] : [])));
+  return ports.filter(({ stage, family }) => stage === 'none' && unused.has(family));
 }
 
 /** Why a policy has no effect that its owner expects to have one. */

@@ -314,6 +314,24 @@ test('policies that stop ready endpoints, are invalid, contradict or are misspel
   putSlice(server, 'lost-1', 'lost', far);
   putService(server, 'sick', ['kubernetes.io/hostname']);
   putSlice(server, 'sick-1', 'sick', [{ ip: '10.0.0.1', node: 'edge-1', ready: false }, ...far]);
+  putService(server, 'half', ['kubernetes.io/hostname']);
+  server.patch('services', 'half', {
+    spec: {
+      ports: [
+        { name: 'http', port: 80 },
+        { name: 'more', port: 81 },
+      ],
+    },
+  });
+  putSlice(server, 'half-1', 'half', [{ ip: '10.0.0.1', node: 'edge-1' }]);
+  putSlice(server, 'half-2', 'half', far);
+  server.patch('endpointslices', 'half-2', { ports: [{ name: 'more', port: 81 }] });
+  putService(server, 'named', ['*']);
+  server.patch('services', 'named', { spec: { ports: [{ port: 80 }] } });
+  putSlice(server, 'named-1', 'named', far);
+  putService(server, 'moved', ['kubernetes.io/hostname']);
+  server.patch('services', 'moved', { spec: { type: 'ExternalName', externalName: 'x.y' } });
+  putSlice(server, 'moved-1', 'moved', far);
   putService(server, 'invalid', ['kubernetes.io/hostname']);
   server.annotate('invalid', 'topologyKeys', '[site]');
   putService(server, 'ignored', ['site']);
@@ -328,6 +346,7 @@ test('policies that stop ready endpoints, are invalid, contradict or are misspel
   expect(policies.map(({ state, text, detail }) => [state, text, detail])).toEqual([
     ['warning', 'a policy is invalid, so all endpoints are shown', 'default/invalid'],
     ['warning', 'a policy leaves no ready endpoint, so connections fail', 'default/sick'],
+    ['warning', 'no EndpointSlice has a port of the Service, so connections fail', 'default/named'],
     [
       'warning',
       'annotations are ignored, because they are misspelt or contradict another',
@@ -341,20 +360,21 @@ test('policies that stop ready endpoints, are invalid, contradict or are misspel
     [
       'ok',
       'a policy without * has no endpoint here, so connections fail, as it says',
-      'default/lost',
+      'default/half (IPv4 TCP/more), default/lost',
     ],
   ]);
   expect(policies.map(({ services, ignoredIn, keys }) => services ?? ignoredIn ?? keys)).toEqual([
     ['default/invalid'],
     ['default/sick'],
+    ['default/named'],
     ['default/ignored'],
     ['topology.kubernetes.io/zon'],
-    ['default/lost'],
+    ['default/half', 'default/lost'],
   ]);
   const { code, out } = await statusCommand();
   expect(code).toBe(0);
   expect(out).toMatch(/^\[warn\] policies +a policy is invalid.*\n +next: correct the annotation/m);
-  expect(out).toMatch(/^no problem found, 4 warnings, /m);
+  expect(out).toMatch(/^no problem found, 5 warnings, /m);
 });
 
 // Its author did not want that.

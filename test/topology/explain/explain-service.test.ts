@@ -46,6 +46,8 @@ interface Scene {
   readonly endpoints?: readonly Endpoint[];
   /** In place of the endpoints: groups with ports of their own. */
   readonly groups?: readonly EndpointGroup[];
+  /** Of the Service; default: those of its slices. */
+  readonly ports?: readonly string[];
   readonly labels?: Readonly<Record<string, string>>;
   /** Members of node sets; a set that is not listed here does not sync. */
   readonly sets?: Readonly<Record<string, readonly string[]>>;
@@ -62,6 +64,7 @@ function explain(scene: Scene): ServiceExplanation {
   const harness = new TopologyHarness(scene.options);
   const { topology } = harness;
   harness.settle(labels, { [SERVICE]: scene.policy });
+  topology.setPolicies(new Map(), new Map([[SERVICE, scene.ports]]));
   for (const [selector, members] of Object.entries(sets)) harness.sync(selector, ...members);
   if (scene.refused !== undefined) topology.setNodeSetState(scene.refused, '403 Forbidden');
   const addresses = () => endpoints.map((_, index) => `10.0.0.${index + 1}`);
@@ -174,6 +177,43 @@ describe('explainService()', () => {
     expect(own.policy.overrides).toMatchObject([{ source: 'default' }]);
     const next = explain({ policy: byDefault('*'), endpoints: [HERE], origins });
     expect(next.policy.overrides).toEqual([]);
+  });
+
+  // Regression: the Service's port has no name, that of its slice has one, and nothing was reported.
+  test('a port of the Service that no endpoint has is named, with the ports that they have', () => {
+    const groups = [{ ports: ['TCP/http'], endpoints: [HERE] }];
+    const { outcome, ports, endpoints, warnings } = explain({
+      policy: managed(HOST, '*'),
+      ports: ['TCP/'],
+      groups,
+    });
+    expect(outcome.text).toContain('no endpoint has a port of the Service');
+    expect(ports).toMatchObject([
+      { port: 'TCP/', without: true, why: 'no endpoint has this port' },
+    ]);
+    expect(endpoints).toMatchObject([
+      { kept: false, reason: 'the Service has no port of this endpoint' },
+    ]);
+    expect(warnings.map(({ code, message }) => [code, message])).toEqual([
+      [
+        'port-without-endpoints',
+        'IPv4 TCP/: no endpoint has a port of this name and protocol, so connections fail; endpoints have ports that the Service lacks: TCP/http',
+      ],
+    ]);
+  });
+
+  test('ports of slices that the Service lacks are no reason for a warning', () => {
+    const { ports, warnings } = explain({
+      policy: managed(HOST),
+      ports: ['TCP/http'],
+      groups: [
+        { ports: ['TCP/http'], endpoints: [HERE] },
+        { ports: ['TCP/metrics'], endpoints: [FAR] },
+        { ports: [], endpoints: [FAR] },
+      ],
+    });
+    expect(ports.map(({ port }) => port)).toEqual(['TCP/http']);
+    expect(warnings).toEqual([]);
   });
 
   const preset: PolicyOrigin = { source: 'annotation', preset: 'x', keys: ['rack', '*'] };
