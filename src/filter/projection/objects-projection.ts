@@ -15,6 +15,10 @@ export interface Visibility<Facts extends ObjectMeta> {
   isHidden(key: string, hidden?: ObjectBytes): boolean;
   /** Takes each change before it is applied. */
   note?(change: Change<Facts>): void;
+  /** Called when the changes are applied, and the view is committed. */
+  onApplied?(): void;
+  /** The view is closed. */
+  close?(): void;
 }
 
 export interface ObjectsProjectionOptions<Facts extends ObjectMeta> {
@@ -66,9 +70,15 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta>
   /** Unsubscribes from the topology. */
   close(): void {
     this.#unsubscribe?.();
+    this.#visibility.close?.();
   }
 
   onChanges(changes: readonly Change<Facts>[]): void {
+    this.#applyAll(changes);
+    this.#visibility.onApplied?.();
+  }
+
+  #applyAll(changes: readonly Change<Facts>[]): void {
     if (!this.view.started) {
       for (const change of changes) this.#apply(change);
       this.#feed?.onChanges(changes);

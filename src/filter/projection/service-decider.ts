@@ -2,7 +2,7 @@ import { countEndpoints, type Decision, type PortDecision } from '../../topology
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import { readAddresses } from '../../topology/decide/read-addresses.ts';
 import { type DelayedKey, dueAt } from '../../topology/decide/return-delay.ts';
-import type { ManagedPolicy } from '../../topology/policy/policy.ts';
+import { type ManagedPolicy, UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { isHidden, outcomeOf, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -158,7 +158,9 @@ export class ServiceDecider {
     const { topology } = this.#options;
     const policy = topology.activePolicy(service);
     const latest = topology.policies.latest(service);
-    const ofOtherProxy = objects.length > 0 && objects.every((object) => object.ofOtherProxy);
+    const inherited = objects.length > 0 && objects.every((object) => object.ofOtherProxy);
+    const ofOtherProxy =
+      latest === UNKNOWN_SERVICE && (topology.isUnreadHidden(service) ?? inherited);
     const groups = groupsOf(objects);
     return outcomeOf(service, { policy, latest, ofOtherProxy, cloudOnly: false }, groups);
   }

@@ -1,5 +1,5 @@
 import { isOfOtherProxy, type ServiceFilter } from '../../topology/policy/service-policy.ts';
-import { PROXY_NAME_LABEL } from '../../topology/policy/service-reader.ts';
+import { PROXY_NAME_LABEL, readerOf } from '../../topology/policy/service-reader.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Change } from '../codec/change.ts';
 import type { Codec, ObjectBytes, ServiceFacts } from '../codec/codec.ts';
@@ -21,6 +21,8 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
   readonly #options: ServiceVisibilityOptions;
   /** Services that the settings leave to another proxy, by their labels. */
   readonly #ofOtherProxy = new Set<string>();
+  /** What {@link onApplied} reports to the topology; undefined: kube-proxy reads the Service, or it is gone. */
+  readonly #unread = new Map<string, boolean | undefined>();
 
   constructor(options: ServiceVisibilityOptions) {
     this.#options = options;
@@ -28,11 +30,25 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
 
   note(change: Change<ServiceFacts>): void {
     const { serviceFilter } = this.#options;
-    if (change.type !== 'DELETED' && isOfOtherProxy(change.facts, serviceFilter)) {
-      this.#ofOtherProxy.add(change.key);
-    } else {
-      this.#ofOtherProxy.delete(change.key);
+    const { key } = change;
+    const facts = change.type === 'DELETED' ? undefined : change.facts;
+    const isOther = facts !== undefined && isOfOtherProxy(facts, serviceFilter);
+    if (isOther) this.#ofOtherProxy.add(key);
+    else this.#ofOtherProxy.delete(key);
+    const isUnread = facts !== undefined && readerOf(facts) !== 'kube-proxy';
+    if (serviceFilter !== undefined) {
+      this.#unread.set(key, isUnread ? isOther : undefined);
     }
+  }
+
+  onApplied(): void {
+    if (this.#unread.size === 0) return;
+    this.#options.topology.setUnreadServices(this, this.#unread);
+    this.#unread.clear();
+  }
+
+  close(): void {
+    this.#options.topology.forgetUnreadServices(this);
   }
 
   isKnown(): boolean {

@@ -86,8 +86,16 @@ export function kubeProxyQueryTest(nodeName: string): (query: Query) => boolean 
 /** Returns a function that reports whether a query is one of kube-proxy's or of the wrapper itself. */
 export function knownQueryTest(nodeName: string): (query: Query) => boolean {
   const isKubeProxys = kubeProxyQueryTest(nodeName);
-  const own = queryKey(SERVICES_AND_HEADLESS);
-  return (query) => isKubeProxys(query) || queryKey(query) === own;
+  const own = [SERVICES_AND_HEADLESS, ALL_SERVICES].map(queryKey);
+  return (query) => isKubeProxys(query) || own.includes(queryKey(query));
+}
+
+/** Not a query of kube-proxy: all Services, also those that it does not read. */
+export const ALL_SERVICES: Query = { ...ALL, resource: SERVICES };
+
+/** Whether a query is for endpoints that kube-proxy does not read. */
+export function readsHeadless(query: Query): boolean {
+  return isForEndpoints(query) && !query.labelSelector.split(',').includes(NOT_HEADLESS);
 }
 
 /** The queries of the current kube-proxy. They are the default when it is unknown what clients read. */

@@ -2,9 +2,11 @@ import type { WrapperError } from '../../errors.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import {
+  ALL_SERVICES,
   CURRENT_SLICES,
   isForEndpoints,
   ownNodeQuery,
+  readsHeadless,
   servicesBeside,
   slicesBeside,
 } from '../api/kube-proxy-queries.ts';
@@ -126,6 +128,7 @@ export class ViewRegistry {
   acquire(query: Query, caller: CallerId = ANYONE): ViewLease {
     const services = this.#servicesBeside(query);
     if (services !== undefined) this.#needServices(services);
+    this.#needAllServicesBeside(query);
     const entry = this.#views.open(query, caller);
     this.#pinIfKubeProxys(query, entry);
     this.#views.enter(entry, caller);
@@ -203,6 +206,16 @@ export class ViewRegistry {
       const isRight = queryKey(current.entry.source.query) === queryKey(query);
       if (!isRight && !this.#hidesServices) this.#services = this.#openServices(query, current);
     }
+  }
+
+  /** Whether a headless Service is hidden is written in its labels. Slices that are written by hand do not have these. */
+  #needAllServicesBeside(query: Query): void {
+    const { serviceFilter, policyResolver } = this.#options;
+    const isRead = policyResolver.settings.headless;
+    if (serviceFilter === undefined || isRead || !readsHeadless(query)) return;
+    const entry = this.#views.find(ALL_SERVICES);
+    if (entry === undefined) this.#views.openForTopology(ALL_SERVICES, {});
+    else this.#views.pin(entry, 'topology');
   }
 
   #openServices(query: Query, replaces?: TopologyServices): TopologyServices {

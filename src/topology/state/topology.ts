@@ -7,6 +7,7 @@
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
  * - service-outcome.ts: what this node makes of a Service, and whether it hides it
  * - without-zone.ts: which Services need the nodes of the zone
+ * - unread-services.ts: which Services are hidden that the topology does not read
  */
 
 import { type DecideOptions, type Decision, decide } from '../decide/decide.ts';
@@ -35,6 +36,7 @@ import {
   type TopologyMatch,
   type TopologyMatchSettings,
 } from './topology-match.ts';
+import { UnreadServices } from './unread-services.ts';
 import { hasEndpointWithoutZone, ServicesWithoutZone } from './without-zone.ts';
 
 export type { Communities, OwnNode } from './own-node-state.ts';
@@ -71,6 +73,7 @@ export class Topology {
   readonly #options: TopologyOptions;
   readonly #listeners = new TopologyListeners();
   readonly #servicesWithoutZone = new ServicesWithoutZone();
+  readonly #unreadServices = new UnreadServices();
   readonly #nodeSets: NodeSetRegistry;
   readonly #ownNode: OwnNodeState;
   readonly #matcher: KeyMatcher;
@@ -223,6 +226,21 @@ export class Topology {
     this.#listeners.visibility([...services.keys()]);
   }
 
+  /** Services of a view that kube-proxy does not read, and whether it hides them; undefined: not among them (now). */
+  setUnreadServices(view: object, services: ReadonlyMap<string, boolean | undefined>): void {
+    this.#endpointsChanged(this.#unreadServices.set(view, services));
+  }
+
+  /** A view of Services was closed. */
+  forgetUnreadServices(view: object): void {
+    this.#endpointsChanged(this.#unreadServices.forget(view));
+  }
+
+  /** Whether a Service that the topology does not read is hidden by its labels; undefined: no view has it. */
+  isUnreadHidden(service: string): boolean | undefined {
+    return this.#unreadServices.isHidden(service);
+  }
+
   /** The active policy of a Service on this node; undefined while its first policy is not active yet. */
   activePolicy(service: string): Policy | undefined {
     const context = this.nodeContext;
@@ -322,6 +340,13 @@ export class Topology {
     this.#updateNodeSets(change);
     this.#activation.run(change, services);
     this.#updateNodeSets(change);
+    this.#listeners.changed(change);
+  }
+
+  #endpointsChanged(services: readonly string[]): void {
+    if (services.length === 0) return;
+    const change = new TopologyChange();
+    for (const service of services) change.services.add(service);
     this.#listeners.changed(change);
   }
 

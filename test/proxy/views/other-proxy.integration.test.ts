@@ -48,6 +48,35 @@ describe.each([
   ];
   const one = [[left], [`${left}-a`], [left]];
 
+  // Regression: a slice that is written by hand does not inherit the labels of its Service.
+  test.each([false, true])(
+    'slices without the labels of their headless Service follow the Service (headless: %s)',
+    async (headless) => {
+      for (const [name, labels] of [
+        ['mesh', { mesh: 'yes' }],
+        ['plain', {}],
+      ] as const) {
+        putLabelled(name, labels);
+        putSlice(server, `${name}-a`, name, [ENDPOINT], HEADLESS);
+        server.patch('endpoints', name, { metadata: { labels: { ...HEADLESS, mesh: null } } });
+      }
+      const settings = { serviceFilter: { mode, label: 'mesh' }, headless };
+      proxy = await useWrapper(await server.listen(), {}, settings);
+      await eventually(shown, one);
+      const mesh = left === 'mesh' ? null : 'yes';
+      server.patch('services', left, { metadata: { labels: { mesh } } });
+      await eventually(shown, [[], [], []]);
+    },
+  );
+
+  test('slices alone follow the Service too, also of one that kube-proxy does not read', async () => {
+    putLabelled('mesh', { mesh: 'yes' });
+    putLabelled('plain', {});
+    putSlice(server, 'mesh-a', 'mesh', [ENDPOINT], HEADLESS);
+    proxy = await useWrapper(await server.listen(), {}, { serviceFilter: { mode, label: 'mesh' } });
+    await eventually(() => listNames(proxy.url + SLICES_PATH, 'protobuf'), [`${left}-a`]);
+  });
+
   test.each([false, true])(
     'a headless Service and its endpoints are hidden together (headless: %s)',
     async (headless) => {
