@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { createCriClient } from '../../src/proxy/local-runtime/cri-client.ts';
 import { eventually } from '../e2e/support/eventually.ts';
 import { type Cluster, startCluster } from './support/cluster.ts';
 import { installKubeProxy, rolledOut } from './support/kube-proxy.ts';
 import type { ClusterNode } from './support/node.ts';
+import { createNodeProbe } from './support/node-probe.ts';
 import {
   changeSecondNetwork,
   createOtherServices,
@@ -11,14 +11,16 @@ import {
   SECOND_NETWORK,
 } from './support/other-services.ts';
 import { writeOverlay } from './support/overlay.ts';
+import { podAddress } from './support/pod-address.ts';
 import { createWeb, type Web } from './support/web.ts';
 import { createWorkspace, type Workspace } from './support/workspace.ts';
 
 jest.setTimeout(240_000);
 
 /**
- * An offline reboot: a node is cut off, all its containers are killed as by a power cut, and the kubelet starts them
- * again. The Pod comes back with another address, and the wrapper and kube-proxy start without an API server.
+ * All containers of a cut-off node are killed, and its kubelet, which keeps running, starts them again. The Pod comes
+ * back with another address, and the wrapper and kube-proxy start without an API server. A kubelet that starts
+ * without one is in offline-reboot.test.ts.
  *
  * Connections are made from the node and from a Pod, and the kernel's tables are read. Each test continues the last.
  */
@@ -27,6 +29,7 @@ const WATCHED_MS = 15_000;
 
 let cluster: Cluster;
 let node: ClusterNode;
+let probe: ReturnType<typeof createNodeProbe>;
 let workspace: Workspace;
 let web: Web;
 let pod: string;
@@ -34,6 +37,7 @@ let pod: string;
 beforeAll(async () => {
   cluster = await startCluster({ nodeNames: ['edge-1', 'edge-2'] });
   node = cluster.node('edge-1');
+  probe = createNodeProbe(cluster, 'edge-1');
   workspace = createWorkspace(cluster);
   await install(['state']);
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
@@ -42,7 +46,7 @@ beforeAll(async () => {
   pod = await web.podOn('edge-1');
   await web.reaches('edge-1', ['edge-1']);
   await createOtherServices(cluster, 'edge-1', pod);
-  await reaches(['edge-1', 'edge-2'], EVERYWHERE);
+  await probe.reaches(EVERYWHERE, ['edge-1', 'edge-2']);
   await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.before]);
 });
 
@@ -72,40 +76,19 @@ async function install(components: readonly string[]): Promise<void> {
   await rolledOut(cluster, 'kube-proxy-wrapper');
 }
 
-/** The address that the Pod has now, from the container runtime; undefined: it does not run. */
-async function address(): Promise<string | undefined> {
-  const runtime = createCriClient(node.hostPath(node.criSocket));
-  try {
-    const all = await runtime.sandboxes();
-    const ready = all.find((each) => each.name === pod && each.ready);
-    return ready && (await runtime.network(ready.id))?.addresses[0];
-  } finally {
-    runtime.close();
-  }
-}
+const address = async () => await podAddress(node, pod);
 
 /** Kills all containers, and waits until the Pod, the wrapper and kube-proxy run again. Returns both addresses. */
-async function powerCut(): Promise<{ readonly before: string; readonly after: string }> {
+async function killContainers(): Promise<{ readonly before: string; readonly after: string }> {
   const before = (await address()) ?? '';
-  await node.powerCut();
+  await node.killContainers();
   const { value: after = '' } = await eventually(
     address,
     (now) => now !== undefined && now !== '' && now !== before,
     { timeoutMs: 60_000, intervalMs: 200, what: `${pod} has another address than ${before}` },
   );
-  await eventually(
-    async () => (await node.containers()).map(({ name }) => name).sort(),
-    (names) => names.join() === 'kube-proxy,kube-proxy-wrapper,web',
-    { timeoutMs: 90_000, intervalMs: 500, what: 'all containers of the node run again' },
-  );
+  await probe.runs(['kube-proxy', 'kube-proxy-wrapper', 'web']);
   return { before, after };
-}
-
-/** Who answers connections from the node, which does not depend on any Pod. */
-async function dial(url = web.url): Promise<string[]> {
-  const { podProgram } = cluster.binaries;
-  const answers = JSON.parse(await node.exec(podProgram, ['dial', url, '16']));
-  return [...new Set(Object.keys(answers).map((answer) => answer.split('/')[0] ?? ''))].sort();
 }
 
 /** Whether an address is in the tables of the kernel. */
@@ -129,24 +112,16 @@ async function secondNetwork(): Promise<string[]> {
   return known.filter((_, index) => found[index]);
 }
 
-async function reaches(nodes: readonly string[], url = web.url): Promise<void> {
-  await eventually(
-    async () => await dial(url),
-    (found) => found.join() === nodes.join(),
-    { timeoutMs: 60_000, intervalMs: 200, what: `${nodes.join()} answers` },
-  );
-}
-
 test('without localRuntime, connections go to the address that the Pod had', async () => {
   await node.cutOff();
-  const { before, after } = await powerCut();
+  const { before, after } = await killContainers();
   const end = performance.now() + WATCHED_MS;
-  while (performance.now() < end) expect(await dial()).not.toContain('edge-1');
+  while (performance.now() < end) expect(await probe.dial(web.url)).not.toContain('edge-1');
   expect(await isProgrammed(before)).toBe(true);
   expect(await isProgrammed(after)).toBe(false);
   await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.before]);
   await node.reconnect();
-  await reaches(['edge-1']);
+  await probe.reaches(web.url, ['edge-1']);
 });
 
 test('with localRuntime, they reach the address that it has now', async () => {
@@ -155,8 +130,8 @@ test('with localRuntime, they reach the address that it has now', async () => {
   await install(['state', 'local-runtime', 'scrape']);
   await web.reaches('edge-1', ['edge-1']);
   await node.cutOff();
-  const { before, after } = await powerCut();
-  await reaches(['edge-1']);
+  const { before, after } = await killContainers();
+  await probe.reaches(web.url, ['edge-1']);
   expect(await isProgrammed(after)).toBe(true);
   expect(await isProgrammed(before)).toBe(false);
   await web.reaches('edge-1', ['edge-1']);
@@ -164,7 +139,7 @@ test('with localRuntime, they reach the address that it has now', async () => {
 });
 
 test('endpoints of other nodes are left alone meanwhile', async () => {
-  await reaches(['edge-1', 'edge-2'], EVERYWHERE);
+  await probe.reaches(EVERYWHERE, ['edge-1', 'edge-2']);
 });
 
 test('when the link returns, what the API server sends is shown immediately', async () => {
@@ -188,6 +163,6 @@ test('half a minute later, everything is shown as the API server has it', async 
     intervalMs: 500,
     what: 'nothing is corrected any more',
   });
-  await reaches(['edge-1']);
+  await probe.reaches(web.url, ['edge-1']);
   await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.after]);
 });

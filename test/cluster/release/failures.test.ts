@@ -150,18 +150,18 @@ function isOomKilled(pod: KubeObject): boolean {
   return ended?.reason === 'OOMKilled';
 }
 
-test('after a power cut of all containers the Service is reached at the new addresses, without help', async () => {
+test('after a kill of all containers the Service is reached at the new addresses, without help', async () => {
   const pod = await web.podOn('edge-1');
   const addressOf = async () =>
     (await cluster.admin.get(`/api/v1/namespaces/default/pods/${pod}`)).status.podIP as string;
   const [address, before] = [await addressOf(), performance.now()];
-  await cluster.node('edge-1').powerCut();
+  await cluster.node('edge-1').killContainers();
   await eventually(
     async () => ({ address: await addressOf(), answers: await web.dialFrom('edge-1') }),
     (seen) => seen.address !== address && Object.keys(seen.answers).join() === 'edge-1',
     { timeoutMs: 60_000, intervalMs: 200, what: 'the same Pod is reached at another address' },
   );
-  note('power cut of all containers until the Service is reached, ms', performance.now() - before);
+  note('kill of all containers until the Service is reached, ms', performance.now() - before);
   await followsChanges();
 });
 

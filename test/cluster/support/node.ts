@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ProcessOptions, waitUntilReady } from '../../e2e/support/managed-process.ts';
 import type { ClusterBinaries } from './binaries.ts';
@@ -43,6 +43,7 @@ export class ClusterNode {
   readonly criSocket = CRI_SOCKET;
   readonly #options: NodeOptions;
   readonly #files: NodeFiles;
+  readonly #kubelet: string;
   #execs = 0;
   /** Undefined while the node is off. */
   #first: FirstProcess | undefined;
@@ -55,6 +56,9 @@ export class ClusterNode {
     this.#options = options;
     mkdirSync(folder, { recursive: true });
     this.#files = writeNodeConfig({ folder, cgroup, podCidr: podCidr(index) });
+    // It names itself after its file, and YurtHub keeps copies for the name `kubelet`.
+    this.#kubelet = join(folder, 'kubelet');
+    symlinkSync(options.binaries.kubelet, this.#kubelet);
   }
 
   /** Containers that run, without sandboxes. */
@@ -71,7 +75,7 @@ export class ClusterNode {
     return await this.#ctr('tasks', 'exec', '--exec-id', id, found.id, ...command);
   }
 
-  /** Path on this machine of a file below /run, /var/lib or /var/log of the node. */
+  /** Path on this machine of a file below /etc, /run, /var/lib or /var/log of the node. */
   hostPath(path: string): string {
     if (!OWN_FOLDERS.some((own) => path.startsWith(`/${own}/`))) {
       throw new Error(`${path} is not below a folder that a node has for itself`);
@@ -134,15 +138,28 @@ export class ClusterNode {
     mkdirSync(join(folder, 'run'));
   }
 
-  async startKubelet(): Promise<void> {
-    const { name, index, binaries, kubeconfig } = this.#options;
+  /** A power cut at a cut-off node: it boots, and still does not reach the API server. Start the kubelet afterwards. */
+  async rebootCutOff(): Promise<void> {
+    await this.cutOff();
+    await this.powerOff();
+    await this.powerOn();
+    await this.cutOff();
+  }
+
+  /** @param options `kubeconfig`: default that of the cluster; `flags`: further ones */
+  async startKubelet(
+    options: { readonly kubeconfig?: string; readonly flags?: readonly string[] } = {},
+  ): Promise<void> {
+    const { name, index, binaries } = this.#options;
+    const { kubeconfig = this.#options.kubeconfig, flags = [] } = options;
     const args = [
       `--config=${this.#files.kubeletConfig}`,
       `--kubeconfig=${kubeconfig}`,
       `--hostname-override=${name}`,
       `--node-ip=${nodeAddress(index)}`,
+      ...flags,
     ];
-    const started = this.#running().spawn({ name: 'kubelet', command: binaries.kubelet, args });
+    const started = this.#running().spawn({ name: 'kubelet', command: this.#kubelet, args });
     const health = ['dial', 'http://127.0.0.1:10248/healthz', '1'];
     await waitUntilReady(started.process, async () =>
       (await this.exec(binaries.podProgram, health)).includes('"ok"'),
@@ -177,8 +194,8 @@ export class ClusterNode {
     }
   }
 
-  /** Kills all containers at the same moment, as a power cut does. The kubelet, which stays, starts them again. */
-  async powerCut(): Promise<void> {
+  /** Kills all containers at the same moment. The kubelet, which stays, starts them again. */
+  async killContainers(): Promise<void> {
     const tasks = (await this.#ctr('tasks', 'ls', '-q')).trim();
     const kill = async (task: string) =>
       // One that ended meanwhile is no error.
