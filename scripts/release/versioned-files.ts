@@ -13,6 +13,7 @@ export const VERSIONED_FILES = [
   'manifests/components/check/pod.yaml',
   'manifests/components/state/daemonset.yaml',
   'manifests/overlays/sidecar/patch.yaml',
+  'manifests/static-pods/kube-proxy-wrapper.yaml',
   'manifests/systemd/kube-proxy-wrapper.service',
   'test/cluster/release/update-from-1-0.test.ts',
 ] as const;

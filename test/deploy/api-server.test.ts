@@ -30,6 +30,13 @@ const rendered: readonly Rendered[] = [
       async () => await writeAside({ components: [path] }, (aside) => kustomize(tools, aside)),
     ],
   ),
+  [
+    'manifests/static-pods',
+    async () =>
+      ['kube-proxy-wrapper', 'kube-proxy']
+        .map((name) => readText(`manifests/static-pods/${name}.yaml`))
+        .join('---\n'),
+  ],
 ];
 
 describeAccepted(rendered, () => ({ tools, plane }));

@@ -1,19 +1,20 @@
-import { mkdirSync, statfsSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { POD_IMAGE } from './images.ts';
 
 /** Where containerd listens: in the node, and in a Pod that mounts the folder /run/containerd. */
 export const CRI_SOCKET = '/run/containerd/containerd.sock';
 
-/** Folders of a node that are its own. The host's are hidden behind them. */
-export const OWN_FOLDERS = ['run', 'var/lib', 'var/log'] as const;
+/** Folders of a node that are its own. The host's are hidden behind them. The node has a copy of the host's /etc. */
+export const OWN_FOLDERS = ['etc', 'run', 'var/lib', 'var/log'] as const;
+
+/** Where the kubelet looks for static Pods, as kubeadm sets it up. */
+const STATIC_PODS = '/etc/kubernetes/manifests';
 
 /** Files of a node, on this machine. */
 export interface NodeFiles {
   readonly containerdConfig: string;
   readonly kubeletConfig: string;
-  /** Folder of static Pods. */
-  readonly staticPods: string;
 }
 
 export interface NodeConfigOptions {
@@ -30,15 +31,15 @@ export function writeNodeConfig(options: NodeConfigOptions): NodeFiles {
   const files = {
     containerdConfig: join(folder, 'containerd.toml'),
     kubeletConfig: join(folder, 'kubelet.json'),
-    staticPods: join(folder, 'static-pods'),
   };
-  for (const each of ['cni', 'static-pods', ...OWN_FOLDERS]) {
+  cpSync('/etc', join(folder, 'etc'), { recursive: true, verbatimSymlinks: true });
+  for (const each of ['cni', STATIC_PODS, ...OWN_FOLDERS]) {
     mkdirSync(join(folder, each), { recursive: true });
   }
   writeFileSync(join(folder, 'resolv.conf'), '');
   writeFileSync(join(folder, 'cni/10-bridge.conflist'), JSON.stringify(cniConfig(options)));
   writeFileSync(files.containerdConfig, containerdConfig(folder));
-  writeFileSync(files.kubeletConfig, JSON.stringify(kubeletConfig(options, files)));
+  writeFileSync(files.kubeletConfig, JSON.stringify(kubeletConfig(options)));
   return files;
 }
 
@@ -75,12 +76,12 @@ export function snapshotter(folder: string): 'overlayfs' | 'native' {
   return statfsSync(folder).type === OVERLAYFS_SUPER_MAGIC ? 'native' : 'overlayfs';
 }
 
-function kubeletConfig(options: NodeConfigOptions, files: NodeFiles): unknown {
+function kubeletConfig(options: NodeConfigOptions): unknown {
   return {
     apiVersion: 'kubelet.config.k8s.io/v1beta1',
     kind: 'KubeletConfiguration',
     containerRuntimeEndpoint: `unix://${CRI_SOCKET}`,
-    staticPodPath: files.staticPods,
+    staticPodPath: STATIC_PODS,
     resolvConf: join(options.folder, 'resolv.conf'),
     volumePluginDir: '/var/lib/kubelet/volume-plugins',
     // All nodes share the cgroups of this machine.

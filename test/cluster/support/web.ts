@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import type { KubeObject } from '../../e2e/support/api.ts';
 import { eventually } from '../../e2e/support/eventually.ts';
 import type { Cluster } from './cluster.ts';
@@ -11,14 +12,25 @@ export type Web = Awaited<ReturnType<typeof createWeb>>;
 const NAME = 'web';
 const CLUSTER_IP = '10.96.0.80';
 const PORT = 8080;
+const STATIC_POD = '/etc/kubernetes/manifests/web.yaml';
 
 /**
- * A test server on each node, and a Service of them. The same Pods are the clients. Creates DaemonSet and Service, and
- * waits until each node has a ready Pod.
+ * A test server on each node, and a Service of them. The same Pods are the clients. Creates the Pods and the Service,
+ * and waits until each node has a ready Pod.
+ *
+ * @param by what the Pods come from; default: a DaemonSet
  */
-export async function createWeb(cluster: Cluster, topologyKeys?: readonly string[]) {
+export async function createWeb(
+  cluster: Cluster,
+  topologyKeys?: readonly string[],
+  by: 'DaemonSet' | 'static Pods' = 'DaemonSet',
+) {
   const { admin } = cluster;
-  await admin.create('/apis/apps/v1/namespaces/default/daemonsets', daemonSet());
+  if (by === 'DaemonSet') {
+    await admin.create('/apis/apps/v1/namespaces/default/daemonsets', daemonSet());
+  } else {
+    for (const node of cluster.nodes) writeFileSync(node.hostPath(STATIC_POD), staticPod());
+  }
   await admin.create('/api/v1/namespaces/default/services', service(topologyKeys));
   const pods = async () =>
     await admin.list(`/api/v1/namespaces/default/pods?labelSelector=app%3D${NAME}`);
@@ -93,7 +105,21 @@ function byNode(answers: Answers): Answers {
 }
 
 function daemonSet(): KubeObject {
-  const labels = { app: NAME };
+  const { metadata, spec } = podTemplate();
+  return {
+    metadata: { name: NAME },
+    spec: { selector: { matchLabels: metadata.labels }, template: { metadata, spec } },
+  };
+}
+
+/** JSON is YAML. */
+function staticPod(): string {
+  const { metadata, spec } = podTemplate();
+  const named = { ...metadata, name: NAME, namespace: 'default' };
+  return JSON.stringify({ apiVersion: 'v1', kind: 'Pod', metadata: named, spec });
+}
+
+function podTemplate() {
   const env = [
     { name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
     { name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
@@ -110,18 +136,12 @@ function daemonSet(): KubeObject {
     },
   };
   return {
-    metadata: { name: NAME },
+    metadata: { labels: { app: NAME } },
     spec: {
-      selector: { matchLabels: labels },
-      template: {
-        metadata: { labels },
-        spec: {
-          automountServiceAccountToken: false,
-          terminationGracePeriodSeconds: 1,
-          tolerations: [{ operator: 'Exists' }],
-          containers: [container],
-        },
-      },
+      automountServiceAccountToken: false,
+      terminationGracePeriodSeconds: 1,
+      tolerations: [{ operator: 'Exists' }],
+      containers: [container],
     },
   };
 }

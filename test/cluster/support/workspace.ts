@@ -30,6 +30,8 @@ export function createWorkspace(cluster: Cluster, programs: Readonly<Record<stri
     },
     /** Runs shell commands. */
     run,
+    /** The block that {@link runDocumented} would run. */
+    documented,
     /**
      * Runs the block of a section of the documents, by its heading, that begins with this command. In it the keys of `instead`
      * are replaced, such as the name of the node.
