@@ -46,6 +46,18 @@ export async function ensureClusterBinaries(
   };
 }
 
+/** OpenYurt's cache in front of a kubelet. It takes 4 minutes of 2 cores, so only the tests before a release build it. */
+export async function ensureYurtHub(): Promise<string> {
+  return await ensureBinary({
+    name: 'yurthub',
+    version: '1.7.0',
+    module: '../cluster/yurthub',
+    target: 'github.com/openyurtio/openyurt/cmd/yurthub',
+    flags: [],
+    ldflags: '-s -w',
+  });
+}
+
 /** These have a module of their own. So a change of it does not rebuild what the other suites use, and vice versa. */
 function ofNode(name: string): Component {
   return { ...kubernetes(name, '1.36.3'), module: 'components/kubernetes-1.36-node' };

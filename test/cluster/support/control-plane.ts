@@ -91,6 +91,7 @@ function startComponents({ binaries, network, folder }: ControlPlaneOptions, cer
       tokenFile: join(folder, 'tokens.csv'),
     }),
     '--authorization-mode=Node,RBAC',
+    `--client-ca-file=${cert.certFile}`,
     // kube-proxy is a privileged Pod.
     '--allow-privileged=true',
     // For logs, exec and port-forward: the names of nodes do not resolve.
@@ -107,19 +108,22 @@ function startComponents({ binaries, network, folder }: ControlPlaneOptions, cer
       ]);
       start('kube-controller-manager', binaries.kubeControllerManager, [
         ...common,
-        ...controllerArgs(serviceAccountKey(folder), cert.certFile),
+        ...controllerArgs(serviceAccountKey(folder), cert),
         `--cert-dir=${join(folder, 'controller-manager')}`,
       ]);
     },
   };
 }
 
-function controllerArgs(accountKey: string, caFile: string): string[] {
+function controllerArgs(accountKey: string, { certFile, keyFile }: ServingCert): string[] {
   return [
     // Without those of a cloud. The Pod ranges of nodes are fixed; see network.ts.
     '--controllers=*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller',
     '--allocate-node-cidrs=false',
-    `--root-ca-file=${caFile}`,
+    `--root-ca-file=${certFile}`,
+    // Signs requests for certificates that somebody has approved.
+    `--cluster-signing-cert-file=${certFile}`,
+    `--cluster-signing-key-file=${keyFile}`,
     `--service-account-private-key-file=${accountKey}`,
     '--use-service-account-credentials=true',
   ];
