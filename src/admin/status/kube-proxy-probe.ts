@@ -8,7 +8,10 @@ export type HostPort = string;
 
 /** What the probe of a node found. */
 export interface ProbeResult {
-  /** Status of kube-proxy's /healthz; 0: it does not answer. */
+  /**
+   * Status of kube-proxy's /livez; 0: it does not answer. Its /healthz is 503 also while the node is about to be removed
+   * (KEP-3836), to drain load balancers.
+   */
   readonly health: number;
   /** For how long a change waits to be written to the kernel, in seconds; undefined: kube-proxy does not say. */
   readonly lateSeconds: number | undefined;
@@ -70,7 +73,7 @@ export class KubeProxyProbe {
   async #probe({ clusterIp, backends }: ProbeTarget): Promise<ProbeResult> {
     const { ports } = this.#options;
     const [health, metrics, opened] = await Promise.all([
-      this.#get(ports.health, '/healthz'),
+      this.#get(ports.health, '/livez'),
       this.#get(ports.metrics, '/metrics'),
       clusterIp === undefined ? undefined : this.#opens(clusterIp),
     ]);

@@ -20,7 +20,8 @@ beforeEach(async () => {
   hangs = false;
   const started = await startServer(({ url }, response) => {
     if (hangs) return;
-    if (url === '/healthz') response.writeHead(health).end();
+    if (url === '/livez') response.writeHead(health).end();
+    else if (url === '/healthz') response.writeHead(503).end();
     else response.end(metrics);
   });
   server = closedLater(started);
@@ -48,6 +49,11 @@ test('a ClusterIP that nobody answers is told from one that works', async () => 
 test('a kube-proxy that hangs costs no more than the time limit', async () => {
   hangs = true;
   expect(await probe().ask(target())).toMatchObject({ health: 0, lateSeconds: undefined });
+});
+
+// kubernetes/node-problem-detector#1176: /healthz is 503 on each node that the cluster autoscaler removes.
+test('a kube-proxy whose node is about to be removed is well', async () => {
+  expect((await probe().ask(target())).health).toBe(200);
 });
 
 test('what kube-proxy says of itself is read', async () => {
