@@ -211,7 +211,7 @@ describe('createLastProcessFlush()', () => {
     const options = flushOptions();
     const { admin, paths, server } = await startProcess(() => {
       options.controller.abort();
-      setImmediate(() => server.close());
+      setTimeout(() => server.close(), 300);
       return true;
     });
     await createLastProcessFlush(admin, options)();
