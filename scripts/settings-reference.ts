@@ -139,30 +139,23 @@ const USUAL: readonly string[] = [
   ...['logLevel', 'stateDir', 'localRuntime', 'handoverSeconds', 'adminListen'],
 ];
 
-/** Settings that few installations need, by the start of their keys, with when they do. */
-const SPECIAL: Readonly<Record<string, string>> = {
-  https: 'kube-proxy or other clients must have their own identity: [identity.md](identity.md).',
-  compatibility: 'Services have annotations of OpenYurt or KubeEdge.',
-  communities: 'Policies use communities, such as those of SuperEdge, OpenYurt or FabEdge.',
-  edge: 'Edge nodes have another label than `node-role.kubernetes.io/edge`.',
-  cloud: 'Services send all their traffic to the cloud, as with FabEdge.',
-  serviceFilter: 'EdgeMesh serves some Services in place of kube-proxy.',
-  headless: 'Clients resolve headless Services to endpoints near them.',
-};
+/** Settings that few installations need, by the start of their keys. */
+const SPECIAL: readonly string[] = [
+  ...['https', 'compatibility', 'communities', 'edge', 'cloud', 'serviceFilter', 'headless'],
+];
 
 /** The whole of docs/settings.md. */
 export function settingsMarkdown(): string {
   // The members of a mapping are the settings.
   const all = settingRows().filter(({ type }) => type !== 'mapping');
-  const special = ({ key }: SettingRow) => (key.split('.')[0] ?? '') in SPECIAL;
+  const special = ({ key }: SettingRow) => SPECIAL.includes(key.split('.')[0] ?? '');
   const usual = USUAL.flatMap((key) => all.filter((row) => row.key === key));
   const others = all.filter((row) => !USUAL.includes(row.key) && !special(row));
-  const when = Object.entries(SPECIAL).map(([name, text]) => `- \`${name}\`: ${text}\n`);
   return [
     intro,
     `## The usual ones\n\n${tableOf(usual)}`,
     `\n## Policies, servers and limits\n\nChange a limit only where [operations](operations.md) says so.\n\n${tableOf(others)}`,
-    `\n## For migrants, and for callers with their own identity\n\nYou need them if:\n\n${when.join('')}\n`,
+    '\n## For migrants, and for callers with their own identity\n\n',
     tableOf(all.filter(special)),
   ].join('');
 }
