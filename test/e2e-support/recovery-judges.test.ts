@@ -299,9 +299,9 @@ const KIND: FaultKind = {
 };
 
 test('a fault that is long enough must show in /readyz in time', () => {
-  const bound = BOUNDS.unreadyMs.failing;
+  const bound = BOUNDS.unreadyMs.failing.h2;
   const judge = (endedAt: number, unreadyAt: number | undefined) =>
-    judgeReadiness({ kinds: [KIND] }, { struckAt: 0, endedAt, unreadyAt });
+    judgeReadiness({ kinds: [KIND] }, { struckAt: 0, endedAt, unreadyAt, protocol: 'h2' });
   expect(judge(bound, undefined)).toEqual([]);
   expect(judge(bound + 5_000, bound - 1)).toEqual([]);
   expect(judge(bound + 5_000, bound + 1)).toMatchObject([{ check: 'readyz' }]);

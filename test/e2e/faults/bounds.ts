@@ -4,8 +4,11 @@ export const BOUNDS = {
   rightAgainMs: { p50: 1_000, p90: 3_000, p99: 10_000 },
   /** The same for each single fault. */
   rightAgainHardMs: 30_000,
-  /** Until a connection is closed whose peer has died without a word, in milliseconds. */
-  deadPeerMs: 36_000,
+  /**
+   * Until a connection is closed that something on the way keeps open although it is dead, in milliseconds: over HTTP/1.1
+   * by the limit of a watch.
+   */
+  deadPeerMs: { h2: 36_000, 'http/1.1': 95_000 },
   /** Requests of one query, on average over any {@link REQUEST_WINDOW_MS}. */
   requestsPerSecond: 5,
   /**
@@ -29,9 +32,9 @@ export const BOUNDS = {
   /** /readyz fails within this time in a fault in which the API server is unreachable, in milliseconds. */
   unreadyMs: {
     /** Connections or requests fail: 10 s of grace, and the wait for the next attempt. */
-    failing: 20_000,
+    failing: { h2: 20_000, 'http/1.1': 20_000 },
     /** Nothing comes back: 35 s until a dead peer is noticed, and 10 s of grace. */
-    silent: 48_000,
+    silent: { h2: 48_000, 'http/1.1': 107_000 },
   },
   /** /readyz answers 200 within this time after the view is right again, in milliseconds. */
   readyAgainMs: 10_000,

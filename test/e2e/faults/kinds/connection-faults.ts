@@ -68,7 +68,7 @@ export const connectionFaults: readonly FaultKind[] = ROWS.map(([name, fault, mo
     if (['slow', 'cutAfter', 'corrupt'].includes(fault.kind)) front.cut();
     if (fault.kind !== 'dropOld') return active;
     return fault.directions.includes('toClient')
-      ? untilNoticed(active)
+      ? untilNoticed(active, BOUNDS.deadPeerMs[front.isHttp2 ? 'h2' : 'http/1.1'])
       : { hits: active.hits, end: async () => await endByReset(active, front) };
   },
 }));
@@ -80,17 +80,17 @@ async function endByReset(active: ActiveTcpFault, front: FaultFront): Promise<vo
 }
 
 /** The old connections stay dead: until the wrapper has noticed, the API server does not answer there. */
-function untilNoticed(active: ActiveTcpFault): ActiveFault {
+function untilNoticed(active: ActiveTcpFault, bound: number): ActiveFault {
   const struckAt = performance.now();
   let problems: readonly Problem[] = [];
   return {
     hits: active.hits,
     end: async () => {
-      const left = BOUNDS.deadPeerMs - (performance.now() - struckAt);
+      const left = bound - (performance.now() - struckAt);
       const open = await active.stillOpen(Math.max(0, left));
       problems = open.map((connection) => ({
         check: 'deadPeer',
-        what: `a dead connection is still open after ${BOUNDS.deadPeerMs} ms: ${connection}`,
+        what: `a dead connection is still open after ${bound} ms: ${connection}`,
       }));
       await active.end();
     },

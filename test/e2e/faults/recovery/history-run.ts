@@ -36,6 +36,7 @@ export async function surviveFault(
   judge.mayMatchSelfOnly = fault.kinds.some(({ room }) => room === 'status');
   const before = wrapper.usage();
   const struckAt = performance.now();
+  const protocol = scene.front.isHttp2 ? 'h2' : 'http/1.1';
   const active: ActiveFault[] = [];
   for (const kind of fault.kinds) active.push(await kind.strike({ ...scene, random }));
   const readiness = watchReadiness(wrapper);
@@ -54,7 +55,8 @@ export async function surviveFault(
     const what = `not ready ${BOUNDS.readyAgainMs} ms after the view was right`;
     problems.push({ check: 'readyz', what });
   }
-  problems.push(...judgeReadiness(fault, { struckAt, endedAt, unreadyAt: readiness.end() }));
+  const unreadyAt = readiness.end();
+  problems.push(...judgeReadiness(fault, { struckAt, endedAt, unreadyAt, protocol }));
   problems.push(...judgeTraffic(scene, { fault, struckAt, before }));
   if (rightAgainMs === undefined || rightAgainMs > BOUNDS.rightAgainHardMs) {
     const wrong = rightAgainMs === undefined ? `; still wrong: ${differences(scene)}` : '';

@@ -36,10 +36,11 @@ export function judgeReadiness(
     readonly struckAt: number;
     readonly endedAt: number;
     readonly unreadyAt: number | undefined;
+    readonly protocol: 'h2' | 'http/1.1';
   },
 ): Problem[] {
   const bounds = kinds.flatMap(({ unreachable }) =>
-    unreachable === undefined ? [] : [BOUNDS.unreadyMs[unreachable]],
+    unreachable === undefined ? [] : [BOUNDS.unreadyMs[unreachable][times.protocol]],
   );
   const bound = Math.max(...bounds);
   if (bounds.length === 0 || times.endedAt - times.struckAt < bound + 2 * PROBE_MS) return [];
