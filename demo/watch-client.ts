@@ -8,7 +8,7 @@ import { CURRENT_SLICES } from '../src/proxy/api/kube-proxy-queries.ts';
 import { DEFAULT_READ_LIMITS } from '../src/proxy/api/read-limits.ts';
 import type { Credentials } from '../src/proxy/credentials/credentials.ts';
 import { runReflector } from '../src/proxy/reflector/running-reflector.ts';
-import { createUpstream } from '../src/proxy/upstream/upstream.ts';
+import { Upstream } from '../src/proxy/upstream/upstream.ts';
 
 /** A client of the wrapper that watches EndpointSlices. */
 export interface WatchClient {
@@ -29,7 +29,7 @@ const codec = createProtobufCodec();
  */
 export async function watchSlices(credentials: Credentials): Promise<WatchClient> {
   const logger = pino({ level: 'silent' });
-  const upstream = createUpstream({ credentials, logger });
+  const upstream = new Upstream({ credentials, logger });
   const shown = new Map<string, ReadonlySet<string>>();
   const listeners = new Set<() => void>();
   const listed = Promise.withResolvers<void>();

@@ -7,7 +7,7 @@ import type { PolicySettings } from '../topology/policy/service-policy.ts';
 import { Topology } from '../topology/state/topology.ts';
 import type { TopologyMatchSettings } from '../topology/state/topology-match.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
-import { currentKubeProxyQueries } from './api/kube-proxy-queries.ts';
+import { currentKubeProxyQueries, ownNodeQuery } from './api/kube-proxy-queries.ts';
 import type { Query } from './api/query.ts';
 import { DEFAULT_READ_LIMITS, type ReadLimits } from './api/read-limits.ts';
 import { ClusterWatchers } from './cluster/cluster-watchers.ts';
@@ -20,11 +20,12 @@ import {
   waitUntilReadyToListen,
 } from './hot-restart/hot-restart.ts';
 import { LocalRuntime } from './local-runtime/local-runtime.ts';
+import { CollectionClient } from './reflector/collection-client.ts';
 import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
 import { SnapshotFolder, type SnapshotFolderOptions } from './snapshot/snapshot-folder.ts';
 import { assertStateFolder } from './snapshot/state-folder.ts';
-import { createUpstream, type Upstream } from './upstream/upstream.ts';
+import { Upstream } from './upstream/upstream.ts';
 import { OwnReadMemory } from './util/read-memory.ts';
 import { DecisionLog } from './views/decision-log.ts';
 import { ViewRegistry } from './views/view-registry.ts';
@@ -241,11 +242,11 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
 async function check(options: NodeProxyOptions) {
   const { state, logger } = options;
   if (state !== undefined) await assertStateFolder(state.folder);
-  const upstream = createUpstream({
+  const upstream = new Upstream({
     credentials: options.credentials,
     servers: options.servers,
     returnMs: options.returnMs,
-    nodeName: options.nodeName,
+    list: (request) => listOwnNode(options, request),
     quietMs: options.quietMs,
     logger,
   });
@@ -256,6 +257,18 @@ async function check(options: NodeProxyOptions) {
     await upstream.close();
     throw error;
   }
+}
+
+/** In the newest version, which needs etcd. */
+async function listOwnNode(
+  { nodeName, readLimits = DEFAULT_READ_LIMITS }: NodeProxyOptions,
+  request: Upstream['request'],
+): Promise<void> {
+  const query = ownNodeQuery(nodeName);
+  // Only a watch needs the address.
+  const upstream = { request, address: '' };
+  const options = { query, metadataOnly: true, readLimits, upstream };
+  await new CollectionClient(options).list('', new AbortController().signal);
 }
 
 /** Opens the container runtime. Its client is a large library, which other nodes do not load. */

@@ -4,7 +4,8 @@ import type { ReflectorStatus } from '../../proxy/reflector/reflector.ts';
 
 /**
  * - `connected`: all watches are open or being opened, and the API server has sent a byte lately
- * - `quiet`: all watches are open, and it has sent nothing for a while; a health check decides within 35 s
+ * - `quiet`: all watches are open, and it has sent nothing for a while; a PING, or TCP keep-alive over HTTP/1.1, decides
+ *   within 35 s
  * - `interrupted`: a collection is not watched, because that failed or takes long
  * - `unreachable`: none is
  * - `snapshot`: it has sent nothing since the start, and its last state is shown from disk
@@ -39,7 +40,7 @@ type Sources = Pick<NodeProxy, 'views' | 'nodeSets' | 'topology' | 'clusterWatch
 /** The age of the data in all collections that this process needs. */
 export function dataAge(proxy: Sources): DataAge {
   const now = Date.now();
-  const silentMs = performance.now() - proxy.upstream.serverState.lastByteAt;
+  const silentMs = performance.now() - proxy.upstream.serverState.lastContactAt;
   const sources = [...readSources(proxy)];
   const aged = sources.map((source) => ({ ...source, ageMs: ageOf(source.status, silentMs, now) }));
   const oldest = aged.toSorted((a, b) => b.ageMs - a.ageMs)[0];

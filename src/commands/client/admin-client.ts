@@ -1,8 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { buildConnector } from 'undici';
-import request from 'undici/lib/api/api-request.js';
-import Client from 'undici/lib/dispatcher/client.js';
+import { type buildConnector, Client } from 'undici';
 import { WrapperError } from '../../errors.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 import { messageOf } from '../../util/message-of.ts';
@@ -77,7 +75,7 @@ export function createAdminClient(url: string, options: AdminClientOptions = {})
   const get = async (path: string) => {
     const signal = AbortSignal.timeout(timeoutMs);
     const receive = async () => {
-      const { statusCode, body } = await request.call(client, { path, method: 'GET', signal });
+      const { statusCode, body } = await client.request({ path, method: 'GET', signal });
       return { statusCode, text: await body.text() };
     };
     // undici notices its signal only when it has a connection.

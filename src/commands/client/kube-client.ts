@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { type Credentials, loadCredentials } from '../../proxy/credentials/credentials.ts';
-import { createUpstream, readBody, type Upstream } from '../../proxy/upstream/upstream.ts';
+import { Upstream } from '../../proxy/upstream/upstream.ts';
+import { readBody } from '../../proxy/upstream/upstream-body.ts';
 import type { UserKubeconfig } from '../command-line/user-kubeconfig.ts';
 import { notAnApiServer, responseError } from './response-error.ts';
 
@@ -28,7 +29,7 @@ export async function withKubeClient<T>(
 ): Promise<T> {
   const logger = pino({ level: 'silent' });
   const credentials = await loadCredentials({ ...identity, logger });
-  const upstream = createUpstream({ credentials, logger });
+  const upstream = new Upstream({ credentials, logger });
   try {
     return await use({
       credentials,

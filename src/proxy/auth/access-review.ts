@@ -1,5 +1,6 @@
 import { WrapperError } from '../../errors.ts';
-import { readBody, type Upstream } from '../upstream/upstream.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import { readBody } from '../upstream/upstream-body.ts';
 import type { Caller, ReadAttributes } from './access-policy.ts';
 
 /** The decision of the API server about one read of one caller. */

@@ -15,7 +15,8 @@ import { type Clock, systemClock } from '../../util/clock.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
 import { type ExpectedResponse, judgeResponse, mediaType } from '../upstream/judge-response.ts';
-import { readBuffers, type Upstream, type UpstreamResponse } from '../upstream/upstream.ts';
+import type { Upstream, UpstreamResponse } from '../upstream/upstream.ts';
+import { readBuffers } from '../upstream/upstream-body.ts';
 import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
 import { readTurns } from './read-turns.ts';
@@ -50,7 +51,7 @@ export interface WatchHandlers {
 
 /**
  * A watch that completes no event within this time is dead, in milliseconds. The API server sends a bookmark about
- * once a minute, up to 75 s apart (bookmarkFrequency and its jitter in apiserver storage/cacher). An Agent
+ * once a minute, up to 75 s apart (bookmarkFrequency and its jitter in apiserver storage/cacher). A Line
  * detects a lost server or network path sooner.
  */
 const SILENCE_MS = 90_000;

@@ -1,4 +1,4 @@
-import type { UpstreamBody } from '../upstream/upstream.ts';
+import type { UpstreamBody } from '../upstream/upstream-body.ts';
 
 /**
  * Reads a body to its end. Calls `use` once in a turn of the event loop, with all chunks that have arrived in it. So a

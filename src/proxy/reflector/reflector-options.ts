@@ -11,7 +11,7 @@ import type { Upstream } from '../upstream/upstream.ts';
 import type { ReadMemory } from '../util/read-memory.ts';
 
 export interface ReflectorOptions<Facts extends ObjectMeta> {
-  readonly upstream: Upstream;
+  readonly upstream: Pick<Upstream, 'request' | 'address' | 'serverState' | 'leaveServer'>;
   readonly query: Query;
   /** Request PartialObjectMetadata: names and labels, no spec, no status. */
   readonly metadataOnly: boolean;

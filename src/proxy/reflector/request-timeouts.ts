@@ -28,7 +28,8 @@ export class RequestTimeouts {
       return;
     }
     const message = `the API server ${omission} for ${ms / 1000} s`;
-    const expire = (): void => this.#controller.abort(new WrapperError('Unreachable', message));
+    const expire = (): void =>
+      this.#controller.abort(new WrapperError('Unreachable', message, { silentMs: ms }));
     this.#timers.set(limit, setTimeout(expire, ms));
   }
 

@@ -2,7 +2,8 @@ import { type Status, WrapperError } from '../../errors.ts';
 import type { Codec } from '../../filter/codec/codec.ts';
 import { decodeStatus as decodeJsonStatus } from '../../filter/codec/json/decode.ts';
 import { mediaType } from '../upstream/judge-response.ts';
-import { readBody, type UpstreamResponse } from '../upstream/upstream.ts';
+import type { UpstreamResponse } from '../upstream/upstream.ts';
+import { readBody } from '../upstream/upstream-body.ts';
 
 const MAX_STATUS_BYTES = 1024 * 1024;
 

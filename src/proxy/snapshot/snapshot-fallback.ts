@@ -8,19 +8,18 @@ export interface SnapshotFallbackOptions {
   readonly graceMs: number;
   /** How long it may send nothing after it has accepted a connection, in milliseconds; default 10,000. */
   readonly silenceMs?: number;
-  /** Whether the server in use answers after all, or another one has replaced it; never rejects. */
-  readonly search: () => Promise<boolean>;
+  /** Gives up the server in use, silent since then (monotonic). Returns whether another one is tried now. */
+  readonly leaveServer: (since: number) => boolean;
   /** Called at most once, when the API server counts as unreachable, or its list is too large. */
   readonly onUnusable: () => void;
 }
 
 /**
- * - `waiting`: the server in use is tried; when its time is up, a search for another one begins.
- * - `searching`: every server is probed.
- * - `lastWait`: no other server is left; when the time of this one is up, the API server is unreachable.
+ * - `waiting`: the server in use is tried; when its time is up, another one is used, if there is one.
+ * - `lastWait`: when the time of this one is up, the API server is unreachable.
  * - `ended`: the list has arrived, or the API server is unreachable.
  */
-type State = 'waiting' | 'searching' | 'lastWait' | 'ended';
+type State = 'waiting' | 'lastWait' | 'ended';
 
 /** A list that was sent and has neither arrived nor failed. */
 interface Attempt {
@@ -31,18 +30,14 @@ interface Attempt {
 }
 
 const SILENCE_MS = 10_000;
-/** A server that answers a search and then fails its lists gets so many chances. */
-const MAX_SEARCHES = 2;
 /** The grace time when another query has found the API server unreachable, in milliseconds. */
 const KNOWN_UNREACHABLE_MS = 200;
 
 /**
  * Decides, before the first list of a query, whether the API server is unreachable, so that the snapshot is used.
  *
- *     waiting ── time is up ──▶ searching ── nothing found, or searched twice ──▶ lastWait
- *        ▲                          │                                                 │ time is up
- *        └───── server found ───────┘                                                 ▼
- *     any state ── the list has arrived ─────────────────────────────────────────▶ ended
+ *     waiting ── time is up: another server is tried ──▶ lastWait ── time is up ──▶ ended
+ *     any state ── the list has arrived ──────────────────────────────────────────▶ ended
  *
  * Time is up after the grace time without an accepted connection, or with nothing but failures, foreign answers, 429
  * and 5xx.
@@ -58,7 +53,6 @@ const KNOWN_UNREACHABLE_MS = 200;
 export class SnapshotFallback {
   readonly #options: SnapshotFallbackOptions;
   #state: State = 'waiting';
-  #searchesLeft = MAX_SEARCHES;
   #attempt: Attempt | undefined;
   /** The server in use: since when it is tried (monotonic), and its last failure. */
   #server: { readonly since: number; readonly error: WrapperError | undefined };
@@ -78,7 +72,7 @@ export class SnapshotFallback {
   /** The request failed. */
   failed(error: WrapperError): void {
     // The API server answers, but its list exceeds a limit: waiting does not help, and no other server has less.
-    if (error.code === 'TooLarge' && !this.#isEnded) {
+    if (error.code === 'TooLarge' && this.#state !== 'ended') {
       this.end();
       this.#options.onUnusable();
       return;
@@ -96,30 +90,24 @@ export class SnapshotFallback {
 
   /** Moves on when the time of the server is up, else waits for that. */
   #proceed(): void {
-    if (this.#state === 'ended' || this.#state === 'searching') return;
+    if (this.#state === 'ended') return;
     clearTimeout(this.#timer);
     const due = this.#due();
     if (due === undefined) return;
     const wait = due - performance.now();
     if (wait > 0) this.#timer = setTimeout(() => this.#proceed(), wait);
-    else if (this.#state === 'waiting') void this.#search();
+    else if (this.#state === 'waiting') this.#leaveServer();
     else this.#giveUp();
   }
 
-  async #search(): Promise<void> {
-    this.#state = 'searching';
-    const found = await this.#options.search();
-    if (this.#isEnded) return;
-    if (found) this.#useServer();
-    this.#searchesLeft--;
-    this.#state = found && this.#searchesLeft > 0 ? 'waiting' : 'lastWait';
+  #leaveServer(): void {
+    this.#state = 'lastWait';
+    if (this.#options.leaveServer(this.#server.since)) {
+      const since = performance.now();
+      this.#server = { since, error: undefined };
+      if (this.#attempt !== undefined) this.#attempt = { since, toEarlierServer: true };
+    }
     this.#proceed();
-  }
-
-  #useServer(): void {
-    const since = performance.now();
-    this.#server = { since, error: undefined };
-    if (this.#attempt !== undefined) this.#attempt = { since, toEarlierServer: true };
   }
 
   #giveUp(): void {
@@ -145,10 +133,6 @@ export class SnapshotFallback {
     }
     const { since, error } = this.#server;
     return error !== undefined && isOutage(error) ? since + graceMs : undefined;
-  }
-
-  get #isEnded(): boolean {
-    return this.#state === 'ended';
   }
 }
 

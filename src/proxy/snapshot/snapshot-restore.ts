@@ -12,7 +12,7 @@ export interface SnapshotRestoreOptions {
   readonly folder: SnapshotFolder;
   readonly query: Query;
   readonly metadataOnly: boolean;
-  readonly upstream: Pick<Upstream, 'serverState' | 'search'>;
+  readonly upstream: Pick<Upstream, 'serverState' | 'leaveServer'>;
   readonly logger: Logger;
   /**
    * Shows a snapshot; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and then shows
@@ -44,7 +44,7 @@ export class SnapshotRestore {
     this.#fallback = new SnapshotFallback({
       serverState: upstream.serverState,
       graceMs: folder.graceMs,
-      search: () => upstream.search(),
+      leaveServer: (since) => upstream.leaveServer(since),
       onUnusable: () => void this.#fallBack(),
     });
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
+import { abortable } from '../../util/linked-abort-controller.ts';
 
 /** The first attempts after a failure, in milliseconds: most interruptions are short. */
 const FIRST_MS = [200, 500] as const;
@@ -51,22 +52,17 @@ export class AttemptQueue {
   }
 
   /** Resolves when it is the caller's turn, or the queue is open. Rejects with the reason of the signal. */
-  wait(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(signal.reason);
-      if (this.#closed === undefined) return resolve();
-      const release = (): void => {
-        signal.removeEventListener('abort', abort);
-        resolve();
-      };
-      const abort = (): void => {
-        this.#waiting.delete(release);
-        reject(signal.reason);
-      };
-      signal.addEventListener('abort', abort, { once: true });
-      this.#waiting.add(release);
-      this.#startTimer();
-    });
+  async wait(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    if (this.#closed === undefined) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#waiting.add(resolve);
+    this.#startTimer();
+    try {
+      await abortable(promise, signal);
+    } finally {
+      this.#waiting.delete(resolve);
+    }
   }
 
   #startTimer(): void {

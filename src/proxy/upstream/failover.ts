@@ -2,20 +2,19 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials, TlsOptions } from '../credentials/credentials.ts';
 import type { Judgement } from './judge-response.ts';
-import { RecoveryCheck } from './recovery-check.ts';
 import { addressOf } from './upstream-error.ts';
 
-/** How a request ended: no connection, no response in time, `failing` or `foreign` (see Judgement), or `usable`. */
-export type Outcome = 'unreachable' | 'silent' | 'serverError' | 'answered';
+/** How a request ended: no connection, no response in time, or what its response shows. */
+export type Outcome = 'unreachable' | 'silent' | Judgement;
 
 export interface FailoverOptions {
   readonly credentials: Credentials;
   /** Further API servers of the same cluster, with the same authority and credentials, in order; default: none. */
   readonly servers?: readonly URL[];
-  /** The longest time between two checks of the preferred server while another one is used, in ms; default 3,000. */
+  /** The preferred server is tried again this long after it was left, in milliseconds; default 60,000. */
   readonly returnMs?: number;
-  /** Health-checks a server; see {@link RecoveryCheck}. */
-  readonly probe: (server: URL, ms: number) => Promise<Judgement | undefined>;
+  /** Resolves if a list from the server arrives. Default: the preferred server is not used again by itself. */
+  readonly tryServer?: ((server: URL) => Promise<unknown>) | undefined;
   /** Called when the preferred server is used again: open watches then move to it. */
   readonly onReturn: () => void;
   readonly logger: Logger;
@@ -23,13 +22,16 @@ export interface FailoverOptions {
 
 /** After so many 5xx, or responses that are not of an API server, in a row the next server is used. */
 const MAX_SERVER_ERRORS = 3;
-const RETURN_MS = 3_000;
+const RETURN_MS = 60_000;
+/** So much of that time is added at random, so that the nodes of a cluster do not return in step. */
+const SPREAD = 0.25;
 
 /** Why a server was left, for the log. */
 const WHY = {
   unreachable: 'is unreachable',
   silent: 'does not answer',
-  serverError: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx, or not as an API server does`,
+  failing: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx`,
+  foreign: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx, or not as an API server does`,
 } as const;
 
 /**
@@ -39,19 +41,17 @@ const WHY = {
  *
  *     preferred ── unreachable, silent or 3 x 5xx in a row ──▶ next ── the same ──▶ next … ──▶ preferred
  *         ▲                                                     │
- *         └── 2 good health checks in a row, about 2 s apart ───┘
+ *         └────── a minute later a list from it arrives ────────┘
  *
  * 4xx are answers. When the preferred server is used again, open watches move to it: the other one may lag behind. At
  * any other change they stay where they are, because they may be the only ones that still bring changes.
  */
 export class Failover implements Credentials {
-  readonly #credentials: Credentials;
-  readonly #further: readonly URL[];
-  readonly #logger: Logger;
-  readonly #onReturn: () => void;
+  readonly #options: FailoverOptions;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
-  readonly #recovery: RecoveryCheck;
+  /** The next attempt to return, or the one under way. */
+  #returning: NodeJS.Timeout | undefined;
   /** URL of the server in use. */
   #current: string;
   /** 5xx in a row from the server in use. */
@@ -59,37 +59,31 @@ export class Failover implements Credentials {
   /** Servers tried since one answered: after all of them the log is quiet. */
   #tried = 0;
   #switches = 0;
+  /** Monotonic, in milliseconds. */
+  #switchedAt = Number.NEGATIVE_INFINITY;
 
   /** Throws `InvalidSettings` if the servers have different schemes. */
   constructor(options: FailoverOptions) {
-    const { credentials, servers = [], returnMs = RETURN_MS } = options;
-    this.#credentials = credentials;
-    this.#further = servers;
-    this.#logger = options.logger;
-    this.#onReturn = options.onReturn;
-    const { protocol, href } = preferred(credentials);
+    const { credentials, servers = [] } = options;
+    this.#options = options;
+    const { protocol, href } = this.#preferred;
     this.#current = href;
     const other = servers.find((server) => server.protocol !== protocol);
     if (other !== undefined) {
       const problem = `servers: ${other.origin} must use ${protocol.slice(0, -1)}, as the server of the kubeconfig does`;
       throw new WrapperError('InvalidSettings', problem);
     }
-    this.#recovery = new RecoveryCheck({
-      probe: options.probe,
-      onRecovered: (server) => this.#return(server),
-      intervalMs: returnMs,
-    });
     this.#unsubscribe = credentials.onTlsChange(() => this.#onCredentialsChange());
   }
 
-  /** The server in use first, then the others in the order in which they are tried. */
-  get servers(): readonly URL[] {
+  /** The server in use first, then the others in the order in which they are tried; at least one. */
+  get servers(): readonly [URL, ...URL[]] {
     const all = this.#all();
     const index = Math.max(
       0,
       all.findIndex(({ href }) => href === this.#current),
     );
-    return [...all.slice(index), ...all.slice(0, index)];
+    return [...all.slice(index), ...all.slice(0, index)] as [URL, ...URL[]];
   }
 
   /** How often the server in use has changed. */
@@ -98,15 +92,15 @@ export class Failover implements Credentials {
   }
 
   headers(): Promise<Readonly<Record<string, string>>> {
-    return this.#credentials.headers();
+    return this.#options.credentials.headers();
   }
 
   tls(): TlsOptions {
-    return this.#credentials.tls();
+    return this.#options.credentials.tls();
   }
 
   refresh(): Promise<void> {
-    return this.#credentials.refresh();
+    return this.#options.credentials.refresh();
   }
 
   /** Calls the listener after the server in use or the TLS options have changed. */
@@ -117,7 +111,8 @@ export class Failover implements Credentials {
 
   /** Stops. The credentials are closed by their owner. */
   close(): void {
-    this.#recovery.stop();
+    clearTimeout(this.#returning);
+    this.#returning = undefined;
     this.#unsubscribe();
     this.#listeners.clear();
   }
@@ -125,79 +120,94 @@ export class Failover implements Credentials {
   /** Records how a request to a server ended. */
   report(server: URL, outcome: Outcome): void {
     if (server.href !== this.#current) return;
-    if (outcome === 'answered') {
+    if (outcome === 'usable') {
       this.#serverErrors = 0;
       this.#tried = 0;
-    } else if (outcome !== 'serverError' || ++this.#serverErrors >= MAX_SERVER_ERRORS) {
+    } else if (outcome === 'failing' || outcome === 'foreign') {
+      if (++this.#serverErrors >= MAX_SERVER_ERRORS) this.#next(outcome);
+    } else if (outcome === 'unreachable' || outcome === 'silent') {
       this.#next(outcome);
     }
   }
 
-  /** Uses a server that was found to answer while the one in use does not. */
-  take(server: URL): void {
-    const [from] = this.servers;
-    const to = this.servers.find(({ href }) => href === server.href);
-    if (from === undefined || to === undefined || to === from) return;
-    this.#switch(from, to, 'silent', 'warn');
+  /**
+   * Gives up a server that has not answered since then. Returns whether another one is tried now: false if all were.
+   *
+   * @param since monotonic, in milliseconds
+   */
+  leave(since: number): boolean {
+    const untried = this.servers.length - this.#tried;
+    if (untried > 1 && this.#switchedAt <= since) this.#next('silent');
+    return untried > 0 && this.#switchedAt > since;
   }
 
   /** Uses the next server of the list, if there is another one. */
   #next(outcome: keyof typeof WHY): void {
     const [from, to] = this.servers;
-    if (from === undefined || to === undefined) return;
+    if (to === undefined) return;
     this.#tried++;
-    this.#switch(from, to, outcome, this.#tried < this.servers.length ? 'warn' : 'debug');
-  }
-
-  #switch(from: URL, to: URL, outcome: keyof typeof WHY, level: 'warn' | 'debug'): void {
     const fields = { from: addressOf(from), to: addressOf(to), why: WHY[outcome] };
-    this.#logger[level](fields, 'another API server is used');
+    const level = this.#tried < this.servers.length ? 'warn' : 'debug';
+    this.#options.logger[level](fields, 'another API server is used');
     this.#use(to);
   }
 
-  #return(server: URL): void {
-    this.#logger.info({ server: addressOf(server) }, 'the preferred API server is used again');
-    this.#use(server);
-    this.#onReturn();
+  #returnLater(): void {
+    const { tryServer, returnMs = RETURN_MS, onReturn, logger } = this.#options;
+    const timer = setTimeout(
+      async () => {
+        const server = this.#preferred;
+        const list = tryServer?.(server) ?? Promise.reject();
+        const arrives = await list.then(() => true).catch(() => false);
+        if (this.#returning !== timer) return;
+        if (!arrives) {
+          this.#returnLater();
+          return;
+        }
+        logger.info({ server: addressOf(server) }, 'the preferred API server is used again');
+        this.#use(server);
+        onReturn();
+      },
+      returnMs * (1 + SPREAD * Math.random()),
+    );
+    this.#returning = timer.unref();
   }
 
   #use(server: URL): void {
     this.#current = server.href;
     this.#serverErrors = 0;
     this.#switches++;
+    this.#switchedAt = performance.now();
     this.#onChange();
   }
 
   #onCredentialsChange(): void {
     if (this.#all().every(({ href }) => href !== this.#current)) {
-      this.#current = preferred(this.#credentials).href;
+      this.#current = this.#preferred.href;
       this.#serverErrors = 0;
     }
     this.#onChange();
   }
 
   #onChange(): void {
-    const server = preferred(this.#credentials);
-    if (server.href === this.#current) this.#recovery.stop();
-    else this.#recovery.start(server);
+    const isPreferred = this.#preferred.href === this.#current;
+    clearTimeout(this.#returning);
+    this.#returning = undefined;
+    if (!isPreferred) this.#returnLater();
     for (const listener of this.#listeners) listener();
   }
 
   /** All servers by preference. Schemes are never mixed, because plain http would expose the credentials. */
   #all(): URL[] {
-    const first = preferred(this.#credentials);
-    const all = [...this.#credentials.servers, ...this.#further];
-    const seen = new Set<string>();
-    return all.filter(({ href, protocol }) => {
-      if (protocol !== first.protocol || seen.has(href)) return false;
-      seen.add(href);
-      return true;
-    });
+    const { credentials, servers = [] } = this.#options;
+    const { protocol } = this.#preferred;
+    const all = [...credentials.servers, ...servers].filter((each) => each.protocol === protocol);
+    return [...new Map(all.map((each) => [each.href, each])).values()];
   }
-}
 
-function preferred(credentials: Credentials): URL {
-  const [server] = credentials.servers;
-  if (server !== undefined) return server;
-  throw new WrapperError('Credentials', 'the credentials name no API server');
+  get #preferred(): URL {
+    const [server] = this.#options.credentials.servers;
+    if (server !== undefined) return server;
+    throw new WrapperError('Credentials', 'the credentials name no API server');
+  }
 }

@@ -66,10 +66,10 @@ export class ServerState {
   #returns = 0;
   /** When a query last found the API server behind its version; monotonic. */
   #behindAt = Number.NEGATIVE_INFINITY;
-  /** Last sign of it, and last usable response; monotonic. */
-  #contact = { at: Number.NEGATIVE_INFINITY, usableAt: Number.NEGATIVE_INFINITY };
-  /** Last answer to a PING; monotonic. It shows that the path works, not that the server answers requests. */
-  #pingAt = Number.NEGATIVE_INFINITY;
+  /** When it last sent anything; monotonic. */
+  #contactAt = Number.NEGATIVE_INFINITY;
+  /** When it last sent a usable response; monotonic. */
+  #usableAt = Number.NEGATIVE_INFINITY;
   #answered = false;
   #isGivenUp = false;
   /** Watches that are open now. */
@@ -121,14 +121,9 @@ export class ServerState {
     return this.#isGivenUp;
   }
 
-  /** Time of the last sign of it: part of a response, or an established connection. */
+  /** Time of the last sign of it: a byte, or an established connection. Monotonic. */
   get lastContactAt(): number {
-    return this.#contact.at;
-  }
-
-  /** When it last sent a byte, an answer to a PING included; monotonic. */
-  get lastByteAt(): number {
-    return Math.max(this.#contact.at, this.#pingAt);
+    return this.#contactAt;
   }
 
   /** Calls the listener after the condition, the history or `returns` has changed. Returns how to end that. */
@@ -137,25 +132,20 @@ export class ServerState {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Records that a connection was established, TLS included, or that a part of a response has arrived. */
+  /** Records that a connection was established, TLS included, or that a byte has arrived. */
   noteContact(): void {
-    this.#contact.at = this.#clock.now();
-  }
-
-  /** Records that a PING was answered. */
-  notePing(): void {
-    this.#pingAt = this.#clock.now();
+    this.#contactAt = this.#clock.now();
   }
 
   /** Records a usable response; see {@link judgeResponse}. */
   noteAnswer(statusCode: number): void {
     this.noteContact();
-    const now = this.#contact.at;
+    const now = this.#contactAt;
     this.#answered = true;
     this.#isGivenUp = false;
     // It is there, but it serves no query.
     if (statusCode === 401) return;
-    this.#contact.usableAt = now;
+    this.#usableAt = now;
     if (this.#condition.name !== 'reachable') this.#recover(now);
   }
 
@@ -164,13 +154,11 @@ export class ServerState {
     return this.#watches > 0;
   }
 
-  /** A watch is open: changes arrive, whatever happens to other requests. Call the result when it has ended. */
+  /** A watch is open: changes arrive, whatever happens to other requests. Call the result once, when it has ended. */
   watchOpened(): () => void {
-    let isOpen = true;
     this.#watches++;
     return () => {
-      if (isOpen) this.#watches--;
-      isOpen = false;
+      this.#watches--;
     };
   }
 
@@ -181,9 +169,8 @@ export class ServerState {
    * @returns whether it does: false while a watch is open, or if another request was answered since this one was sent
    */
   noteFailure(name: ServerFailure, error: WrapperError, sentAt: number): boolean {
-    if (this.isWatched || this.#contact.usableAt >= sentAt) return false;
-    const before = this.#condition;
-    if (before.name === name) return true;
+    if (this.isWatched || this.#usableAt >= sentAt) return false;
+    if (this.#condition.name === name) return true;
     const since = this.unreachableSince ?? this.#clock.now();
     this.#condition = { name, since, error };
     this.#queue.close(since);

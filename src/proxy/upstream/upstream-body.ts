@@ -1,4 +1,4 @@
-import { finished, Readable } from 'node:stream';
+import { finished, pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { WrapperError } from '../../errors.ts';
 import { concat } from '../../filter/codec/buffer-list.ts';
@@ -8,7 +8,6 @@ import { concat } from '../../filter/codec/buffer-list.ts';
  * list in buffers of the default 16 KB leaves the allocator's heap at its peak size.
  */
 const BUFFER_BYTES = 1024 * 1024;
-const FIRST_BUFFER_BYTES = 16 * 1024;
 
 /** Response headers, names in lower case. */
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
@@ -30,50 +29,44 @@ export function createBody(
   options: {
     readonly explain: (error: unknown) => unknown;
     /** Called for each chunk, before its reader gets it. */
-    readonly onChunk?: () => void;
+    readonly onBytes: () => void;
   },
 ): UpstreamBody {
+  const { explain, onBytes } = options;
   return {
     async *[Symbol.asyncIterator]() {
       try {
         for await (const chunk of source) {
-          options.onChunk?.();
+          onBytes();
           yield chunk;
         }
       } catch (error) {
-        throw options.explain(error);
+        throw explain(error);
       }
     },
-    each: (onChunk) => readEach(source, options, onChunk),
+    each: (onChunk) =>
+      new Promise((resolve, reject) => {
+        const fail = (error: unknown): void => {
+          source.off('data', take);
+          reject(error);
+        };
+        const take = (chunk: Buffer): void => {
+          onBytes();
+          try {
+            onChunk(chunk);
+          } catch (error) {
+            fail(error);
+            source.destroy();
+          }
+        };
+        finished(source, { writable: false }, (error) => {
+          if (error == null) resolve();
+          else fail(explain(error));
+        });
+        source.on('data', take);
+      }),
     destroy: () => void source.destroy(),
   };
-}
-
-function readEach(
-  source: Readable,
-  options: { readonly explain: (error: unknown) => unknown; readonly onChunk?: () => void },
-  onChunk: (chunk: Buffer) => void,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const fail = (error: unknown): void => {
-      source.off('data', take);
-      reject(error);
-    };
-    const take = (chunk: Buffer): void => {
-      options.onChunk?.();
-      try {
-        onChunk(chunk);
-      } catch (error) {
-        fail(error);
-        source.destroy();
-      }
-    };
-    finished(source, { writable: false }, (error) => {
-      if (error == null) resolve();
-      else fail(options.explain(error));
-    });
-    source.on('data', take);
-  });
 }
 
 /**
@@ -107,84 +100,34 @@ export async function readBuffers(
   options: ReadOptions,
 ): Promise<Buffer[]> {
   const { headers = {}, maxBytes } = options;
-  const declared = Number(headers['content-length'] ?? 0);
   // This also holds for gzip, because no server compresses a body that grows by it.
-  if (declared > maxBytes) for await (const _ of body) throw tooLarge(options);
-  if (headers['content-encoding'] === 'gzip') return gunzip(body, options);
-  const buffers = new BufferFiller();
-  for await (const chunk of limited(body, options)) {
-    buffers.add(chunk);
-  }
-  return buffers.end();
-}
-
-/** The chunks of a body. Throws, and so ends the request, when they exceed the limit. */
-async function* limited(
-  body: AsyncIterable<Uint8Array>,
-  options: ReadOptions,
-): AsyncGenerator<Buffer, void, undefined> {
+  const isTooLarge = Number(headers['content-length'] ?? 0) > maxBytes;
+  if (isTooLarge) for await (const _ of body) throw tooLarge(options);
+  const isGzip = headers['content-encoding'] === 'gzip';
+  const source = isGzip
+    ? pipeline(body, createGunzip({ chunkSize: BUFFER_BYTES }), () => {})
+    : body;
+  const buffers: Buffer[] = [];
+  let chunks: Uint8Array[] = [];
+  let held = 0;
   let total = 0;
-  for await (const chunk of body) {
-    total += chunk.length;
-    if (total > options.maxBytes) throw tooLarge(options);
-    options.onBytes?.(chunk.length);
-    yield asBuffer(chunk);
-  }
-}
-
-/** The same bytes as a Buffer, which shares their memory. */
-function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes)
-    ? bytes
-    : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
-/** Copies chunks into large buffers, so that nothing is held twice and network buffers are freed soon. */
-class BufferFiller {
-  readonly #buffers: Buffer[] = [];
-  #filling: Buffer | undefined;
-  #used = 0;
-  /** The first buffers are small, because most responses are. */
-  #size = FIRST_BUFFER_BYTES;
-
-  add(chunk: Buffer): void {
-    for (let at = 0; at < chunk.length; ) {
-      this.#filling ??= Buffer.allocUnsafeSlow(this.#size);
-      const copied = chunk.copy(this.#filling, this.#used, at);
-      this.#used += copied;
-      at += copied;
-      if (this.#used === this.#size) this.#close();
-    }
-  }
-
-  end(): Buffer[] {
-    this.#close();
-    return this.#buffers.length === 0 ? [Buffer.alloc(0)] : this.#buffers;
-  }
-
-  #close(): void {
-    if (this.#filling !== undefined) this.#buffers.push(this.#filling.subarray(0, this.#used));
-    this.#filling = undefined;
-    this.#used = 0;
-    this.#size = Math.min(2 * this.#size, BUFFER_BYTES);
-  }
-}
-
-async function gunzip(body: AsyncIterable<Uint8Array>, options: ReadOptions): Promise<Buffer[]> {
-  const source = Readable.from(body, { objectMode: false });
-  const unzip = createGunzip({ chunkSize: BUFFER_BYTES });
-  source.once('error', (error) => unzip.destroy(error));
   try {
-    const buffers: Buffer[] = [];
-    for await (const chunk of limited(source.pipe(unzip), options)) buffers.push(chunk);
-    return buffers;
+    for await (const chunk of source) {
+      total += chunk.length;
+      if (total > maxBytes) throw tooLarge(options);
+      options.onBytes?.(chunk.length);
+      chunks.push(chunk);
+      held += chunk.length;
+      if (held < BUFFER_BYTES) continue;
+      buffers.push(Buffer.concat(chunks));
+      [chunks, held] = [[], 0];
+    }
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (!code?.startsWith('Z_')) throw error;
     throw new WrapperError('Malformed', `a body that is not gzip: ${message}`, { cause: error });
-  } finally {
-    source.destroy();
   }
+  return [...buffers, Buffer.concat(chunks)];
 }
 
 function tooLarge({ maxBytes, setting }: ReadOptions): WrapperError {

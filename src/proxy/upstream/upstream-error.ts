@@ -8,6 +8,8 @@ export function addressOf(server: URL): string {
 
 /** What client-go reads. Here a proxy is never used: if it failed, the node would be cut off. */
 const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy'];
+/** How long a path is dead before TCP keep-alive notices, in milliseconds; see Line. */
+const KEEP_ALIVE_SILENCE_MS = 25_000;
 
 /** Describes an error of the network by the API server's address and the innermost code. */
 export function unreachable(
@@ -23,7 +25,7 @@ export function unreachable(
   return new WrapperError(
     'Unreachable',
     `the API server at ${addressOf(server)} is unreachable: ${detail}${hint ?? ''}`,
-    { cause: error },
+    { cause: error, ...(code === 'ETIMEDOUT' ? { silentMs: KEEP_ALIVE_SILENCE_MS } : {}) },
   );
 }
 

@@ -1,27 +1,18 @@
+import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
+import type { Dispatcher } from 'undici';
 import { WrapperError } from '../../errors.ts';
-import { abortable, type LinkedAbortController } from '../../util/linked-abort-controller.ts';
-import { OncePerCause } from '../../util/once-per-cause.ts';
-import { AbortGroup } from './abort-group.ts';
-import { DeadConnection } from './agent.ts';
-import { AgentPool } from './agent-pool.ts';
-import { createAgentRequest, NoResponse } from './exchange.ts';
+import { abortable, LinkedAbortController } from '../../util/linked-abort-controller.ts';
+import { VERSION } from '../../version.ts';
 import { Failover, type FailoverOptions } from './failover.ts';
 import type { Judgement } from './judge-response.ts';
-import { ServerProbe } from './server-probe.ts';
+import { Line, type LineOptions, NoConnection } from './line.ts';
 import { ServerState } from './server-state.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
 
-export {
-  type ResponseHeaders,
-  readBody,
-  readBuffers,
-  type UpstreamBody,
-} from './upstream-body.ts';
-
 export interface UpstreamRequest {
-  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'POST';
   /** Path and query, as the API server documents them. */
   readonly path: string;
   /** Names in lower case. The upstream adds the headers that authenticate. */
@@ -49,253 +40,269 @@ export interface UpstreamResponse {
   judged(judgement: Judgement): void;
 }
 
+export interface UpstreamOptions
+  extends Pick<FailoverOptions, 'credentials' | 'servers' | 'returnMs'>,
+    Pick<LineOptions, 'quietMs'> {
+  /**
+   * Lists something that needs etcd, by this request; rejects if that fails. When the list arrives from the preferred
+   * server, that one is used again. Default: it never is.
+   */
+  readonly list?: ((request: Upstream['request']) => Promise<unknown>) | undefined;
+  readonly logger: Logger;
+  /**
+   * Time limit for the start of a response, a connection included, in milliseconds; default 40,000. It is longer than
+   * the 33 s in which a dead connection is found: what ends here hangs at a server that answers others.
+   */
+  readonly headersMs?: number;
+}
+
+const HEADERS_MS = 40_000;
+/** Names us in the API server's audit log and priority levels. Forwarded requests keep the caller's name. */
+const USER_AGENT = `kube-proxy-wrapper/${VERSION}`;
+
 /**
- * The room upstream: the line to the API server. This is its client, under our own identity or that of a caller.
+ * The room upstream: the line to the API server. This is its client, under our own identity or that of a caller. It
+ * connects when the first request is sent.
  *
- *     request ─▶ Failover: the server in use ─▶ AgentPool: an Agent per server and identity ─▶ Connection ─▶ Exchange
- *        │           ▲ its end                                                              (one undici Client)
+ *     request ─▶ Failover: the server in use ─▶ Line: one per server and identity ─▶ undici
+ *        │           ▲ its end
  *        │           │
  *     judgeResponse() ── who has answered ─▶ ServerState: whether any server answers any query
  *                                                │ no                          ▲ yes: all queries go on
  *                                                ▼                             │
  *                                            AttemptQueue: one query after another tries
  *
- * ServerProbe asks a server on a new connection: for a search when connections fall silent, and for RecoveryCheck while
- * the preferred server is not used. The room must not know collections or versions beyond one probe, and must not send
- * a request again that the server may have processed.
+ * The room must not know collections or versions, and must not send a request again that the server may have processed,
+ * except a GET.
+ *
+ * A request has these states; its {@link LinkedAbortController} ends it in each of them:
+ *
+ *     authenticating ── headers() ──▶ waiting ── response ──▶ reading ── body closed ──▶ ended
+ *           ▲                          │ │ ▲                     │                         ▲
+ *           │                          │ └─┘ a GET, once:        │                         │
+ *           │                          │     connection lost     │                         │
+ *           └──── refresh() ◀ first 401┘                         │                         │
+ *     any state ── signal aborted, upstream closed, network error ┴─────────────────────────┘
+ *
+ * - authenticating: waits for the credentials. Nothing was sent.
+ * - waiting: for a connection, or for the response. Line sends it again if the server has verifiably not processed it.
+ * - reading: ends if its connection falls silent.
  */
-export interface Upstream {
+export class Upstream {
+  /** The state of the API server, as all requests together have found it. */
+  readonly serverState: ServerState;
+  /** The credentials; their first server is the one in use. */
+  readonly failover: Failover;
+  readonly #options: UpstreamOptions;
+  /** By identity and URL: bounded, because an operator has listed the servers. */
+  readonly #lines = new Map<string, Line>();
+  /** Those of lines that were replaced, too. */
+  readonly #sockets = new Set<Socket>();
+  /** The requests that have not ended, with the server that was asked. */
+  readonly #open = new Map<LinkedAbortController, URL>();
+  /** The API server has rejected our identity, and answered nothing since. */
+  #isRejected = false;
+  /** Why requests end; undefined: the upstream is open. */
+  #closed: WrapperError | undefined;
+
+  /** Throws `InvalidSettings`; see {@link Failover}. */
+  constructor(options: UpstreamOptions) {
+    const { list } = options;
+    this.#options = options;
+    this.serverState = new ServerState(options);
+    this.failover = new Failover({
+      ...options,
+      tryServer: list && ((server) => list((request) => this.#send(request, server))),
+      onReturn: () => this.serverState.noteReturned(),
+    });
+    this.failover.onTlsChange(() => this.#retireLines());
+  }
+
+  /** `host:port` of the API server, for messages. */
+  get address(): string {
+    return addressOf(this.failover.servers[0]);
+  }
+
   /**
    * Sends a request. Resolves with the headers of the response, whatever its status. After a 401 the credentials are
    * read again and the request is sent once more. Throws `Unreachable` if the network or TLS fails, here or while
    * the body is read. Throws `Credentials`, and the reason of an aborted signal.
    */
-  request(request: UpstreamRequest): Promise<UpstreamResponse>;
-  /** `host:port` of the API server, for messages. */
-  readonly address: string;
-  /** The state of the API server, as all requests together have found it. */
-  readonly serverState: ServerState;
-  /**
-   * Health-checks one API server on a new connection, with a read that needs its etcd. Resolves with what the
-   * response shows, or with undefined if no API server sends one in time. Never rejects.
-   */
-  probe(server: URL, ms?: number): Promise<Judgement | undefined>;
-  /**
-   * Health-checks all API servers. If the one in use does not answer within a second and another one does, that one
-   * is used. Resolves with whether any server answered; with false if there is only one. Never rejects.
-   */
-  search(): Promise<boolean>;
-  /** The credentials; their first server is the one in use. */
-  readonly failover: Failover;
-  /** Ends all requests and waits until no connection is left. */
-  close(): Promise<void>;
-}
-
-export interface UpstreamOptions
-  extends Pick<FailoverOptions, 'credentials' | 'servers' | 'returnMs'> {
-  /** Health checks read this Node; default: a Node that does not exist. */
-  readonly nodeName?: string;
-  readonly logger: Logger;
-  /** After this time without a byte the API server is asked for a sign of life, in milliseconds; see Agent. */
-  readonly quietMs?: number;
-  /** Time limit for the start of a response, in milliseconds; default 40,000. */
-  readonly headersMs?: number;
-}
-
-/** Creates the client. It connects when the first request is sent. Throws `InvalidSettings`; see {@link Failover}. */
-export function createUpstream(options: UpstreamOptions): Upstream {
-  return new AgentUpstream(options);
-}
-
-/**
- * A request has these states; its {@link LinkedAbortController} ends it in each of them:
- *
- *     authenticating ── headers() ──▶ connecting ── sent ──▶ waiting ── response ──▶ reading ── body closed ──▶ ended
- *           ▲                            ▲                     │ │                    │                         ▲
- *           │                            └──── unprocessed ────┘ │                    │                         │
- *           └──────────────── refresh() ◀──────────── first 401 ─┘                    │                         │
- *     any state ── signal aborted, upstream closed, network error, silent connection ─┴─────────────────────────┘
- *
- * - authenticating: waits for the credentials. Nothing was sent.
- * - connecting: waits for a connection with room for one more request; see Agent.
- * - waiting, reading: ends if its connection falls silent, or another server is used in place of its own.
- * - unprocessed: the server has verifiably not processed the request, or it is a GET on a connection that was closed
- *   just when it was used again. It is sent again, up to 4 times in all. Except after a 401, no other request is.
- * - ended: the abort group no longer holds it. Its outcome was reported once.
- */
-class AgentUpstream implements Upstream {
-  readonly serverState: ServerState;
-  readonly failover: Failover;
-  readonly #logger: Logger;
-  readonly #agents: AgentPool;
-  readonly #aborts = new AbortGroup();
-  readonly #probe: ServerProbe;
-  readonly #unauthorized = new OncePerCause();
-
-  constructor(options: UpstreamOptions) {
-    const { logger, headersMs, quietMs } = options;
-    this.#logger = logger;
-    this.serverState = new ServerState({ logger });
-    this.failover = new Failover({
-      credentials: options.credentials,
-      servers: options.servers,
-      returnMs: options.returnMs,
-      logger,
-      probe: (server, ms) => this.probe(server, ms),
-      onReturn: () => this.serverState.noteReturned(),
-    });
-    this.#agents = new AgentPool({
-      credentials: this.failover,
-      headersMs,
-      quietMs,
-      onConnect: () => this.serverState.noteContact(),
-      onPing: () => this.serverState.notePing(),
-      onDead: (server, requests) => this.#onDead(server, requests),
-    });
-    this.#probe = new ServerProbe({
-      nodeName: options.nodeName,
-      credentials: this.failover,
-      serverState: this.serverState,
-      agents: this.#agents,
-      aborts: this.#aborts,
-      onFound: (found, current) => {
-        this.failover.take(found);
-        this.#giveUp(current);
-      },
-    });
-    this.failover.onTlsChange(() => this.#agents.retire());
-  }
-
-  get address(): string {
-    return addressOf(this.#server());
-  }
-
   async request(request: UpstreamRequest): Promise<UpstreamResponse> {
-    const response = await this.#send(request);
+    let response = await this.#send(request);
     if (request.authorization !== undefined) return response;
-    if (response.statusCode !== 401) {
-      this.#unauthorized.succeed();
-      return response;
-    }
-    response.body.destroy();
-    if (this.#unauthorized.fail('401')) {
+    if (response.statusCode === 401) {
+      response.body.destroy();
       const fields = { path: request.path };
       // Other requests may be answered, so that the cause seems new each time.
-      this.serverState.log.info(fields, 'answered 401; the credentials are read again');
+      const { log } = this.serverState;
+      if (!this.#isRejected) log.info(fields, 'answered 401; the credentials are read again');
+      this.#isRejected = true;
+      await this.#refresh(request.signal);
+      response = await this.#send(request);
     }
-    await this.#refresh(request.signal);
-    const again = await this.#send(request);
-    if (again.statusCode !== 401) this.#unauthorized.succeed();
-    return again;
+    if (response.statusCode !== 401) this.#isRejected = false;
+    return response;
   }
 
-  probe(server: URL, ms?: number): Promise<Judgement | undefined> {
-    return this.#probe.probe(server, ms);
+  /**
+   * Gives up the server in use if no server has answered since then, and ends its requests. Returns whether another one
+   * is tried now.
+   *
+   * @param since monotonic, in milliseconds
+   */
+  leaveServer(since: number): boolean {
+    if (this.serverState.condition.name === 'reachable') return false;
+    const isOther = this.failover.leave(since);
+    const [current] = this.failover.servers;
+    const problem = new Error('it does not answer, and another one is tried');
+    for (const [abort, server] of this.#open) {
+      if (server.href !== current.href) abort.abort(unreachable(problem, server));
+    }
+    return isOther;
   }
 
-  search(): Promise<boolean> {
-    return this.#probe.search();
-  }
-
+  /** Ends all requests and waits until no connection is left. */
   async close(): Promise<void> {
+    const problem = 'the connection to the API server is being closed';
+    this.#closed = new WrapperError('Unreachable', problem);
     this.failover.close();
-    this.#aborts.close();
-    await this.#agents.close();
+    for (const abort of this.#open.keys()) abort.abort(this.#closed);
+    this.#retireLines();
+    const closed = [...this.#sockets].map(
+      (socket) => new Promise<void>((resolve) => socket.once('close', () => resolve())),
+    );
+    for (const socket of this.#sockets) socket.destroy();
+    await Promise.all(closed);
   }
 
   /** Reads the credentials again, but does not wait longer than the request would for a plugin that hangs. */
   async #refresh(signal: AbortSignal | undefined): Promise<void> {
-    const abort = this.#aborts.begin(signal);
+    const abort = this.#begin(signal, this.failover.servers[0]);
     try {
       await abortable(this.failover.refresh(), abort.signal);
     } finally {
-      this.#aborts.end(abort);
+      this.#end(abort);
     }
   }
 
   /** Authenticates a request and sends it. */
-  async #send(request: UpstreamRequest): Promise<UpstreamResponse> {
-    const abort = this.#aborts.begin(request.signal);
-    const { signal } = abort;
-    try {
-      signal.throwIfAborted();
-      const identity = await abortable(this.#identity(request), signal);
-      return await this.#exchange(request, identity, abort);
-    } catch (error) {
-      this.#aborts.end(abort);
-      throw signal.aborted ? signal.reason : unreachable(error, this.#server());
-    }
-  }
-
-  /** Waits for the response. Throws an error of the network as `Unreachable` with the server's address. */
-  async #exchange(
+  async #send(
     request: UpstreamRequest,
-    identity: Readonly<Record<string, string>>,
-    abort: LinkedAbortController,
+    server = this.failover.servers[0],
   ): Promise<UpstreamResponse> {
-    const server = this.#server();
+    const abort = this.#begin(request.signal, server);
     const { signal } = abort;
-    const owner = request.authorization === undefined ? 'own' : 'caller';
-    this.#aborts.sent(abort, server);
     const explain = (error: unknown): unknown =>
       signal.aborted ? signal.reason : unreachable(error, server);
     try {
-      const agent = this.#agents.get(owner, server);
-      const { statusCode, headers, body } = await agent.request(
-        createAgentRequest(server, request, identity, signal),
-      );
+      signal.throwIfAborted();
+      const { authorization } = request;
+      const identity =
+        authorization === undefined
+          ? await abortable(this.failover.headers(), signal)
+          : { authorization };
+      const { statusCode, headers, body } = await this.#respond(request, identity, server, abort);
       const onBytes = (): void => {
         if (statusCode === 200) this.serverState.noteContact();
       };
       onBytes();
-      body.once('close', () => this.#aborts.end(abort));
+      // It may fail before it is read: its reader gets the error. Without a listener it would end the process.
+      body.on('error', () => {});
+      body.once('close', () => this.#end(abort));
       return {
         statusCode,
         headers,
-        body: createBody(body, { explain, onChunk: onBytes }),
-        judged: (judgement) => this.#judged(server, statusCode, judgement),
+        body: createBody(body, { explain, onBytes }),
+        judged: (judgement) => {
+          if (judgement === 'usable') this.serverState.noteAnswer(statusCode);
+          this.failover.report(server, judgement);
+        },
       };
     } catch (error) {
-      // A dead connection says little about its server, which is searched for; see #onDead. A caller could provoke the
-      // failure of its own request.
-      if (!signal.aborted && !(error instanceof DeadConnection) && owner === 'own') {
-        this.failover.report(server, error instanceof NoResponse ? 'silent' : 'unreachable');
-      }
+      this.#end(abort);
       throw explain(error);
     }
   }
 
-  #judged(server: URL, statusCode: number, judgement: Judgement): void {
-    if (judgement === 'usable') {
-      this.serverState.noteAnswer(statusCode);
-      this.failover.report(server, 'answered');
-    } else if (judgement === 'failing' || judgement === 'foreign') {
-      this.failover.report(server, 'serverError');
+  /** Waits for the response. */
+  async #respond(
+    request: UpstreamRequest,
+    identity: Readonly<Record<string, string>>,
+    server: URL,
+    abort: LinkedAbortController,
+  ): Promise<Dispatcher.ResponseData> {
+    const { headersMs = HEADERS_MS } = this.#options;
+    const { method, body } = request;
+    const { signal } = abort;
+    const isOwn = request.authorization === undefined;
+    const send = async (): Promise<Dispatcher.ResponseData> =>
+      await this.#line(isOwn, server).request({
+        path: server.pathname.replace(/\/$/, '') + request.path,
+        method,
+        headers: { 'user-agent': USER_AGENT, ...request.headers, ...identity },
+        body: body ?? null,
+        signal,
+      });
+    const late = unreachable(new Error(`no response within ${headersMs / 1000} s`), server);
+    const timer = setTimeout(() => abort.abort(late), headersMs);
+    try {
+      return await abortable(
+        send().catch((error) => {
+          // The server may close a connection just when it is used again (RFC 9110 section 9.2.1 about safe methods).
+          if (method !== 'GET' || signal.aborted || error instanceof NoConnection) throw error;
+          return send();
+        }),
+        signal,
+      );
+    } catch (error) {
+      const isLate = signal.reason === late;
+      // A caller could provoke the failure of its own request.
+      if (isOwn && (isLate || !signal.aborted)) {
+        this.failover.report(server, isLate ? 'silent' : 'unreachable');
+      }
+      throw error;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
-  /** Ends all requests at a server, because another one is used in its place. */
-  #giveUp(server: URL): void {
-    const problem = `the API server at ${addressOf(server)} does not answer, and another one does`;
-    this.#aborts.giveUp(server, new WrapperError('Unreachable', problem));
+  #begin(signal: AbortSignal | undefined, server: URL): LinkedAbortController {
+    const abort = new LinkedAbortController(signal);
+    this.#open.set(abort, server);
+    if (this.#closed !== undefined) abort.abort(this.#closed);
+    return abort;
   }
 
-  /** A connection has fallen silent. If its server does not answer on a new one either, another server is used. */
-  #onDead(server: URL, requests: number): void {
-    this.#logger.warn(
-      { server: addressOf(server), requests },
-      'a connection to the API server has fallen silent; its requests are ended, and the next one opens a new connection',
-    );
-    void this.search();
+  #end(abort: LinkedAbortController): void {
+    this.#open.delete(abort);
+    abort.release();
   }
 
-  async #identity({ authorization }: UpstreamRequest): Promise<Readonly<Record<string, string>>> {
-    return authorization === undefined ? await this.failover.headers() : { authorization };
+  /**
+   * The wrapper's own identity and that of a caller never share a line: the API server would prefer our client
+   * certificate to the caller's token.
+   */
+  #line(isOwn: boolean, server: URL): Line {
+    const id = `${isOwn ? 'own' : 'caller'} ${server.href}`;
+    const known = this.#lines.get(id);
+    if (known !== undefined) return known;
+    const tls = this.failover.tls();
+    const { cert, key, ...anonymous } = tls;
+    const line = new Line({
+      ...this.#options,
+      server,
+      tls: isOwn ? tls : anonymous,
+      sockets: this.#sockets,
+      serverState: this.serverState,
+    });
+    this.#lines.set(id, line);
+    return line;
   }
 
-  #server(): URL {
-    const [server] = this.failover.servers;
-    if (server !== undefined) return server;
-    throw new WrapperError('Credentials', 'the credentials name no API server');
+  /** Open requests end on their connections, and further requests get new ones. */
+  #retireLines(): void {
+    for (const line of this.#lines.values()) line.close();
+    this.#lines.clear();
   }
 }

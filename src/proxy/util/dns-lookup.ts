@@ -28,6 +28,6 @@ export function shareLookups(resolve: LookupFunction = lookup): LookupFunction {
  */
 export const ADDRESSING = {
   lookup: shareLookups(),
-  /** Time for each address, in milliseconds. It is part of the 5 s for a connection (agent-pool.ts). */
+  /** Time for each address, in milliseconds. It is part of the 5 s for a connection (line.ts). */
   autoSelectFamilyAttemptTimeout: 1_500,
 } as const;

@@ -339,6 +339,8 @@ describe('with a manual clock', () => {
     await expect(ended).rejects.toMatchObject({
       code: 'Unreachable',
       message: expect.stringContaining('completed no event for 90 s'),
+      // Changes of that time were missed.
+      silentMs: 90_000,
     });
   });
 

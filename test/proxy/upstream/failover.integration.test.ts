@@ -5,7 +5,6 @@ import {
   type FailoverOptions,
   type Outcome,
 } from '../../../src/proxy/upstream/failover.ts';
-import type { Judgement } from '../../../src/proxy/upstream/judge-response.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
@@ -28,7 +27,7 @@ function failoverOf(servers: URL[] = [B, C], options: Partial<FailoverOptions> =
     credentials: new FakeCredentials(A),
     servers,
     returnMs: 10,
-    probe: async () => undefined,
+    tryServer: () => Promise.reject(new Error('no list')),
     onReturn: () => {},
     logger: silent,
     ...options,
@@ -43,7 +42,7 @@ function report(of: Failover, ...outcomes: readonly string[]): void {
   for (const each of outcomes) {
     const [host, outcome, times = '1'] = each.split(' ');
     const server = of.servers.find(({ hostname }) => hostname === host) as URL;
-    const name = outcome === '5xx' ? 'serverError' : (outcome as Outcome);
+    const name = outcome === '5xx' ? 'failing' : (outcome as Outcome);
     for (let n = 0; n < Number(times); n++) of.report(server, name);
   }
 }
@@ -61,9 +60,9 @@ describe('the API server in use', () => {
     ],
     ['changes once when many requests fail together', 'bca', 1, ['a unreachable 5']],
     ['changes after one request without a response in time', 'bca', 1, ['a silent']],
-    ['does so too if it had answered', 'cab', 2, ['a silent', 'b answered', 'b silent']],
-    ['stays after two 5xx', 'abc', 0, ['a answered', 'a 5xx 2', 'a answered', 'a 5xx 2']],
-    ['changes after three 5xx in a row', 'bca', 1, ['a answered', 'a 5xx 3']],
+    ['does so too if it had answered', 'cab', 2, ['a silent', 'b usable', 'b silent']],
+    ['stays after two 5xx', 'abc', 0, ['a usable', 'a 5xx 2', 'a usable', 'a 5xx 2']],
+    ['changes after three 5xx in a row', 'bca', 1, ['a usable', 'a 5xx 3']],
     // Before it has its own Node kube-proxy sends no other request: the node never came up.
     ['changes after three 5xx when it has answered nothing yet', 'bca', 1, ['a 5xx 3']],
     ['does not count the 5xx of the server before', 'bca', 1, ['a 5xx 3', 'b 5xx 2']],
@@ -71,7 +70,7 @@ describe('the API server in use', () => {
       'goes on until one answers',
       'abc',
       3,
-      ['a 5xx 3', 'b 5xx 3', 'c 5xx 3', 'a answered', 'a 5xx 2'],
+      ['a 5xx 3', 'b 5xx 3', 'c 5xx 3', 'a usable', 'a 5xx 2'],
     ],
   ])('%s', (_rule, expected, switches, outcomes) => {
     const of = failoverOf();
@@ -81,22 +80,28 @@ describe('the API server in use', () => {
     expect([hosts(of), of.switches, notified]).toEqual([expected, switches, switches]);
   });
 
-  // It answered health checks, and lists with 5xx; watches end one at a time.
+  // It answered one list, and others with 5xx; watches end one at a time.
   test('changes after three 5xx when it is the preferred one again, and answers nothing', async () => {
-    const of = failoverOf([B, C], { probe: async () => 'usable' });
-    report(of, 'a answered', 'a unreachable', 'b answered');
+    const of = failoverOf([B, C], { tryServer: async () => {} });
+    report(of, 'a usable', 'a unreachable', 'b usable');
     await eventually(() => hosts(of), 'abc');
     report(of, 'a 5xx 3');
     expect(hosts(of)).toBe('bca');
   });
 
-  test('is any server of the list that was found to answer', () => {
+  test('is given up once for all that wait for it, and each of the others too', () => {
     const of = failoverOf();
-    of.take(C);
-    expect(hosts(of)).toBe('cab');
-    of.take(C);
-    of.take(new URL('https://stranger:6443'));
-    expect([hosts(of), of.switches]).toEqual(['cab', 1]);
+    const since = performance.now();
+    expect([of.leave(since), of.leave(since), hosts(of)]).toEqual([true, true, 'bca']);
+    expect([of.leave(performance.now()), hosts(of)]).toEqual([true, 'cab']);
+    expect([of.leave(performance.now()), hosts(of), of.switches]).toEqual([false, 'cab', 2]);
+  });
+
+  test('is not given up again and again when all of them fail', () => {
+    const of = failoverOf();
+    const since = performance.now();
+    for (const server of [A, B, C, A]) of.report(server, 'unreachable');
+    expect([of.leave(since), hosts(of)]).toEqual([false, 'bca']);
   });
 
   test('does not change when there is no other', () => {
@@ -105,44 +110,61 @@ describe('the API server in use', () => {
     expect([hosts(of), of.switches]).toEqual(['a', 0]);
   });
 
-  test('is the preferred one again after it has answered twice in a row', async () => {
-    const answers = [undefined, 'usable', 'failing', 'usable', 'usable'] as const;
-    const next = answers.values();
+  test('is the preferred one again after a list from it has arrived', async () => {
+    const answers = [false, false, true].values();
     const asked: string[] = [];
+    let returns = 0;
     const of = failoverOf([B, C], {
-      probe: async ({ hostname }) => {
+      tryServer: async ({ hostname }) => {
         asked.push(hostname);
         expect(hosts(of)).toBe('bca');
-        return next.next().value;
+        if (answers.next().value !== true) throw new Error('no list');
       },
+      onReturn: () => returns++,
     });
     of.report(A, 'unreachable');
     await eventually(() => hosts(of), 'abc');
-    expect(asked).toEqual(['a', 'a', 'a', 'a', 'a']);
+    expect([asked, returns]).toEqual([['a', 'a', 'a'], 1]);
   });
 
-  test('is checked by one request at a time, and no more once it is in use or closed', async () => {
+  test('is tried again a minute after it was left, and within 75 s', async () => {
     jest.useFakeTimers();
     let asked = 0;
-    let answer = (_judgement: Judgement): void => {};
     const of = failoverOf([B, C], {
-      probe: () => {
+      returnMs: undefined,
+      tryServer: async () => {
         asked++;
-        return new Promise((resolve) => {
-          answer = resolve;
-        });
+        throw new Error('no list');
+      },
+    });
+    of.report(A, 'unreachable');
+    await jest.advanceTimersByTimeAsync(59_999);
+    expect(asked).toBe(0);
+    await jest.advanceTimersByTimeAsync(15_002);
+    expect(asked).toBe(1);
+  });
+
+  test('is tried by one request at a time, and no more once it is in use or closed', async () => {
+    jest.useFakeTimers();
+    let asked = 0;
+    let list = Promise.withResolvers<void>();
+    const of = failoverOf([B, C], {
+      tryServer: () => {
+        asked++;
+        list = Promise.withResolvers();
+        return list.promise;
       },
     });
     for (const server of [A, B, C]) of.report(server, 'unreachable');
     expect([hosts(of), jest.getTimerCount()]).toEqual(['abc', 0]);
     for (const server of [A, B]) of.report(server, 'unreachable');
-    await jest.advanceTimersByTimeAsync(10);
+    await jest.advanceTimersByTimeAsync(100);
     expect(asked).toBe(1);
-    answer('usable');
-    await jest.advanceTimersByTimeAsync(10);
+    list.reject(new Error('no list'));
+    await jest.advanceTimersByTimeAsync(100);
     expect(asked).toBe(2);
     of.close();
-    answer('usable');
+    list.resolve();
     await jest.advanceTimersByTimeAsync(100);
     expect([hosts(of), asked, jest.getTimerCount()]).toEqual(['cab', 2, 0]);
   });
@@ -161,7 +183,7 @@ describe('the API server in use', () => {
     const warnings = () => lines.filter(({ level }) => level >= 40).length;
     for (const server of [A, B, C, A, B]) of.report(server, 'unreachable');
     expect(warnings()).toBe(2);
-    of.report(C, 'answered');
+    of.report(C, 'usable');
     of.report(C, 'unreachable');
     expect(warnings()).toBe(3);
   });
@@ -171,7 +193,7 @@ describe('the API server in use', () => {
     const of = failoverOf([B], { credentials });
     let notified = 0;
     of.onTlsChange(() => notified++);
-    of.report(A, 'answered');
+    of.report(A, 'usable');
     credentials.servers = [C];
     credentials.setTls({});
     expect([hosts(of), notified]).toEqual(['cb', 1]);

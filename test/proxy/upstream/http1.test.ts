@@ -1,7 +1,8 @@
 import { createServer, Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { createUpstream } from '../../../src/proxy/upstream/upstream.ts';
+import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { unreachable } from '../../../src/proxy/upstream/upstream-error.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
@@ -14,18 +15,24 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-test('a request whose connection takes 5 s is ended', async () => {
+// The pool would try again for each of them.
+test('requests whose connection takes 5 s are ended, all together', async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
   const silent = closedLater(await track(createServer(), false));
   const credentials = new FakeCredentials(new URL(`https://${silent.url.host}`));
-  const upstream = closedLater(createUpstream({ credentials, logger: captureLogger().logger }));
-  const asking = expect(upstream.request({ method: 'GET', path: '/' })).rejects.toMatchObject({
-    code: 'Unreachable',
-    message: expect.stringContaining('no connection within 5 s'),
-  });
+  const upstream = closedLater(new Upstream({ credentials, logger: captureLogger().logger }));
+  const asking = Promise.all(
+    Array.from({ length: 5 }, () =>
+      expect(upstream.request({ method: 'GET', path: '/' })).rejects.toMatchObject({
+        code: 'Unreachable',
+        message: expect.stringContaining('no connection within 5 s'),
+      }),
+    ),
+  );
   await eventually(() => silent.accepted, 1);
   jest.advanceTimersByTime(5_000);
   await asking;
+  expect(silent.accepted).toBe(1);
 });
 
 test('a quiet connection is probed by TCP keep-alive', async () => {
@@ -33,4 +40,12 @@ test('a quiet connection is probed by TCP keep-alive', async () => {
   const { upstream } = await useUpstream((_request, response) => void response.end('ok'));
   await text((await upstream.request({ method: 'GET', path: '/' })).body);
   expect(probed).toHaveBeenCalledWith(true, 15_000);
+});
+
+// What was shown as current had missed the changes of that time.
+test('a path that TCP keep-alive finds dead was silent for 25 s', () => {
+  const error = Object.assign(new Error('read ETIMEDOUT'), { code: 'ETIMEDOUT' });
+  const server = new URL('https://10.0.0.1:6443');
+  expect(unreachable(error, server)).toMatchObject({ code: 'Unreachable', silentMs: 25_000 });
+  expect(unreachable(new Error('read ECONNRESET'), server).silentMs).toBeUndefined();
 });

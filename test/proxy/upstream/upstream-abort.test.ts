@@ -1,7 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
-import { answerProbe, refuseWithStatus } from '../../support/http/api-answers.ts';
 import type { FakeCredentials } from '../../support/http/credentials.ts';
 import { useUpstream } from '../../support/http/upstream.ts';
 
@@ -91,21 +90,6 @@ describe('an aborted signal', () => {
   });
 });
 
-// A quiet node ended watches that worked, and changed servers, when only its plugin did not.
-test.each([
-  ['hangs', () => new Promise<never>(() => {})],
-  ['fails', () => Promise.reject(new Error('the plugin failed'))],
-])('a plugin that %s does not make the API server unreachable', async (_what, headers) => {
-  const { upstream, credentials, server } = await useUpstream(
-    ({ headers: { authorization } }, response) =>
-      authorization === undefined ? refuseWithStatus(response, 401) : answerProbe(response),
-  );
-  credentials.headers = headers;
-  credentials.servers.push(new URL('http://127.0.0.1:1'));
-  expect(await upstream.search()).toBe(true);
-  expect(server.accepted).toBe(1);
-});
-
 describe('a body', () => {
   const endless: RequestListener = (_request, response) => {
     response.write('x'.repeat(200_000));
@@ -127,12 +111,4 @@ describe('a body', () => {
     await new Promise((resolve) => setTimeout(resolve, 20));
     await expect(text(body)).rejects.toMatchObject({ code: 'Unreachable' });
   });
-});
-
-test('close ends a health check that waits for its credentials', async () => {
-  const { upstream, server, credentials } = await useUpstream(() => {});
-  credentials.headers = never;
-  const probe = upstream.probe(server.url);
-  await upstream.close();
-  expect([await probe, server.accepted]).toEqual([undefined, 0]);
 });

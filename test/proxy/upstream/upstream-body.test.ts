@@ -134,7 +134,10 @@ describe('readBuffers()', () => {
 
 describe('each()', () => {
   const bodyOf = (source: Readable) =>
-    createBody(source, { explain: (error) => new Error('explained', { cause: error }) });
+    createBody(source, {
+      onBytes: () => {},
+      explain: (error) => new Error('explained', { cause: error }),
+    });
 
   test('calls back with a chunk in the turn in which it arrives', () => {
     const source = new PassThrough();

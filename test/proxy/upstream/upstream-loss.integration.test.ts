@@ -135,16 +135,6 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
       proxy = undefined;
     }
   });
-
-  test('the first is left in time when its connections are silent and it answers no new one', async () => {
-    await start({ quietMs: 300 });
-    first.freezeOpen();
-    await first.refuse();
-    put(1, 2);
-    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
-    expect(inUse()).toBe(portOf(second));
-    expect(lines.some(({ msg }) => msg.includes('has fallen silent'))).toBe(true);
-  });
 });
 
 describe.each(PROTOCOLS)('over %s, with one API server', (protocol) => {
@@ -164,19 +154,6 @@ describe.each(PROTOCOLS)('over %s, with one API server', (protocol) => {
     },
   );
 
-  // It counted from the moment in which the silence was noticed, half a minute later.
-  test('data is as old as the silence of the connection that brought it', async () => {
-    const of = await start({ ...alone, quietMs: 600 });
-    first.freezeOpen();
-    await first.refuse();
-    await eventually(() => of.views.sources.every(({ status }) => !status.connected), true);
-    for (const { status } of of.views.sources) expect(status.staleMs).toBeGreaterThan(500);
-    first.cut();
-    await first.accept();
-    await connected(of);
-    for (const { status } of of.views.sources) expect(status.staleMs).toBe(0);
-  });
-
   test('a clock that jumps changes nothing', async () => {
     const of = await start(alone);
     const now = Date.now();
@@ -189,6 +166,34 @@ describe.each(PROTOCOLS)('over %s, with one API server', (protocol) => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(problemsOf(of)).toEqual([]);
     for (const { status } of of.views.sources) expect(status.staleMs).toBeLessThan(10_000);
+  });
+});
+
+// Over HTTP/1.1 TCP keep-alive finds a dead path, and the limit of a watch anything else.
+describe('over HTTP/2, a silent connection', () => {
+  beforeEach(async () => await setUp('HTTP/2'));
+
+  test('makes the next server be used in time if its own answers no new one', async () => {
+    await start({ quietMs: 300 });
+    first.freezeOpen();
+    await first.refuse();
+    put(1, 2);
+    await eventually(seen, ['10.0.0.1', '10.0.0.2']);
+    expect(inUse()).toBe(portOf(second));
+    expect(lines.some(({ msg }) => msg.includes('has fallen silent'))).toBe(true);
+  });
+
+  // It counted from the moment in which the silence was noticed, half a minute later.
+  test('leaves data as old as its silence', async () => {
+    const of = await start({ servers: [], quietMs: 600 });
+    first.freezeOpen();
+    await first.refuse();
+    await eventually(() => of.views.sources.every(({ status }) => !status.connected), true);
+    for (const { status } of of.views.sources) expect(status.staleMs).toBeGreaterThan(500);
+    first.cut();
+    await first.accept();
+    await connected(of);
+    for (const { status } of of.views.sources) expect(status.staleMs).toBe(0);
   });
 });
 

@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
@@ -43,7 +43,7 @@ async function setUp(tls: ConstructorParameters<typeof FakeCredentials>[1]): Pro
   const serverTls = { ...serving, ca, requestCert: true, rejectUnauthorized: false };
   server = idleLater(await startServer(whoAmI, serverTls, protocol));
   credentials = new FakeCredentials(server.url, tls);
-  upstream = closedLater(createUpstream({ credentials, logger: captureLogger().logger }));
+  upstream = closedLater(new Upstream({ credentials, logger: captureLogger().logger }));
 }
 
 async function ask(authorization?: string): Promise<string> {

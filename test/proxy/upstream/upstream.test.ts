@@ -33,9 +33,9 @@ describe('a request', () => {
     });
   });
 
-  test('has our User-Agent, also with the identity of a caller, and so does a health check', async () => {
+  test('has our User-Agent, also with the identity of a caller', async () => {
     const seen: (string | undefined)[] = [];
-    const { upstream, server } = await useUpstream((request, response) => {
+    const { upstream } = await useUpstream((request, response) => {
       seen.push(request.headers['user-agent']);
       response.end('{}');
     });
@@ -43,9 +43,8 @@ describe('a request', () => {
       const { body } = await upstream.request({ method: 'GET', path: '/', ...more });
       await text(body);
     }
-    await upstream.probe(new URL(server.url));
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
-    expect(seen).toEqual(Array(3).fill(`kube-proxy-wrapper/${version}`));
+    expect(seen).toEqual(Array(2).fill(`kube-proxy-wrapper/${version}`));
   });
 
   test('is sent again if the server has just closed its idle connection', async () => {
@@ -64,15 +63,18 @@ describe('a request', () => {
     expect(outcomes).toEqual([]);
   });
 
-  test('is not sent again if the server closes a new connection', async () => {
+  test.each([
+    ['GET', 2],
+    ['POST', 1],
+  ] as const)('%s whose connections are lost is sent so often: %d', async (method, times) => {
     let requests = 0;
     const { upstream } = await useUpstream(({ socket }) => {
       requests++;
       socket.destroy();
     });
-    const asked = upstream.request({ method: 'GET', path: '/' });
+    const asked = upstream.request({ method, path: '/' });
     await expect(asked).rejects.toMatchObject({ code: 'Unreachable' });
-    expect(requests).toBe(1);
+    expect(requests).toBe(times);
   });
 
   test('answered 401 is sent once more after the credentials were read again', async () => {
@@ -149,7 +151,7 @@ describe('an unreachable API server', () => {
     const { upstream, server } = await useUpstream(() => {});
     await server.close();
     const error = await upstream.request({ method: 'GET', path: '/' }).catch((thrown) => thrown);
-    expect(error).toMatchObject({ code: 'Unreachable', cause: { code: 'ECONNREFUSED' } });
+    expect(error).toMatchObject({ code: 'Unreachable' });
     expect(error.message).toContain(`API server at ${server.url.host} is unreachable`);
     expect(error.message).toContain('ECONNREFUSED');
   });
@@ -157,20 +159,20 @@ describe('an unreachable API server', () => {
 
 describe('the outcome of a request is reported', () => {
   test.each([
-    ['usable', ['answered']],
-    ['failing', ['serverError']],
-    ['foreign', ['serverError']],
-    ['overloaded', []],
-    ['absent', []],
-  ] as const)('as its reader judges it: %s', async (judgement, expected) => {
+    ['usable', true],
+    ['failing', false],
+    ['foreign', false],
+    ['overloaded', false],
+    ['absent', false],
+  ] as const)('as its reader judges it: %s', async (judgement, isAnswer) => {
     const { upstream } = await useUpstream((_, response) => response.end());
     const outcomes = recordOutcomes(upstream);
     const response = await upstream.request({ method: 'GET', path: '/' });
     response.body.destroy();
     expect(outcomes).toEqual([]);
     response.judged(judgement);
-    expect(outcomes).toEqual(expected);
-    expect(upstream.serverState.answered).toBe(judgement === 'usable');
+    expect(outcomes).toEqual([judgement]);
+    expect(upstream.serverState.answered).toBe(isAnswer);
   });
 
   test('and each chunk of a body is recorded in the state of the server', async () => {
@@ -194,7 +196,7 @@ describe('the outcome of a request is reported', () => {
   // Sent again, a request that hangs at the server would take twice the time.
   test('as silent when the server accepts the request and does not respond, and it is not sent again', async () => {
     const paths: (string | undefined)[] = [];
-    const { upstream, server } = await useUpstream(
+    const { upstream } = await useUpstream(
       ({ url }, response) => {
         paths.push(url);
         if (url === '/first') response.end();
@@ -208,7 +210,7 @@ describe('the outcome of a request is reported', () => {
       code: 'Unreachable',
       message: expect.stringContaining('no response within 1 s'),
     });
-    expect([outcomes, paths, server.accepted]).toEqual([['silent'], ['/first', '/wait?x=1'], 1]);
+    expect([outcomes, paths]).toEqual([['silent'], ['/first', '/wait?x=1']]);
   });
 
   test('when the server closes the connection, but not when the caller aborts', async () => {

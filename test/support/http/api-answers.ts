@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 const JSON_TYPE = { 'content-type': 'application/json' };
 const METADATA = { resourceVersion: '1' };
 
-/** Answers a health check as an API server does that works. */
-export function answerProbe(response: ServerResponse): void {
+/** Answers a list as an API server does that works. */
+export function answerList(response: ServerResponse): void {
   const list = { kind: 'PartialObjectMetadataList', metadata: METADATA, items: [] };
   response.writeHead(200, JSON_TYPE).end(JSON.stringify(list));
 }
@@ -14,6 +14,3 @@ export function refuseWithStatus(response: ServerResponse, code: number): void {
   const status = { kind: 'Status', code, reason: 'Refused', message: 'no' };
   response.writeHead(code, JSON_TYPE).end(JSON.stringify(status));
 }
-
-/** The path of a health check. */
-export const isProbe = (url = ''): boolean => url.startsWith('/api/v1/nodes?');

@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { createUpstream, type Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { closedLater } from '../closed-later.ts';
 import { FakeCredentials } from './credentials.ts';
 import { idleLater, startServer, type TestServer } from './http-server.ts';
@@ -22,14 +22,9 @@ export async function useUpstream(
     readonly headersMs?: number;
   } = {},
 ): Promise<UpstreamHarness> {
-  const started = await startServer((request, response) => {
-    // The wrapper asks for it over HTTP/1.1 now and then, to find connections that are dead.
-    if (request.url === '/version') response.end('{}');
-    else listener(request, response);
-  });
-  const server = idleLater(started);
+  const server = idleLater(await startServer(listener));
   const credentials = new FakeCredentials(new URL(options.prefix ?? '', server.url));
   const { logger, lines } = captureLogger();
-  const upstream = closedLater(createUpstream({ credentials, logger, ...options }));
+  const upstream = closedLater(new Upstream({ credentials, logger, ...options }));
   return { upstream, server, credentials, lines };
 }

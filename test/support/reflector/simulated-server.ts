@@ -4,10 +4,10 @@ import type { Judgement } from '../../../src/proxy/upstream/judge-response.ts';
 import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
 import type {
   Upstream,
-  UpstreamBody,
   UpstreamRequest,
   UpstreamResponse,
 } from '../../../src/proxy/upstream/upstream.ts';
+import type { UpstreamBody } from '../../../src/proxy/upstream/upstream-body.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { abortable } from '../../../src/util/linked-abort-controller.ts';
 
@@ -35,11 +35,13 @@ interface Answered {
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
+type Served = Pick<Upstream, 'request' | 'serverState' | 'leaveServer'>;
+
 /**
  * An API server without sockets, whose time is a clock: one object per collection, whose value is a version. It keeps
  * its rules: 410 for a compacted version, 504 for one that it has not reached.
  */
-export class SimulatedServer implements Upstream {
+export class SimulatedServer implements Served {
   readonly address = 'simulated';
   readonly serverState: ServerState;
   readonly requests: SimulatedRequest[] = [];
@@ -142,12 +144,8 @@ export class SimulatedServer implements Upstream {
     return list(current, [object(current)]);
   }
 
-  probe(): Promise<undefined> {
-    return Promise.resolve(undefined);
-  }
-
-  search(): Promise<boolean> {
-    return Promise.resolve(false);
+  leaveServer(): boolean {
+    return false;
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,220 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import type { Logger } from 'pino';
+import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
+import { WrapperError } from '../../errors.ts';
+import { abortable } from '../../util/linked-abort-controller.ts';
+import type { TlsOptions } from '../credentials/credentials.ts';
+import { ADDRESSING } from '../util/dns-lookup.ts';
+import type { ServerState } from './server-state.ts';
+import { addressOf } from './upstream-error.ts';
+
+export interface LineOptions {
+  readonly server: URL;
+  readonly tls: TlsOptions;
+  /** A PING is sent each time this has passed, in milliseconds; default 20,000. */
+  readonly quietMs?: number | undefined;
+  /** Holds each socket until it is closed. */
+  readonly sockets: Set<Socket>;
+  /** Notified of each connection, and of bytes. */
+  readonly serverState: Pick<ServerState, 'noteContact'>;
+  readonly logger: Logger;
+}
+
+/** No connection was established. */
+export class NoConnection extends Error {}
+
+const QUIET_MS = 20_000;
+/** Time limit for the answer to a PING, in milliseconds; at most the quiet time. */
+const ANSWER_MS = 10_000;
+/** How often the bytes are counted in a quiet time. */
+const LOOKS = 8;
+/** Time limit for a connection, TLS included, in milliseconds. */
+const CONNECT_MS = 5_000;
+/**
+ * A quiet connection is probed by TCP keep-alive after this time, in milliseconds. libuv sends 10 probes, 1 s apart, so
+ * a peer that is gone is noticed after 25 s.
+ */
+const KEEP_ALIVE_MS = 15_000;
+/** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
+const IDLE_MS = 60_000;
+/** Streams on one connection, if the server allows as many. */
+const MAX_STREAMS = 1_000;
+
+const CLIENT_OPTIONS = {
+  // Upstream limits the wait for headers sooner. This one ends a connection whose server allows no stream.
+  headersTimeout: 60_000,
+  // A quiet watch has no limit.
+  bodyTimeout: 0,
+  keepAliveTimeout: IDLE_MS,
+  keepAliveMaxTimeout: IDLE_MS,
+  // With the default of 1, a request that a GOAWAY refuses waits until the streams before it have ended.
+  pipelining: MAX_STREAMS,
+  maxConcurrentStreams: MAX_STREAMS,
+  // What the server may send before we have read. 16 MB over a round trip of 100 ms take 0.4 s; with 64 KB 26 s. It is
+  // also the most that is kept for a reader that is slow.
+  initialWindowSize: 4 << 20,
+  // Node gives it back as soon as bytes arrive, so that a slow reader does not hold up the other streams.
+  connectionWindowSize: 8 << 20,
+} as const;
+
+/**
+ * The line of one identity to one server: one connection over HTTP/2, and more if the server allows fewer streams. Over
+ * HTTP/1.1, if an https server offers nothing else, one for each request at a time. undici reconnects, and sends again
+ * what a server has verifiably not processed (GOAWAY, REFUSED_STREAM), once.
+ *
+ * - **GOAWAY.** While streams go on, requests from then on get a new Pool. The old one is closed, which lets its streams
+ *   end. A Client that reconnects beside its old streams confuses those of both connections, so it may do so once.
+ * - **Silence.** A quiet watch and a dead connection look the same. Over HTTP/2 the server is sent PINGs. A connection on
+ *   which nothing arrives for the quiet time and {@link ANSWER_MS} more is ended. Looks at the bytes are counted, not
+ *   time: after a turn of the event loop that took long, what has arrived meanwhile is read before the next look. After
+ *   a GOAWAY no PING is sent (node:http2), and silence shows nothing: TCP keep-alive finds a dead path, as over HTTP/1.1.
+ * - **A body that breaks off.** One that the server cancels (RST_STREAM), or whose connection is reset after a GOAWAY,
+ *   ends as if it were complete. Readers notice: a list or a Status then does not decode, and a watch has ended.
+ */
+export class Line {
+  readonly #options: LineOptions;
+  #pool: Pool;
+  #isHttp1 = false;
+  /** The first connection of the pool, which all requests but the first wait for. */
+  #opening: PromiseWithResolvers<void> | undefined;
+
+  constructor(options: LineOptions) {
+    this.#options = options;
+    this.#pool = this.#createPool();
+  }
+
+  /** Resolves with the headers of the response. Rejects with {@link NoConnection} and errors of the network. */
+  async request(
+    request: Dispatcher.RequestOptions & { readonly signal: AbortSignal },
+  ): Promise<Dispatcher.ResponseData> {
+    if (this.#opening !== undefined) {
+      // A failure ends all of them. The pool would try again for each.
+      await abortable(this.#opening.promise, request.signal);
+    } else if (!this.#isHttp1 && this.#pool.stats.connected === 0) {
+      this.#opening = Promise.withResolvers();
+      this.#opening.promise.catch(() => {});
+    }
+    return await this.#pool.request(request);
+  }
+
+  /** Closes idle connections. Open requests end on theirs, which are then closed too. No further request is sent. */
+  close(): void {
+    void this.#pool.close();
+  }
+
+  #createPool(): Pool {
+    const { server, serverState } = this.#options;
+    const pool: Pool = new Pool(server.origin, { factory: () => this.#createClient(pool) });
+    pool.on('connect', () => {
+      serverState.noteContact();
+      if (pool === this.#pool) this.#opened();
+    });
+    pool.on('connectionError', (_origin, _targets, error) => {
+      if (pool === this.#pool) this.#opened(error);
+    });
+    return pool;
+  }
+
+  #opened(error?: Error): void {
+    if (error === undefined) this.#opening?.resolve();
+    else this.#opening?.reject(error);
+    this.#opening = undefined;
+  }
+
+  #createClient(pool: Pool): Client {
+    const { server, quietMs = QUIET_MS } = this.#options;
+    /** Connections that it may still open. */
+    let left = Number.POSITIVE_INFINITY;
+    let socket: Socket | undefined;
+    let closing: Socket | undefined;
+    const client: Client = new Client(server.origin, {
+      ...CLIENT_OPTIONS,
+      pingInterval: quietMs,
+      connect: (where, callback) => {
+        if (left-- > 0) {
+          socket = this.#connect(client, where, callback);
+          return;
+        }
+        const error = new Error('a GOAWAY has closed the connection');
+        // While old streams go on, what waits is not told.
+        closing?.destroy(error);
+        callback(error, null);
+      },
+    });
+    client.on('disconnect', () => {
+      if (client.stats.running === 0) return;
+      // For what the GOAWAY has refused. When that connection is lost too, another one would bring all of them again.
+      left = Math.min(left, 1);
+      closing ??= socket;
+      if (pool !== this.#pool) return;
+      this.#pool = this.#createPool();
+      void pool.close();
+    });
+    return client;
+  }
+
+  #connect(
+    client: Client,
+    { hostname, port, protocol }: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): Socket {
+    const { tls, sockets } = this.#options;
+    const isTls = protocol === 'https:';
+    const address = { ...ADDRESSING, host: hostname, port: Number(port || (isTls ? 443 : 80)) };
+    const servername = isIP(hostname) === 0 ? hostname : '';
+    const socket = isTls
+      ? connectTls({ ...address, servername, ...tls, ALPNProtocols: ['h2', 'http/1.1'] })
+      : connectTcp(address);
+    sockets.add(socket);
+    socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
+    const late = setTimeout(() => {
+      socket.destroy(new Error(`no connection within ${CONNECT_MS / 1000} s`));
+    }, CONNECT_MS);
+    let problem = new Error('the connection was closed');
+    socket.on('error', (error) => {
+      problem = error;
+    });
+    let isOpen = false;
+    socket.once('close', () => {
+      clearTimeout(late);
+      sockets.delete(socket);
+      if (!isOpen) callback(new NoConnection(problem.message, { cause: problem }), null);
+    });
+    // It may be reset in the turn in which its handshake ends, which a session that begins then would not notice.
+    socket.once(isTls ? 'secureConnect' : 'connect', () =>
+      setImmediate(() => {
+        if (socket.destroyed) return;
+        clearTimeout(late);
+        isOpen = true;
+        this.#isHttp1 = !('alpnProtocol' in socket && socket.alpnProtocol === 'h2');
+        client.pipelining = this.#isHttp1 ? 1 : MAX_STREAMS;
+        if (!this.#isHttp1) this.#endIfSilent(client, socket);
+        callback(null, socket);
+      }),
+    );
+    return socket;
+  }
+
+  #endIfSilent(client: Client, socket: Socket): void {
+    const { server, quietMs = QUIET_MS, serverState, logger } = this.#options;
+    const lookMs = quietMs / LOOKS;
+    const silentMs = quietMs + Math.min(ANSWER_MS, quietMs);
+    let bytes = 0;
+    let looks = 0;
+    const timer = setInterval(() => {
+      looks = socket.bytesRead === bytes ? looks + 1 : 0;
+      bytes = socket.bytesRead;
+      if (looks === 0) serverState.noteContact();
+      if (looks * lookMs < silentMs) return;
+      clearInterval(timer);
+      logger.warn(
+        { server: addressOf(server), requests: client.stats.running },
+        'a connection to the API server has fallen silent; its requests are ended, and the next one opens a new connection',
+      );
+      const problem = `the API server at ${addressOf(server)} has fallen silent: no byte within ${silentMs / 1000} s`;
+      socket.destroy(new WrapperError('Unreachable', problem, { silentMs }));
+    }, lookMs).unref();
+    client.once('disconnect', () => clearInterval(timer));
+  }
+}

@@ -1,0 +1,132 @@
+import type { RequestListener } from 'node:http';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import type { Judgement } from '../../../src/proxy/upstream/judge-response.ts';
+import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { closedLater } from '../../support/closed-later.ts';
+import { eventually } from '../../support/eventually.ts';
+import { FakeCredentials } from '../../support/http/credentials.ts';
+import { idleLater, startServer, type TestServer } from '../../support/http/http-server.ts';
+import { captureLogger } from '../../support/http/logger.ts';
+
+let servers: TestServer[];
+/** How the first and the second server answer now. */
+let listeners: RequestListener[];
+/** How a list is judged. */
+let judgement: Judgement;
+let upstream: Upstream;
+
+const answer: RequestListener = (_request, response) => response.end('{}');
+const silence: RequestListener = () => {};
+
+beforeEach(async () => {
+  [listeners, judgement] = [[answer, answer], 'usable'];
+  servers = await Promise.all(
+    [0, 1].map(async (index) => {
+      const started = await startServer((...args) => listeners[index]?.(...args));
+      return idleLater(started);
+    }),
+  );
+  upstream = between(servers);
+});
+
+function between([first, ...others]: readonly TestServer[]): Upstream {
+  if (first === undefined) throw new Error('no server');
+  const credentials = new FakeCredentials(first.url);
+  credentials.servers.push(...others.map(({ url }) => url));
+  const list = async (request: Upstream['request']): Promise<void> => {
+    const response = await request({ method: 'GET', path: '/list' });
+    response.body.destroy();
+    response.judged(judgement);
+    if (judgement !== 'usable') throw new Error(judgement);
+  };
+  const { logger } = captureLogger();
+  return closedLater(new Upstream({ credentials, logger, list, returnMs: 20 }));
+}
+
+const get = () => upstream.request({ method: 'GET', path: '/' });
+const isFirstInUse = () => upstream.address === servers[0]?.url.host;
+
+// A header that a gateway in front of the API server resets would otherwise move all watches.
+test.each([
+  ['of a caller', { authorization: 'Bearer of-a-caller' }, 0],
+  ['of our own', {}, 1],
+])(
+  'a request %s that breaks changes the server in use so often: %j, %d',
+  async (_, identity, switches) => {
+    listeners[0] = (_request, response) => response.destroy();
+    const asked = upstream.request({ method: 'GET', path: '/', ...identity });
+    await expect(asked).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(upstream.failover.switches).toBe(switches);
+  },
+);
+
+describe('a server that does not answer', () => {
+  test('is given up for the next, and its requests end', async () => {
+    listeners[0] = silence;
+    const waiting = expect(get()).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('does not answer, and another one is tried'),
+    });
+    await eventually(() => servers[0]?.accepted, 1);
+    const since = performance.now();
+    // All queries that wait for it give it up together.
+    expect([upstream.leaveServer(since), upstream.leaveServer(since)]).toEqual([true, true]);
+    await waiting;
+    expect([isFirstInUse(), upstream.failover.switches]).toEqual([false, 1]);
+    expect(upstream.leaveServer(performance.now())).toBe(false);
+  });
+
+  test('stays in use if there is no other', async () => {
+    await upstream.close();
+    upstream = between(servers.slice(0, 1));
+    expect([upstream.leaveServer(performance.now()), isFirstInUse()]).toEqual([false, true]);
+  });
+
+  test('stays in use for one query if it answers others', async () => {
+    (await get()).judged('usable');
+    expect([upstream.leaveServer(performance.now()), isFirstInUse()]).toEqual([false, true]);
+  });
+});
+
+describe('the preferred server', () => {
+  const leaveFirst = async (): Promise<void> => {
+    listeners[0] = (_request, response) => response.destroy();
+    await expect(get()).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(isFirstInUse()).toBe(false);
+  };
+
+  test('is used again, and watches move to it, when a list from it arrives', async () => {
+    await leaveFirst();
+    listeners[0] = answer;
+    await eventually(isFirstInUse, true);
+    expect(upstream.serverState.returns).toBe(1);
+  });
+
+  // Their bytes were taken for an answer, so that all watches moved to a gateway.
+  test.each(['failing', 'foreign', 'overloaded', 'absent'] as const)(
+    'is not used again while its list is %s',
+    async (judged) => {
+      judgement = judged;
+      await leaveFirst();
+      let lists = 0;
+      listeners[0] = (_request, response) => {
+        lists++;
+        response.end('{}');
+      };
+      await eventually(() => lists > 1, true);
+      expect([isFirstInUse(), upstream.serverState.returns]).toEqual([false, 0]);
+      judgement = 'usable';
+      await eventually(isFirstInUse, true);
+    },
+  );
+
+  test('that is tried when the upstream is closed is not used again', async () => {
+    await leaveFirst();
+    listeners[0] = silence;
+    const { accepted = 0 } = servers[0] ?? {};
+    await eventually(() => (servers[0]?.accepted ?? 0) > accepted, true);
+    await upstream.close();
+    await servers[0]?.idle();
+    expect(upstream.serverState.returns).toBe(0);
+  });
+});
