@@ -145,7 +145,7 @@ export interface EndpointsEdit {
   readonly cutHints?: boolean;
 }
 
-/** How {@link ObjectReader.edit} changes an object. The rest of it stays byte for byte. */
+/** How {@link ObjectReader.edit} changes an object. The rest of it stays: in protobuf byte for byte, in JSON as a value. */
 export interface Edit extends EndpointsEdit {
   /** New `metadata.resourceVersion`. Absent: it stays. */
   readonly resourceVersion?: string;
@@ -177,8 +177,8 @@ export interface ObjectReader {
   /**
    * Returns an object with an edit applied; the object itself if the edit is empty. `keep`, `cutHints` and `corrections`
    * apply only to EndpointSlices and Endpoints. In an Endpoints object, an endpoint that becomes not ready moves to the
-   * subset's notReadyAddresses, and Endpoints have no hints. In JSON, members that the edit visits and that a later
-   * member with the same name replaces are cut: clients that merge members must not see them.
+   * subset's notReadyAddresses, and Endpoints have no hints. In JSON, members that a later member with the same name
+   * replaces are cut: clients that merge members must not see them.
    */
   edit(resource: Resource, object: ObjectBytes, edit: Edit): ObjectBytes;
 }

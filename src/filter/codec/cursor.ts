@@ -2,8 +2,7 @@ import type { AnyMessage, Field } from './schema.ts';
 import type { TextCache } from './text-cache.ts';
 
 /**
- * Walks over the fields of one message, in the order of the bytes. It decodes a value only when a method is called for
- * it. Bytes that do not parse, and a value of the wrong type, throw `Malformed`.
+ * Walks over the fields of one message, in any order. It decodes a value only when a method is called for it. Bytes that do not parse, and a value of the wrong type, throw `Malformed`.
  *
  * The encodings differ in this:
  * - Protobuf has a repeated field once for each element. So has a cursor over JSON, once for each element of the array.
@@ -45,7 +44,7 @@ export interface AddedField {
 /** Called at the end of a message, when all its fields have been visited. */
 export type AddFields = () => readonly AddedField[];
 
-/** Edits one object. What is not edited stays byte for byte. Use it once. */
+/** Edits one object. What is not edited stays, see Edit. Use it once. */
 export interface Editor {
   /** Edits the fields of the object itself. */
   object(message: AnyMessage, edit: EditField, add?: AddFields): void;
