@@ -127,6 +127,7 @@ export class Line {
     /** Connections that it may still open. */
     let left = Number.POSITIVE_INFINITY;
     let socket: Socket | undefined;
+    /** What a GOAWAY has closed, as far as streams go on there. */
     let closing: Socket | undefined;
     const client: Client = new Client(server.origin, {
       ...CLIENT_OPTIONS,
@@ -137,7 +138,7 @@ export class Line {
           return;
         }
         const error = new Error('a GOAWAY has closed the connection');
-        // While old streams go on, what waits is not told.
+        // While old streams go on, undici does not tell what waits that there is no connection. So they end as well.
         closing?.destroy(error);
         callback(error, null);
       },

@@ -35,7 +35,7 @@ interface Answered {
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-type Served = Pick<Upstream, 'request' | 'serverState' | 'leaveServer'>;
+type Served = Pick<Upstream, 'address' | 'request' | 'serverState' | 'leaveServer'>;
 
 /**
  * An API server without sockets, whose time is a clock: one object per collection, whose value is a version. It keeps
