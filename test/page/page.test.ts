@@ -65,6 +65,8 @@ test('the page can be used with the keyboard alone', async () => {
   await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'default/web' }).waitFor();
+  // The key is handled once it has the focus, which a busy browser gives it later.
+  await eventually(() => page.evaluate(() => document.activeElement?.id), 'explained');
   await page.keyboard.press('Escape');
   await page.getByRole('heading', { name: 'default/web' }).waitFor({ state: 'detached' });
   await page.getByRole('tab', { name: 'Services' }).focus();
