@@ -163,9 +163,10 @@ export class Line {
     const { tls, sockets } = this.#options;
     const isTls = protocol === 'https:';
     const address = { ...ADDRESSING, host: hostname, port: Number(port || (isTls ? 443 : 80)) };
-    const servername = isIP(hostname) === 0 ? hostname : '';
+    // The name that a server with several certificates, or a gateway, chooses by. An IP address is none.
+    const servername = tls.servername ?? (isIP(hostname) === 0 ? hostname : '');
     const socket = isTls
-      ? connectTls({ ...address, servername, ...tls, ALPNProtocols: ['h2', 'http/1.1'] })
+      ? connectTls({ ...address, ...tls, servername, ALPNProtocols: ['h2', 'http/1.1'] })
       : connectTcp(address);
     sockets.add(socket);
     socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);

@@ -67,6 +67,21 @@ describe.each(PROTOCOLS)('TLS with %s', (each) => {
     });
   });
 
+  // A gateway before several clusters chooses by it, and Credentials has the key with the value undefined.
+  test('says the name of the server, of itself and as tls-server-name', async () => {
+    await setUp({ rejectUnauthorized: false });
+    credentials.servers = [new URL(server.url.href.replace('127.0.0.1', 'localhost'))];
+    const names: (string | false)[] = [];
+    server.server.on('secureConnection', (socket: TLSSocket) => {
+      names.push((socket as TLSSocket & { servername: string | false }).servername);
+    });
+    for (const servername of [undefined, 'kubernetes']) {
+      credentials.setTls({ rejectUnauthorized: false, servername });
+      await ask();
+    }
+    expect(names).toEqual(['localhost', 'kubernetes']);
+  });
+
   test('refuses a server of another authority, unless verification is off', async () => {
     await setUp({ ca: (await makeAuthority('other')).cert });
     await expect(ask()).rejects.toMatchObject({
