@@ -40,7 +40,7 @@ type Sources = Pick<NodeProxy, 'views' | 'nodeSets' | 'topology' | 'clusterWatch
 /** The age of the data in all collections that this process needs. */
 export function dataAge(proxy: Sources): DataAge {
   const now = Date.now();
-  const silentMs = performance.now() - proxy.upstream.serverState.lastContactAt;
+  const silentMs = performance.now() - proxy.upstream.serverState.lastByteAt;
   const sources = [...readSources(proxy)];
   const aged = sources.map((source) => ({ ...source, ageMs: ageOf(source.status, silentMs, now) }));
   const oldest = aged.toSorted((a, b) => b.ageMs - a.ageMs)[0];

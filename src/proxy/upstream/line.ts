@@ -17,7 +17,7 @@ export interface LineOptions {
   /** Holds each socket until it is closed. */
   readonly sockets: Set<Socket>;
   /** Notified of each connection, and of bytes. */
-  readonly serverState: Pick<ServerState, 'noteContact'>;
+  readonly serverState: Pick<ServerState, 'noteContact' | 'noteBytes'>;
   readonly logger: Logger;
 }
 
@@ -207,7 +207,7 @@ export class Line {
     const timer = setInterval(() => {
       looks = socket.bytesRead === bytes ? looks + 1 : 0;
       bytes = socket.bytesRead;
-      if (looks === 0) serverState.noteContact();
+      if (looks === 0) serverState.noteBytes();
       if (looks * lookMs < silentMs) return;
       clearInterval(timer);
       logger.warn(

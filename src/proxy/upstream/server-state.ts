@@ -66,7 +66,9 @@ export class ServerState {
   #returns = 0;
   /** When a query last found the API server behind its version; monotonic. */
   #behindAt = Number.NEGATIVE_INFINITY;
-  /** When it last sent anything; monotonic. */
+  /** When anything last came from it; monotonic. */
+  #byteAt = Number.NEGATIVE_INFINITY;
+  /** When it last accepted a connection or sent a part of a response; monotonic. */
   #contactAt = Number.NEGATIVE_INFINITY;
   /** When it last sent a usable response; monotonic. */
   #usableAt = Number.NEGATIVE_INFINITY;
@@ -121,7 +123,12 @@ export class ServerState {
     return this.#isGivenUp;
   }
 
-  /** Time of the last sign of it: a byte, or an established connection. Monotonic. */
+  /** Time of the last byte of any kind, such as the answer to a PING. It shows that the path works. Monotonic. */
+  get lastByteAt(): number {
+    return this.#byteAt;
+  }
+
+  /** Time of the last sign of it: a part of a response, or an established connection. Monotonic. */
   get lastContactAt(): number {
     return this.#contactAt;
   }
@@ -132,9 +139,15 @@ export class ServerState {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Records that a connection was established, TLS included, or that a byte has arrived. */
+  /** Records that bytes have arrived on a connection. A gateway that sends PINGs sends them, too. */
+  noteBytes(): void {
+    this.#byteAt = this.#clock.now();
+  }
+
+  /** Records that a connection was established, TLS included, or that a part of a response has arrived. */
   noteContact(): void {
     this.#contactAt = this.#clock.now();
+    this.#byteAt = this.#contactAt;
   }
 
   /** Records a usable response; see {@link judgeResponse}. */

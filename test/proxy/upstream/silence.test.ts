@@ -102,9 +102,9 @@ describe('over HTTP/2', () => {
     const watching = await watch();
     const { serverState } = upstream;
     for (let looks = 0; looks < 3_600_000 / LOOK_MS; looks += 9) {
-      const { lastContactAt } = serverState;
+      const { lastByteAt } = serverState;
       await passQuietTime();
-      expect(serverState.lastContactAt).toBeGreaterThan(lastContactAt);
+      expect(serverState.lastByteAt).toBeGreaterThan(lastByteAt);
     }
     expect([watching.state, silentLines()]).toEqual(['open', []]);
     expect(pings).toBeGreaterThan(140);
