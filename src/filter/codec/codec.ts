@@ -157,8 +157,8 @@ export interface Edit extends EndpointsEdit {
    * Use the result for comparison only.
    */
   readonly withoutNoise?: boolean;
-  /** Cut the annotations and managedFields, and nothing else. */
-  readonly withoutAnnotations?: boolean;
+  /** Cut managedFields and all annotations but short ones of these names, and nothing else. */
+  readonly onlyAnnotations?: readonly string[];
 }
 
 /** Reads facts from the bytes of an object, and edits it. The same for both encodings. */

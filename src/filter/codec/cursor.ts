@@ -33,7 +33,7 @@ export interface Cursor {
 /** What becomes of a field: it stays, is removed, or has another text. */
 export type FieldEdit = 'keep' | 'cut' | { readonly text: string };
 
-/** Says what becomes of the current field. In JSON it is also called for members that are null. */
+/** Says what becomes of the current field. Not called for members that are null in JSON. */
 export type EditField = (field: Cursor) => FieldEdit;
 
 /** A field to add: a text, a boolean, or an encoded message. */
@@ -55,6 +55,8 @@ export interface Editor {
   copy(field: Cursor, edit: EditField, add?: AddFields): Buffer;
   /** Removes a key from the current field, a map; without other keys it is removed itself. */
   cutKey(field: Cursor, key: string): FieldEdit;
+  /** Removes from the current field, a map, all other keys, and values longer than `maxLength`. */
+  keepKeys(field: Cursor, keys: readonly string[], maxLength: number): FieldEdit;
   /** The edited object; the object itself if nothing has changed. @param transient it will not live long */
   finish(transient: boolean): Buffer;
 }

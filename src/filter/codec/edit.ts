@@ -29,6 +29,9 @@ export function editObject(
   return editor.finish(edit.withoutNoise === true);
 }
 
+/** The longest annotation that {@link Edit.onlyAnnotations} keeps, in characters: 16 label keys have 5,100. */
+const MAX_ANNOTATION = 8 * 1024;
+
 /** One edit of one object. */
 class ObjectEdit {
   readonly #format: Format;
@@ -87,9 +90,10 @@ class ObjectEdit {
   }
 
   #root(field: Cursor): FieldEdit {
-    const { resourceVersion, withoutNoise = false, withoutAnnotations = false } = this.#edit;
+    const { resourceVersion, withoutNoise = false, onlyAnnotations } = this.#edit;
     if (field.field !== METADATA) return 'keep';
-    if (resourceVersion === undefined && !withoutNoise && !withoutAnnotations) return 'keep';
+    const isEdited = resourceVersion !== undefined || withoutNoise || onlyAnnotations !== undefined;
+    if (!isEdited) return 'keep';
     return this.#editor.message(
       field,
       (each) => this.#metadata(each),
@@ -99,9 +103,11 @@ class ObjectEdit {
 
   #metadata(field: Cursor): FieldEdit {
     const noise = this.#edit.withoutNoise === true ? 'cut' : 'keep';
-    if (this.#edit.withoutAnnotations === true) {
-      const { annotations, managedFields } = OBJECT_META;
-      return field.field === annotations || field.field === managedFields ? 'cut' : 'keep';
+    const { onlyAnnotations } = this.#edit;
+    if (onlyAnnotations !== undefined) {
+      if (field.field === OBJECT_META.managedFields) return 'cut';
+      if (field.field !== OBJECT_META.annotations) return 'keep';
+      return this.#editor.keepKeys(field, onlyAnnotations, MAX_ANNOTATION);
     }
     switch (field.field) {
       case OBJECT_META.resourceVersion: {

@@ -11,6 +11,7 @@ import type {
 import { CODECS } from '../../filter/codec/codecs.ts';
 import { tooManyObjects } from '../../filter/codec/malformed.ts';
 import { ownedCopy } from '../../filter/codec/owned-copy.ts';
+import { READ_ANNOTATIONS } from '../../topology/policy/key-sources.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
@@ -68,7 +69,7 @@ const BATCH_EVENTS = 256;
 const PAGE_OBJECTS = 200;
 /** Objects on the smallest page: etcd takes at most 1.5 MiB of each. */
 const MIN_PAGE_OBJECTS = 20;
-/** The size in bytes from which an object on such a page loses its annotations, of which it may have 256 KB. */
+/** The size in bytes from which an object on such a page loses annotations, of which it may have 256 KB. */
 const REDUCED_BYTES = 32 * 1024;
 
 interface PageOptions {
@@ -107,8 +108,8 @@ export class CollectionClient {
    * Lists the collection at this version or newer (`0`: any; empty: the newest).
    * Throws `Refused` with the Status, `Unreachable`, `TooLarge`, or what `memory` throws. The caller calls `memory.reading(0)` when it has used the items.
    *
-   * After `TooLarge` the next list is read in pages, and large objects without annotations: no owner of objects may stop
-   * the start of a node with annotations, which kube-proxy does not read.
+   * After `TooLarge` the next list is read in pages, and large objects without annotations that neither kube-proxy nor a
+   * policy reads: no owner of objects may stop the start of a node with them.
    */
   async list(version: string, signal: AbortSignal): Promise<Listed> {
     try {
@@ -161,11 +162,11 @@ export class CollectionClient {
     }
   }
 
-  /** A copy, so that it does not keep its page alive; a large object without annotations. */
+  /** A copy, so that it does not keep its page alive; a large object without annotations that nobody reads here. */
   #reduce(object: ObjectBytes): ObjectBytes {
     if (object.length < REDUCED_BYTES) return ownedCopy(object);
     const { resource } = this.#options.query;
-    return ownedCopy(this.#codec.edit(resource, object, { withoutAnnotations: true }));
+    return ownedCopy(this.#codec.edit(resource, object, { onlyAnnotations: READ_ANNOTATIONS }));
   }
 
   /**

@@ -186,7 +186,7 @@ export class Reflector<Facts extends ObjectMeta> {
       const { items, resourceVersion, reduced } = await this.#client.list(version, signal);
       if (reduced > 0) {
         const text =
-          'the list is larger than maxListBytes: large objects are read without annotations';
+          'the list is larger than maxListBytes: large objects keep only annotations of policies';
         this.#log.warn({ objects: reduced }, text);
       }
       this.#applyList(items, resourceVersion, history);

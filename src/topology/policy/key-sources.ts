@@ -30,7 +30,7 @@ const TOPOLOGY_MODE_ANNOTATIONS = [
 ];
 
 /** All annotations that a policy depends on. */
-const READ_ANNOTATIONS: readonly string[] = [
+export const READ_ANNOTATIONS: readonly string[] = [
   PREFIXED_KEYS_ANNOTATION,
   TOPOLOGY_KEYS_ANNOTATION,
   FILTER_ANNOTATION,

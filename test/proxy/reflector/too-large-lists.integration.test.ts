@@ -30,7 +30,7 @@ function putTenant(count: number, large: 'annotations' | 'labels'): void {
   for (let n = 0; n < count; n++) {
     const texts =
       large === 'annotations'
-        ? { 'any/note': 'x'.repeat(SIZE) }
+        ? { 'any/note': 'x'.repeat(SIZE), 'kube-proxy-wrapper.io/filter': 'off' }
         : Object.fromEntries(
             Array.from({ length: SIZE / 60 }, (_, i) => [`l${i}`, 'x'.repeat(58)]),
           );
@@ -58,13 +58,13 @@ const start = async (maxListBytes: number, state?: ReturnType<typeof useState>) 
     readyWaitMs: 10_000,
   });
 
-test('a tenant whose annotations exceed maxListBytes does not stop a start: its large objects lose them', async () => {
+test('a tenant whose annotations exceed maxListBytes does not stop a start: its large objects keep those of policies', async () => {
   putTenant(TENANT_SERVICES, 'annotations');
   const proxy = await start(MAX_LIST_BYTES);
   await eventually(async () => (await shownBy(proxy)).size, TENANT_SERVICES + 1);
   const shown = await shownBy(proxy);
   expect(shown.get('web')?.metadata.annotations).toEqual({ topologyKeys: '["site"]' });
-  expect(shown.get('s1')?.metadata.annotations).toBeUndefined();
+  expect(shown.get('s1')?.metadata.annotations).toEqual({ 'kube-proxy-wrapper.io/filter': 'off' });
   expect(lines.some(({ msg }) => msg.includes('larger than maxListBytes'))).toBe(true);
   // It goes on with a watch, like any other list.
   server.annotate('web', 'topologyKeys', '["*"]');

@@ -47,6 +47,17 @@ export class JsonEditor implements Editor {
     return 'keep';
   }
 
+  keepKeys(field: Cursor, keys: readonly string[], maxLength: number): FieldEdit {
+    const kept = keys.flatMap((key) => {
+      const value = field.mapValue(key);
+      return value === undefined || value.length > maxLength ? [] : [[key, value] as const];
+    });
+    if (kept.length === 0) return 'cut';
+    this.#hasChanged = true;
+    (field as JsonCursor).set(Object.fromEntries(kept));
+    return 'keep';
+  }
+
   finish(transient: boolean): Buffer {
     if (!this.#hasChanged) return this.#bytes;
     return transient

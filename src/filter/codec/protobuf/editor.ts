@@ -40,6 +40,13 @@ export class ProtobufEditor implements Editor {
     return field.mapValue(key) === undefined ? 'keep' : 'cut';
   }
 
+  keepKeys(field: Cursor, keys: readonly string[], maxLength: number): FieldEdit {
+    const values = keys.map((key) => field.mapValue(key));
+    return values.some((value) => value !== undefined && value.length <= maxLength)
+      ? 'keep'
+      : 'cut';
+  }
+
   finish(transient: boolean): Buffer {
     return this.#patch.finish(this.#bytes, transient);
   }
