@@ -208,6 +208,9 @@ export class CollectionClient {
           { version, objects: unconfirmed },
           deadline.signal,
           async (error) => {
+            // The API server answers, so this is no silence. But it must not go on for ever.
+            if (this.#clock.now() - started >= SILENCE_MS) throw error;
+            deadline.set('silence', SILENCE_MS, 'completed no event');
             if (upstream.address === address) await handlers.checkFailed(error);
             // Another API server proves nothing about the one that has accepted the watch.
             if (upstream.address !== address) throw error;
@@ -228,7 +231,7 @@ export class CollectionClient {
         }
         if (fault !== undefined) throw fault;
       });
-      decoder.finish();
+      assertEnded(decoder);
       return this.#clock.now() - started >= timeout * 1000 - EARLY_MS;
     } catch (error) {
       throw deadline.explain(error);
@@ -356,6 +359,15 @@ export class CollectionClient {
     const type = MEDIA_TYPES[this.#codec.encoding];
     if (!metadataOnly) return type;
     return `${type};as=PartialObjectMetadata${isWatch ? '' : 'List'};g=meta.k8s.io;v=v1`;
+  }
+}
+
+/** A body that breaks off may end as if it were complete; see Line. */
+function assertEnded(decoder: WatchDecoder): void {
+  try {
+    decoder.finish();
+  } catch (cause) {
+    throw new WrapperError('Unreachable', 'the watch broke off within an event', { cause });
   }
 }
 

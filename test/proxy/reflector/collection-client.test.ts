@@ -239,6 +239,24 @@ describe('a check that is refused', () => {
   });
 });
 
+// It ended as a silence, so that the API server counted as unreachable, though it answered each check.
+test('a check that is refused for 90 s ends the watch with the last refusal', async () => {
+  let now = 0;
+  const { upstream } = await clientAndUpstream((query, response) => {
+    if (query.has('watch')) response.flushHeaders();
+    else refuseWithStatus(response, 429);
+  });
+  const clock = { now: () => now, after: () => () => {} };
+  const options = { upstream, metadataOnly: false, query: QUERY, clock };
+  const client = new CollectionClient({ ...options, readLimits: DEFAULT_READ_LIMITS });
+  const checkFailed = async () => {
+    now += 45_000;
+  };
+  const watch = client.watch('10', new Map(), signal, { ...HANDLERS, checkFailed });
+  await expect(watch).rejects.toMatchObject({ code: 'Refused', status: { code: 429 } });
+  expect(now).toBe(90_000);
+});
+
 describe('events that arrive together', () => {
   const EVENTS = 2_000;
   const eventOf = (version: number): string =>
