@@ -36,7 +36,7 @@ export class Activation {
    *
    * @param services the only Services whose policies changed; undefined: something else changed too. A next
    *   policy depends only on itself, the node context and the states of node sets. If only some policies changed,
-   *   all others that wait go on waiting.
+   *   and no set has lost its room, all others that wait go on waiting.
    */
   run(change: TopologyChange, services?: Iterable<string>): void {
     const { withNext } = this.#policies;

@@ -337,9 +337,10 @@ export class Topology {
 
   /** @param services the only Services that changed; undefined: something else changed too */
   #settle(change: TopologyChange, services?: readonly string[]): void {
-    this.#updateNodeSets(change);
-    this.#activation.run(change, services);
-    this.#updateNodeSets(change);
+    // Nothing waits any longer for a set that loses its room.
+    const lostRoom = this.#updateNodeSets(change);
+    this.#activation.run(change, lostRoom ? undefined : services);
+    while (this.#updateNodeSets(change)) this.#activation.run(change);
     this.#listeners.changed(change);
   }
 
@@ -350,14 +351,16 @@ export class Topology {
     this.#listeners.changed(change);
   }
 
-  #updateNodeSets(change: TopologyChange): void {
+  /** Returns whether any set has lost its room. */
+  #updateNodeSets(change: TopologyChange): boolean {
     const before = new Set(this.#nodeSets.withoutRoom);
-    if (!this.#nodeSets.want(this.#activation.neededSelectors())) return;
+    if (!this.#nodeSets.want(this.#activation.neededSelectors())) return false;
     this.#matcher.invalidate();
     for (const selector of before.symmetricDifference(this.#nodeSets.withoutRoom)) {
       this.#addUsers(change, selector);
     }
     this.#listeners.nodeSetsChanged();
+    return !this.#nodeSets.withoutRoom.isSubsetOf(before);
   }
 
   #addUsers(change: TopologyChange, selector: string): void {

@@ -248,6 +248,19 @@ describe('above maxNodeSets', () => {
     expect(harness.sees(['site'], on('edge-3'))).toEqual([true]);
   });
 
+  // It stayed hidden until the set of the other Namespace was known.
+  test('a Service whose first policy waits for a set that loses its room is shown', () => {
+    harness = new TopologyHarness({ maxNodeSets: 2 });
+    const { topology } = harness;
+    harness.settle({ t: '1', s: '1', r: '1' }, { 'b/one': managed('r') });
+    harness.sync('r=1', 'edge-2');
+    harness.setKeys('b/two', 's');
+    expect([stateOf('s=1'), topology.isHidden('b/two', false)]).toEqual(['syncing', true]);
+    harness.setKeys('a/one', 't');
+    expect([stateOf('s=1'), reasonOf('b/two')]).toEqual(['overLimit', 'node-set-limit']);
+    expect(topology.isHidden('b/two', false)).toBe(false);
+  });
+
   test('a set that another Namespace needs closes one of a Namespace with more, and its Services are decided again', () => {
     harness = new TopologyHarness({ maxNodeSets: 2 });
     const greedy = { 'a/s1': managed('rack'), 'a/s2': managed('site') };
