@@ -251,7 +251,8 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   /** Whether the decision about a Service uses more of its objects than the index compares. */
   #comparesAddresses(service: string | undefined): service is string {
     if (service === undefined) return false;
-    return this.#decider.comparesAddresses(service, this.#index.ofService(service).length);
+    const groups = this.#index.ofService(service).flatMap((object) => object.groups);
+    return this.#decider.comparesAddresses(service, groups.length);
   }
 
   #remove(object: EndpointsObject, affected: AffectedServices): void {

@@ -109,9 +109,9 @@ export class ServiceDecider {
     return decided && this.#options.clock.now() - decided.since;
   }
 
-  /** Whether a decision about a Service with this many objects depends on the addresses of its endpoints. */
-  comparesAddresses(service: string, objects: number): boolean {
-    if (objects < 2) return false;
+  /** Whether a decision about a Service with this many groups depends on the addresses of its endpoints. */
+  comparesAddresses(service: string, groups: number): boolean {
+    if (groups < 2) return false;
     const policy = this.#options.topology.activePolicy(service);
     return policy?.managed === true && policy.minReady !== undefined;
   }

@@ -1,5 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { ENDPOINTS } from '../../../src/filter/codec/resource.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
@@ -101,4 +102,33 @@ test('an address that changes is decided again where endpoints are counted', () 
   expect(shown()).toEqual([['10.0.0.1'], ['10.0.0.1', '10.0.0.2']]);
   put('a', ['http'], { ...NEAR, ip: '10.0.0.3' });
   expect(shown()).toEqual([['10.0.0.3'], ['10.0.0.1']]);
+});
+
+// The index compares no addresses, and an Endpoints object is one object.
+test('another address in one subset of an Endpoints object changes what its min-ready counts', () => {
+  ({ topology, view, projection } = startSliceProjection({ resource: ENDPOINTS }));
+  topology.setOwnNode({ labels: new Map(), annotations: new Map() });
+  const keys = [HOST, '*'];
+  setPolicy({ managed: true, keys, source: 'default', minReady: [2, 1] }, 'TCP/http');
+  topology.setSynced('services');
+  const subset = (own: string, far: string, port: number) => ({
+    addresses: [
+      { ip: own, nodeName: 'own' },
+      { ip: far, nodeName: 'far' },
+    ],
+    ports: [{ name: 'http', port }],
+  });
+  const putEndpoints = (own: string) => {
+    const object = encodeObject('protobuf', 'Endpoints', {
+      metadata: { namespace: 'default', name: 'web' },
+      subsets: [subset('10.0.0.1', '10.0.0.8', 80), subset(own, '10.0.0.9', 81)],
+    });
+    const facts = codec.endpoints(object);
+    projection.onChanges([{ type: 'MODIFIED', key: 'default/web', facts, object }]);
+  };
+  putEndpoints('10.0.0.2');
+  projection.onSynced();
+  expect(projection.inspect('default/web').outcome.winners).toEqual([HOST]);
+  putEndpoints('10.0.0.1');
+  expect(projection.inspect('default/web').outcome.winners).toEqual(['*']);
 });
