@@ -18,14 +18,14 @@ const cluster = v.object({
   'insecure-skip-tls-verify': optional(v.boolean()),
   'tls-server-name': text,
   'proxy-url': text,
-  extensions: optional(v.array(v.object({ name: v.string(), extension: v.unknown() }))),
+  extensions: optional(v.array(v.object({ name: v.string(), extension: optional(v.unknown()) }))),
 });
 
 /** ExecConfig (clientcmd/api/v1); KubeConfig reads its other fields. */
 const exec = v.looseObject({
   command: text,
   args: optional(v.array(v.string())),
-  env: optional(v.array(v.object({ name: v.string(), value: v.string() }))),
+  env: optional(v.array(v.object({ name: v.string(), value: v.nullish(v.string(), '') }))),
   apiVersion: text,
   provideClusterInfo: optional(v.boolean()),
 });

@@ -97,14 +97,15 @@ describe('what a kubeconfig says', () => {
   });
 
   test('a credential plugin supplies the token; a command with a slash is meant from the folder of the kubeconfig', async () => {
-    const script = `#!/bin/sh\necho "{\\"status\\":{\\"token\\":\\"$MORE-\${#KUBERNETES_EXEC_INFO}\\"}}"\n`;
+    const script = `#!/bin/sh\necho "{\\"status\\":{\\"token\\":\\"$MORE\${EMPTY+-}\${#KUBERNETES_EXEC_INFO}\\"}}"\n`;
     chmodSync(inFolder('plugin.sh', script), 0o755);
     const exec = {
       command: './plugin.sh',
       apiVersion: 'client.authentication.k8s.io/v1',
-      env: [{ name: 'MORE', value: 'from-plugin' }],
+      env: [{ name: 'MORE', value: 'from-plugin' }, { name: 'EMPTY' }],
     };
-    const kubeconfig = writeKubeconfig(folder, { server: SERVER }, { exec });
+    const cluster = { server: SERVER, extensions: [{ name: 'other' }] };
+    const kubeconfig = writeKubeconfig(folder, cluster, { exec });
     const info = `{"kind":"ExecCredential","apiVersion":"${exec.apiVersion}","spec":{"interactive":false}}`;
     expect(await (await load({ kubeconfig })).headers()).toEqual({
       authorization: `Bearer from-plugin-${info.length}`,
