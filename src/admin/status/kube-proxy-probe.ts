@@ -17,7 +17,10 @@ export interface ProbeResult {
   readonly lateSeconds: number | undefined;
   /** Whether a connection to the ClusterIP opens; undefined: its address is not known. */
   readonly clusterIp: boolean | undefined;
-  /** Whether a connection to one of its backends opens without the kernel's rules; tried only if the ClusterIP fails. */
+  /**
+   * Whether connections to its backends open without the kernel's rules; tried only if the ClusterIP fails. If one of
+   * them does not, the connection to the ClusterIP may have met that one.
+   */
   readonly backend: boolean;
 }
 
@@ -83,7 +86,7 @@ export class KubeProxyProbe {
       health: health.status,
       lateSeconds: metrics.status === 200 ? lateSeconds(metrics.body.toString()) : undefined,
       clusterIp: opened,
-      backend: direct.includes(true),
+      backend: direct.length > 0 && direct.every(Boolean),
     };
   }
 
