@@ -77,7 +77,7 @@ const DENIALS = 3;
  *                            │     ├─ the query's own failure: its own back-off
  *                            │     └─ the API server's: with all queries, until one of them is answered
  *                            └── 410, behind, unusable twice, or the history has changed: a list is next
- *     while the API server is unreachable at the start: notify the handler of the snapshot
+ *     while there is no list at the start: notify the handler of the snapshot
  *
  * `Position` says what is sent next, `FAILURE_RULES` and `RetryBackoff` how long to wait, `ReflectorHealth` how fresh
  * the objects are, and `ServerState` whether the API server answers any query. `QueryLimits` bounds the requests.
