@@ -58,9 +58,11 @@ export class NodeSetRegistry {
       this.#release(set);
       changed = true;
     }
-    // First those without room: the others may need theirs.
+    const withRoom = selectors.slice(0, this.#max);
+    // First those without room: the others may need theirs. None of the others may be closed to make room.
     for (const selector of selectors.slice(this.#max)) if (this.#withhold(selector)) changed = true;
-    for (const selector of selectors.slice(0, this.#max)) if (this.#need(selector)) changed = true;
+    for (const selector of withRoom) this.#lingering.delete(selector);
+    for (const selector of withRoom) if (this.#need(selector)) changed = true;
     return changed;
   }
 
@@ -136,7 +138,6 @@ export class NodeSetRegistry {
     if (known !== undefined && known.state !== 'overLimit') {
       const wasNeeded = known.needed;
       known.needed = true;
-      this.#lingering.delete(selector);
       return !wasNeeded;
     }
     this.#makeRoom();

@@ -48,15 +48,15 @@ describe('NodeSetRegistry', () => {
           const sets = new NodeSetRegistry(max);
           const watched = () => [...sets.all.values()].filter(({ state }) => state !== 'overLimit');
           for (const step of steps) {
-            const inUse = watched().filter(({ needed }) => needed);
+            const open = watched().map((set) => ({ set, wasNeeded: set.needed }));
             const before = JSON.stringify([...sets.all.values()]);
             const changed = typeof step === 'string' ? sets.drop(step) : sets.want(step);
             const after = JSON.stringify([...sets.all.values()]);
             if (after !== before) expect(changed).toBe(true);
             expect(watched().length).toBeLessThanOrEqual(max);
             const first = typeof step === 'string' ? undefined : step.slice(0, max);
-            for (const set of inUse) {
-              const stays = first?.includes(set.selector) ?? true;
+            for (const { set, wasNeeded } of open) {
+              const stays = first?.includes(set.selector) ?? wasNeeded;
               if (stays) expect(sets.all.get(set.selector)).toBe(set);
             }
             if (typeof step === 'string') continue;
