@@ -95,6 +95,7 @@ export class History {
 
   #settle(): void {
     this.#past = [this.#now];
+    this.#order.settled();
     this.#remember();
     if (!this.#harness.topology.settled)
       throw new Error('all node sets are known, but the topology has not settled');
@@ -333,8 +334,12 @@ export class History {
   /** The order is not checked if a batch changes an object twice: each change is shown, one after the other. */
   #send(sent: ModelChanges<unknown>, change: () => void): void {
     const keys = new Set(sent.map(([key]) => key));
-    if (keys.size === sent.length) this.#order.step(change);
-    else change();
+    if (keys.size === sent.length) {
+      this.#order.step(change);
+    } else {
+      this.#order.replaced(keys);
+      change();
+    }
   }
 
   #setNode(name: string, labels: Record<string, string> | undefined): void {

@@ -17,6 +17,8 @@ export class OrderWatch {
   readonly #ready = new Set<string>();
   /** Ports that were refused since the step began → the event after which they first were. */
   readonly #refusedAfter = new Map<string, string>();
+  /** See {@link replaced}. */
+  readonly #replaced = new Set<string>();
 
   constructor(topology: Topology, { encoding, services, slices }: HarnessViews) {
     this.#topology = topology;
@@ -54,8 +56,19 @@ export class OrderWatch {
     );
     for (const [port, event] of this.#refusedAfter) {
       if (before.has(port) || after.has(port) || lost.includes(port)) continue;
+      if (this.#replaced.has(event)) continue;
       throw new Error(`${port} is refused after ${event}`);
     }
+  }
+
+  /** Objects were deleted and created again. If they wait for node sets, both events follow in a later step. */
+  replaced(keys: Iterable<string>): void {
+    for (const key of keys) this.#replaced.add(`DELETED ${key} of endpointslices`);
+  }
+
+  /** Nothing waits any longer. */
+  settled(): void {
+    this.#replaced.clear();
   }
 
   #take(view: View, key: string, object: Buffer, type: string): void {
