@@ -1,4 +1,5 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { addressText } from '../../util/address.ts';
 import { kubernetesRows } from '../explain/table.ts';
 import { dataAge } from '../health/data-age.ts';
 import type { Check } from '../health/readiness.ts';
@@ -54,7 +55,7 @@ export class KernelRules {
     const unprobed = kubeProxyLine(proxy, false);
     if (unprobed.state === 'notConnected') return [unprobed];
     const [row] = await kubernetesRows(proxy);
-    const clusterIp = row && hostPort(row.clusterIP, row.port);
+    const clusterIp = row && addressText({ host: row.clusterIP, port: row.port });
     const result = await this.#probe.ask({ clusterIp, backends: row?.backends ?? [] });
     const line = kubeProxyLine(proxy, result.health > 0);
     if (line.state === 'notConnected') return [line];
@@ -91,8 +92,4 @@ function rulesFound(
     return unknown('rules', text, about);
   }
   return ok('rules', 'a connection to the ClusterIP of default/kubernetes opens', about);
-}
-
-function hostPort(host: string, port: number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
