@@ -75,7 +75,7 @@ function rulesFound(
   const about = `ClusterIP ${clusterIp} of default/kubernetes`;
   if (opens === false && backend) {
     const text = 'the kernel has no rules: no connection to the ClusterIP of default/kubernetes';
-    return problem('rules', text, LOOK, `${about}; its backend accepts connections`);
+    return problem('rules', text, LOOK, `${about}; its backends accept connections`);
   }
   if (health >= 500) {
     return problem('rules', `kube-proxy reports that it is not healthy (${health})`, LOOK);
@@ -88,7 +88,7 @@ function rulesFound(
     return unknown('rules', 'the ClusterIP of default/kubernetes is not known');
   }
   if (!opens) {
-    const text = 'the backends of default/kubernetes are unreachable, and so is its ClusterIP';
+    const text = 'a backend of default/kubernetes is unreachable, and so is its ClusterIP';
     return unknown('rules', text, about);
   }
   return ok('rules', 'a connection to the ClusterIP of default/kubernetes opens', about);
