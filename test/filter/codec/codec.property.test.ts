@@ -256,6 +256,30 @@ describe.each(CODECS)('any object ($encoding)', (codec) => {
     );
   });
 
+  test('keeps of its annotations only those that are asked for and have 8 KiB at most', () => {
+    const names = ['a', TRIGGER_TIME, 'long', 'missing'];
+    const fits = 'x'.repeat(8 * 1024);
+    fc.assert(
+      fc.property(modelSlice, fc.boolean(), (slice, isLarge) => {
+        const large: Record<string, string> = { a: fits, long: `${fits}x`, other: fits };
+        const annotations = { ...slice.metadata.annotations, ...(isLarge ? large : {}) };
+        const kept = Object.entries(annotations).filter(
+          ([name]) => name !== 'long' && names.includes(name),
+        );
+        const wanted = kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) };
+        const { annotations: _, managedFields: __, ...meta } = slice.metadata;
+        const object = encodeSlice({ ...slice, metadata: { ...slice.metadata, annotations } });
+        expectSameValues(
+          encoding,
+          'EndpointSlice',
+          codec.edit(ENDPOINT_SLICES, object, { onlyAnnotations: names }),
+          encodeObject(encoding, 'EndpointSlice', { ...slice, metadata: { ...meta, ...wanted } }),
+        );
+      }),
+      runs,
+    );
+  });
+
   /** Everything that a codec reads of a slice, except its version. */
   function ofSliceFacts(bytes: Buffer) {
     const { labels, annotations } = codec.partialMetadata(bytes);
