@@ -362,6 +362,15 @@ describe('with a manual clock', () => {
     });
   });
 
+  test('a watch that breaks off within an event counts as an API server that is gone', async () => {
+    const { ended, response } = await watching();
+    response.end('{"type":');
+    await expect(ended).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('within an event'),
+    });
+  });
+
   test('a watch that the API server ends reports whether it was in time, and leaves no timer', async () => {
     const { ended, response } = await watching();
     response.end();

@@ -37,6 +37,17 @@ function waiting(count: number): number[] {
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('the API server', () => {
+  test('has shown no sign of itself with bytes alone, which a gateway may have sent', () => {
+    state.noteContact();
+    const contact = clock.now();
+    clock.pass(1);
+    state.noteBytes();
+    expect([state.lastContactAt, state.lastByteAt]).toEqual([contact, contact + 1]);
+    clock.pass(1);
+    state.noteContact();
+    expect([state.lastContactAt, state.lastByteAt]).toEqual([contact + 2, contact + 2]);
+  });
+
   test('is unreachable since the first failure, until a usable response', () => {
     expect([state.condition.name, state.unreachableSince]).toEqual(['unknown', undefined]);
     expect(fail()).toBe(true);
