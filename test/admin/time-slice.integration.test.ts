@@ -38,34 +38,29 @@ afterEach(async () => {
 async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
   const codecs = new Set(proxy.views.sources.map(({ view }) => view.codec));
   const turns: number[] = [];
-  let turn = 0;
-  for (const codec of codecs) {
-    const read = codec.service;
-    jest.spyOn(codec, 'service').mockImplementation((object) => {
-      clock.advance(20);
-      turns.push(turn);
-      return read(object);
-    });
-  }
-  const count = () => {
-    turn++;
-    next = setImmediate(count);
-  };
-  let next = setImmediate(count);
-  await work();
-  clearImmediate(next);
+  await countTurns((now) => {
+    for (const codec of codecs) {
+      const read = codec.service;
+      jest.spyOn(codec, 'service').mockImplementation((object) => {
+        clock.advance(20);
+        turns.push(now());
+        return read(object);
+      });
+    }
+    return work();
+  });
   return turns;
 }
 
-/** Number of turns of the event loop that other work had meanwhile. */
-async function countTurns(work: () => Promise<unknown>): Promise<number> {
+/** Number of turns of the event loop that other work had meanwhile. @param work gets how many it had until now */
+async function countTurns(work: (now: () => number) => Promise<unknown>): Promise<number> {
   let turns = 0;
   const count = () => {
     turns++;
     next = setImmediate(count);
   };
   let next = setImmediate(count);
-  await work();
+  await work(() => turns);
   clearImmediate(next);
   return turns;
 }
