@@ -193,12 +193,12 @@ test('hints that are added to a slice, and nothing else, are cut if a policy sel
 test('a node remains indexed for a Service when one of its slices or another Service on it is deleted', () => {
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   setKeys(['default/web'], 'site');
-  topology.setNodeSetState('site=a');
+  topology.nodeSets.get('site=a')?.sync();
   projection.onChanges([slice('a', 'web', FAR), slice('b', 'web', FAR), slice('c', 'other', FAR)]);
   projection.onSynced();
   projection.onChanges([{ type: 'DELETED', key: 'default/a' }]);
   projection.onChanges([{ type: 'DELETED', key: 'default/c' }]);
-  topology.changeNodeSet('site=a', ['far'], []);
+  topology.nodeSets.get('site=a')?.change(['far'], []);
   expect(shown()).toEqual({ 'default/b': ['10.0.0.2'] });
 });
 
@@ -272,7 +272,7 @@ test('a Service that cannot be decided keeps the outcome that is shown, and coun
   expect(outcome()).toMatchObject({ kind: 'filtered', winners: [ZONE], kept: 1, total: 1 });
   projection.onChanges([slice('a', 'web', inZone, FAR)]);
   expect(outcome()).toMatchObject({ kind: 'undecided', winners: [ZONE], kept: 1, total: 2 });
-  topology.setNodeSetState(`${ZONE}=z`);
+  topology.nodeSets.get(`${ZONE}=z`)?.sync();
   expect(outcome()).toMatchObject({ kind: 'filtered', kept: 1, total: 2 });
 });
 
@@ -303,9 +303,9 @@ test('a closed projection changes nothing, stops its timer and needs no nodes', 
     new Map([['default/web', { ...policy(ZONE, '*'), returnDelayMs: 60_000 }] as const]),
   );
   projection.onChanges([slice('a', 'web', FAR)]);
-  topology.setNodeSetState(`${ZONE}=z`);
+  topology.nodeSets.get(`${ZONE}=z`)?.sync();
   projection.onSynced();
-  topology.changeNodeSet(`${ZONE}=z`, ['far'], []);
+  topology.nodeSets.get(`${ZONE}=z`)?.change(['far'], []);
   expect(clock.waiting).toBe(1);
   const { end } = view.log;
   projection.close();

@@ -79,10 +79,10 @@ test('another label of this node takes effect with the nodes of its zone, if any
   const policy = { managed: true, keys: [ZONE, '*'], source: 'default' } as const;
   topology.setPolicies(new Map([['default/other', policy]]));
   putOther('');
-  topology.setNodeSetState(`${ZONE}=z`);
+  topology.nodeSets.get(`${ZONE}=z`)?.sync();
   setZone('y');
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
-  topology.setNodeSetState(`${ZONE}=y`);
+  topology.nodeSets.get(`${ZONE}=y`)?.sync();
   expect(shown()).toEqual(['10.0.0.2']);
 });
 
@@ -96,11 +96,11 @@ test('nodes of the zone take effect immediately when they become known, and late
   setKeys(ZONE, '*');
   putFar(true);
   expect(shown()).toEqual(['10.0.0.1']);
-  topology.changeNodeSet(`${ZONE}=z`, ['far'], []);
-  topology.setNodeSetState(`${ZONE}=z`);
+  topology.nodeSets.get(`${ZONE}=z`)?.change(['far'], []);
+  topology.nodeSets.get(`${ZONE}=z`)?.sync();
   expect(shown()).toEqual(['10.0.0.2']);
-  topology.changeNodeSet(`${ZONE}=z`, [], ['far']);
-  topology.changeNodeSet(`${ZONE}=z`, ['far'], []);
+  topology.nodeSets.get(`${ZONE}=z`)?.change([], ['far']);
+  topology.nodeSets.get(`${ZONE}=z`)?.change(['far'], []);
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
 });
 
@@ -108,14 +108,14 @@ test('nodes that were refused, or not on disk, take effect immediately when they
   const labels = new Map([['rack', '1']]);
   topology.setOwnNode({ labels, annotations: new Map() });
   setKeys('rack', '*');
-  topology.setNodeSetState('rack=1', 'refused');
+  topology.nodeSets.get('rack=1')?.refuse('refused');
   const endpoints = [
     { ip: '10.0.0.1', node: 'near' },
     { ip: '10.0.0.2', node: 'far' },
   ];
   projection.onChanges([sliceChange(codec, { name: 'web-a', service: 'web', endpoints })]);
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
-  topology.changeNodeSet('rack=1', ['near'], []);
+  topology.nodeSets.get('rack=1')?.change(['near'], []);
   expect(shown()).toEqual(['10.0.0.1']);
 });
 
@@ -125,7 +125,7 @@ test('an endpoint that loses its zone does not cut the delay short', () => {
   put(false);
   put(true);
   put(true, '');
-  topology.setNodeSetState(`${ZONE}=z`);
+  topology.nodeSets.get(`${ZONE}=z`)?.sync();
   put(true);
   expect(shown()).toEqual(['10.0.0.1', '10.0.0.2']);
 });
@@ -148,13 +148,13 @@ test('a change by the owner while the nodes of the zone are unknown takes effect
   };
   own('1');
   setKeys('rack', ZONE, '*');
-  topology.setNodeSetState('rack=1');
+  topology.nodeSets.get('rack=1')?.sync();
   putThree('y');
   expect(shown()).toEqual(['10.0.0.2']);
   putThree('');
   own('2');
-  topology.changeNodeSet('rack=2', ['near'], []);
-  topology.setNodeSetState('rack=2');
-  topology.setNodeSetState(`${ZONE}=z`);
+  topology.nodeSets.get('rack=2')?.change(['near'], []);
+  topology.nodeSets.get('rack=2')?.sync();
+  topology.nodeSets.get(`${ZONE}=z`)?.sync();
   expect(shown()).toEqual(['10.0.0.1']);
 });

@@ -66,7 +66,7 @@ function explain(scene: Scene): ServiceExplanation {
   harness.settle(labels, { [SERVICE]: scene.policy });
   topology.setPolicies(new Map(), new Map([[SERVICE, scene.ports]]));
   for (const [selector, members] of Object.entries(sets)) harness.sync(selector, ...members);
-  if (scene.refused !== undefined) topology.setNodeSetState(scene.refused, '403 Forbidden');
+  if (scene.refused !== undefined) topology.nodeSets.get(scene.refused)?.refuse('403 Forbidden');
   const addresses = () => endpoints.map((_, index) => `10.0.0.${index + 1}`);
   return explainService({
     topology,
