@@ -258,7 +258,7 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     service: string,
     groups: readonly EndpointGroup[],
     policy: ManagedPolicy,
-    { delay, addressOf }: Pick<DecideOptions, 'delay' | 'addressOf'> = {},
+    addressOf?: DecideOptions['addressOf'],
   ): Decision {
     const { keys, minReady, keepsLocal } = policy;
     const alsoKeep = (endpoint: Endpoint) => this.#matcher.matches(HOSTNAME_KEY, endpoint);
@@ -266,7 +266,6 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
       ports: this.policies.ports(service),
       minReady,
       addressOf,
-      delay,
       alsoKeep: keepsLocal ? alsoKeep : undefined,
     });
   }
@@ -313,13 +312,12 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     return this.#nodeSets.close();
   }
 
-  #onNodesMoved({ selector, state }: NodeSet, nodes: readonly string[]): void {
+  #onNodesMoved({ selector }: NodeSet, nodes: readonly string[]): void {
     // Whether this node itself matches depends on its own Node, see KeyMatcher.matches.
     const changed = nodes.filter((node) => node !== this.nodeName);
     if (changed.length === 0) return;
     this.#matcher.invalidate();
     const change = new TopologyChange();
-    change.firstKnown = state !== 'synced';
     for (const key of this.#matcher.places(this.nodeContext)) {
       if (this.matchOf(key)?.selectors.includes(selector) !== true) continue;
       if (this.policies.usersOf(key).size === 0) continue;

@@ -283,7 +283,6 @@ function policySettings(settings: ModelSettings): PolicySettings {
     headless: settings.headless,
     compatibility: settings.compatibility ? ['openyurt', 'kubeedge'] : [],
     minReady: new Map(Object.entries(settings.minReady)),
-    returnDelayMs: 0,
     ...(hides === undefined ? {} : { serviceFilter: { label: 'mesh', hides } }),
   };
 }

@@ -32,7 +32,6 @@ export const NO_POLICY: PolicySettings = {
   headless: false,
   compatibility: [],
   minReady: new Map(),
-  returnDelayMs: 0,
 };
 
 /** A clock that moves only when {@link ManualClock.pass} is called. */
