@@ -70,12 +70,13 @@ export function explainIn(
   limits: ExplainLimits,
 ): ServiceExplanation {
   const { outcome, objects, ageMs } = projection.inspect(service);
+  const since = ageMs === undefined ? undefined : new Date(Date.now() - ageMs);
   return explainService({
     topology: proxy.topology,
     outcome,
     objects: objects.map((object) => explainedObject(view, object)),
     origins: originsOf(proxy, service),
-    since: ageMs === undefined ? undefined : new Date(Date.now() - ageMs),
+    since,
     limits,
   });
 }
