@@ -44,8 +44,8 @@ function both(name: string) {
 }
 
 function answer(): void {
-  topology.changeNodeSet(`${ZONE}=z1`, ['new'], []);
-  topology.setNodeSetState(`${ZONE}=z1`);
+  topology.nodeSets.get(`${ZONE}=z1`)?.change(['new'], []);
+  topology.nodeSets.get(`${ZONE}=z1`)?.sync();
 }
 
 const events = () => eventsSince(view, start);

@@ -23,9 +23,10 @@ import { parseLabelSelector } from '../../../src/topology/policy/label-selector.
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import { PRESETS } from '../../../src/topology/policy/topology-keys.ts';
+import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { servicesProjection } from '../projection/services-projection.ts';
-import { stillClock } from '../projection/topology.ts';
+import { ManualClock, stillClock } from '../projection/topology.ts';
 import {
   type ModelCluster,
   type ModelService,
@@ -73,6 +74,8 @@ export class PolicyHarness {
   readonly #namespaces: NamespacesHandler | undefined;
   readonly #communities: CommunitiesHandler;
   readonly #objects: ModelObjects;
+  /** Closes node sets that are not needed. */
+  readonly #nodeSetTime = new ManualClock();
   /** Node sets that were answered, each with the nodes sent so far. */
   readonly #answered = new Map<string, Set<string>>();
 
@@ -87,6 +90,14 @@ export class PolicyHarness {
       namespaces: settings.namespaces,
       cloudPassthrough: settings.passthrough,
       maxNodeSets: settings.maxNodeSets,
+      nodeSetWatcher: {
+        clock: this.#nodeSetTime,
+        open: ({ selector }) => {
+          const close = () => Promise.resolve(void this.#answered.delete(selector));
+          return { status: { connected: true }, close };
+        },
+        onOverLimit: () => undefined,
+      },
     });
     const { topology } = this;
     this.#namespaces = settings.namespaces
@@ -104,14 +115,6 @@ export class PolicyHarness {
     this.#opened = [ofKubeProxy, others];
     this.views = this.#opened;
     this.ofKubeProxy = ofKubeProxy;
-    topology.subscribe({
-      nodeSetsChanged: () => {
-        for (const selector of this.#answered.keys()) {
-          const { state = 'overLimit' } = topology.nodeSets.get(selector) ?? {};
-          if (state === 'overLimit') this.#answered.delete(selector);
-        }
-      },
-    });
   }
 
   /** Node sets that the topology waits for. */
@@ -188,9 +191,7 @@ export class PolicyHarness {
 
   /** Closes the node sets that no policy needs, as after a minute. */
   closeLingering(): void {
-    for (const { selector, needed } of [...this.topology.nodeSets.values()]) {
-      if (!needed) this.topology.dropNodeSet(selector);
-    }
+    this.#nodeSetTime.pass(NODE_SET_LINGER_MS);
   }
 
   /** Updates the node sets that were answered, as their watches would. */
@@ -206,7 +207,7 @@ export class PolicyHarness {
     const known = new Set<string>();
     this.#answered.set(selector, known);
     this.#update(selector, known, cluster);
-    this.topology.setNodeSetState(selector);
+    this.topology.nodeSets.get(selector)?.sync();
   }
 
   #update(selector: string, known: Set<string>, { nodes }: ModelCluster): void {
@@ -218,7 +219,8 @@ export class PolicyHarness {
     const removed = [...known].filter((node) => !names.has(node));
     for (const node of added) known.add(node);
     for (const node of removed) known.delete(node);
-    if (added.length + removed.length > 0) this.topology.changeNodeSet(selector, added, removed);
+    if (added.length + removed.length > 0)
+      this.topology.nodeSets.get(selector)?.change(added, removed);
   }
 
   #changes<Facts extends ServiceFacts | EndpointsFacts>(
@@ -281,7 +283,6 @@ function policySettings(settings: ModelSettings): PolicySettings {
     headless: settings.headless,
     compatibility: settings.compatibility ? ['openyurt', 'kubeedge'] : [],
     minReady: new Map(Object.entries(settings.minReady)),
-    returnDelayMs: 0,
     ...(hides === undefined ? {} : { serviceFilter: { label: 'mesh', hides } }),
   };
 }
