@@ -23,7 +23,7 @@ import { QueryLimits } from './query-limits.ts';
 import { readTurns } from './read-turns.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { RequestTimeouts } from './request-timeouts.ts';
-import { foreignAnswer, readStatus, refusal } from './response-errors.ts';
+import { beginsAsList, foreignAnswer, readStatus, refusal } from './response-errors.ts';
 import { assertReached } from './version-check.ts';
 
 /** A list with all its pages. */
@@ -266,7 +266,7 @@ export class CollectionClient {
     { query = this.#options.query, isFirst = false, onBytes }: PageOptions = {},
   ): Promise<RawList> {
     const { readLimits } = this.#options;
-    const { maxListBytes, maxObjects } = readLimits;
+    const { maxListBytes } = readLimits;
     const deadline = new RequestTimeouts(caller);
     deadline.set('whole', LIST_MS, 'did not end a list');
     try {
@@ -283,13 +283,25 @@ export class CollectionClient {
       };
       const limits = { maxBytes: maxListBytes, setting: 'maxListBytes', headers, onBytes };
       const found = await readBuffers(withSilenceLimit(), limits)
-        .then((buffers) => this.#codec.decodeList(buffers, maxObjects))
+        .then((buffers) => this.#decodeList(query, buffers))
         .catch(whyNoList);
       return this.#assertList(query, response, found);
     } catch (error) {
       throw deadline.explain(error);
     } finally {
       deadline.end();
+    }
+  }
+
+  /** Throws `Unreachable` if the list broke off, which may seem to be its end; see Line. */
+  #decodeList(query: Query, buffers: readonly Buffer[]): RawList {
+    try {
+      return this.#codec.decodeList(buffers, this.#options.readLimits.maxObjects);
+    } catch (cause) {
+      const error = WrapperError.from(cause, 'Malformed');
+      if (error.code !== 'Malformed' || !beginsAsList(buffers, this.#expected(query))) throw error;
+      const problem = `the list broke off, or is damaged: ${error.message}`;
+      throw new WrapperError('Unreachable', problem, { cause });
     }
   }
 

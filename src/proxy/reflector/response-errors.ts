@@ -1,7 +1,7 @@
 import { type Status, WrapperError } from '../../errors.ts';
 import type { Codec } from '../../filter/codec/codec.ts';
 import { decodeStatus as decodeJsonStatus } from '../../filter/codec/json/decode.ts';
-import { mediaType } from '../upstream/judge-response.ts';
+import { type ExpectedResponse, mediaType } from '../upstream/judge-response.ts';
 import type { UpstreamResponse } from '../upstream/upstream.ts';
 import { readBody } from '../upstream/upstream-body.ts';
 
@@ -28,6 +28,22 @@ export async function readStatus(
     if (code === 'TooLarge' || code === 'Malformed') return undefined;
     throw error;
   }
+}
+
+/** A list has its kind within so many bytes. */
+const HEAD_BYTES = 100;
+
+/**
+ * Whether a body has the beginning of a list of an API server: then no other service has sent it. In JSON, the lists of
+ * custom resources begin with their apiVersion.
+ */
+export function beginsAsList(
+  [first = Buffer.alloc(0)]: readonly Buffer[],
+  { kind, group }: ExpectedResponse,
+): boolean {
+  const head = first.toString('latin1', 0, HEAD_BYTES);
+  if (head.startsWith('k8s\0')) return head.includes(kind);
+  return head.startsWith(`{"kind":"${kind}"`) || head.startsWith(`{"apiVersion":"${group}/`);
 }
 
 /**
