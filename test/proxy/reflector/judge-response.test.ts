@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Status } from '../../../src/errors.ts';
-import { type Judgement, judgeResponse } from '../../../src/proxy/upstream/judge-response.ts';
+import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
+import { judgeResponse } from '../../../src/proxy/reflector/judge-response.ts';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
-const SLICES = { type: PROTOBUF, kind: 'EndpointSliceList', group: 'discovery.k8s.io' };
-const CIDRS = { type: PROTOBUF, kind: 'ServiceCIDRList', group: 'networking.k8s.io' };
+const SLICES = 'discovery.k8s.io';
+const CIDRS = 'networking.k8s.io';
 
 const STATUS: Status = { code: 0, reason: '', message: '' };
 const TOO_LARGE: Status = {
@@ -13,32 +14,33 @@ const TOO_LARGE: Status = {
   causes: [{ reason: 'ResourceVersionTooLarge', message: '' }],
 };
 
-type Row = readonly [Judgement, number, string, { kind?: string; status?: Status }];
+type Row = readonly [RequestEnd, number, string, { status?: Status }];
 
-function judge([, statusCode, type, body]: Row, expected = SLICES): Judgement {
-  return judgeResponse({ statusCode, headers: { 'content-type': type }, ...body }, expected);
+function judge([, statusCode, type, { status }]: Row, group = SLICES): RequestEnd {
+  const headers = { 'content-type': type };
+  return judgeResponse({ statusCode, headers }, status && { ...status, code: statusCode }, group);
 }
 
 describe('a response is', () => {
   const rows: readonly Row[] = [
-    ['usable', 200, PROTOBUF, { kind: 'EndpointSliceList' }],
-    ['usable', 200, `${PROTOBUF};stream=watch`, { kind: 'EndpointSliceList' }],
-    ['usable', 401, 'application/json', { status: STATUS }],
-    ['usable', 403, PROTOBUF, { status: STATUS }],
-    ['usable', 404, PROTOBUF, { status: STATUS }],
-    ['usable', 410, PROTOBUF, { status: STATUS }],
-    ['usable', 504, PROTOBUF, { status: TOO_LARGE }],
-    ['failing', 500, PROTOBUF, { status: STATUS }],
+    ['unauthorized', 401, 'application/json', { status: STATUS }],
+    ['forbidden', 403, PROTOBUF, { status: STATUS }],
+    ['rejected', 404, PROTOBUF, { status: STATUS }],
+    ['expired', 410, PROTOBUF, { status: STATUS }],
+    ['behind', 504, PROTOBUF, { status: TOO_LARGE }],
+    ['serverError', 500, PROTOBUF, { status: STATUS }],
     // A timeout of a kube-apiserver has no type, so that Go guesses one.
-    ['failing', 504, 'text/plain', { status: STATUS }],
+    ['serverError', 504, 'text/plain', { status: STATUS }],
+    ['serverError', 503, PROTOBUF, { status: { ...STATUS, retryAfterSeconds: 1 } }],
+    ['refused', 409, PROTOBUF, { status: STATUS }],
+    ['overloaded', 408, PROTOBUF, { status: STATUS }],
     ['overloaded', 429, 'text/plain', {}],
     ['overloaded', 429, PROTOBUF, { status: STATUS }],
     ['foreign', 200, PROTOBUF, {}],
-    ['foreign', 200, PROTOBUF, { kind: 'ServiceList' }],
-    ['foreign', 200, 'application/json', { kind: 'EndpointSliceList' }],
+    ['foreign', 200, 'application/json', {}],
     ['foreign', 200, 'text/html', {}],
     ['foreign', 200, '', {}],
-    ['foreign', 204, PROTOBUF, { kind: 'EndpointSliceList' }],
+    ['foreign', 204, PROTOBUF, {}],
     ['foreign', 302, '', {}],
     ['foreign', 302, PROTOBUF, { status: STATUS }],
     ['foreign', 401, 'text/plain', {}],
@@ -58,7 +60,7 @@ describe('a response is', () => {
 
   // kube-apiserver: "404 page not found".
   test.each([
-    ['absent', 404, 'text/plain; charset=utf-8', {}],
+    ['mayBeAbsent', 404, 'text/plain; charset=utf-8', {}],
     ['foreign', 404, 'application/json', {}],
     ['foreign', 404, 'text/html', {}],
     ['foreign', 403, 'text/plain', {}],
