@@ -8,8 +8,9 @@ import type { ForwardOptions } from '../passthrough/passthrough.ts';
  *   loopback-access.ts           plain http: anybody on the node reads, and nothing is forwarded
  *   caller-access.ts             https: each caller with its own rights
  *   caller-reader.ts             the caller of an https request: its token or its certificate
- *   access-review-authorizer.ts  answers of the API server about callers, which are cached
+ *   access-review-authorizer.ts  who a caller is and what it may read, as the API server answers
  *   access-review.ts             how it is asked
+ *   caller-cache.ts              its answers
  * It takes no decision about a user itself, and lends nobody the identity of the wrapper.
  */
 
