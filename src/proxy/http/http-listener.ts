@@ -56,6 +56,8 @@ const WRITE_TIMEOUT_MS = 60_000;
 const BACKLOG = 4_096;
 /** The code of a request whose client disconnected before the response began. */
 const ABORTED = 'aborted';
+/** The reason of what is refused because of maxConnections. */
+const TOO_MANY = 'TooManyConnections';
 const TOO_EARLY = 'too many requests before the first one was answered';
 /** How long an open connection may take to end after the listener has closed, in milliseconds. */
 const CLOSE_MS = 2_000;
@@ -78,7 +80,6 @@ export class HttpListener {
   readonly #queued = new WeakMap<Duplex, ServerResponse>();
   readonly #unfollow: (() => void) | undefined;
   readonly #clientAuthorities: ClientAuthorities | undefined;
-  #refused = 0;
   #closing = false;
 
   constructor(options: HttpListenerOptions) {
@@ -89,7 +90,7 @@ export class HttpListener {
     this.#unfollow = certificate && followCertificate(server, certificate);
     const limits = { maxRequests: listenerLimits.maxConnections, maxOfKind };
     this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
-      this.#refuse('TooManyConnections', 'a connection was closed for another (maxConnections)');
+      this.#record(TOO_MANY, 'a connection was closed for another (maxConnections)', 'warn');
     });
     this.#clientAuthorities =
       certificate && new ClientAuthorities(server, certificate, this.#connections);
@@ -107,7 +108,8 @@ export class HttpListener {
 
   /** Connections closed and requests refused since the start because there were too many. */
   get refused(): number {
-    return this.#refused;
+    const { refusals, name } = this.#options;
+    return refusals.counter.of(name, TOO_MANY);
   }
 
   /** Starts to listen; returns the URL. Rejects with `InvalidSettings` if the address cannot be used. */
@@ -265,7 +267,7 @@ export class HttpListener {
   #refuseSocket(socket: Duplex, error: unknown, request?: IncomingMessage): void {
     const { code, message } = WrapperError.from(error, 'BadRequest');
     const resource = request?.url;
-    if (code === 'LimitExceeded' && request) this.#refuse('TooManyRequests', message, resource);
+    if (code === 'LimitExceeded' && request) this.#record(TOO_MANY, message, 'warn', resource);
     else this.#record(reasonOf(error), message, 'info', resource);
     this.#count(statusOf(error).code);
     respondAndDestroy(socket, error, this.#responses.get(socket));
@@ -275,12 +277,6 @@ export class HttpListener {
   /** Counts a request whose response has ended. A watch ends with its stream. */
   #count(code: number | typeof ABORTED): void {
     this.#options.requests.count(this.#options.name, String(code));
-  }
-
-  /** Counts a refusal that is caused by maxConnections. */
-  #refuse(reason: string, message: string, resource?: string): void {
-    this.#refused++;
-    this.#record(reason, message, 'warn', resource);
   }
 
   #record(

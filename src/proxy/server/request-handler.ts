@@ -40,6 +40,9 @@ export interface RequestHandlerOptions
   readonly drainMs: number;
 }
 
+/** The reason of a response that ended because its client read nothing. */
+const STALLED = 'StalledClient';
+
 /**
  * Answers the requests on one listener. Each request passes these steps; an error in any of them becomes a Status:
  *
@@ -56,7 +59,6 @@ export class RequestHandler {
   readonly #options: RequestHandlerOptions;
   readonly #listener: HttpListener;
   readonly #watchers = new Set<Watcher>();
-  #stalled = 0;
   #closing = false;
 
   constructor(options: RequestHandlerOptions) {
@@ -88,7 +90,7 @@ export class RequestHandler {
 
   /** Number of responses since the start that ended because their client read nothing. */
   get stalled(): number {
-    return this.#stalled;
+    return this.#options.refusals.counter.of(this.name, STALLED);
   }
 
   get listener(): Pick<HttpListener, 'connections' | 'refused'> {
@@ -215,10 +217,9 @@ export class RequestHandler {
   }
 
   #recordStalled({ req }: ServerResponse): void {
-    this.#stalled++;
     this.#options.refusals.record({
       listener: this.#options.name,
-      reason: 'StalledClient',
+      reason: STALLED,
       level: 'warn',
       message: 'a client reads nothing, or too slowly: its connection is closed',
       client: `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`,

@@ -291,5 +291,5 @@ test('requests of one kind have their own limit, and refusals are logged once', 
   const client = ask(url);
   await eventually(() => client.received().endsWith('served'), true);
   expect(listener.refused).toBe(10);
-  expect(lines).toMatchObject([{ level: 40, listener: 'listen', reason: 'TooManyRequests' }]);
+  expect(lines).toMatchObject([{ level: 40, listener: 'listen', reason: 'TooManyConnections' }]);
 });
