@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
 import type { RequestTarget } from '../api/request-info.ts';
 import type { ForwardOptions } from '../passthrough/passthrough.ts';
 
@@ -73,6 +72,4 @@ export interface AccessPolicy {
     caller: Caller,
     options: ForwardOptions,
   ): Promise<void>;
-  /** Forwards a request to switch protocols. Rejects with `Forbidden` if it must not be forwarded. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): Promise<void>;
 }

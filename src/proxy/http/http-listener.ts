@@ -27,8 +27,6 @@ export interface HttpListenerOptions {
   readonly certificate?: ServerCertificate;
   readonly listenerLimits: ListenerLimits;
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Absent: upgrades are refused. */
-  readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Throws if an inherited socket must not be served. Another program has opened it. */
   readonly assertHost?: (host: string) => void;
   /** The kind of a request. Requests of one kind share a limit. Default: all requests have the same kind. */
@@ -97,7 +95,6 @@ export class HttpListener {
     server.on('request', (request, response) => this.#onRequest(request, response));
     // Without this, Node itself answers an Expect header with 417, past all limits and checks.
     server.on('checkExpectation', (request, response) => this.#onRequest(request, response));
-    server.on('upgrade', (request, socket, head) => this.#onUpgrade(request, socket, head));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket));
   }
 
@@ -228,23 +225,6 @@ export class HttpListener {
     this.#options.onRequest(request, response);
   }
 
-  #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const { onUpgrade } = this.#options;
-    socket.on('error', () => {});
-    if (socket.writableEnded) return;
-    const current = this.#responses.get(socket);
-    try {
-      if (current?.writableEnded === false) throw new WrapperError('BadRequest', TOO_EARLY);
-      if (onUpgrade === undefined) throw noUpgrades();
-      assertNoRequestSmuggling(request);
-      this.#begin(request, { isReceived: () => true, isAnswered: () => socket.writableEnded });
-    } catch (error) {
-      this.#refuseSocket(socket, error, request);
-      return;
-    }
-    onUpgrade(request, socket, head);
-  }
-
   /** Marks the connection as in use. Throws `LimitExceeded` if too many are in use. */
   #begin(request: IncomingMessage, progress: Omit<RequestState, 'kind'>): void {
     const { listenerLimits, kindOf, maxOfKind } = this.#options;
@@ -303,8 +283,4 @@ function inUse(address: ListenAddress): string {
 function outdated(): WrapperError {
   const message = 'the authorities of client certificates have changed; connect again';
   return new WrapperError('Unauthorized', message);
-}
-
-function noUpgrades(): WrapperError {
-  return new WrapperError('Forbidden', 'this listener does not switch protocols');
 }
