@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { writeBody } from '../../../src/proxy/http/body-writer.ts';
+import { writeBlocks } from '../../../src/proxy/http/block-writer.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
 const TIMEOUT = { writeTimeoutMs: 60_000 };
@@ -14,7 +14,7 @@ function pattern(bytes: number, seed: number): Buffer {
   return buffer;
 }
 
-describe('writeBody()', () => {
+describe('writeBlocks()', () => {
   let answer: (response: ServerResponse, path: string) => void = () => {};
   const server = createServer((request, response) => answer(response, request.url ?? ''));
   let port = 0;
@@ -30,15 +30,27 @@ describe('writeBody()', () => {
     await closed;
   });
 
-  function answerWith(buffers: readonly Buffer[]): void {
-    const bytes = buffers.reduce((sum, { length }) => sum + length, 0);
-    answer = (response) => {
-      response.setHeader('content-length', bytes);
-      writeBody(response, buffers, bytes, TIMEOUT);
-    };
-  }
+  const bytesOf = (buffers: readonly Buffer[]): number =>
+    buffers.reduce((sum, { length }) => sum + length, 0);
+  const endWith = (response: ServerResponse, buffers: readonly Buffer[]): void => {
+    const bytes = bytesOf(buffers);
+    response.setHeader('content-length', bytes);
+    writeBlocks(response, { ...TIMEOUT, buffers, bytes });
+  };
+  const goOnAfter = (response: ServerResponse, buffers: readonly Buffer[]): void => {
+    const listeners = response.listenerCount('close');
+    writeBlocks(response, {
+      ...TIMEOUT,
+      buffers: buffers.values(),
+      bytes: bytesOf(buffers) + 100,
+      onWritten: () => response.end(String(response.listenerCount('close') - listeners)),
+    });
+  };
 
-  test('sends the buffers in order, whatever their sizes', async () => {
+  test.each([
+    ['ends the response', endWith, ''],
+    ['goes on with the response, to which nothing is left', goOnAfter, '0'],
+  ])('sends the buffers in order, whatever their sizes, and %s', async (_, write, end) => {
     const sizes = fc.array(fc.oneof(fc.nat(2_000), fc.integer({ min: 0, max: 700_000 })), {
       minLength: 1,
       maxLength: 12,
@@ -46,10 +58,10 @@ describe('writeBody()', () => {
     await fc.assert(
       fc.asyncProperty(sizes, async (lengths) => {
         const buffers = lengths.map((length, index) => pattern(length, index * 7_919));
-        answerWith(buffers);
+        answer = (response) => write(response, buffers);
         const response = await fetch(`http://127.0.0.1:${port}/`);
         const body = Buffer.from(await response.arrayBuffer());
-        expect(body.equals(Buffer.concat(buffers))).toBe(true);
+        expect(body.equals(Buffer.concat([...buffers, Buffer.from(end)]))).toBe(true);
       }),
       { numRuns: propertyRuns(25) },
     );
@@ -65,7 +77,7 @@ describe('writeBody()', () => {
         return;
       }
       response.setHeader('content-length', bytes);
-      writeBody(response, buffers, bytes, TIMEOUT);
+      writeBlocks(response, { ...TIMEOUT, buffers, bytes });
       setTimeout(() => first?.end('first'), 20);
     };
     const socket = connect(port, '127.0.0.1');
@@ -91,7 +103,7 @@ describe('writeBody()', () => {
     const gone = new Promise<void>((resolve) => {
       answer = (response) => {
         response.once('close', resolve);
-        writeBody(response, buffers, 500 * chunk.length, TIMEOUT);
+        writeBlocks(response, { ...TIMEOUT, buffers, bytes: 500 * chunk.length });
       };
     });
     const socket = connect(port, '127.0.0.1');
@@ -110,7 +122,7 @@ describe('writeBody()', () => {
     let stalled = 0;
     answer = (response) => {
       const timeout = { writeTimeoutMs: 1_000, onTimeout: () => stalled++ };
-      writeBody(response, [chunk], chunk.length, timeout);
+      writeBlocks(response, { ...timeout, buffers: [chunk], bytes: chunk.length });
     };
     const lazy = connect(port, '127.0.0.1');
     lazy.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
