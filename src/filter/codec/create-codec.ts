@@ -1,14 +1,17 @@
 import type { Status } from '../../errors.ts';
-import { readServiceAddresses, readSliceAddresses, readSubsetAddresses } from './addresses.ts';
-import { portKey } from './api-conventions.ts';
 import type { Codec, ObjectBytes } from './codec.ts';
-import { editObject } from './edit.ts';
-import { EndpointsReader } from './endpoints-facts.ts';
-import type { Format } from './format.ts';
-import { readMeta } from './metadata.ts';
-import { readSlicePods, readSubsetPods } from './pod-endpoint.ts';
-import { readMessage } from './read-message.ts';
-import { ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './resource.ts';
+import {
+  readServiceAddresses,
+  readSliceAddresses,
+  readSubsetAddresses,
+} from './facts/addresses.ts';
+import { portKey } from './facts/api-conventions.ts';
+import { editObject } from './facts/edit.ts';
+import { EndpointsReader } from './facts/endpoints-facts.ts';
+import { readMeta } from './facts/metadata.ts';
+import { readSlicePods, readSubsetPods } from './facts/pod-endpoint.ts';
+import { readMessage } from './facts/read-message.ts';
+import { ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './facts/resource.ts';
 import {
   ENDPOINTS,
   LABELLED_OBJECT,
@@ -17,8 +20,9 @@ import {
   SERVICE_FACTS,
   SLICE,
   STATUS,
-} from './schema.ts';
-import { statusValue } from './status.ts';
+} from './facts/schema.ts';
+import { statusValue } from './facts/status.ts';
+import type { Format } from './format.ts';
 
 /** Objects of kind Status, which are in no collection. */
 const STATUS_RESOURCE: Resource = {

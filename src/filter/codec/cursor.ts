@@ -1,5 +1,5 @@
-import type { AnyMessage, Field } from './schema.ts';
-import type { TextCache } from './text-cache.ts';
+import type { AnyMessage, Field } from './facts/schema.ts';
+import type { TextCache } from './facts/text-cache.ts';
 
 /**
  * Walks over the fields of one message, in any order. It decodes a value only when a method is called for it. Bytes that

@@ -1,7 +1,7 @@
 import type { ChangeType, Codec, ObjectBytes } from './codec.ts';
 import type { Cursor, Editor } from './cursor.ts';
-import type { Resource } from './resource.ts';
-import type { AnyMessage } from './schema.ts';
+import type { Resource } from './facts/resource.ts';
+import type { AnyMessage } from './facts/schema.ts';
 
 /** A value of a message to encode: fields by name. Undefined: absent. */
 export interface MessageValue {

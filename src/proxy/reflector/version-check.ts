@@ -1,6 +1,6 @@
 import { type Status, WrapperError } from '../../errors.ts';
-import { objectKey } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
+import { objectKey } from '../../filter/codec/facts/change.ts';
 import type { Query } from '../api/query.ts';
 import { tooLargeVersion } from '../upstream/upstream-error.ts';
 import { type KnownState, olderState } from './older-state.ts';

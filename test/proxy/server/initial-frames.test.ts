@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { InitialFrames } from '../../../src/proxy/server/initial-frames.ts';

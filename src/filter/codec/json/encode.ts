@@ -1,8 +1,8 @@
-import { INITIAL_EVENTS_END_ANNOTATION } from '../api-conventions.ts';
+import { malformed } from '../bytes/malformed.ts';
 import type { ObjectBytes } from '../codec.ts';
+import { INITIAL_EVENTS_END_ANNOTATION } from '../facts/api-conventions.ts';
+import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../facts/resource.ts';
 import type { EventType, MessageValue } from '../format.ts';
-import { malformed } from '../malformed.ts';
-import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
 
 const COMMA = Buffer.from(',');
 const LIST_END = Buffer.from(']}\n');

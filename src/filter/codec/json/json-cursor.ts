@@ -1,7 +1,7 @@
 import type { WrapperError } from '../../../errors.ts';
+import { malformed } from '../bytes/malformed.ts';
 import type { Cursor } from '../cursor.ts';
-import { malformed } from '../malformed.ts';
-import { type Field, type FieldTable, NO_FIELDS, UNKNOWN_FIELD } from '../schema.ts';
+import { type Field, type FieldTable, NO_FIELDS, UNKNOWN_FIELD } from '../facts/schema.ts';
 import { isObject, type JsonObject, type JsonValue, numberOf } from './json-value.ts';
 
 /** A {@link Cursor} over an object of JSON. It visits the fields of a message in the order of the schema. */

@@ -1,5 +1,5 @@
 import type { AddedField, AddFields, Cursor, EditField, Editor, FieldEdit } from '../cursor.ts';
-import { type AnyMessage, type FieldTable, NO_FIELDS, TABLE } from '../schema.ts';
+import { type AnyMessage, type FieldTable, NO_FIELDS, TABLE } from '../facts/schema.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { type JsonObject, ownedJson, parseJson, parseObject } from './json-value.ts';
 

@@ -1,8 +1,8 @@
 import type { AddedField, AddFields, Cursor, EditField, Editor, FieldEdit } from '../cursor.ts';
-import { Patch } from '../patch.ts';
-import { type AnyMessage, UNKNOWN_FIELD } from '../schema.ts';
+import { type AnyMessage, UNKNOWN_FIELD } from '../facts/schema.ts';
 import { FieldCursor } from './field-cursor.ts';
 import { encodeField, lengthPrefix } from './length-prefix.ts';
+import { Patch } from './patch.ts';
 
 const NONE = (): readonly AddedField[] => [];
 

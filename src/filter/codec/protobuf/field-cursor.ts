@@ -1,7 +1,7 @@
 import { WireType } from '@bufbuild/protobuf/wire';
 import type { WrapperError } from '../../../errors.ts';
+import { malformed } from '../bytes/malformed.ts';
 import type { Cursor } from '../cursor.ts';
-import { malformed } from '../malformed.ts';
 import {
   type AnyMessage,
   type Field,
@@ -10,8 +10,8 @@ import {
   NO_FIELDS,
   TABLE,
   UNKNOWN_FIELD,
-} from '../schema.ts';
-import type { TextCache } from '../text-cache.ts';
+} from '../facts/schema.ts';
+import type { TextCache } from '../facts/text-cache.ts';
 
 /** A varint has at most ten bytes. */
 const MAX_VARINT_BITS = 70;

@@ -1,6 +1,6 @@
+import type { GroupAddresses, PortNumber, ServiceAddresses } from '../codec.ts';
+import type { Cursor } from '../cursor.ts';
 import { DOMAIN_NAMES, portKey } from './api-conventions.ts';
-import type { GroupAddresses, PortNumber, ServiceAddresses } from './codec.ts';
-import type { Cursor } from './cursor.ts';
 import { readMessage } from './read-message.ts';
 import { ENDPOINTS, SERVICE, SLICE } from './schema.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { TextCache } from '../../../src/filter/codec/text-cache.ts';
+import { TextCache } from '../../../../src/filter/codec/facts/text-cache.ts';
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 

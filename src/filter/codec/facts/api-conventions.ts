@@ -2,7 +2,7 @@
  * What fields of Kubernetes objects mean, for both encodings: well-known labels and annotations, endpoint conditions,
  * address families and port keys.
  */
-import type { EndpointState } from '../../topology/decide/endpoint.ts';
+import type { EndpointState } from '../../../topology/decide/endpoint.ts';
 
 /**
  * The address type of slices with domain names. kube-proxy skips these slices (pkg/proxy/endpointschangetracker.go), and

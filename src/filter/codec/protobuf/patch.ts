@@ -1,4 +1,4 @@
-import { allocateOwned } from './owned-copy.ts';
+import { allocateOwned } from '../bytes/owned-copy.ts';
 
 interface Replacement {
   readonly start: number;

@@ -1,6 +1,6 @@
-import type { EndpointState } from '../../topology/decide/endpoint.ts';
+import type { EndpointState } from '../../../topology/decide/endpoint.ts';
+import type { Cursor } from '../cursor.ts';
 import { addressFamily, endpointState } from './api-conventions.ts';
-import type { Cursor } from './cursor.ts';
 import { readMessage } from './read-message.ts';
 import { ENDPOINTS, SLICE } from './schema.ts';
 

@@ -1,5 +1,5 @@
-import type { ObjectMeta } from './codec.ts';
-import type { Cursor } from './cursor.ts';
+import type { ObjectMeta } from '../codec.ts';
+import type { Cursor } from '../cursor.ts';
 import { METADATA, OBJECT_META } from './schema.ts';
 
 /** Metadata while it is read. */

@@ -1,4 +1,7 @@
-import type { Endpoint, EndpointGroup, EndpointState } from '../../topology/decide/endpoint.ts';
+import type { Endpoint, EndpointGroup, EndpointState } from '../../../topology/decide/endpoint.ts';
+import { assertElementCount } from '../bytes/element-limit.ts';
+import type { EndpointsFacts } from '../codec.ts';
+import type { Cursor } from '../cursor.ts';
 import {
   addressFamily,
   DOMAIN_NAMES,
@@ -7,9 +10,6 @@ import {
   SERVICE_NAME_LABEL,
   ZONE_LABEL,
 } from './api-conventions.ts';
-import type { EndpointsFacts } from './codec.ts';
-import type { Cursor } from './cursor.ts';
-import { assertElementCount } from './element-limit.ts';
 import { EndpointCache } from './endpoint-cache.ts';
 import { emptyMeta, readMetadata } from './metadata.ts';
 import {

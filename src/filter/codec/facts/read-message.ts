@@ -1,4 +1,4 @@
-import type { Cursor } from './cursor.ts';
+import type { Cursor } from '../cursor.ts';
 import { type FieldTable, type Message, TABLE, UNKNOWN_FIELD } from './schema.ts';
 
 type Draft = Record<string, unknown>;

@@ -1,8 +1,8 @@
+import { malformed } from '../bytes/malformed.ts';
+import type { Edit, ObjectBytes } from '../codec.ts';
+import type { AddedField, Cursor, Editor, FieldEdit } from '../cursor.ts';
+import type { Format } from '../format.ts';
 import { TRIGGER_TIME_ANNOTATION } from './api-conventions.ts';
-import type { Edit, ObjectBytes } from './codec.ts';
-import type { AddedField, Cursor, Editor, FieldEdit } from './cursor.ts';
-import type { Format } from './format.ts';
-import { malformed } from './malformed.ts';
 import type { EndpointCorrection } from './pod-endpoint.ts';
 import { ENDPOINT_SLICES, ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './resource.ts';
 import {
