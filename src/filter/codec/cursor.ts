@@ -1,5 +1,4 @@
 import type { AnyMessage, Field } from './facts/schema.ts';
-import type { TextCache } from './facts/text-cache.ts';
 
 /**
  * Walks over the fields of one message, in any order. It decodes a value only when a method is called for it. Bytes that
@@ -20,8 +19,6 @@ export interface Cursor {
   /** A cursor over the current field, a message. */
   enter(): Cursor;
   text(): string;
-  /** {@link text} for texts that occur often. */
-  cachedText(cache: TextCache): string;
   bool(): boolean;
   number(): number;
   /** Adds what the current field has of a map of texts: one entry, or all. */

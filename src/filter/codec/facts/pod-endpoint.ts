@@ -1,8 +1,6 @@
 import type { EndpointState } from '../../../topology/decide/endpoint.ts';
-import type { Cursor } from '../cursor.ts';
-import { addressFamily, endpointState } from './api-conventions.ts';
-import { readMessage } from './read-message.ts';
-import { ENDPOINTS, SLICE } from './schema.ts';
+import { endpointState } from './api-conventions.ts';
+import type { FullGroup } from './endpoint-groups.ts';
 
 /** The Pod that an endpoint names in its targetRef. */
 export interface PodRef {
@@ -35,48 +33,19 @@ export interface PodEndpoint {
  */
 export type EndpointCorrection = 'cut' | { readonly address?: string; readonly notReady?: boolean };
 
-/** The endpoints of a slice on this node that name a Pod. */
-export function readSlicePods(slice: Cursor, node: string): PodEndpoint[] {
-  const { endpoints, addressType } = readMessage(slice, SLICE);
-  return podsOn(
-    node,
-    endpoints.map(({ nodeName, targetRef, conditions, addresses: [address = ''] }) => {
-      return { nodeName, targetRef, conditions, address, family: addressType };
-    }),
-  );
-}
-
-/** The addresses of an Endpoints object on this node that name a Pod. */
-export function readSubsetPods(object: Cursor, node: string): PodEndpoint[] {
-  const { subsets } = readMessage(object, ENDPOINTS);
-  const of = (addresses: (typeof subsets)[number]['addresses'], ready: boolean) =>
-    addresses.map(({ nodeName, targetRef, ip }) => {
-      const conditions = { ready, serving: undefined, terminating: undefined };
-      return { nodeName, targetRef, conditions, address: ip, family: addressFamily(ip) };
-    });
-  return podsOn(
-    node,
-    subsets.flatMap((each) => of(each.addresses, true).concat(of(each.notReadyAddresses, false))),
-  );
-}
-
-interface AnyEndpoint extends Pick<PodEndpoint, 'address' | 'family'> {
-  readonly nodeName: string;
-  readonly targetRef: PodRef & { readonly kind: string };
-  readonly conditions: Readonly<Record<'ready' | 'serving' | 'terminating', boolean | undefined>>;
-}
-
-function podsOn(node: string, endpoints: readonly AnyEndpoint[]): PodEndpoint[] {
-  return endpoints.flatMap(({ nodeName, targetRef, conditions, address, family }, index) => {
+/** The endpoints on a node that name a Pod; see `Codec.podEndpoints`. */
+export function podEndpoints(groups: readonly FullGroup[], node: string): PodEndpoint[] {
+  const endpoints = groups.flatMap((group) => group.endpoints);
+  return endpoints.flatMap(({ nodeName, targetRef, addresses, family, conditions }, index) => {
     const { kind, ...pod } = targetRef;
     if (nodeName !== node || kind !== 'Pod' || pod.name === '') return [];
-    const { ready, serving, terminating } = conditions;
+    const { ready, serving } = conditions;
     return {
       index,
       pod,
-      address,
+      address: addresses[0] ?? '',
       family,
-      state: endpointState(ready, serving, terminating),
+      state: endpointState(conditions),
       publishedNotReady: ready !== false && serving === false,
     };
   });

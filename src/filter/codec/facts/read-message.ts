@@ -1,58 +1,62 @@
 import type { Cursor } from '../cursor.ts';
-import { type FieldTable, type Message, TABLE, UNKNOWN_FIELD } from './schema.ts';
-
-type Draft = Record<string, unknown>;
+import {
+  EMPTY_LIST,
+  EMPTY_MAP,
+  type FieldTable,
+  type Message,
+  TABLE,
+  UNKNOWN_FIELD,
+} from './schema.ts';
 
 /**
  * Reads a message as a plain object with all fields of the schema. An absent field has the zero value, as in Go, but an
- * absent boolean is undefined. Use it where it is not called for each object of a list: it reads more than is needed.
+ * absent boolean is undefined. Empty values are shared, so an absent field costs no memory.
+ *
+ * @param onElement called for each message of a list, before it is read
  */
-export function readMessage<Values>(cursor: Cursor, message: Message<Values>): Values {
-  const draft = emptyDraft(message[TABLE]);
-  readFields(cursor, draft);
-  return draft as Values;
+export function readMessage<Values>(
+  cursor: Cursor,
+  message: Message<Values>,
+  onElement?: () => void,
+): Values {
+  return readFields(cursor, message[TABLE].zero, onElement) as Values;
 }
 
-function emptyDraft({ fields }: FieldTable): Draft {
-  const draft: Draft = {};
-  for (const { name, type, isRepeated, message } of fields) {
-    if (isRepeated) draft[name] = [];
-    else if (message !== undefined) draft[name] = emptyDraft(message);
-    else if (type === 'text') draft[name] = '';
-    else if (type === 'number') draft[name] = 0;
-    else if (type === 'map') draft[name] = new Map();
-    else if (type === 'unread') draft[name] = false;
-  }
-  return draft;
-}
-
-function readFields(cursor: Cursor, draft: Draft): void {
+/** @param before values so far */
+function readFields(cursor: Cursor, before: FieldTable['zero'], onElement?: () => void): object {
+  const values: Record<string, unknown> = { ...before };
   while (cursor.next()) {
-    const { name, isRepeated } = cursor.field;
-    if (cursor.field === UNKNOWN_FIELD) continue;
-    if (isRepeated) (draft[name] as unknown[]).push(readValue(cursor, undefined));
-    else draft[name] = readValue(cursor, draft[name]);
+    const { field } = cursor;
+    if (field === UNKNOWN_FIELD) continue;
+    const { name, isRepeated } = field;
+    if (!isRepeated) {
+      values[name] = readValue(cursor, values[name], onElement);
+      continue;
+    }
+    if (field.message !== undefined) onElement?.();
+    const value = readValue(cursor, field.message?.zero, onElement);
+    if (values[name] === EMPTY_LIST) values[name] = [value];
+    else (values[name] as unknown[]).push(value);
   }
+  return values;
 }
 
 /** @param before value of the same field so far: protobuf merges messages and maps */
-function readValue(cursor: Cursor, before: unknown): unknown {
-  const { type, message } = cursor.field;
-  switch (type) {
+function readValue(cursor: Cursor, before: unknown, onElement?: () => void): unknown {
+  switch (cursor.field.type) {
     case 'text':
       return cursor.text();
     case 'bool':
       return cursor.bool();
     case 'number':
       return cursor.number();
-    case 'map':
-      cursor.readMap(before as Map<string, string>);
-      return before;
-    case 'message': {
-      const draft = (before ?? emptyDraft(message as FieldTable)) as Draft;
-      readFields(cursor.enter(), draft);
-      return draft;
+    case 'map': {
+      const map = before === EMPTY_MAP ? new Map<string, string>() : before;
+      cursor.readMap(map as Map<string, string>);
+      return map;
     }
+    case 'message':
+      return readFields(cursor.enter(), before as FieldTable['zero'], onElement);
     case 'unread':
       return true;
   }

@@ -62,10 +62,6 @@ export class JsonCursor implements Cursor {
     return this.#textOf(this.value);
   }
 
-  cachedText(): string {
-    return this.text();
-  }
-
   bool(): boolean {
     const { value } = this;
     if (typeof value !== 'boolean') throw this.#isNot('a boolean');

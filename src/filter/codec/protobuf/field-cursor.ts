@@ -11,7 +11,6 @@ import {
   TABLE,
   UNKNOWN_FIELD,
 } from '../facts/schema.ts';
-import type { TextCache } from '../facts/text-cache.ts';
 
 /** A varint has at most ten bytes. */
 const MAX_VARINT_BITS = 70;
@@ -106,12 +105,6 @@ export class FieldCursor implements Cursor {
   text(): string {
     this.#expect(WireType.LengthDelimited);
     return this.#bytes.toString('utf8', this.start, this.end);
-  }
-
-  /** {@link text} for texts that occur often. */
-  cachedText(texts: TextCache): string {
-    this.#expect(WireType.LengthDelimited);
-    return texts.read(this.#bytes, this.start, this.end, () => this.text());
   }
 
   readMap(map: Map<string, string>): void {
