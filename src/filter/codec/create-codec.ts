@@ -65,7 +65,7 @@ export function createCodec(format: Format): Codec {
     addresses: (resource, object) => groups(resource, object).map(groupAddresses),
     serviceAddresses: (object) => serviceAddresses(read(object, SERVICE)),
     podEndpoints: (resource, object, node) => podEndpoints(groups(resource, object), node),
-    edit: (resource, object, edit) => editObject(format, resource, object, edit),
+    edit: (resource, object, edit) => editObject(format.editor(object), resource, edit),
     encodeList: format.encodeList,
     encodeObject: format.encodeObject,
     encodeEvent: format.encodeEvent,

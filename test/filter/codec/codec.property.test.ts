@@ -31,7 +31,7 @@ interface Shape {
 
 const SHAPE: Readonly<Record<'EndpointSlice' | 'Endpoints', Shape>> = {
   EndpointSlice: { 2: { 2: {} } },
-  Endpoints: { 2: {} },
+  Endpoints: { 2: { 1: {}, 2: {} } },
 };
 
 type Value = readonly [number: number, value: string | readonly Value[]];

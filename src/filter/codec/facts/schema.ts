@@ -111,7 +111,6 @@ export const text = (number: number) => field<string>(number, 'text');
 export const texts = (number: number) => field<readonly string[]>(number, 'text', true);
 const bool = (number: number) => field<boolean | undefined>(number, 'bool');
 const integer = (number: number) => field<number>(number, 'number');
-const map = (number: number) => field<ReadonlyMap<string, string>>(number, 'map');
 /** Whether there is such a field is all that is read. */
 export const unread = (number: number) => field<boolean>(number, 'unread');
 export const one = <Values>(number: number, message: Message<Values>) =>
@@ -144,6 +143,7 @@ function without<Values>(
 
 /** An entry of a map, in protobuf. */
 export const MAP_ENTRY = message({ key: text(1), value: text(2) });
+const map = (number: number) => field<ReadonlyMap<string, string>>(number, 'map', false, MAP_ENTRY);
 
 /** ObjectMeta (apimachinery meta/v1/generated.proto). */
 export const OBJECT_META = message({

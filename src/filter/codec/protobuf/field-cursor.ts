@@ -96,6 +96,11 @@ export class FieldCursor implements Cursor {
     return new FieldCursor(this.#bytes, fields, this.start, this.end, this.#base);
   }
 
+  encoded(): Buffer {
+    this.assertMessage();
+    return this.#bytes.subarray(this.start, this.end);
+  }
+
   /** Offset after the message. */
   get limit(): number {
     return this.#limit;
@@ -110,24 +115,12 @@ export class FieldCursor implements Cursor {
   readMap(map: Map<string, string>): void {
     let key = '';
     let value = '';
-    const entry = this.#enterEntry();
+    const entry = this.enter();
     while (entry.next()) {
       if (entry.field === MAP_ENTRY.key) key = entry.text();
       if (entry.field === MAP_ENTRY.value) value = entry.text();
     }
     map.set(key, value);
-  }
-
-  mapValue(key: string): string | undefined {
-    // Undefined until the key is read: it may follow the value.
-    let found: boolean | undefined;
-    let value = '';
-    const entry = this.#enterEntry();
-    while (entry.next()) {
-      if (entry.field === MAP_ENTRY.key) found = entry.#isText(key);
-      if (found !== false && entry.field === MAP_ENTRY.value) value = entry.text();
-    }
-    return (found ?? key === '') ? value : undefined;
   }
 
   /** The current field as a bool. */
@@ -196,16 +189,6 @@ export class FieldCursor implements Cursor {
     }
   }
 
-  #enterEntry(): FieldCursor {
-    this.assertMessage();
-    return new FieldCursor(this.#bytes, MAP_ENTRY[TABLE], this.start, this.end, this.#base);
-  }
-
-  #isText(text: string): boolean {
-    this.#expect(WireType.LengthDelimited);
-    return this.end - this.start === text.length && isAscii(text, this.#bytes, this.start);
-  }
-
   #expect(wireType: WireType): void {
     if (this.wireType !== wireType) {
       throw this.malformed(
@@ -213,10 +196,4 @@ export class FieldCursor implements Cursor {
       );
     }
   }
-}
-
-/** Whether the bytes from `start` on begin with an ASCII text. */
-function isAscii(text: string, bytes: Uint8Array, start: number): boolean {
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) !== bytes[start + i]) return false;
-  return true;
 }
