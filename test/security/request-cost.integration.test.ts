@@ -3,7 +3,7 @@ import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Admin } from '../../src/admin/admin.ts';
-import { ENDPOINT_SLICES } from '../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES } from '../../src/filter/codec/facts/resource.ts';
 import type { Query } from '../../src/proxy/api/query.ts';
 import { sliceSelectionOf } from '../../src/proxy/api/slice-selection.ts';
 import { SnapshotFolder } from '../../src/proxy/snapshot/snapshot-folder.ts';

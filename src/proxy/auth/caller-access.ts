@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { WrapperError } from '../../errors.ts';
-import { NODES, RESOURCES } from '../../filter/codec/resource.ts';
+import { NODES, RESOURCES } from '../../filter/codec/facts/resource.ts';
 import { parseListOptions } from '../api/list-options.ts';
 import { metadataAccept } from '../api/media-type.ts';
 import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';

@@ -1,8 +1,8 @@
 import type { WrapperError } from '../../errors.ts';
-import type { Change } from '../../filter/codec/change.ts';
 import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { CODECS } from '../../filter/codec/codecs.ts';
-import { NODES } from '../../filter/codec/resource.ts';
+import type { Change } from '../../filter/codec/facts/change.ts';
+import { NODES } from '../../filter/codec/facts/resource.ts';
 import {
   consequenceOfRefusal,
   type NodeSet,

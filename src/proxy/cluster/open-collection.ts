@@ -1,7 +1,7 @@
 import type { WrapperError } from '../../errors.ts';
-import type { ChangeHandler } from '../../filter/codec/change.ts';
 import type { Encoding, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
-import type { Resource } from '../../filter/codec/resource.ts';
+import type { ChangeHandler } from '../../filter/codec/facts/change.ts';
+import type { Resource } from '../../filter/codec/facts/resource.ts';
 import type { Query } from '../api/query.ts';
 import {
   type ReflectorContext,

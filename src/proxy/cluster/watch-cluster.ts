@@ -1,6 +1,6 @@
 import type { ObjectMeta } from '../../filter/codec/codec.ts';
 import { CODECS } from '../../filter/codec/codecs.ts';
-import { NAMESPACES } from '../../filter/codec/resource.ts';
+import { NAMESPACES } from '../../filter/codec/facts/resource.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { ReflectorContext } from '../reflector/running-reflector.ts';

@@ -1,4 +1,6 @@
 import { WrapperError } from '../../errors.ts';
+import { tooManyObjects } from '../../filter/codec/bytes/malformed.ts';
+import { ownedCopy } from '../../filter/codec/bytes/owned-copy.ts';
 import type {
   Codec,
   DecodedChunk,
@@ -9,8 +11,6 @@ import type {
   WatchDecoder,
 } from '../../filter/codec/codec.ts';
 import { CODECS } from '../../filter/codec/codecs.ts';
-import { tooManyObjects } from '../../filter/codec/malformed.ts';
-import { ownedCopy } from '../../filter/codec/owned-copy.ts';
 import { READ_ANNOTATIONS } from '../../topology/policy/key-sources.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';

@@ -1,5 +1,5 @@
-import { objectKey } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
+import { objectKey } from '../../filter/codec/facts/change.ts';
 import { parseVersion } from '../../filter/view/version-allocator.ts';
 
 /** What the API server had reached before. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
-import type { ChangeHandler } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { ChangeHandler } from '../../filter/codec/facts/change.ts';
 import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Query } from '../api/query.ts';

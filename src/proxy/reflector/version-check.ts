@@ -1,6 +1,6 @@
 import { type Status, WrapperError } from '../../errors.ts';
-import { objectKey } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
+import { objectKey } from '../../filter/codec/facts/change.ts';
 import type { Query } from '../api/query.ts';
 import { REQUEST_ENDS } from '../api/request-end.ts';
 import { endOf, tooLargeVersion } from '../api/request-error.ts';

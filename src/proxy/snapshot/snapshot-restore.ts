@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { Change } from '../../filter/codec/change.ts';
+import type { Change } from '../../filter/codec/facts/change.ts';
 import { type Query, queryKey } from '../api/query.ts';
 import type { RequestEnd } from '../api/request-end.ts';
 import type { Upstream } from '../upstream/upstream.ts';

@@ -1,7 +1,7 @@
 import { finished, pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { WrapperError } from '../../errors.ts';
-import { concat } from '../../filter/codec/buffer-list.ts';
+import { concat } from '../../filter/codec/bytes/buffer-list.ts';
 
 /**
  * Size of the buffers that bodies are kept in. Large buffers go back to the operating system when they are free. A

@@ -1,8 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Change } from '../../../src/filter/codec/change.ts';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  type Resource,
+} from '../../../src/filter/codec/facts/resource.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';

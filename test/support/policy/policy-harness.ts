@@ -1,16 +1,20 @@
 import { pino } from 'pino';
 import { collectionNamed } from '../../../embedded/collections.ts';
 import { predicateOf } from '../../../embedded/selector.ts';
-import type { Change } from '../../../src/filter/codec/change.ts';
 import type {
   Codec,
   Encoding,
   EndpointsFacts,
   ServiceFacts,
 } from '../../../src/filter/codec/codec.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
-import { ENDPOINT_SLICES, type Resource, SERVICES } from '../../../src/filter/codec/resource.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
+import {
+  ENDPOINT_SLICES,
+  type Resource,
+  SERVICES,
+} from '../../../src/filter/codec/facts/resource.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';

@@ -2,7 +2,7 @@
  * What fields of Kubernetes objects mean, for both encodings: well-known labels and annotations, endpoint conditions,
  * address families and port keys.
  */
-import type { EndpointState } from '../../topology/decide/endpoint.ts';
+import type { EndpointState } from '../../../topology/decide/endpoint.ts';
 
 /**
  * The address type of slices with domain names. kube-proxy skips these slices (pkg/proxy/endpointschangetracker.go), and
@@ -22,15 +22,14 @@ export const TRIGGER_TIME_ANNOTATION = 'endpoints.kubernetes.io/last-change-trig
 /** Annotation on the object of the bookmark that ends the initial events of a streaming list (KEP-3157). */
 export const INITIAL_EVENTS_END_ANNOTATION = 'k8s.io/initial-events-end';
 
+/** EndpointConditions (discovery/v1). */
+type Conditions = Readonly<Record<'ready' | 'serving' | 'terminating', boolean | undefined>>;
+
 /**
  * The state that an endpoint's conditions mean, as in kube-proxy (pkg/proxy/endpointslicecache.go): absent `ready`
  * and `serving` mean true, absent `terminating` means false.
  */
-export function endpointState(
-  ready: boolean | undefined,
-  serving: boolean | undefined,
-  terminating: boolean | undefined,
-): EndpointState {
+export function endpointState({ ready, serving, terminating }: Conditions): EndpointState {
   if (ready !== false) return 'ready';
   return serving !== false && terminating === true ? 'serving' : 'notReady';
 }
@@ -41,6 +40,6 @@ export function addressFamily(ip: string): string {
 }
 
 /** The key by which decisions compare ports. The API defaults an absent protocol to TCP. */
-export function portKey(protocol: string, name: string): string {
+export function portKey({ protocol, name }: Record<'protocol' | 'name', string>): string {
   return `${protocol === '' ? 'TCP' : protocol}/${name}`;
 }

@@ -1,6 +1,5 @@
-import type { Status } from '../../errors.ts';
-import type { Cursor } from './cursor.ts';
-import type { MessageValue } from './format.ts';
+import type { Status } from '../../../errors.ts';
+import type { Cursor, MessageValue } from '../cursor.ts';
 import { readMessage } from './read-message.ts';
 import { STATUS } from './schema.ts';
 

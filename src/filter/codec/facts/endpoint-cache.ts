@@ -1,4 +1,4 @@
-import type { Endpoint, EndpointState } from '../../topology/decide/endpoint.ts';
+import type { Endpoint, EndpointState } from '../../../topology/decide/endpoint.ts';
 
 /** The cache starts again when it takes more bytes. Without it, nodes and zones that are gone would accumulate. */
 const MAX_BYTES = 8 * 1024 * 1024;

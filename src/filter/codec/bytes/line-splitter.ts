@@ -1,6 +1,6 @@
-import { malformed, objectTooLarge } from '../malformed.ts';
-import { PartialFrame } from '../partial-frame.ts';
-import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
+import { malformed, objectTooLarge } from './malformed.ts';
+import { PartialFrame } from './partial-frame.ts';
+import type { FrameHandler, FrameSplitter } from './watch-decoder.ts';
 
 const NEWLINE = 0x0a;
 

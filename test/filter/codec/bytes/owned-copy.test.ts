@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { allocateOwned, ownedCopy } from '../../../src/filter/codec/owned-copy.ts';
+import { allocateOwned, ownedCopy } from '../../../../src/filter/codec/bytes/owned-copy.ts';
 
 describe('an object that may live long', () => {
   /*

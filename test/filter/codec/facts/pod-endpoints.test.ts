@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { ENDPOINT_SLICES, ENDPOINTS } from '../../../src/filter/codec/resource.ts';
-import { CODECS } from '../../support/codec/codec-fixtures.ts';
-import { encodeObject } from '../../support/codec/encode-object.ts';
+import { ENDPOINT_SLICES, ENDPOINTS } from '../../../../src/filter/codec/facts/resource.ts';
+import { CODECS } from '../../../support/codec/codec-fixtures.ts';
+import { encodeObject } from '../../../support/codec/encode-object.ts';
 
 const podRef = (name: string) => ({ namespace: 'default', name, uid: `uid-${name}` });
 const onNode = (name: string, nodeName = 'edge-1') => ({

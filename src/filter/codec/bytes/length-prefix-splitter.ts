@@ -1,6 +1,6 @@
-import { malformed, objectTooLarge } from '../malformed.ts';
-import { PartialFrame } from '../partial-frame.ts';
-import type { FrameHandler, FrameSplitter } from '../watch-decoder.ts';
+import { malformed, objectTooLarge } from './malformed.ts';
+import { PartialFrame } from './partial-frame.ts';
+import type { FrameHandler, FrameSplitter } from './watch-decoder.ts';
 
 /** Each frame begins with its length as a big-endian uint32 (apimachinery util/framer). */
 const HEADER_BYTES = 4;

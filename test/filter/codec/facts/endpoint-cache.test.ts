@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { EndpointCache } from '../../../src/filter/codec/endpoint-cache.ts';
+import { EndpointCache } from '../../../../src/filter/codec/facts/endpoint-cache.ts';
 
 test('each kind of endpoint on a node is itself, however many there are, and equal ones are one object', () => {
   const cache = new EndpointCache();

@@ -30,17 +30,47 @@ export const UNKNOWN_FIELD: Field = {
   message: undefined,
 };
 
+/** Values of a message, by the names of its fields. */
+type AnyValues = Readonly<Record<string, unknown>>;
+
+/** Shared by all messages that have nothing of a list or a map. */
+export const EMPTY_LIST: readonly unknown[] = Object.freeze([]);
+export const EMPTY_MAP: ReadonlyMap<string, string> = new Map();
+
+/** What a message has of a field that is absent: as in Go, but an absent boolean is undefined. */
+function zeroValue({ type, isRepeated, message }: Field): unknown {
+  if (isRepeated) return EMPTY_LIST;
+  switch (type) {
+    case 'text':
+      return '';
+    case 'number':
+      return 0;
+    case 'map':
+      return EMPTY_MAP;
+    case 'message':
+      return message?.zero;
+    case 'unread':
+      return false;
+    case 'bool':
+      return undefined;
+  }
+}
+
 /** The fields of a message, as cursors look them up. */
 export class FieldTable {
   /** All fields, in the order of the schema. */
   readonly fields: readonly Field[];
+  /** The values of an empty message. */
+  readonly zero: AnyValues;
   readonly #byNumber: Field[] = [];
 
-  constructor(fields: readonly Field[]) {
-    this.fields = fields;
-    const highest = Math.max(0, ...fields.map(({ number }) => number));
+  /** @param unread fields that are not read: they always have their zero values */
+  constructor(fields: readonly Field[], unread: readonly Field[] = []) {
+    this.fields = fields.filter((field) => !unread.includes(field));
+    this.zero = Object.fromEntries(fields.map((field) => [field.name, zeroValue(field)]));
+    const highest = Math.max(0, ...this.fields.map(({ number }) => number));
     for (let number = 0; number <= highest; number++) this.#byNumber.push(UNKNOWN_FIELD);
-    for (const field of fields) this.#byNumber[field.number] = field;
+    for (const field of this.fields) this.#byNumber[field.number] = field;
   }
 
   /** The field with this protobuf number, or {@link UNKNOWN_FIELD}. */
@@ -60,6 +90,9 @@ export type Message<Values = unknown> = {
   readonly [Name in keyof Values]: Field<Values[Name]>;
 } & { readonly [TABLE]: FieldTable };
 
+/** What {@link readMessage} returns for a message. */
+export type ValuesOf<M> = M extends Message<infer Values> ? Values : never;
+
 /** A message of any fields. */
 export type AnyMessage = { readonly [TABLE]: FieldTable };
 
@@ -78,7 +111,6 @@ export const text = (number: number) => field<string>(number, 'text');
 export const texts = (number: number) => field<readonly string[]>(number, 'text', true);
 const bool = (number: number) => field<boolean | undefined>(number, 'bool');
 const integer = (number: number) => field<number>(number, 'number');
-const map = (number: number) => field<ReadonlyMap<string, string>>(number, 'map');
 /** Whether there is such a field is all that is read. */
 export const unread = (number: number) => field<boolean>(number, 'unread');
 export const one = <Values>(number: number, message: Message<Values>) =>
@@ -100,8 +132,18 @@ export function message<Values>(
   return { ...byName, [TABLE]: new FieldTable(fields) } as Message<Values>;
 }
 
+/** A message of which some fields are not read, because that takes time: they always have their zero values. */
+function without<Values>(
+  whole: Message<Values>,
+  ...names: readonly (keyof Values)[]
+): Message<Values> {
+  const unread = names.map((name) => whole[name]);
+  return { ...whole, [TABLE]: new FieldTable(whole[TABLE].fields, unread) };
+}
+
 /** An entry of a map, in protobuf. */
 export const MAP_ENTRY = message({ key: text(1), value: text(2) });
+const map = (number: number) => field<ReadonlyMap<string, string>>(number, 'map', false, MAP_ENTRY);
 
 /** ObjectMeta (apimachinery meta/v1/generated.proto). */
 export const OBJECT_META = message({
@@ -123,6 +165,11 @@ export const OBJECT = message({ metadata: METADATA });
 
 const { name, namespace, uid, resourceVersion, labels, annotations } = OBJECT_META;
 const LABELLED_META = message({ name, namespace, uid, resourceVersion, labels, annotations });
+
+/** What ObjectMeta has of an object of any kind. */
+export const IDENTIFIED_OBJECT = message({
+  metadata: one(1, message({ name, namespace, uid, resourceVersion })),
+});
 
 /** What PartialObjectMetadata has of an object of any kind. */
 export const LABELLED_OBJECT = message({ metadata: one(1, LABELLED_META) });
@@ -198,6 +245,14 @@ export const SLICE = message({
   addressType: text(4),
 });
 
+/** EndpointSlice: what a decision needs of it. */
+export const SLICE_FACTS = message({
+  metadata: one(1, message({ name, namespace, uid, resourceVersion, labels })),
+  endpoints: many(2, without(ENDPOINT, 'addresses', 'targetRef')),
+  ports: SLICE.ports,
+  addressType: SLICE.addressType,
+});
+
 /** EndpointAddress (core/v1). */
 export const ADDRESS = message({ ip: text(1), targetRef: one(2, REFERENCE), nodeName: text(4) });
 
@@ -213,6 +268,19 @@ export const SUBSET = message({
 
 /** Endpoints (core/v1). */
 export const ENDPOINTS = message({ metadata: METADATA, subsets: many(2, SUBSET) });
+
+const FACTS_ADDRESS = without(ADDRESS, 'targetRef');
+const FACTS_SUBSET = message({
+  addresses: many(1, FACTS_ADDRESS),
+  notReadyAddresses: many(2, FACTS_ADDRESS),
+  ports: SUBSET.ports,
+});
+
+/** Endpoints: what a decision needs of it. */
+export const ENDPOINTS_FACTS = message({
+  metadata: IDENTIFIED_OBJECT.metadata,
+  subsets: many(2, FACTS_SUBSET),
+});
 
 /** StatusCause (meta/v1). */
 export const CAUSE = message({ reason: text(1), message: text(2), field: text(3) });

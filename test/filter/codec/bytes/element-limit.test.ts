@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Encoding } from '../../../src/filter/codec/codec.ts';
-import { MAX_ELEMENTS, MAX_JSON_COMMAS } from '../../../src/filter/codec/element-limit.ts';
-import { codecOf } from '../../support/codec/codec-fixtures.ts';
-import { encodeObject } from '../../support/codec/encode-object.ts';
+import { MAX_ELEMENTS, MAX_JSON_COMMAS } from '../../../../src/filter/codec/bytes/element-limit.ts';
+import type { Encoding } from '../../../../src/filter/codec/codec.ts';
+import { codecOf } from '../../../support/codec/codec-fixtures.ts';
+import { encodeObject } from '../../../support/codec/encode-object.ts';
 
 const metadata = { name: 'many', namespace: 'ns', resourceVersion: '1' };
 const empty = (count: number) => Array<object>(count).fill({});

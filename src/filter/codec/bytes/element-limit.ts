@@ -1,5 +1,5 @@
-import { WrapperError } from '../../errors.ts';
-import type { ObjectMeta } from './codec.ts';
+import { WrapperError } from '../../../errors.ts';
+import type { ObjectMeta } from '../codec.ts';
 
 /**
  * Maximum number of endpoints, addresses, subsets and ports of one object. An empty one is two bytes and takes more than
@@ -14,9 +14,8 @@ export const MAX_ELEMENTS = 300_000;
  */
 export const MAX_JSON_COMMAS = 1_000_000;
 
-/** Throws `TooLarge` if an object has more elements than the limit. */
-export function assertElementCount(count: number, { namespace, name }: ObjectMeta): void {
-  if (count <= MAX_ELEMENTS) return;
+/** The error for an object with more elements than the limit. */
+export function tooManyElements({ namespace, name }: ObjectMeta): WrapperError {
   const what = `the object ${JSON.stringify(`${namespace}/${name}`)} has more than ${MAX_ELEMENTS} endpoints and ports`;
-  throw new WrapperError('TooLarge', what);
+  return new WrapperError('TooLarge', what);
 }

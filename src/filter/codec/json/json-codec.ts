@@ -1,13 +1,13 @@
+import { LineSplitter } from '../bytes/line-splitter.ts';
+import { createWatchDecoder } from '../bytes/watch-decoder.ts';
 import type { Codec } from '../codec.ts';
 import { createCodec } from '../create-codec.ts';
-import { TABLE } from '../schema.ts';
-import { createWatchDecoder } from '../watch-decoder.ts';
+import { TABLE } from '../facts/schema.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
 import { encodeBookmark, encodeEvent, encodeList, encodeMessage, encodeObject } from './encode.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { JsonEditor } from './json-editor.ts';
 import { parseObject } from './json-value.ts';
-import { LineSplitter } from './line-splitter.ts';
 
 /** Creates the codec of `application/json`. */
 export function createJsonCodec(): Codec {

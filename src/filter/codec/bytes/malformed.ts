@@ -1,4 +1,4 @@
-import { WrapperError } from '../../errors.ts';
+import { WrapperError } from '../../../errors.ts';
 
 /**
  * An error of code `Malformed`.

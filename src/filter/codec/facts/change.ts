@@ -1,4 +1,4 @@
-import type { ObjectBytes, ObjectMeta } from './codec.ts';
+import type { ObjectBytes, ObjectMeta } from '../codec.ts';
 
 /**
  * One change of an object at the API server, from a watch event or from a difference that a new list shows.

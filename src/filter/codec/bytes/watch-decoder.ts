@@ -1,5 +1,5 @@
-import type { Status } from '../../errors.ts';
-import type { ObjectBytes, RawEvent, WatchDecoder } from './codec.ts';
+import type { Status } from '../../../errors.ts';
+import type { ObjectBytes, RawEvent, WatchDecoder } from '../codec.ts';
 import { malformed } from './malformed.ts';
 
 /** Called with each complete frame and its offset in the stream. */

@@ -1,12 +1,12 @@
+import { LengthPrefixSplitter } from '../bytes/length-prefix-splitter.ts';
+import { createWatchDecoder } from '../bytes/watch-decoder.ts';
 import type { Codec } from '../codec.ts';
 import { createCodec } from '../create-codec.ts';
-import { createWatchDecoder } from '../watch-decoder.ts';
 import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
-import { ProtobufEditor } from './editor.ts';
 import { encodeBookmark, encodeEvent, encodeList, encodeObject } from './encode.ts';
 import { FieldCursor } from './field-cursor.ts';
-import { LengthPrefixSplitter } from './length-prefix-splitter.ts';
 import { encodeMessage } from './message.ts';
+import { ProtobufEditor } from './protobuf-editor.ts';
 
 /** Creates the codec of `application/vnd.kubernetes.protobuf`. */
 export function createProtobufCodec(): Codec {

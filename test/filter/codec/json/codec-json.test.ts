@@ -1,15 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
   NODES,
   SERVICE_CIDRS,
-} from '../../../src/filter/codec/resource.ts';
-import { chunked, decodeAll } from '../../support/codec/codec-fixtures.ts';
-import { semanticBytes } from '../../support/codec/semantic-bytes.ts';
-import { propertyRuns } from '../../support/property-runs.ts';
+} from '../../../../src/filter/codec/facts/resource.ts';
+import { createJsonCodec } from '../../../../src/filter/codec/json/json-codec.ts';
+import { chunked, decodeAll } from '../../../support/codec/codec-fixtures.ts';
+import { semanticBytes } from '../../../support/codec/semantic-bytes.ts';
+import { propertyRuns } from '../../../support/property-runs.ts';
 
 const codec = createJsonCodec();
 const VERSION = { resourceVersion: '9' };

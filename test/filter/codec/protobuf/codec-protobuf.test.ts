@@ -1,15 +1,15 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { describe, expect, test } from '@jest/globals';
-import type { Edit } from '../../../src/filter/codec/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import type { Edit } from '../../../../src/filter/codec/codec.ts';
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
   NODES,
   type Resource,
   SERVICE_CIDRS,
-} from '../../../src/filter/codec/resource.ts';
-import { chunked, decodeAll } from '../../support/codec/codec-fixtures.ts';
+} from '../../../../src/filter/codec/facts/resource.ts';
+import { createProtobufCodec } from '../../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { chunked, decodeAll } from '../../../support/codec/codec-fixtures.ts';
 
 const codec = createProtobufCodec();
 
