@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseIptables } from '../../src/commands/node/check/parse-iptables.ts';
-import { parseIpvs } from '../../src/commands/node/check/parse-ipvs.ts';
-import { parseNftables } from '../../src/commands/node/check/parse-nftables.ts';
+import { parseIptables } from '../e2e/support/kernel-tables/parse-iptables.ts';
+import { parseIpvs } from '../e2e/support/kernel-tables/parse-ipvs.ts';
+import { parseNftables } from '../e2e/support/kernel-tables/parse-nftables.ts';
 
 test('parseIpvs() parses virtual and real servers, except real servers that take no new connections', () => {
   const text = `IP Virtual Server version 1.2.1 (size=4096)
