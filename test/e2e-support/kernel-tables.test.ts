@@ -1,9 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import type { TableRow } from '../../src/admin/explain/table.ts';
-import { compareTables } from '../../src/commands/node/check/compare-tables.ts';
-import { parseIptables } from '../../src/commands/node/check/parse-iptables.ts';
-import { parseIpvs } from '../../src/commands/node/check/parse-ipvs.ts';
-import { parseNftables } from '../../src/commands/node/check/parse-nftables.ts';
+import { parseIptables } from '../e2e/support/kernel-tables/parse-iptables.ts';
+import { parseIpvs } from '../e2e/support/kernel-tables/parse-ipvs.ts';
+import { parseNftables } from '../e2e/support/kernel-tables/parse-nftables.ts';
 
 test('parseIpvs() parses virtual and real servers, except real servers that take no new connections', () => {
   const text = `IP Virtual Server version 1.2.1 (size=4096)
@@ -90,53 +88,5 @@ describe('parseNftables()', () => {
       'UDP 10.96.0.12:80',
       'SCTP 10.96.0.12:80',
     ]);
-  });
-});
-
-describe('compareTables()', () => {
-  const row: TableRow = {
-    service: 'default/web',
-    protocol: 'TCP',
-    clusterIP: '10.96.0.10',
-    port: 80,
-    backends: ['10.0.0.1:80', '10.0.0.2:80'],
-    fewerAllowed: false,
-  };
-  const target = 'TCP 10.96.0.10:80';
-
-  test.each<[string, Partial<TableRow>, string[] | undefined, object | undefined]>([
-    ['the same', {}, ['10.0.0.1:80', '10.0.0.2:80'], undefined],
-    ['one missing', {}, ['10.0.0.1:80'], { missing: ['10.0.0.2:80'], extra: [] }],
-    [
-      'one too many',
-      { backends: ['10.0.0.1:80'] },
-      ['10.0.0.1:80', '10.0.0.3:80'],
-      { extra: ['10.0.0.3:80'] },
-    ],
-    ['an address that the kernel does not know', {}, undefined, { known: false }],
-    ['no endpoints, and the kernel rejects', { backends: [] }, [], undefined],
-    [
-      'fewer, where kube-proxy filters by itself',
-      { fewerAllowed: true },
-      ['10.0.0.1:80'],
-      undefined,
-    ],
-    [
-      'others, in a row without its backends',
-      { backends: [], truncated: true },
-      ['10.0.0.9:80'],
-      undefined,
-    ],
-    [
-      'others, where kube-proxy filters by itself',
-      { fewerAllowed: true },
-      ['10.0.0.9:80'],
-      { extra: ['10.0.0.9:80'] },
-    ],
-  ])('%s', (_, change, found, difference) => {
-    const kernel = new Map(found === undefined ? [] : [[target, found]]);
-    const differences = compareTables([{ ...row, ...change }], kernel);
-    if (difference === undefined) expect(differences).toEqual([]);
-    else expect(differences).toMatchObject([{ service: 'default/web', target, ...difference }]);
   });
 });

@@ -1,5 +1,5 @@
-import { parseIptables } from '../../../src/commands/node/check/parse-iptables.ts';
-import { parseNftables } from '../../../src/commands/node/check/parse-nftables.ts';
+import { parseIptables } from './kernel-tables/parse-iptables.ts';
+import { parseNftables } from './kernel-tables/parse-nftables.ts';
 import type { KubeProxyMode } from './kube-proxy.ts';
 import type { NodeNetns } from './node-netns.ts';
 
