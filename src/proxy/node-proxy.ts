@@ -206,12 +206,13 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   );
   const close = async (): Promise<void> => {
     await listeners.close();
-    snapshots?.end();
+    // Clients see nothing newer than what is written now.
+    await snapshots?.close();
     localRuntime?.close();
     await Promise.all([views.close(), nodeSets.close(), clusterWatchers.close()]);
     policyLog.close();
     decisionLog.close();
-    await Promise.all([upstream.close(), snapshots?.close()]);
+    await upstream.close();
   };
   try {
     const { http, https } = await listen(options, listeners, views);
