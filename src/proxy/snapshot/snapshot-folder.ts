@@ -15,7 +15,6 @@ import {
   decodeSnapshot,
   encodeSnapshot,
   SNAPSHOT_HEAD_BYTES,
-  type SnapshotHeader,
   type StoredState,
   snapshotBytes,
   Untrusted,
@@ -56,7 +55,6 @@ const ORPHAN_MS = 60_000;
 const CLOSE_MS = 5_000;
 /** How long a read may take, together with those before it, in milliseconds. */
 const LOAD_MS = 2_000;
-const SLOW_MS = 30_000;
 
 const WAY_OUT: Readonly<Record<Untrusted['kind'], string>> = {
   torn: 'it is kept to be looked at and can be deleted; the next one is written from the live state',
@@ -64,10 +62,8 @@ const WAY_OUT: Readonly<Record<Untrusted['kind'], string>> = {
   newer: 'start the newer program again, or delete it',
 };
 
-const FAILED = {
-  read: 'a snapshot cannot be read (stateDir)',
-  write: 'a snapshot cannot be written, the one before is kept (stateDir)',
-} as const;
+const CANNOT_READ = 'a snapshot cannot be read (stateDir)';
+const CANNOT_WRITE = 'a snapshot cannot be written, the one before is kept (stateDir)';
 
 /**
  * The room snapshot: the last state of each query on disk. It must not decide what a client sees: it hands a state to the
@@ -137,7 +133,7 @@ export class SnapshotFolder {
         this.#inTurn(() => this.#read(state.query, use)),
       );
     } catch (error) {
-      this.#failed('read', state, error as Error);
+      this.#failed(CANNOT_READ, state, error as Error);
       return undefined;
     }
   }
@@ -237,10 +233,10 @@ export class SnapshotFolder {
 
   /** Returns the bytes that were written; undefined if the write failed, which has been logged. */
   async #save(state: QueryState): Promise<number | undefined> {
-    const { slowMs = SLOW_MS } = this.#options;
+    const { slowMs = 30_000 } = this.#options;
     // The write goes on, because nothing can end it.
     const slow = setTimeout(() => {
-      this.#failed('write', state, new Error(`the disk takes more than ${slowMs / 1000} s`));
+      this.#failed(CANNOT_WRITE, state, new Error(`the disk takes more than ${slowMs / 1000} s`));
     }, slowMs).unref();
     try {
       const bytes = await this.#write(state.query, state.take());
@@ -248,7 +244,7 @@ export class SnapshotFolder {
       this.#written(state);
       return bytes;
     } catch (error) {
-      this.#failed('write', state, error as Error);
+      this.#failed(CANNOT_WRITE, state, error as Error);
       return undefined;
     } finally {
       clearTimeout(slow);
@@ -271,8 +267,7 @@ export class SnapshotFolder {
       objects: objects.length,
       bytes: objects.reduce((sum, { length }) => sum + length, 0),
     };
-    const onDisk = await readHeader(path);
-    if (onDisk?.question === query && isLater(onDisk.savedAt, savedAt)) return 0;
+    if (await hasLater(path, savedAt)) return 0;
     const bytes = snapshotBytes(header);
     await this.#makeRoom(files, name, bytes);
     await replaceFile(path, encodeSnapshot(header, objects));
@@ -318,14 +313,14 @@ export class SnapshotFolder {
   }
 
   /** Logs each cause once, until all open queries can be written again. */
-  #failed(what: keyof typeof FAILED, state: QueryState, problem: Error): void {
+  #failed(text: string, state: QueryState, problem: Error): void {
     const cause = causeOf(problem);
     const isLogged = this.#problems.some((known) => causeOf(known) === cause);
     this.counters.failures++;
     state.problem = problem;
     if (isLogged) return;
     const { folder, logger } = this.#options;
-    logger.error({ folder, query: state.query, err: problem.message }, FAILED[what]);
+    logger.error({ folder, query: state.query, err: problem.message }, text);
   }
 
   #written(state: QueryState): void {
@@ -353,19 +348,16 @@ export class SnapshotFolder {
   }
 }
 
-/** Undefined if it cannot be read or trusted: then the file is replaced. */
-async function readHeader(path: string): Promise<SnapshotHeader | undefined> {
+/** Whether a file has a state that was reported later. One that cannot be read or trusted has none. */
+async function hasLater(path: string, savedAt: number): Promise<boolean> {
   try {
     const head = await readOwnFile(path, Number.POSITIVE_INFINITY, SNAPSHOT_HEAD_BYTES);
-    return decodeHeader(head).header;
+    const { header } = decodeHeader(head);
+    // A time in the future is from a clock that was wrong. Such a file would never be replaced.
+    return header.savedAt > savedAt && header.savedAt <= Date.now();
   } catch {
-    return undefined;
+    return false;
   }
-}
-
-/** A time in the future is from a clock that was wrong. Such a file would never be replaced. */
-function isLater(savedAt: number, than: number): boolean {
-  return savedAt > than && savedAt <= Date.now();
 }
 
 /** The code, or else the message: a message may name a file that has another name each time. */
