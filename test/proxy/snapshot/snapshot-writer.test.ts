@@ -52,7 +52,7 @@ test.each([
   expect(saved.at(-1)?.objects.map(String)).toEqual(['web-1', 'web-2']);
 });
 
-test('no more is written than so many bytes a second, except at the end', async () => {
+test('no more is written than so many bytes a second, except at the end, and nothing after that', async () => {
   start(1, 1, 1_000);
   state.update([added('web')], '1');
   await pass(200);
@@ -61,6 +61,12 @@ test('no more is written than so many bytes a second, except at the end', async 
   expect(versions()).toEqual(['1']);
   void writer.close();
   await pass(200);
+  expect(versions()).toEqual(['1', '2']);
+  await pass(1e6);
+  state.update([added('web')], '3');
+  await pass(1e6);
+  writer.closeState(state);
+  await pass(1e6);
   expect(versions()).toEqual(['1', '2']);
 });
 
