@@ -141,7 +141,7 @@ export const settingsSchema = mapping({
   ),
   stateDir: described(
     v.optional(nonEmpty),
-    'Folder for the last known state. A wrapper that starts while the API server is unreachable uses it. If absent, nothing is saved.',
+    'Folder for the last known state, an absolute path. A wrapper that starts while the API server is unreachable uses it. If absent, nothing is saved.',
   ),
   stateMaxBytes: described(
     v.optional(positive, 256 * 1024 * 1024),

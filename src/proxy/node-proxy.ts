@@ -209,14 +209,15 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   );
   const close = async (): Promise<void> => {
     await listeners.close();
-    snapshots?.end();
+    // Clients see nothing newer than what is written now.
+    await snapshots?.close();
     localRuntime?.close();
     const watching = [views, topology, ...clusterWatchers];
     await Promise.all(watching.map((each) => each.close()));
     nodeSetWatcher.close();
     policyLog.close();
     decisionLog.close();
-    await Promise.all([upstream.close(), snapshots?.close()]);
+    await upstream.close();
   };
   try {
     const { http, https } = await listen(options, listeners, views);

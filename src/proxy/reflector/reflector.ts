@@ -151,7 +151,7 @@ export class Reflector<Facts extends ObjectMeta> {
         if (!signal.aborted) await this.#waitAfter(error, attempt, signal).catch(() => undefined);
       }
     }
-    await this.#snapshot?.close();
+    this.#snapshot?.close();
   }
 
   /** Sends the next request and uses its answer. Ends it when the history changes; a watch also when it has to move. */
