@@ -41,12 +41,11 @@ export function listenersOptions(
 }
 
 function httpsOptions(https: HttpsSettings, address: ListenAddress): HttpsListenerOptions {
-  const { certFile, keyFile, clientCaFile } = https;
+  const { certFile, keyFile } = https;
   return {
     address,
     certFile,
     keyFile,
-    clientCaFile,
     ...ACCESS_REVIEWS,
   };
 }

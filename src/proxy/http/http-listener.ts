@@ -7,7 +7,6 @@ import { addressText, type ListenAddress } from '../../util/address.ts';
 import { statusOf } from '../api/status.ts';
 import { listenerOwner } from '../util/listener-owner.ts';
 import { acceptPending } from './accept-pending.ts';
-import { ClientAuthorities } from './client-authorities.ts';
 import { ClientConnections } from './client-connections.ts';
 import type { RequestState } from './connection-table.ts';
 import { fromParserError, respondAndDestroy, tooManyRequests } from './http-errors.ts';
@@ -77,7 +76,6 @@ export class HttpListener {
   /** The response to the next request, which waits for the end of the current response. */
   readonly #queued = new WeakMap<Duplex, ServerResponse>();
   readonly #unfollow: (() => void) | undefined;
-  readonly #clientAuthorities: ClientAuthorities | undefined;
   #closing = false;
 
   constructor(options: HttpListenerOptions) {
@@ -90,8 +88,6 @@ export class HttpListener {
     this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
       this.#record(TOO_MANY, 'a connection was closed for another (maxConnections)', 'warn');
     });
-    this.#clientAuthorities =
-      certificate && new ClientAuthorities(server, certificate, this.#connections);
     server.on('request', (request, response) => this.#onRequest(request, response));
     // Without this, Node itself answers an Expect header with 417, past all limits and checks.
     server.on('checkExpectation', (request, response) => this.#onRequest(request, response));
@@ -204,7 +200,6 @@ export class HttpListener {
     const { socket } = request;
     try {
       assertNoRequestSmuggling(request);
-      if (this.#clientAuthorities?.isOutdated(request) === true) throw outdated();
       this.#begin(request, {
         isReceived: () => request.complete,
         isAnswered: () => response.writableEnded || socket.writableEnded,
@@ -278,9 +273,4 @@ export class HttpListener {
 function inUse(address: ListenAddress): string {
   const owner = listenerOwner(address) ?? 'another process';
   return `the address is in use by ${owner}; stop it, or use another address`;
-}
-
-function outdated(): WrapperError {
-  const message = 'the authorities of client certificates have changed; connect again';
-  return new WrapperError('Unauthorized', message);
 }
