@@ -1,3 +1,5 @@
+import { WrapperError } from '../errors.ts';
+
 const FIXED = 'its default is now fixed; delete the key';
 
 /** Settings that are gone, by the version without them, and what to do instead. */
@@ -34,4 +36,17 @@ export function removedSetting(key: string): string | undefined {
   if (found === undefined) return undefined;
   const [version, settings] = found;
   return `${key} was removed in ${version}: ${settings[key]}`;
+}
+
+/**
+ * Throws `InvalidSettings` if systemd has passed listening sockets to this process (sd_listen_fds(3)). They keep the port,
+ * so that nothing else can listen there.
+ */
+export function assertNoInheritedSockets(env: NodeJS.ProcessEnv, pid: number): void {
+  if (env.LISTEN_PID !== String(pid)) return;
+  throw new WrapperError(
+    'InvalidSettings',
+    'systemd passes sockets to this service, which were removed in 1.2.0: the wrapper opens its ports itself; ' +
+      'systemctl disable --now kube-proxy-wrapper.socket, and restart the service',
+  );
 }

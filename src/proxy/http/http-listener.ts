@@ -26,8 +26,6 @@ export interface HttpListenerOptions {
   readonly certificate?: ServerCertificate;
   readonly listenerLimits: ListenerLimits;
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Throws if an inherited socket must not be served. Another program has opened it. */
-  readonly assertHost?: (host: string) => void;
   /** The kind of a request. Requests of one kind share a limit. Default: all requests have the same kind. */
   readonly kindOf?: (request: IncomingMessage) => string;
   /** Maximum number of active requests of each kind; default: `listenerLimits.maxConnections`. */
@@ -107,25 +105,22 @@ export class HttpListener {
 
   /** Starts to listen; returns the URL. Rejects with `InvalidSettings` if the address cannot be used. */
   async listen(): Promise<string> {
-    const { name, address, assertHost, certificate, backlog = BACKLOG } = this.#options;
-    const { host, port, fd } = address;
+    const { name, address, certificate, backlog = BACKLOG } = this.#options;
+    const { host, port } = address;
     // The kernel could otherwise choose a port that another program has. Only Linux has it.
     const reusePort = address.reusePort === true && process.platform === 'linux' && port !== 0;
     await new Promise<void>((resolve, reject) => {
       this.#server.on('error', (cause: NodeJS.ErrnoException) => {
-        const where = fd === undefined ? `${host}:${port}` : `inherited socket ${fd}`;
         const problem = cause.code === 'EADDRINUSE' ? inUse(address) : cause.message;
-        const message = `cannot listen on ${where} (${name}): ${problem}`;
+        const message = `cannot listen on ${addressText(address)} (${name}): ${problem}`;
         // While it listens, this is an error of one connection, such as too many open files.
         if (this.#server.listening) this.#record('AcceptFailed', message, 'error');
         reject(new WrapperError('InvalidSettings', message, { cause }));
       });
-      const where = fd === undefined ? { host, port, reusePort } : { fd };
-      this.#server.listen({ ...where, backlog }, resolve);
+      this.#server.listen({ host, port, reusePort, backlog }, resolve);
     });
     const bound = this.#server.address();
     const found = typeof bound === 'object' && bound !== null ? bound : { address: host, port };
-    assertHost?.(found.address);
     const shown = addressText({ host: found.address, port: found.port });
     return `http${certificate === undefined ? '' : 's'}://${shown}`;
   }
