@@ -316,14 +316,12 @@ describe('a second wrapper that is no planned restart', () => {
     expect(await list()).toBe(200);
   });
 
-  test('does not start without handoverSeconds, and names the process that has the port', async () => {
-    const first = await listening({ handoverSeconds: 0 });
+  test('does not start without handoverSeconds, and names the address', async () => {
+    await listening({ handoverSeconds: 0 });
     const { status, stderr } = refusedWith(argumentsOf({ handoverSeconds: 0 }));
     expect([status, stderr]).toEqual([
       1,
-      expect.stringMatching(
-        `cannot listen on 127.0.0.1:${port} \\(listen\\): the address is in use by process ${first.child.pid} \\(.+\\); stop it`,
-      ),
+      expect.stringMatching(`cannot listen on 127.0.0.1:${port} \\(listen\\): .*EADDRINUSE`),
     ]);
     expect(await list()).toBe(200);
   });

@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WrapperError } from '../../errors.ts';
 import { addressText, type ListenAddress } from '../../util/address.ts';
 import { statusOf } from '../api/status.ts';
-import { listenerOwner } from '../util/listener-owner.ts';
 import { acceptPending } from './accept-pending.ts';
 import { ClientConnections } from './client-connections.ts';
 import type { RequestState } from './connection-table.ts';
@@ -111,8 +110,7 @@ export class HttpListener {
     const reusePort = address.reusePort === true && process.platform === 'linux' && port !== 0;
     await new Promise<void>((resolve, reject) => {
       this.#server.on('error', (cause: NodeJS.ErrnoException) => {
-        const problem = cause.code === 'EADDRINUSE' ? inUse(address) : cause.message;
-        const message = `cannot listen on ${addressText(address)} (${name}): ${problem}`;
+        const message = `cannot listen on ${addressText(address)} (${name}): ${cause.message}`;
         // While it listens, this is an error of one connection, such as too many open files.
         if (this.#server.listening) this.#record('AcceptFailed', message, 'error');
         reject(new WrapperError('InvalidSettings', message, { cause }));
@@ -263,9 +261,4 @@ export class HttpListener {
       resource,
     });
   }
-}
-
-function inUse(address: ListenAddress): string {
-  const owner = listenerOwner(address) ?? 'another process';
-  return `the address is in use by ${owner}; stop it, or use another address`;
 }
