@@ -155,6 +155,10 @@ describe('loadSettings()', () => {
       `https: { listen: '127.0.0.1:1', ${PAIR}, selfSigned: { caFile: /a } }`,
       /https.selfSigned was removed: .*openssl/,
     ],
+    [
+      `https: { listen: '127.0.0.1:1', ${PAIR}, clientCaFile: /a }`,
+      /https.clientCaFile was removed in 1\.2\.0: .*need a token/,
+    ],
     ['allowedTopologyKeys: [a b]', /allowedTopologyKeys.0="a b": is not a label key, a prefix/],
     [
       'defaultTopologyKeys: [site]\nallowedTopologyKeys: [zone]',

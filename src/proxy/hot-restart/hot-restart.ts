@@ -142,9 +142,9 @@ function anotherListens(addresses: readonly ListenAddress[]): boolean {
   return addresses.filter(isShareable).some((address) => ownListeners(address).length > 0);
 }
 
-/** systemd listens on an inherited socket, and a port that the kernel chooses belongs to one process. */
-export function isShareable({ port, fd, reusePort }: ListenAddress): boolean {
-  return reusePort === true && port !== 0 && fd === undefined;
+/** A port that the kernel chooses belongs to one process. */
+export function isShareable({ port, reusePort }: ListenAddress): boolean {
+  return reusePort === true && port !== 0;
 }
 
 function tryAcquire(

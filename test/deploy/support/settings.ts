@@ -7,7 +7,6 @@ export const everySetting = {
     listen: '127.0.0.2:10372',
     certFile: '/tmp/tls.crt',
     keyFile: '/tmp/tls.key',
-    clientCaFile: '/etc/clients.crt',
   },
   adminListen: '127.0.0.2:10371',
   logLevel: 'debug',
