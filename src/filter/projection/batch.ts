@@ -6,7 +6,7 @@
  *   its three steps; change-steps.ts, most-ready-first.ts: the order of its events
  * - objects-projection.ts: all other collections; service-visibility.ts: which Services are hidden; feed-first.ts: the
  *   topology has a change first
- * - decision-journal.ts, decision-cause.ts: the decisions that changed, and why
+ * - decision-journal.ts: the decisions that changed, and why
  * - explained-object.ts: an object as an explanation needs it
  */
 

@@ -7,8 +7,13 @@ import type { Change } from '../codec/change.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 import type { View } from '../view/view.ts';
 import { changeSteps } from './change-steps.ts';
-import { causeOfObjects, causeOfTopology } from './decision-cause.ts';
-import { type Cause, type DecisionChange, DecisionJournal } from './decision-journal.ts';
+import {
+  type Cause,
+  causeOfObjects,
+  causeOfTopology,
+  type DecisionChange,
+  DecisionJournal,
+} from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsWriter } from './endpoints-writer.ts';
 import { firstAddresses } from './explained-object.ts';

@@ -7,11 +7,11 @@
  * - activation.ts: makes active what has all its node sets
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
  * - service-outcome.ts: what this node makes of a Service, and whether it hides it
- * - view-reports.ts, without-zone.ts: what views have reported about Services
+ * - view-reports.ts: what views have reported about Services
  */
 
 import { type DecideOptions, type Decision, decide } from '../decide/decide.ts';
-import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
+import { type Endpoint, type EndpointGroup, hasEndpointWithoutZone } from '../decide/endpoint.ts';
 import {
   CLOUD_NODE,
   type ManagedPolicy,
@@ -36,7 +36,6 @@ import {
   type TopologyMatchSettings,
 } from './topology-match.ts';
 import { ViewReports } from './view-reports.ts';
-import { hasEndpointWithoutZone } from './without-zone.ts';
 
 export type { Communities, OwnNode } from './own-node-state.ts';
 
