@@ -2,41 +2,34 @@ import { WrapperError } from '../errors.ts';
 
 const FIXED = 'its default is now fixed; delete the key';
 
-/** Settings that are gone, by the version without them, and what to do instead. */
-const REMOVED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  '1.1.0': {
-    maxEventBytes: 'plain http is read-only, so Events of kube-proxy get 403; delete the key',
-    policyEvents:
-      'the wrapper writes no Events; the admission policy of the manifests rejects mistakes at write time, and `status` lists them',
-    'https.selfSigned':
-      'set certFile and keyFile; docs/identity.md has the openssl command that makes them',
-    'https.allowedSeconds': FIXED,
-    'https.deniedSeconds': FIXED,
-    'https.maxCallers': FIXED,
-    'https.maxReviews': FIXED,
-    readyWaitSeconds: FIXED,
-    stalledClientSeconds: FIXED,
-    maxObjectBytes: FIXED,
-    maxObjects: FIXED,
-    stateWriteBytesPerSecond: FIXED,
-    stateGraceSeconds: FIXED,
-    maxHeaderBytes: FIXED,
-    headersTimeoutSeconds: FIXED,
-    requestTimeoutSeconds: FIXED,
-  },
-  '1.2.0': {
-    returnDelaySeconds: 'set successThreshold of the readiness probe, and minReady; delete the key',
-    'https.clientCaFile':
-      'callers over https need a token; give kube-proxy one, or plain http, and delete the key (docs/identity.md)',
-  },
+/** Settings of earlier versions that are gone, and what to do instead. The message of an unknown key uses it. */
+const REMOVED: Readonly<Record<string, string>> = {
+  maxEventBytes: 'plain http is read-only, so Events of kube-proxy get 403; delete the key',
+  policyEvents:
+    'the wrapper writes no Events; the admission policy of the manifests rejects mistakes at write time, and `status` lists them',
+  'https.selfSigned':
+    'set certFile and keyFile; docs/identity.md has the openssl command that makes them',
+  'https.allowedSeconds': FIXED,
+  'https.deniedSeconds': FIXED,
+  'https.maxCallers': FIXED,
+  'https.maxReviews': FIXED,
+  readyWaitSeconds: FIXED,
+  stalledClientSeconds: FIXED,
+  maxObjectBytes: FIXED,
+  maxObjects: FIXED,
+  stateWriteBytesPerSecond: FIXED,
+  stateGraceSeconds: FIXED,
+  maxHeaderBytes: FIXED,
+  headersTimeoutSeconds: FIXED,
+  requestTimeoutSeconds: FIXED,
+  returnDelaySeconds: 'set successThreshold of the readiness probe, and minReady; delete the key',
+  'https.clientCaFile':
+    'callers over https need a token; give kube-proxy one, or plain http, and delete the key (docs/identity.md)',
 };
 
 /** The problem with a key that an earlier version had, or undefined. */
 export function removedSetting(key: string): string | undefined {
-  const found = Object.entries(REMOVED).find(([, settings]) => Object.hasOwn(settings, key));
-  if (found === undefined) return undefined;
-  const [version, settings] = found;
-  return `${key} was removed in ${version}: ${settings[key]}`;
+  return Object.hasOwn(REMOVED, key) ? `${key} was removed: ${REMOVED[key]}` : undefined;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Histogram } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import { Batches } from '../filter/projection/batch.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
 import { VersionAllocator } from '../filter/view/version-allocator.ts';
 import { PolicyResolver } from '../topology/policy/policy-resolver.ts';
@@ -175,6 +176,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const views = new ViewRegistry({
     ...reflecting,
     topology,
+    batches: new Batches(topology),
     policyResolver,
     policyLog,
     decisionLog,

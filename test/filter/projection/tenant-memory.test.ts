@@ -17,15 +17,15 @@ const codec = createProtobufCodec();
 
 /** A node that reads one Service and its slice, which a tenant writes. */
 function startNode() {
-  const { topology, projection, view } = startSliceProjection();
+  const { topology, handler, view } = startSliceProjection();
   const policyLog = new PolicyLog(pino({ level: 'silent' }));
   const policyResolver = new PolicyResolver(NO_POLICY);
   const services = new ServicesHandler({ topology, policyResolver, policyLog });
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   services.onChanges([]);
   services.onSynced();
-  projection.onChanges([]);
-  projection.onSynced();
+  handler.onChanges([]);
+  handler.onSynced();
   expect(view.started).toBe(true);
   return {
     service(annotations: Record<string, string>) {
@@ -43,7 +43,7 @@ function startNode() {
       };
       const object = encodeObject('protobuf', 'EndpointSlice', model);
       const facts: EndpointsFacts = codec.endpointSlice(object);
-      projection.onChanges([{ type: 'MODIFIED', key: 'shop/web', facts, object }]);
+      handler.onChanges([{ type: 'MODIFIED', key: 'shop/web', facts, object }]);
     },
   };
 }

@@ -1,5 +1,6 @@
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { Batches } from '../../../src/filter/projection/batch.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
@@ -7,7 +8,8 @@ import { Topology } from '../../../src/topology/state/topology.ts';
 import { ManualClock, PLAIN_TOPOLOGY } from './topology.ts';
 
 /**
- * An empty topology of the node `own`, and the view of endpoints that depends on it, in protobuf.
+ * An empty topology of the node `own`, and the view of endpoints that depends on it, in protobuf. What the API server
+ * sends goes to the handler.
  *
  * @param startedAt when the process started, in milliseconds
  */
@@ -24,5 +26,6 @@ export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0
     clock,
     reportsCloudOnly: true,
   });
-  return { topology, view, clock, projection, versions };
+  const handler = new Batches(topology).endpoints(projection);
+  return { topology, view, clock, projection, handler, versions };
 }
