@@ -6,7 +6,6 @@ import { type Health, healthOf } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
 import type { Check } from '../health/readiness.ts';
 import type { KernelRules } from './kernel-rules.ts';
-import { outcomesHash } from './outcomes-hash.ts';
 import { policyLines } from './policy-lines.ts';
 import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status-line.ts';
 
@@ -45,7 +44,6 @@ export async function nodeStatus(proxy: NodeProxy, rules: KernelRules): Promise<
         ? [unknown('policies', 'the view that kube-proxy reads is not complete yet')]
         : policyLines(topology, outcomes)),
     ],
-    outcomes: outcomes && outcomesHash(outcomes),
   };
 }
 
