@@ -383,6 +383,16 @@ test('a policy that stops traffic by a misspelt key, or one that cannot be evalu
   expect((await statusCommand()).code).toBe(3);
 });
 
+test('a collection that the wrapper may not read is a problem of rights', async () => {
+  server.refuse(({ path }) => path.endsWith('/services'), 403);
+  await start();
+  await eventually(async () => (await lineOf('wrapper'))?.state, 'problem');
+  expect(await lineOf('wrapper')).toMatchObject({
+    text: expect.stringMatching(/^not synced yet: /),
+    next: expect.stringMatching(/^grant the missing rights: see manifests/),
+  });
+});
+
 test('the command prints problems with what to do, and ends with 3', async () => {
   putKubernetes(DEAD, LIVE());
   await start();
