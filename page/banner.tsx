@@ -57,5 +57,5 @@ function Stale({ answeredAt }: Pick<PageState, 'answeredAt'>) {
 
 /** Whether this node is not ready only because the wrapper, or a view that the page opens, has just started. */
 export function isStarting({ causes }: NodeState): boolean {
-  return causes.length > 0 && causes.every(({ isStart }) => isStart);
+  return causes.length > 0 && causes.every(({ nature }) => nature === 'starting');
 }
