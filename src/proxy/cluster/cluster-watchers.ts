@@ -1,9 +1,9 @@
 import type { ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
 import type { ChangeHandler } from '../../filter/codec/facts/change.ts';
 import { NAMESPACES } from '../../filter/codec/facts/resource.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { Topology } from '../../topology/state/topology.ts';
+import { CODECS } from '../api/codecs.ts';
 import type { Query } from '../api/query.ts';
 import {
   type ReflectorContext,

@@ -1,12 +1,12 @@
 import type { WrapperError } from '../../errors.ts';
 import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
 import type { Change } from '../../filter/codec/facts/change.ts';
 import { NODES } from '../../filter/codec/facts/resource.ts';
 import { consequenceOfRefusal, type NodeSet } from '../../topology/state/node-set.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
+import { CODECS } from '../api/codecs.ts';
 import type { ReflectorStatus } from '../reflector/reflector.ts';
 import {
   type ReflectorContext,

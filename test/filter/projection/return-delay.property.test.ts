@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
@@ -30,7 +30,7 @@ const anyHistory = fc.array(
 );
 const anyMinReady = fc.constantFrom(undefined, [2, 1, 1], [2, 2, 1], [2, 2, 2]);
 
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 
 function slice(port: string, counts: readonly number[], version: number): Change<EndpointsFacts> {
   const endpoints = counts.flatMap((count, place) =>

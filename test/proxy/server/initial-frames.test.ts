@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { InitialFrames } from '../../../src/proxy/server/initial-frames.ts';
@@ -11,7 +11,7 @@ import { propertyRuns } from '../../support/property-runs.ts';
 /** A write of fewer bytes returns true, although it may still be in progress. */
 const HIGH_WATER_MARK = 64 * 1024;
 
-describe.each([createProtobufCodec(), createJsonCodec()])('InitialFrames, $encoding', (codec) => {
+describe.each([new ProtobufCodec(), new JsonCodec()])('InitialFrames, $encoding', (codec) => {
   const view = new View({
     resource: ENDPOINT_SLICES,
     codec,

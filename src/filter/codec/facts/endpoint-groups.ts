@@ -1,9 +1,9 @@
 import { addressFamily, DOMAIN_NAMES } from './api-conventions.ts';
-import type { SLICE, ValuesOf } from './schema.ts';
-import { type ADDRESS, EMPTY_MAP, type ENDPOINT, type ENDPOINTS, type PORT } from './schema.ts';
+import type { ADDRESS, ENDPOINT, ENDPOINTS, PORT, SLICE, ValuesOf } from './schema.ts';
 
 /** All that is read of an endpoint of a slice, or of an address of an Endpoints object. */
-export interface FullEndpoint extends ValuesOf<typeof ENDPOINT> {
+export interface FullEndpoint
+  extends Omit<ValuesOf<typeof ENDPOINT>, 'zone' | 'deprecatedTopology'> {
   /** The slice's addressType; in an Endpoints object, the family of the address. */
   readonly family: string;
 }
@@ -37,9 +37,7 @@ function endpointOf(
     addresses: [ip],
     conditions: { ready, serving: undefined, terminating: undefined },
     targetRef,
-    deprecatedTopology: EMPTY_MAP,
     nodeName,
-    zone: '',
     hints: false,
     family: addressFamily(ip),
   };
