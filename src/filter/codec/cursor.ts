@@ -73,5 +73,5 @@ export interface Editor {
   /** Edits the message that is the current field. */
   message(field: Cursor, visit: FieldVisitor, add?: AddFields): FieldAction;
   /** Removes entries from the current field, a map of texts; without any entry it is removed itself. */
-  entries(field: Cursor, keeps: (key: string, valueBytes: number) => boolean): FieldAction;
+  entries(field: Cursor, keeps: (key: string, value: string) => boolean): FieldAction;
 }

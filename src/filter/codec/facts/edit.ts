@@ -31,7 +31,7 @@ export interface EndpointsEdit {
 
 /** How {@link Codec.edit} changes an object. The rest of it stays: in protobuf byte for byte, in JSON as a value. */
 export interface Edit extends EndpointsEdit {
-  /** New `metadata.resourceVersion`. Absent: it stays. */
+  /** New `metadata.resourceVersion`. Absent: it stays. Not with {@link withoutNoise} or {@link onlyAnnotations}. */
   readonly resourceVersion?: string;
   /** Changes of single endpoints, by their index in the order of {@link keep}. */
   readonly corrections?: ReadonlyMap<number, EndpointCorrection>;
@@ -55,7 +55,7 @@ export function editObject(
   return new ObjectEdit(editor, edit).run(resource, object);
 }
 
-/** The longest annotation that {@link Edit.onlyAnnotations} keeps, in bytes: 16 label keys have 5,100. */
+/** The longest annotation that {@link Edit.onlyAnnotations} keeps, in characters: 16 label keys have 5,100. */
 const MAX_ANNOTATION = 8 * 1024;
 
 const WITH_ENDPOINTS: ReadonlyMap<string, AnyMessage> = new Map<string, AnyMessage>([
@@ -137,7 +137,7 @@ class ObjectEdit {
     if (field.field !== OBJECT_META.annotations) return 'keep';
     return this.#editor.entries(
       field,
-      (key, valueBytes) => names.includes(key) && valueBytes <= MAX_ANNOTATION,
+      (key, value) => names.includes(key) && value.length <= MAX_ANNOTATION,
     );
   }
 

@@ -14,11 +14,17 @@ export interface FullGroup {
   readonly endpoints: readonly FullEndpoint[];
 }
 
-export function sliceGroups({ addressType, ports, endpoints }: ValuesOf<typeof SLICE>) {
+/** The endpoints of a slice: one group, but none of domain names. */
+export function sliceGroups({
+  addressType,
+  ports,
+  endpoints,
+}: ValuesOf<typeof SLICE>): FullGroup[] {
   if (addressType === DOMAIN_NAMES) return [];
   return [{ ports, endpoints: endpoints.map((each) => ({ ...each, family: addressType })) }];
 }
 
+/** The endpoints of an Endpoints object: one group per subset, addresses before notReadyAddresses. */
 export function subsetGroups({ subsets }: ValuesOf<typeof ENDPOINTS>): FullGroup[] {
   return subsets.map(({ addresses, notReadyAddresses, ports }) => {
     const ready = addresses.map((address) => endpointOf(address, true));

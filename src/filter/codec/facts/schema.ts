@@ -37,23 +37,17 @@ type AnyValues = Readonly<Record<string, unknown>>;
 export const EMPTY_LIST: readonly unknown[] = Object.freeze([]);
 export const EMPTY_MAP: ReadonlyMap<string, string> = new Map();
 
-/** What a message has of a field that is absent: as in Go, but undefined for a boolean or bytes. */
+/** The value of a field that is absent, as in Go, but undefined for a boolean or bytes. */
+const ZERO: Readonly<Partial<Record<ValueType, unknown>>> = {
+  text: '',
+  number: 0,
+  map: EMPTY_MAP,
+  unread: false,
+};
+
 function zeroValue({ type, isRepeated, message }: Field): unknown {
   if (isRepeated) return EMPTY_LIST;
-  switch (type) {
-    case 'text':
-      return '';
-    case 'number':
-      return 0;
-    case 'map':
-      return EMPTY_MAP;
-    case 'message':
-      return message?.zero;
-    case 'unread':
-      return false;
-    default:
-      return undefined;
-  }
+  return type === 'message' ? message?.zero : ZERO[type];
 }
 
 /** The fields of a message, as cursors look them up. */
@@ -68,14 +62,12 @@ export class FieldTable {
   constructor(fields: readonly Field[], unread: readonly Field[] = []) {
     this.fields = fields.filter((field) => !unread.includes(field));
     this.zero = Object.fromEntries(fields.map((field) => [field.name, zeroValue(field)]));
-    const highest = Math.max(0, ...this.fields.map(({ number }) => number));
-    for (let number = 0; number <= highest; number++) this.#byNumber.push(UNKNOWN_FIELD);
     for (const field of this.fields) this.#byNumber[field.number] = field;
   }
 
   /** The field with this protobuf number, or {@link UNKNOWN_FIELD}. */
   numbered(number: number): Field {
-    return number < this.#byNumber.length ? (this.#byNumber[number] as Field) : UNKNOWN_FIELD;
+    return this.#byNumber[number] ?? UNKNOWN_FIELD;
   }
 }
 

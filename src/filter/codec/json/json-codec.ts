@@ -72,13 +72,11 @@ export class JsonCodec extends Codec {
   encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[] {
     const type = typeMembers(apiVersion(resource), `${resource.kind}List`);
     const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}}`;
-    const buffers: Buffer[] = [Buffer.from(`${type},"metadata":${metadata},"items":[`)];
-    items.forEach((item, index) => {
-      if (index > 0) buffers.push(COMMA);
-      buffers.push(item);
-    });
-    buffers.push(LIST_END);
-    return buffers;
+    return [
+      Buffer.from(`${type},"metadata":${metadata},"items":[`),
+      ...items.flatMap((item, index) => (index === 0 ? [item] : [COMMA, item])),
+      LIST_END,
+    ];
   }
 
   encodeObject(resource: Resource, object: ObjectBytes): Buffer[] {

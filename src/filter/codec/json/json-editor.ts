@@ -17,9 +17,7 @@ export const JSON_EDITOR: Editor = {
 
   entries(field, keeps) {
     const all = Object.entries((field as JsonCursor).encoded());
-    const kept = all.filter(([key, value]) =>
-      keeps(key, typeof value === 'string' ? Buffer.byteLength(value) : 0),
-    );
+    const kept = all.filter(([key, value]) => keeps(key, typeof value === 'string' ? value : ''));
     if (kept.length === 0) return 'cut';
     return kept.length === all.length ? 'keep' : { value: Object.fromEntries(kept) };
   },

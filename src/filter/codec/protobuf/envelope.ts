@@ -32,12 +32,18 @@ const TAG_FIELD_2 = 0x12;
 const FRAME_HEADER_BYTES = 4;
 /** A tag and a length are two varints of at most ten bytes. */
 const FIELD_HEAD_BYTES = 20;
-/** Where the object in an envelope is. Offsets are into the bytes of the envelope. */
-export interface EnvelopeContent {
-  readonly kind: string;
-  /** Span of the object's message. */
+
+/** A field of a body. Offsets are into the body. */
+export interface FieldSpan {
+  readonly field: Field;
+  /** Of its content, a text or a message. */
   readonly start: number;
   readonly end: number;
+}
+
+/** Where the object in an envelope is. */
+export interface EnvelopeContent extends FieldSpan {
+  readonly kind: string;
 }
 
 /**
@@ -55,21 +61,14 @@ export function openEnvelope(body: BufferList, base: number): EnvelopeContent {
     const bytes = () => body.slice(span.start, span.end);
     if (span.field === UNKNOWN.raw) content = span;
     else if (span.field === UNKNOWN.typeMeta) {
-      kind = readMessage(FieldCursor.over(bytes(), TYPE_META), TYPE_META).kind;
+      const type = FieldCursor.over(bytes(), TYPE_META, 0, base + span.start);
+      kind = readMessage(type, TYPE_META).kind;
     } else if (span.start < span.end) {
       throw malformed(`an object in the unknown content encoding ${bytes()}`, base + span.start);
     }
   }
   if (content === undefined) throw malformed('a protobuf envelope without an object', base);
-  return { kind, start: content.start, end: content.end };
-}
-
-/** A field of a body. Offsets are into the body. */
-export interface FieldSpan {
-  readonly field: Field;
-  /** Of its content, a text or a message. */
-  readonly start: number;
-  readonly end: number;
+  return { ...content, kind };
 }
 
 /**

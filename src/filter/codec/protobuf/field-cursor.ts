@@ -2,6 +2,7 @@ import { WireType } from '@bufbuild/protobuf/wire';
 import type { WrapperError } from '../../../errors.ts';
 import { malformed } from '../bytes/malformed.ts';
 import type { Cursor } from '../cursor.ts';
+import { readMessage } from '../facts/read-message.ts';
 import {
   type AnyMessage,
   type Field,
@@ -28,9 +29,7 @@ export class FieldCursor implements Cursor {
   wireType = 0;
   /** Offset of the current field's tag. */
   fieldStart = 0;
-  /** Offset after the tag: of the length prefix, or of a value without one. */
-  valueStart = 0;
-  /** Offset of the payload; same as `valueStart` unless the field is length-delimited. */
+  /** Offset of its value: after the tag, and after the length if it is length-delimited. */
   start = 0;
   /** Offset after the current field. */
   end: number;
@@ -107,20 +106,14 @@ export class FieldCursor implements Cursor {
   }
 
   readMap(map: Map<string, string>): void {
-    let key = '';
-    let value = '';
-    const entry = this.enter();
-    while (entry.next()) {
-      if (entry.field === MAP_ENTRY.key) key = entry.text();
-      if (entry.field === MAP_ENTRY.value) value = entry.text();
-    }
+    const { key, value } = readMessage(this.enter(), MAP_ENTRY);
     map.set(key, value);
   }
 
   /** The current field as a bool. */
   bool(): boolean {
     this.#expect(WireType.Varint);
-    for (let at = this.valueStart; at < this.end; at++) {
+    for (let at = this.start; at < this.end; at++) {
       if (((this.bytes[at] as number) & 0x7f) !== 0) return true;
     }
     return false;
@@ -129,7 +122,7 @@ export class FieldCursor implements Cursor {
   /** The current field as an int32. */
   number(): number {
     this.#expect(WireType.Varint);
-    return this.#varint(this.valueStart) | 0;
+    return this.#varint(this.start) | 0;
   }
 
   /** An error about the current field. */
@@ -159,7 +152,6 @@ export class FieldCursor implements Cursor {
     this.wireType = tag & 7;
     if (this.fieldNumber === 0) throw this.#malformed('protobuf field number 0');
     this.field = this.#fields.numbered(this.fieldNumber);
-    this.valueStart = this.end;
     this.start = this.end;
     switch (this.wireType) {
       case WireType.LengthDelimited: {

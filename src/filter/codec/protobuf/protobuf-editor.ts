@@ -1,5 +1,6 @@
 import { allocateOwned } from '../bytes/owned-copy.ts';
 import type { AddFields, Editor, FieldVisitor } from '../cursor.ts';
+import { readMessage } from '../facts/read-message.ts';
 import { MAP_ENTRY, UNKNOWN_FIELD } from '../facts/schema.ts';
 import { encodeField } from './encode.ts';
 import { FieldCursor } from './field-cursor.ts';
@@ -25,14 +26,8 @@ export const PROTOBUF_EDITOR: Editor = {
   },
 
   entries(field, keeps) {
-    let key = '';
-    let valueBytes = 0;
-    const entry = (field as FieldCursor).enter();
-    while (entry.next()) {
-      if (entry.field === MAP_ENTRY.key) key = entry.text();
-      if (entry.field === MAP_ENTRY.value) valueBytes = entry.end - entry.start;
-    }
-    return keeps(key, valueBytes) ? 'keep' : 'cut';
+    const { key, value } = readMessage(field.enter(), MAP_ENTRY);
+    return keeps(key, value) ? 'keep' : 'cut';
   },
 };
 

@@ -56,11 +56,10 @@ function decodeEvent(event: Buffer, base: number): RawEvent {
   const { type, object: extension } = readMessage(fields, WATCH_EVENT);
   const envelope = extension.raw;
   if (envelope === undefined) throw malformed('a watch event without an object', base);
-  const start = base + envelope.byteOffset - event.byteOffset;
-  const { kind, ...content } = openEnvelope(new BufferList([envelope]), start);
-  const object = envelope.subarray(content.start, content.end);
-  const at = start + content.start;
+  const at = base + envelope.byteOffset - event.byteOffset;
+  const { kind, start, end } = openEnvelope(new BufferList([envelope]), at);
+  const object = envelope.subarray(start, end);
   const status =
-    kind === 'Status' ? readStatus(FieldCursor.over(object, STATUS, 0, at)) : undefined;
-  return toEvent(type, ownedCopy(object), status, start);
+    kind === 'Status' ? readStatus(FieldCursor.over(object, STATUS, 0, at + start)) : undefined;
+  return toEvent(type, ownedCopy(object), status, at);
 }
