@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
 import type { Change } from '../../filter/codec/facts/change.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { waitFor } from '../../util/wait-for.ts';
+import { CODECS } from '../api/codecs.ts';
 import { queryPath } from '../api/query.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 import { endOf, RequestError, tooLargeVersion } from '../api/request-error.ts';

@@ -1,5 +1,5 @@
 import type { WrapperError } from '../../errors.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
+import { CODECS } from '../api/codecs.ts';
 import { kubeProxyQueryTest } from '../api/kube-proxy-queries.ts';
 import { type Query, queryKey, queryPath } from '../api/query.ts';
 import {

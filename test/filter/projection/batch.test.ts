@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { EndpointsFacts, ServiceFacts } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/facts/resource.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { Batches, type ViewHandler } from '../../../src/filter/projection/batch.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
@@ -14,7 +14,7 @@ import { PLAIN_TOPOLOGY, stillClock } from '../../support/projection/topology.ts
 
 const HOST = 'kubernetes.io/hostname';
 const CLOUD = 'kube-proxy-wrapper.io/cloud';
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 
 let topology: Topology;
 let services: ViewHandler<ServiceFacts>;

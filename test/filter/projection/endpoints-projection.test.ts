@@ -6,7 +6,7 @@ import {
   ENDPOINTS,
   type Resource,
 } from '../../../src/filter/codec/facts/resource.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
@@ -21,7 +21,7 @@ import type { ManualClock } from '../../support/projection/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 const NEAR = { ip: '10.0.0.1', node: 'own' };
 const FAR = { ip: '10.0.0.2', node: 'far' };
 const ALONE = sliceChange(codec, { name: 'alone', service: '', endpoints: [FAR] });

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINTS } from '../../../src/filter/codec/facts/resource.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
@@ -13,7 +13,7 @@ import { startSliceProjection } from '../../support/projection/slice-projection.
 /* kube-proxy takes the ports of a Service from the Service. Slices with other ports count for nothing. */
 
 const HOST = 'kubernetes.io/hostname';
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 const NEAR = { ip: '10.0.0.1', node: 'own' };
 const FAR = { ip: '10.0.0.2', node: 'far' };
 

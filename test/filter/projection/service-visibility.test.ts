@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
 import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { Batches, type ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
@@ -11,7 +11,7 @@ import { Topology } from '../../../src/topology/state/topology.ts';
 import { servicesProjection } from '../../support/projection/services-projection.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
-const codec = createJsonCodec();
+const codec = new JsonCodec();
 const window = { entries: 1000, bytes: 1 << 20 };
 
 let topology: Topology;

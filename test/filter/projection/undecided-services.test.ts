@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
@@ -13,7 +13,7 @@ import { startSliceProjection } from '../../support/projection/slice-projection.
 const ZONE = 'topology.kubernetes.io/zone';
 const IN_ZONE = { ip: '10.0.0.1', node: 'near', zone: 'z1' };
 const WITHOUT_ZONE = { ip: '10.0.0.3', node: 'new' };
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 
 let topology: Topology;
 let view: View;

@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { initialVersion } from '../../../src/filter/view/initial-version.ts';
 import { sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
 
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 const HOST = 'kubernetes.io/hostname';
 const BOTH = [
   { ip: '10.0.0.1', node: 'own' },

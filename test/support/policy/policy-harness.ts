@@ -13,8 +13,8 @@ import {
   type Resource,
   SERVICES,
 } from '../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { Batches, type ViewHandler } from '../../../src/filter/projection/batch.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
@@ -114,12 +114,12 @@ export class PolicyHarness {
     this.#communities = new CommunitiesHandler(topology, 'here');
     const servicesHandler = new ServicesHandler({ topology, policyResolver, policyLog });
     const ofKubeProxy = this.#open(
-      createProtobufCodec(),
+      new ProtobufCodec(),
       policies,
       settings.passthrough,
       servicesHandler,
     );
-    const others = this.#open(createJsonCodec(), policies, settings.passthrough, undefined);
+    const others = this.#open(new JsonCodec(), policies, settings.passthrough, undefined);
     this.#opened = [ofKubeProxy, others];
     this.views = this.#opened;
     this.ofKubeProxy = ofKubeProxy;

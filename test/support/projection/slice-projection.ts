@@ -1,5 +1,5 @@
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { Batches } from '../../../src/filter/projection/batch.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
@@ -16,7 +16,7 @@ import { ManualClock, PLAIN_TOPOLOGY } from './topology.ts';
 export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0 } = {}) {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   const clock = new ManualClock();
-  const codec = createProtobufCodec();
+  const codec = new ProtobufCodec();
   const window = { entries: 10_000, bytes: 1 << 24 };
   const versions = new VersionAllocator(startedAt);
   const view = new View({ resource, codec, versions, window });
