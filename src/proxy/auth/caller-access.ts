@@ -17,8 +17,8 @@ import { CallerReader } from './caller-reader.ts';
 
 export interface CallerAccessOptions {
   readonly nodeName: string;
-  /** Forwards with the credentials of the caller. */
-  readonly passthrough: Pick<Passthrough, 'forward' | 'upgrade'>;
+  /** Forwards with the credentials of the caller. Absent: nothing is forwarded. */
+  readonly passthrough: Pick<Passthrough, 'forward' | 'upgrade'> | undefined;
   readonly authorizer: Pick<AccessReviewAuthorizer, 'identify' | 'authorize'>;
   /** Limits the requests that are forwarded for one user. */
   readonly forwarding: CallerLimits;
@@ -57,6 +57,7 @@ export class CallerAccess implements AccessPolicy {
     request: IncomingMessage,
     { path, query, info }: RequestTarget,
   ): ForwardOptions | undefined {
+    if (this.#options.passthrough === undefined) return undefined;
     if (request.method !== 'GET') return {};
     if (info.kind === 'other') {
       assertNoView(path);
@@ -95,7 +96,7 @@ export class CallerAccess implements AccessPolicy {
     options: ForwardOptions,
   ): Promise<void> {
     assertCanForward(caller);
-    const { passthrough, authorizer, forwarding } = this.#options;
+    const { passthrough = noPassthrough(), authorizer, forwarding } = this.#options;
     const user = await authorizer.identify(caller, goneSignal(response));
     if (response.closed) return;
     response.once('close', forwarding.enter(user));
@@ -120,12 +121,16 @@ export class CallerAccess implements AccessPolicy {
     if (hasBody(request)) {
       throw new WrapperError('BadRequest', 'a request to switch protocols must not have a body');
     }
-    const { passthrough, authorizer, forwarding } = this.#options;
+    const { passthrough = noPassthrough(), authorizer, forwarding } = this.#options;
     const user = await authorizer.identify(caller, goneSignal(socket));
     if (socket.destroyed) return;
     socket.once('close', forwarding.enter(user));
     passthrough.upgrade(request, socket, head);
   }
+}
+
+function noPassthrough(): never {
+  throw new WrapperError('BadRequest', 'a relay forwards nothing');
 }
 
 /** Aborts when the client disconnects, or has its response. */
