@@ -2,6 +2,7 @@ import type { Command } from '../command-line/command.ts';
 import { check } from './check.ts';
 import { demo } from './demo.ts';
 import { explain } from './explain.ts';
+import { relay } from './relay.ts';
 import { run } from './run.ts';
 import { simulate } from './simulate.ts';
 import { status } from './status.ts';
@@ -15,4 +16,13 @@ import { version } from './version.ts';
  */
 
 /** The commands of kube-proxy-wrapper, in the order of --help. */
-export const COMMANDS: readonly Command[] = [run, status, explain, check, simulate, demo, version];
+export const COMMANDS: readonly Command[] = [
+  run,
+  relay,
+  status,
+  explain,
+  check,
+  simulate,
+  demo,
+  version,
+];
