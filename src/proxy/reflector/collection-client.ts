@@ -325,7 +325,7 @@ export class CollectionClient {
     const status = await readStatus(response, this.#codec);
     const judgement = judgeResponse({ ...response, status }, expected);
     response.judged(judgement);
-    if (judgement === 'foreign') throw foreignAnswer(queryPath(query), response);
+    if (judgement === 'foreign') throw foreignAnswer(queryPath(query), response, status?.message);
     throw refusal(path, response, status, judgement === 'absent');
   }
 

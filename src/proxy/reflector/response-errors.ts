@@ -57,11 +57,15 @@ export function refusal(
 /** The error of a request that something else than an API server has answered. */
 export function foreignAnswer(
   path: string,
-  { statusCode, headers }: UpstreamResponse,
+  { statusCode, headers, isRelay = false }: UpstreamResponse,
   body = '',
 ): WrapperError {
   const type = String(headers['content-type'] ?? '');
   const detail = body === '' ? '' : ` (${body})`;
+  if (isRelay) {
+    const problem = `the relay does not serve GET ${path}: ${statusCode}${detail}`;
+    return new WrapperError('Unreachable', problem);
+  }
   return new WrapperError(
     'Unreachable',
     `GET ${path} was answered with ${statusCode} and "${type}"${detail}, which is not of a Kubernetes API server: a captive portal, a proxy or another service is in its place`,

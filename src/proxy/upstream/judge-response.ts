@@ -18,6 +18,8 @@ export type Judgement = 'usable' | 'failing' | 'overloaded' | 'absent' | 'foreig
 export interface ReadResponse {
   readonly statusCode: number;
   readonly headers: ResponseHeaders;
+  /** A relay has sent it. */
+  readonly isRelay?: boolean | undefined;
   /** Kind of the list in the body. Undefined: there is no list in it. */
   readonly kind?: string | undefined;
   /** The Status in the body. Undefined: there is no Status in it. */
@@ -33,6 +35,12 @@ export interface ExpectedResponse {
   readonly group: string;
 }
 
+/**
+ * What a relay passes on from the API server: the caller may not read this (403), there is no such collection (404),
+ * and an expired version (410). All else is a refusal of its own, after which the API server itself is asked.
+ */
+const PASSED_ON: readonly number[] = [403, 404, 410];
+
 /** Groups that every API server serves. It answers plain text only for the path of a group that it does not serve. */
 const ALWAYS_SERVED: readonly string[] = ['', 'discovery.k8s.io'];
 
@@ -42,13 +50,14 @@ const ALWAYS_SERVED: readonly string[] = ['', 'discovery.k8s.io'];
  * requested type, or a refusal with a Status.
  */
 export function judgeResponse(response: ReadResponse, expected: ExpectedResponse): Judgement {
-  const { statusCode, headers, kind, status } = response;
+  const { statusCode, headers, isRelay, kind, status } = response;
   const type = mediaType(headers);
   if (statusCode === 200) {
     return type === expected.type && kind === expected.kind ? 'usable' : 'foreign';
   }
   // maxinflight.go and priority-and-fairness.go in apiserver server/filters.
   if (statusCode === 429) return 'overloaded';
+  if (isRelay === true && !PASSED_ON.includes(statusCode)) return 'foreign';
   if (statusCode >= 400 && status !== undefined) {
     return statusCode >= 500 && !isTooLargeVersion({ status }) ? 'failing' : 'usable';
   }
