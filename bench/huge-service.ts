@@ -57,7 +57,7 @@ const get = async (path: string): Promise<number> => {
   const response = await fetch(`${admin.url}${path}`);
   return (await response.arrayBuffer()).byteLength;
 };
-for (const path of ['/explain/default/huge', '/explain', '/table', '/diff/default/huge']) {
+for (const path of ['/explain/default/huge', '/explain', '/diff/default/huge']) {
   await measure(path, () => get(path));
 }
 await measure('8 at once', async () => {

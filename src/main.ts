@@ -4,7 +4,7 @@ import './node-version.ts';
 import './v8-flags.ts';
 
 // Not imported above: a bundle in several files would load them before it runs the three above.
-const [{ endWithReader, runProgram }, { COMMANDS }] = await Promise.all([
+const [{ endWithReader, runProgram }, { COMMANDS, REMOVED_COMMANDS }] = await Promise.all([
   import('./commands/command-line/program.ts'),
   import('./commands/definitions/all.ts'),
 ]);
@@ -15,6 +15,7 @@ process.exitCode = await runProgram(
     name: 'kube-proxy-wrapper',
     title: "shows kube-proxy the endpoints that each Service's topology policy selects",
     commands: COMMANDS,
+    removed: REMOVED_COMMANDS,
   },
   process.argv.slice(2),
 );

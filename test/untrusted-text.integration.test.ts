@@ -118,7 +118,6 @@ function explained(write: Write): Explained {
         keys: [{ key, ready: 1, serving: 0, total: 1, needs: 1 }],
         winner,
         why: write('why'),
-        returning: { key, at: write('at') },
         next: write('next'),
       },
     ],
@@ -226,9 +225,9 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
         patch: [{ op: 'add', path: write('path'), value: { [write('field')]: write('value') } }],
       })),
     }),
-  check: (write) =>
+  status: (write) =>
     formatStatusLines([
-      { id: 'kernel', state: 'problem', text: write('text'), next: write('next') },
+      { id: 'rules', state: 'problem', text: write('text'), next: write('next') },
     ]),
   'the matrix of simulate': (write) => formatMatrix(simulate(cluster(write), settings), PLAIN),
   'simulate of one Service': (write) => {

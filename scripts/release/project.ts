@@ -16,8 +16,6 @@ export interface Project {
   readonly registry: string;
   /** Image of the wrapper, without a tag. */
   readonly image: string;
-  /** Image of manifests/components/check, without a tag. */
-  readonly checkImage: string;
   /** Repository of the chart in the registry, without the name of the chart. */
   readonly charts: string;
 }
@@ -56,7 +54,6 @@ export function projectOf({ name, version, repository: { url } }: Manifest): Pro
     slug,
     registry,
     image: `${registry}/${name}`,
-    checkImage: `${registry}/${name}-check`,
     charts: `${registry}/charts`,
   };
 }

@@ -4,13 +4,11 @@ export const VERSIONED_FILES = [
   'package-lock.json',
   'README.md',
   'Dockerfile',
-  'image/check.Dockerfile',
   'charts/kube-proxy-wrapper/Chart.yaml',
   'docs/commands.md',
   'docs/deployment.md',
   'docs/deployment-systemd.md',
   'manifests/base/kustomization.yaml',
-  'manifests/components/check/pod.yaml',
   'manifests/components/state/daemonset.yaml',
   'manifests/overlays/sidecar/patch.yaml',
   'manifests/static-pods/kube-proxy-wrapper.yaml',
@@ -27,7 +25,7 @@ export function replaceVersion(
     // In package.json and package-lock.json it follows the name.
     `"name": "${name}",\\s+"version": "`,
     // Images, packages.
-    `${name}(?:-check)?[:-]`,
+    `${name}[:-]`,
     'newTag: ',
     '[*][*]Status[*][*]: ',
     '\\n(?:version|appVersion): ',

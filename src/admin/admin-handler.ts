@@ -110,7 +110,7 @@ function assertAccepted(
 }
 
 const PATHS =
-  '/, /node, /explain, /decisions, /diff, /table, /summary, /status, /views, /flush, /version, /healthz, /readyz and /metrics';
+  '/, /node, /explain, /decisions, /diff, /summary, /status, /views, /flush, /version, /healthz, /readyz and /metrics';
 
 type Answer = (response: ServerResponse, request: IncomingMessage) => Promise<void>;
 

@@ -11,7 +11,6 @@ import { explainOne } from './explain/explained-service.ts';
 import { nodeSummary } from './explain/node-summary.ts';
 import { openViewToExplain } from './explain/open-view.ts';
 import { type SummaryOptions, summarize } from './explain/summary.ts';
-import { tableOf } from './explain/table.ts';
 import { TimeSlice } from './explain/time-slice.ts';
 import type { KernelRules } from './status/kernel-rules.ts';
 import { nodeStatus } from './status/node-status.ts';
@@ -42,8 +41,6 @@ const ANSWERS: Readonly<Record<string, (asked: Asked) => object | Promise<object
   '/status': ({ proxy, rules }) => nodeStatus(proxy, rules),
   '/summary': ({ proxy }) => nodeSummary(proxy),
   '/decisions': ({ proxy, query }) => decisionsOf(proxy, readNumber(query), readLimit(query)),
-  '/table': ({ proxy, query, slice }) =>
-    tableOf(proxy, query.get('after') ?? '', readLimit(query), slice),
 };
 
 /** The first parts of the paths that {@link ExplainRoutes} answers. */
@@ -58,7 +55,6 @@ export const EXPLANATIONS: readonly string[] = Object.keys(ANSWERS);
  * - `GET /status`: whether it is well on this node
  * - `GET /summary`: what kube-proxy sees, in numbers, and the Services whose policy stops their traffic
  * - `GET /decisions[?after=&limit=]`: the latest changes of decisions
- * - `GET /table[?after=&limit=]`: what kube-proxy should have in the kernel
  *
  * Responses are JSON. An error is `{ "code", "error" }`. The work ends when the client closes its connection.
  */

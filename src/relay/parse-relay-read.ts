@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { WrapperError } from '../errors.ts';
-import { objectKey } from '../filter/codec/change.ts';
-import { NAMESPACES, NODES, RESOURCES, type Resource } from '../filter/codec/resource.ts';
+import { objectKey } from '../filter/codec/facts/change.ts';
+import { NAMESPACES, NODES, RESOURCES, type Resource } from '../filter/codec/facts/resource.ts';
 import { type ListOptions, parseListOptions } from '../proxy/api/list-options.ts';
 import { metadataAccept, negotiate } from '../proxy/api/media-type.ts';
 import type { Query } from '../proxy/api/query.ts';

@@ -1,5 +1,5 @@
 import type { WrapperError } from '../errors.ts';
-import { ENDPOINT_SLICES, type Resource, SERVICES } from '../filter/codec/resource.ts';
+import { ENDPOINT_SLICES, type Resource, SERVICES } from '../filter/codec/facts/resource.ts';
 import type { View } from '../filter/view/view.ts';
 import { currentKubeProxyQueries, knownQueryTest } from '../proxy/api/kube-proxy-queries.ts';
 import type { Query } from '../proxy/api/query.ts';

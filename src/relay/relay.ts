@@ -1,5 +1,5 @@
 import { WrapperError } from '../errors.ts';
-import { SERVICES } from '../filter/codec/resource.ts';
+import { SERVICES } from '../filter/codec/facts/resource.ts';
 import { VersionAllocator } from '../filter/view/version-allocator.ts';
 import { DEFAULT_READ_LIMITS } from '../proxy/api/read-limits.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../proxy/http/listener-limits.ts';
@@ -112,6 +112,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     const listeners = await createListeners(
       {
         ...options,
+        http: undefined,
         https: { ...https, ...HTTPS_LIMITS },
         listenerLimits: { ...DEFAULT_LISTENER_LIMITS, maxConnections: MAX_CONNECTIONS },
         credentials: upstream.failover,

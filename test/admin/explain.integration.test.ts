@@ -3,14 +3,12 @@ import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
+import { findServices } from '../../src/admin/explain/explained-view.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
-import type { Table } from '../../src/admin/explain/table.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
-import { writeServingFiles } from '../support/http/certificates.ts';
-import { useFolder } from '../support/use-folder.ts';
 import { putHeadless, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useWatch, useWrapper } from '../support/wrapper/use.ts';
 
@@ -193,14 +191,7 @@ describe('/explain', () => {
     },
   );
 
-  test.each([
-    '/explain',
-    '/explain/default/web',
-    '/diff/default/web',
-    '/table',
-    '/decisions',
-    '/summary',
-  ])(
+  test.each(['/explain', '/explain/default/web', '/diff/default/web', '/decisions', '/summary'])(
     '%s is answered before the first client, and says that no client reads the view',
     async (path) => {
       await start({}, false);
@@ -251,90 +242,27 @@ describe('/diff', () => {
   });
 });
 
-test('/table is what kube-proxy should have in the kernel', async () => {
-  await start();
-  const { body } = await get<Table>('/table');
-  expect(body.rows).toEqual([
-    {
-      service: 'default/web',
-      protocol: 'TCP',
-      clusterIP: '10.96.0.10',
-      port: 80,
-      backends: ['10.0.0.2:80'],
-      fewerAllowed: false,
-    },
-  ]);
-});
-
-test('/table has at most 100,000 backends of a Service and those of one more port, and marks the rows without', async () => {
-  const ports = Array.from({ length: 103 }, (_, n) => ({ name: `p${n}`, port: n + 1 }));
-  const addresses = Array.from({ length: 1_000 }, (_, n) => `10.1.${n >> 8}.${n & 255}`);
-  const metadata = { name: 'huge', namespace: 'default' };
-  server.create('services', {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata,
-    spec: { clusterIP: '10.96.0.11', type: 'ClusterIP', ports },
-  });
-  server.create('endpointslices', {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'huge' } },
-    addressType: 'IPv4',
-    endpoints: addresses.map((address) => ({ addresses: [address] })),
-    // Port 1 has no endpoints.
-    ports: ports.slice(1).map((port) => ({ ...port, protocol: 'TCP' })),
-  });
-  await start();
-  await eventually(async () => (await get<Table>('/table?limit=1')).body.rows.length, 103);
-  const { rows, next } = (await get<Table>('/table')).body;
-  const found = rows.map(({ backends, truncated }) => [backends.length, truncated]);
-  expect(found).toEqual([
-    [0, undefined],
-    ...Array.from({ length: 100 }, () => [1_000, undefined]),
-    [0, true],
-    [0, true],
-  ]);
-  expect(next).toBe('default/huge');
-  const { body } = await get<Table>(`/table?after=${next}`);
-  expect(body.rows).toMatchObject([{ service: 'default/web', backends: ['10.0.0.2:80'] }]);
-});
-
-test('/table has the URL of each listener', async () => {
-  const { certFile, keyFile } = await writeServingFiles(useFolder());
-  await start({ https: { listen: '127.0.0.1:0', certFile, keyFile } });
-  const { body } = await get<Table>('/table');
-  expect(body).toMatchObject({ listen: proxy.url, https: proxy.httpsUrl });
-  expect(body.https).toMatch(/^https:/);
-});
-
-describe('the Services of /table', () => {
+describe('the Services of kube-proxy', () => {
   const ALL = '/api/v1/services';
   const KUBE_PROXY = {
     ...STREAMING_LIST,
     labelSelector: '!service.kubernetes.io/service-proxy-name',
     fieldSelector: 'spec.clusterIP!=None',
   };
-  const table = async () => {
-    const { services, rows } = (await get<Table>('/table')).body;
-    return { path: services?.query.split('?')[0], clients: services?.clients, rows };
-  };
 
-  // /table once used the first protobuf view with a client, even if it covered only one namespace.
+  // The first protobuf view with a client was once used, even if it covered only one namespace.
   test.each([
     ['one client', 1],
     ['no client', 0],
-  ])(
-    'are those of kube-proxy, which %s reads, even if one of a namespace came first',
-    async (_, clients) => {
-      await start({}, false);
-      await useWatch(`${proxy.url}/api/v1/namespaces/shop/services`, STREAMING_LIST, 'protobuf');
-      if (clients === 1) await useWatch(proxy.url + ALL, KUBE_PROXY, 'protobuf');
-      await useWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
-      await eventually(async () => (await table()).rows?.length, 1);
-      expect(await table()).toMatchObject({ path: ALL, clients, rows: [{ port: 80 }] });
-    },
-  );
+  ])('are found, which %s reads, even if those of a namespace came first', async (_, clients) => {
+    await start({}, false);
+    await useWatch(`${proxy.url}/api/v1/namespaces/shop/services`, STREAMING_LIST, 'protobuf');
+    if (clients === 1) await useWatch(proxy.url + ALL, KUBE_PROXY, 'protobuf');
+    await useWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
+    const found = findServices(proxy);
+    expect(found?.query.namespace).toBe('');
+    expect(found && proxy.views.users(found)).toBe(clients);
+  });
 });
 
 describe('a dry run', () => {

@@ -44,18 +44,6 @@ test.each<[string, readonly Command[]]>([
   },
 );
 
-test('no help of kubectl kpw says that the command must run on the node', () => {
-  expect(helpOf(named(COMMANDS, 'check'), COMMANDS, 'x')).toContain('Run it as root');
-  for (const command of REMOTE_COMMANDS)
-    expect(helpOf(command, REMOTE_COMMANDS, 'x')).not.toContain('Run it as root');
-});
-
-function named(commands: readonly Command[], name: string): Command {
-  const found = commands.find((command) => command.name === name);
-  if (found === undefined) throw new Error(`no command ${name}`);
-  return found;
-}
-
 test('the wrapper does not load the plugin of kubectl', () => {
   const isRemote = (file: string) => file.includes('/commands/remote/');
   const [wrapper, plugin] = ['main', 'kubectl-kpw'].map((name) =>

@@ -56,6 +56,11 @@ describe('what wrappers read is served as the API server has it, with its versio
   });
 });
 
+test('it listens over https only', () => {
+  expect(relay.listeners.addresses).toHaveLength(1);
+  expect(relay.url).toMatch(/^https:/);
+});
+
 test('all clients of a query share one watch at the API server', async () => {
   const path = `${KEPT}&${ANY}`;
   await Promise.all(Array.from({ length: 5 }, (_, n) => ask(relay.url + path, { token: `${n}` })));

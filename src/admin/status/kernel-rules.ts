@@ -1,10 +1,9 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { addressText } from '../../util/address.ts';
-import { kubernetesRows } from '../explain/table.ts';
 import { dataAge } from '../health/data-age.ts';
 import type { Check } from '../health/readiness.ts';
 import { kubeProxyLine } from './kube-proxy-line.ts';
-import { KubeProxyProbe, type ProbeResult } from './kube-proxy-probe.ts';
+import { KubeProxyProbe, type ProbeResult, type ProbeTarget } from './kube-proxy-probe.ts';
+import { kubernetesTarget } from './kubernetes-target.ts';
 import { ok, problem, type StatusLine, unknown } from './status-line.ts';
 
 /** A change that waits for longer is late, in seconds. kube-proxy writes at the latest after 30 s (syncPeriod). */
@@ -54,23 +53,22 @@ export class KernelRules {
     const proxy = this.#proxy;
     const unprobed = kubeProxyLine(proxy, false);
     if (unprobed.state === 'notConnected') return [unprobed];
-    const [row] = await kubernetesRows(proxy);
-    const clusterIp = row && addressText({ host: row.clusterIP, port: row.port });
-    const result = await this.#probe.ask({ clusterIp, backends: row?.backends ?? [] });
+    const target = kubernetesTarget(proxy);
+    const result = await this.#probe.ask(target);
     const line = kubeProxyLine(proxy, result.health > 0);
     if (line.state === 'notConnected') return [line];
     const { state } = dataAge(proxy);
-    if (state === 'connected' || state === 'quiet') return [line, rulesFound(result, clusterIp)];
+    if (state === 'connected' || state === 'quiet') return [line, rulesFound(result, target)];
     return [line, unknown('rules', 'not known while the API server is unreachable')];
   }
 }
 
 const LOOK =
-  'restart this kube-proxy; if it happens again, see "The kernel has no rules" in docs/operations-node.md, and run kube-proxy-wrapper check on the node as root';
+  'restart this kube-proxy; if it happens again, see "The kernel has no rules" in docs/operations-node.md';
 
 function rulesFound(
   { health, lateSeconds = 0, clusterIp: opens, backend }: ProbeResult,
-  clusterIp: string | undefined,
+  { clusterIp }: ProbeTarget,
 ): StatusLine {
   const about = `ClusterIP ${clusterIp} of default/kubernetes`;
   if (opens === false && backend) {

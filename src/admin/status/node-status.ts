@@ -11,8 +11,8 @@ import { policyLines } from './policy-lines.ts';
 import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status-line.ts';
 
 /*
- * The room `status`: is it well on this node? One function answers, for the commands `status` and `check`, for kubectl
- * kpw and for whoever asks /status. It reads the checks of /readyz, their causes, the age of the data and the outcomes of
+ * The room `status`: is it well on this node? One function answers, for the command `status`, for kubectl kpw
+ * and for whoever asks /status. It reads the checks of /readyz, their causes, the age of the data and the outcomes of
  * Services, which the page and the metrics read too.
  *   status-line.ts       the shape of the answer
  *   node-status.ts       its lines
@@ -20,6 +20,7 @@ import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status
  *   kube-proxy-line.ts   whether kube-proxy uses this wrapper
  *   kernel-rules.ts      whether kube-proxy has written its rules, for /status, /metrics and /readyz
  *   kube-proxy-probe.ts  how that is found out
+ *   kubernetes-target.ts the ClusterIP that is dialled
  */
 
 /** The status of this node. Never rejects. */

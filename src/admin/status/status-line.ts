@@ -17,11 +17,7 @@ export type LineId =
   | 'localRuntime'
   | 'stateDir'
   | 'policies'
-  | 'expected'
-  | 'identity'
-  | 'kubeconfig'
-  | 'connection'
-  | 'kernel';
+  | 'expected';
 
 /** One answer to "is it well?". An id has several lines if it has several problems. */
 export interface StatusLine {

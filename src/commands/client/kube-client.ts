@@ -15,8 +15,6 @@ export interface KubeClient {
    * message of a 403 says which right is needed.
    */
   get<T>(path: string, right: string): Promise<T>;
-  /** The same for a POST request with a body. */
-  create<T>(path: string, right: string, body: object): Promise<T>;
 }
 
 const ANSWER_MS = 60_000;
@@ -34,8 +32,7 @@ export async function withKubeClient<T>(
     return await use({
       credentials,
       upstream,
-      get: (path, right) => send(upstream, path, right),
-      create: (path, right, body) => send(upstream, path, right, body),
+      get: (path, right) => get(upstream, path, right),
     });
   } finally {
     await upstream.close();
@@ -43,27 +40,17 @@ export async function withKubeClient<T>(
   }
 }
 
-async function send<T>(
-  upstream: Upstream,
-  path: string,
-  right: string,
-  object?: object,
-): Promise<T> {
+async function get<T>(upstream: Upstream, path: string, right: string): Promise<T> {
   const response = await upstream.request({
-    method: object === undefined ? 'GET' : 'POST',
+    method: 'GET',
     path,
-    headers: {
-      accept: 'application/json',
-      'accept-encoding': 'gzip',
-      'content-type': 'application/json',
-    },
-    body: object && JSON.stringify(object),
+    headers: { accept: 'application/json', 'accept-encoding': 'gzip' },
     signal: AbortSignal.timeout(ANSWER_MS),
   });
   const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
   const text = body.toString('utf8');
   const { statusCode } = response;
-  if (statusCode !== 200 && statusCode !== 201) {
+  if (statusCode !== 200) {
     throw responseError(upstream.address, statusCode, text, right);
   }
   try {

@@ -19,14 +19,20 @@ export interface Program {
   readonly name: string;
   readonly title: string;
   readonly commands: readonly Command[];
+  /** Commands of earlier versions, and what to do instead. */
+  readonly removed?: Readonly<Record<string, string>>;
 }
 
 /** Runs one command line and returns the exit code. Never rejects. */
 export async function runProgram(
-  { name, title, commands }: Program,
+  { name, title, commands, removed = {} }: Program,
   args: readonly string[],
 ): Promise<number> {
   try {
+    const [command = ''] = args;
+    if (Object.hasOwn(removed, command)) {
+      throw new UsageError(`${command} was removed: ${removed[command]}`);
+    }
     const isEmpty = args.length === 0;
     const line = parseCommandLine(name, title, commands, isEmpty ? ['--help'] : args);
     if ('command' in line) return await execute(line.command, line.call);

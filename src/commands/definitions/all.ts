@@ -1,5 +1,4 @@
 import type { Command } from '../command-line/command.ts';
-import { check } from './check.ts';
 import { demo } from './demo.ts';
 import { explain } from './explain.ts';
 import { relay } from './relay.ts';
@@ -16,13 +15,10 @@ import { version } from './version.ts';
  */
 
 /** The commands of kube-proxy-wrapper, in the order of --help. */
-export const COMMANDS: readonly Command[] = [
-  run,
-  relay,
-  status,
-  explain,
-  check,
-  simulate,
-  demo,
-  version,
-];
+export const COMMANDS: readonly Command[] = [run, relay, status, explain, simulate, demo, version];
+
+/** Commands of earlier versions that are gone, and what to do instead. */
+export const REMOVED_COMMANDS: Readonly<Record<string, string>> = {
+  check:
+    '`status` shows whether kube-proxy uses the wrapper and has written its rules; to compare the kernel with `explain SERVICE`, see "What the kernel has" in docs/operations-node.md',
+};

@@ -11,8 +11,6 @@ import { formatStatusLines } from '../output/status-text.ts';
  *   status.ts                              is it well?
  *   explain.ts, explain-text.ts,           what this node sees of a Service, and the differences of its objects
  *   diff-text.ts, data-age.ts
- *   check.ts, check/                       status, and what only a process on the node can see: the process of
- *                                          kube-proxy and the tables of the kernel
  */
 
 /** Executes `status`. */

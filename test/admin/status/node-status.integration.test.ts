@@ -152,7 +152,7 @@ test('a kernel without rules is a problem', async () => {
   expect(await rulesCheck()).toMatch(/^\[!\]rules degraded: the kernel has no rules/);
   expect(await lineOf('rules')).toMatchObject({
     text: 'the kernel has no rules: no connection to the ClusterIP of default/kubernetes',
-    next: expect.stringContaining('kube-proxy-wrapper check'),
+    next: expect.stringContaining('docs/operations-node.md'),
   });
 });
 

@@ -81,13 +81,6 @@ test('then the DaemonSet rolls the other half', async () => {
   for (const node of everyNode) await web.reaches(node, [node]);
 });
 
-test('the Pod of check finds nothing wrong on a node', async () => {
-  const said = await workspace.runDocumented('In a Pod', "sed -i 's#image:");
-  expect(said).toMatch(/\[ok\] +connection/);
-  expect(said).toMatch(/\[ok\] +kernel +nftables/);
-  expect(said).toContain('no problem found');
-});
-
 test('a Pod of the wrapper explains a Service of its node', async () => {
   const shop = { 'shop/web': 'default/web' };
   expect(await workspace.runDocumented('In a Pod', 'pod=$(', shop)).toMatch(

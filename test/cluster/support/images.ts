@@ -17,15 +17,11 @@ export const VERSION = (JSON.parse(readText('package.json')) as { version: strin
 /** The wrapper's image, as the manifests call it. */
 export const WRAPPER_IMAGE = `registry.example.com/kube-proxy-wrapper:${VERSION}`;
 
-/** See image/check.Dockerfile. */
-const CHECK_IMAGE = `registry.example.com/kube-proxy-wrapper-check:${VERSION}`;
-
 /** Makes all images without a registry. Returns the paths of their tars. */
 export async function makeImages(binaries: ClusterBinaries, folder: string): Promise<string[]> {
   const images = [
     podImage(binaries, folder),
     kubeProxyImage(binaries, folder),
-    checkImage(folder),
     // Users push it to a registry of their own, which the documents call registry.example.net.
     wrapperImage(folder, 'wrapper', [WRAPPER_IMAGE, WRAPPER_IMAGE.replace('.com/', '.net/')]),
   ];
@@ -49,19 +45,6 @@ async function kubeProxyImage(binaries: ClusterBinaries, folder: string): Promis
   const path = `${root}.tar`;
   await writeImage(path, { names: [KUBE_PROXY_IMAGE], root, entrypoint: [], env });
   return path;
-}
-
-/** What image/check.Dockerfile makes of the wrapper's image. */
-async function checkImage(folder: string): Promise<string> {
-  return await wrapperImage(
-    folder,
-    'check',
-    [CHECK_IMAGE, CHECK_IMAGE.replace('.com/', '.net/')],
-    async (root) => {
-      await placeTools(root, ['nft', 'iptables', 'ip6tables']);
-      return { user: '0:0', env: { PATH: '/usr/local/bin:/usr/sbin:/usr/bin' }, cmd: ['check'] };
-    },
-  );
 }
 
 /**

@@ -4,10 +4,10 @@ import { dump } from 'js-yaml';
 import { createNode } from './cluster-objects.ts';
 import type { ControlPlane } from './control-plane.ts';
 import { eventually } from './eventually.ts';
-import { readBackends } from './kernel-table.ts';
 import { type KubeProxyMode, type KubeProxyOptions, startKubeProxy } from './kube-proxy.ts';
 import type { ManagedProcess } from './managed-process.ts';
 import { createNodeNetns, type NodeNetns } from './node-netns.ts';
+import { readBackends } from './read-backends.ts';
 import { startWrapper, type Wrapper, type WrapperOptions } from './wrapper.ts';
 
 export interface WrappedNodeOptions {

@@ -12,14 +12,13 @@ function withUrl(url: string): Manifest {
 
 describe('projectOf()', () => {
   test('derives all names from the repository of package.json; those of images are lower-case', () => {
-    const { repository, slug, image, checkImage, charts } = projectOf(
+    const { repository, slug, image, charts } = projectOf(
       withUrl('git+https://github.com/Acme/Wrapper.git'),
     );
-    expect({ repository, slug, image, checkImage, charts }).toEqual({
+    expect({ repository, slug, image, charts }).toEqual({
       repository: 'https://github.com/Acme/Wrapper',
       slug: 'Acme/Wrapper',
       image: 'ghcr.io/acme/kube-proxy-wrapper',
-      checkImage: 'ghcr.io/acme/kube-proxy-wrapper-check',
       charts: 'ghcr.io/acme/charts',
     });
   });

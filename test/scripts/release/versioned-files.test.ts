@@ -24,7 +24,6 @@ describe('replaceVersion()', () => {
     '\nversion: ',
     '\nappVersion: ',
     'kube-proxy-wrapper:',
-    'kube-proxy-wrapper-check:',
     'kube-proxy-wrapper-',
     '"name": "kube-proxy-wrapper",\n  "version": "',
   ])('replaces it after %j', (before) => {

@@ -90,7 +90,7 @@ describe('F7: what a tenant writes comes out as data', () => {
   test.each([
     'explain',
     'explain --warnings',
-    'check --wait 0 --kubeconfig KUBECONFIG',
+    'status',
     'simulate --kubeconfig KUBECONFIG',
     'simulate --kubeconfig KUBECONFIG -o json',
     'simulate --kubeconfig KUBECONFIG -o yaml',
@@ -102,7 +102,7 @@ describe('F7: what a tenant writes comes out as data', () => {
     expect(text).not.toMatch(/^\[ok\] kernel {2}all is well/m);
   });
 
-  test.each(['/decisions', '/explain', '/table', '/readyz', '/metrics'])(
+  test.each(['/decisions', '/explain', '/readyz', '/metrics'])(
     '%s of the admin port',
     async (path) => {
       const { body } = await wrapper.admin(path);

@@ -33,7 +33,6 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['run', '--node-name', 'n', '--kubeconfig', '/none'], 1, /\/none/],
   [['run', '--node-name', 'n', '--config', '/none.yaml'], 1, /\/none\.yaml/],
   [['run', '--node-name', 'n'], 1, /in-cluster|KUBERNETES_SERVICE_HOST/],
-  [['check', '--kubeconfig', '/none'], 1, /\/none/],
   [['status', '--admin', '127.0.0.1:1'], 1, /no wrapper answers/],
-  [['check', '--context', 'x'], 2, /--context needs --kubeconfig/],
+  [['check', '--mode', 'ipvs'], 2, /check was removed: `status` .* `explain SERVICE`/],
 ];

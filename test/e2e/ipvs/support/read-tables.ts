@@ -1,5 +1,5 @@
-import type { KernelTable } from '../../../../src/commands/node/check/kernel-table.ts';
-import { parseIpvs } from '../../../../src/commands/node/check/parse-ipvs.ts';
+import type { KernelTable } from '../../support/kernel-tables/kernel-table.ts';
+import { parseIpvs } from '../../support/kernel-tables/parse-ipvs.ts';
 import type { Machine } from './machine.ts';
 
 /** What the kernel holds for a node. */

@@ -1,0 +1,63 @@
+import type { View } from '../../filter/view/view.ts';
+import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { EndpointState } from '../../topology/decide/endpoint.ts';
+import { readerOf } from '../../topology/policy/service-reader.ts';
+import { addressText } from '../../util/address.ts';
+import { type ExplainedView, findServices, findView } from '../explain/explained-view.ts';
+import type { HostPort, ProbeTarget } from './kube-proxy-probe.ts';
+
+/** Every cluster has this Service, and its backends accept connections from every node. */
+const KUBERNETES = 'default/kubernetes';
+
+const UNKNOWN: ProbeTarget = { clusterIp: undefined, backends: [] };
+
+/**
+ * The first address of default/kubernetes, and the backends that kube-proxy has for it, from the objects that clients
+ * receive. Unknown while the views are not complete.
+ */
+export function kubernetesTarget(proxy: NodeProxy): ProbeTarget {
+  const slices = findView(proxy);
+  const services = findServices(proxy);
+  if (slices?.view.started !== true || services?.view.started !== true) return UNKNOWN;
+  const { view } = services;
+  const object = view.get(KUBERNETES);
+  if (object === undefined || readerOf(view.codec.service(object)) !== 'kube-proxy') return UNKNOWN;
+  const { clusterIPs, ports } = view.codec.serviceAddresses(object);
+  const [host] = clusterIPs;
+  const [port] = ports;
+  if (host === undefined || port === undefined) return UNKNOWN;
+  const clusterIp = addressText({ host, port: port.number });
+  return {
+    clusterIp,
+    backends: backendsOf(slices, host.includes(':') ? 'IPv6' : 'IPv4', port.key),
+  };
+}
+
+/** As in kube-proxy: the ready endpoints, else those that are serving while they terminate. */
+function backendsOf({ view, projection }: ExplainedView, family: string, port: string): HostPort[] {
+  const { objects } = projection.inspect(KUBERNETES);
+  const endpoints = objects.flatMap(({ key }) => endpointsOf(view, key, port));
+  const inState = (state: EndpointState): HostPort[] => {
+    const found = endpoints.filter((each) => each.family === family && each.state === state);
+    return [...new Set(found.map(({ address }) => address))];
+  };
+  const ready = inState('ready');
+  return ready.length > 0 ? ready : inState('serving');
+}
+
+/** The endpoints of an object that have a port, each with its address at that port. */
+function endpointsOf(view: View, key: string, port: string) {
+  const { codec, resource } = view;
+  const object = view.get(key);
+  if (object === undefined) return [];
+  const isSlice = resource.kind === 'EndpointSlice';
+  const { groups } = isSlice ? codec.endpointSlice(object) : codec.endpoints(object);
+  return codec.addresses(resource, object).flatMap(({ ports, endpoints }, group) => {
+    const number = ports.find((each) => each.key === port)?.number;
+    if (number === undefined) return [];
+    return endpoints.map(([host = ''], index) => {
+      const { family, state } = groups[group]?.endpoints[index] ?? {};
+      return { family, state, address: addressText({ host, port: number }) };
+    });
+  });
+}
