@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { expect, jest, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { checkGuarantees } from '../support/guarantees/watch-guarantees.ts';
@@ -70,22 +69,14 @@ test('a client that is moved between relays and the API server gets each change 
     return states.size;
   }, 1).finally(() => stopped.abort());
   await Promise.all(followers);
-  await delay(0);
   const generations = [{ log: 'cluster', start: 0, end: undefined }];
   const clients = [...records].map(
     ([name, own]) => [name, toClientRecords(own, generations)] as const,
   );
   expect(checkGuarantees(new Map(clients))).toEqual([]);
   expect(last).toBeGreaterThan(300);
-  const lists = [...records].map(([, own]) => own.filter(({ kind }) => kind === 'list').length);
-  const watches = [...records].map(([, own]) => own.filter(({ kind }) => kind === 'watch').length);
-  const ends = [...records].flatMap(([, own]) =>
-    own.flatMap((r) => (r.kind === 'end' ? [r.why] : [])),
-  );
-  console.log(
-    last,
-    lists,
-    watches,
-    [...Map.groupBy(ends, (e) => e)].map(([e, all]) => [e, all.length]),
-  );
+  // Few of them lose their place: nearly all watches go on at another server.
+  const all = [...records.values()].flat();
+  const count = (kind: WrittenRecord['kind']) => all.filter((each) => each.kind === kind).length;
+  expect(count('watch')).toBeGreaterThan(3 * count('list'));
 });
