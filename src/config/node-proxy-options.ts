@@ -43,6 +43,7 @@ export function nodeProxyOptions(
     minWatchMs: MIN_WATCH_MS,
     writeTimeoutMs: STALLED_CLIENT_MS,
     servers: settings.servers,
+    relays: settings.relays,
     readLimits: { ...DEFAULT_READ_LIMITS, maxListBytes: settings.maxListBytes },
     state: stateOptions(settings),
     localRuntime:

@@ -82,6 +82,12 @@ export const apiServer = v.pipe(
   }),
 );
 
+/** The URL of a relay. */
+export const relayServer = v.pipe(
+  apiServer,
+  v.check(({ protocol }) => protocol === 'https:', 'must begin with https://'),
+);
+
 /** Absolute path of a unix socket, also as a `unix://` address. */
 export const socketPath = v.pipe(
   v.string(),

@@ -22,6 +22,7 @@ import {
   optionalLoopback,
   overlap,
   positive,
+  relayServer,
   seconds,
   socketPath,
 } from './setting-types.ts';
@@ -36,6 +37,21 @@ const nodeName = v.pipe(
     'is not a valid name of a Node: at most 253 letters, digits, - and ., with a letter or digit at both ends of each part',
   ),
 );
+
+const relays = mapping({
+  servers: described(
+    v.pipe(
+      v.array(relayServer),
+      v.nonEmpty('must not be empty'),
+      v.maxLength(16, 'must have at most 16 items'),
+    ),
+    'https URLs, in order of preference: normally one, with the ClusterIP of their Service.',
+  ),
+  caFile: described(
+    nonEmpty,
+    'Authority of their certificates, PEM. Changes of the file are followed.',
+  ),
+});
 
 const keyPattern = v.pipe(
   v.string(),
@@ -55,6 +71,10 @@ export const settingsSchema = mapping({
   servers: described(
     v.optional(v.pipe(v.array(apiServer), v.maxLength(16, 'must have at most 16 items')), []),
     'Further API servers of the same cluster, in order of preference after the server of the kubeconfig. They use the same CA and the same credentials.',
+  ),
+  relays: described(
+    v.optional(relays),
+    'Relays of this site, which are tried before the API servers (see relay.md). If absent, there are none.',
   ),
   listen: described(
     v.optional(optionalLoopback, '127.0.0.1:10360'),

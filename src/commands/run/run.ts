@@ -23,6 +23,7 @@ import { trimHeapOnceReady } from './trim-heap.ts';
  * The room `run`: the life of the process. It puts the wrapper together from settings, and decides nothing about
  * endpoints.
  *   run.ts, stop-signals.ts, force-exit.ts                start and end
+ *   run-relay.ts                                          the same for a relay
  *   running-process.ts                                    the process before this one, in a planned restart
  *   log-destination.ts, runtime-warnings.ts, start-log.ts   what is logged
  *   trim-heap.ts, poll-until.ts                           what happens once all is ready
@@ -30,13 +31,19 @@ import { trimHeapOnceReady } from './trim-heap.ts';
  */
 
 /** Time to answer open requests after SIGTERM, in milliseconds. */
-const DRAIN_MS = 1_000;
+export const DRAIN_MS = 1_000;
 
 /**
  * Runs the wrapper until SIGTERM or SIGINT. Rejects before it listens if the settings or the kubeconfig cannot be
  * used.
+ *
+ * @param start what is run; default: the wrapper
  */
-export async function run(flags: RawSettings, configFile: string | undefined): Promise<void> {
+export async function run(
+  flags: RawSettings,
+  configFile: string | undefined,
+  start = startWrapper,
+): Promise<void> {
   const signals = listenForSignals();
   const { settings, changed } = readSettings(flags, process.env, configFile);
   if (settings.listen !== undefined) assertLoopback(settings.listen.host);
@@ -62,7 +69,7 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
   }
 }
 
-interface RunOptions {
+export interface RunOptions {
   readonly settings: Settings;
   readonly listeners: ReturnType<typeof listenersOptions>;
   readonly signals: StopSignals;
@@ -71,7 +78,7 @@ interface RunOptions {
 }
 
 /** Runs until a signal. Rejects with the reason of the signal if it arrives before the wrapper listens. */
-async function start(options: RunOptions): Promise<void> {
+async function startWrapper(options: RunOptions): Promise<void> {
   const { settings, listeners, signals, logger } = options;
   const { kubeconfig, nodeName } = settings;
   const reading = loadCredentials({ kubeconfig, logger });
@@ -131,7 +138,7 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
  * Resolves at SIGINT. At SIGTERM it waits until another process listens at the same addresses, at most `handoverMs`:
  * an orchestrator may send SIGTERM before the next process is ready.
  */
-async function untilStopped(
+export async function untilStopped(
   { stop, now }: StopSignals,
   handoverMs: number,
   addresses: Parameters<typeof waitForNextProcess>[0],

@@ -13,8 +13,8 @@ import { CallerReader } from './caller-reader.ts';
 
 export interface CallerAccessOptions {
   readonly nodeName: string;
-  /** Forwards with the credentials of the caller. */
-  readonly passthrough: Pick<Passthrough, 'forward'>;
+  /** Forwards with the credentials of the caller. Absent: nothing is forwarded. */
+  readonly passthrough: Pick<Passthrough, 'forward'> | undefined;
   readonly authorizer: Pick<AccessReviewAuthorizer, 'identify' | 'authorize'>;
   /** Limits the requests that are forwarded for one user. */
   readonly forwarding: CallerLimits;
@@ -50,6 +50,7 @@ export class CallerAccess implements AccessPolicy {
     request: IncomingMessage,
     { path, query, info }: RequestTarget,
   ): ForwardOptions | undefined {
+    if (this.#options.passthrough === undefined) return undefined;
     if (request.method !== 'GET') return {};
     if (info.kind === 'other') {
       assertNoView(path);
@@ -93,11 +94,11 @@ export class CallerAccess implements AccessPolicy {
     if (response.closed) return;
     response.once('close', forwarding.enter(user));
     if (!isSmallBody(request)) {
-      passthrough.forward(request, response, options);
+      passthrough?.forward(request, response, options);
       return;
     }
     const body = await readBody(request, BODY_MS);
-    passthrough.forward(request, response, { ...options, body });
+    passthrough?.forward(request, response, { ...options, body });
   }
 }
 

@@ -31,6 +31,8 @@ export interface UpstreamRequest {
 export interface UpstreamResponse {
   readonly statusCode: number;
   readonly headers: ResponseHeaders;
+  /** A relay has answered; see {@link judgeResponse}. */
+  readonly isRelay?: boolean;
   /** As it was sent: gzip if the request allowed that; see {@link readBody}. Read or destroy it. */
   readonly body: UpstreamBody;
   /**
@@ -41,7 +43,7 @@ export interface UpstreamResponse {
 }
 
 export interface UpstreamOptions
-  extends Pick<FailoverOptions, 'credentials' | 'servers' | 'returnMs'>,
+  extends Pick<FailoverOptions, 'credentials' | 'servers' | 'relays' | 'returnMs'>,
     Pick<LineOptions, 'quietMs'> {
   /**
    * Lists something that needs etcd, by this request; rejects if that fails. When the list arrives from the preferred
@@ -213,6 +215,7 @@ export class Upstream {
       return {
         statusCode,
         headers,
+        isRelay: this.failover.isRelay(server),
         body: createBody(body, { explain: (error) => explain(error, 'brokenOff'), onBytes }),
         report: (end) => {
           this.serverState.noteAnswer(end);
@@ -286,12 +289,13 @@ export class Upstream {
     const id = `${isOwn ? 'own' : 'caller'} ${server.href}`;
     const known = this.#lines.get(id);
     if (known !== undefined) return known;
-    const tls = this.failover.tls();
+    const tls = this.failover.tls(server);
     const { cert, key, ...anonymous } = tls;
     const line = new Line({
       ...this.#options,
       server,
       tls: isOwn ? tls : anonymous,
+      isRelay: this.failover.isRelay(server),
       sockets: this.#sockets,
       serverState: this.serverState,
     });

@@ -57,3 +57,27 @@ test('its objects have the order of their keys, whatever was added in between', 
   expect(order()).toEqual(['a-b/z', 'a/x', 'a/y']);
   expect([...view.keys()]).toHaveLength(view.size);
 });
+
+test("with the API server's versions, it starts again at a later one and forgets what was before", () => {
+  const window = { entries: 10, bytes: 1 << 20 };
+  const versions = new VersionAllocator(0);
+  const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
+  const versionOf = (object = view.get('default/web')) => object && view.codec.meta(object);
+  view.set('default/web', OBJECT, {}, 7n);
+  expect(view.started).toBe(false);
+  view.startAt(9n);
+  expect([view.log.version, view.log.size, versionOf()?.resourceVersion]).toEqual([9n, 0, '7']);
+  view.delete('default/web', 11n);
+  const entry = view.log.at(0);
+  expect([entry?.type, entry?.version, versionOf(entry?.object)?.resourceVersion]).toEqual([
+    'DELETED',
+    11n,
+    '11',
+  ]);
+  view.startAt(20n);
+  expect([view.log.size, view.log.positionAfter(11n), view.log.positionAfter(20n)]).toEqual([
+    0,
+    undefined,
+    0,
+  ]);
+});
