@@ -35,7 +35,7 @@ afterAll(async () => {
 test('F15: a stateDir that is a device ends the start with a message', async () => {
   const stateDir = '/dev/null';
   const wrapper = await scene.start({ settings: { stateDir }, wait: false });
-  await Promise.race([wrapper.process.exited, sleep(3_000)]);
+  await Promise.race([wrapper.process.exited, sleep(10_000)]);
   expect(wrapper.process.ending()).toMatch(/^code [1-9]/);
   expect(wrapper.process.log()).toContain(`stateDir "${stateDir}" is not a folder`);
 });
