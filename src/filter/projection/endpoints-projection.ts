@@ -269,8 +269,7 @@ export class EndpointsProjection {
   /** Whether the decision about a Service uses more of its objects than the index compares. */
   #comparesAddresses(service: string | undefined): service is string {
     if (service === undefined) return false;
-    const groups = this.#index.ofService(service).flatMap((object) => object.groups);
-    return this.#decider.comparesAddresses(service, groups.length);
+    return this.#decider.comparesAddresses(service, this.#index.ofService(service));
   }
 
   #remove(object: EndpointsObject, affected: AffectedServices): void {
