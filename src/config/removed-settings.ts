@@ -27,6 +27,10 @@ const REMOVED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '1.2.0': {
     'https.clientCaFile':
       'callers over https need a token; give kube-proxy one, or plain http, and delete the key (docs/identity.md)',
+    windowEntries: FIXED,
+    windowBytes: FIXED,
+    bookmarkSeconds: FIXED,
+    idleViewSeconds: FIXED,
   },
 };
 
