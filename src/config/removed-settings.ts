@@ -25,6 +25,10 @@ const REMOVED: Readonly<Record<string, string>> = {
   returnDelaySeconds: 'set successThreshold of the readiness probe, and minReady; delete the key',
   'https.clientCaFile':
     'callers over https need a token; give kube-proxy one, or plain http, and delete the key (docs/identity.md)',
+  windowEntries: FIXED,
+  windowBytes: FIXED,
+  bookmarkSeconds: FIXED,
+  idleViewSeconds: FIXED,
 };
 
 /** The problem with a key that an earlier version had, or undefined. */

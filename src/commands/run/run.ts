@@ -13,7 +13,7 @@ import { type NodeProxy, startNodeProxy } from '../../proxy/node-proxy.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
-import { assertSameNode, createLastProcessFlush, readRunningProcess } from './running-process.ts';
+import { createLastProcessFlush, readOpenViews } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { logStart, logWhenReady } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
@@ -88,15 +88,13 @@ async function startWrapper(options: RunOptions): Promise<void> {
     const { admin } = listeners;
     const flush = { logger, listening: listening.signal, stop: signals.stop };
     const flushLastProcess = createLastProcessFlush(admin, flush);
-    const { queries, node: runningNode } = await readRunningProcess(admin, nodeName);
-    assertSameNode(runningNode, nodeName);
+    const queries = await readOpenViews(admin, nodeName);
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),
       ...listeners,
       credentials,
       queries,
       flushLastProcess,
-      runningNode,
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,

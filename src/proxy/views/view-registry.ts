@@ -96,11 +96,6 @@ export class ViewRegistry {
     return this.#ownNode.exists;
   }
 
-  /** UID of the own Node; undefined: it has not been read. */
-  get ownNodeUid(): string | undefined {
-    return this.#ownNode.uid;
-  }
-
   /** Whether a kube-proxy has read endpoints in the life of this process. */
   get hasServedKubeProxy(): boolean {
     return this.#pinned?.pinnedBy.has('kube-proxy') === true;
