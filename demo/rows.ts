@@ -1,5 +1,5 @@
 import type { ApiServer } from '../embedded/api-server.ts';
-import { createJsonCodec } from '../src/filter/codec/json/codec.ts';
+import { createJsonCodec } from '../src/filter/codec/json/json-codec.ts';
 import type { EndpointGroup, EndpointState } from '../src/topology/decide/endpoint.ts';
 import { endpointReasons } from '../src/topology/explain/endpoint-reasons.ts';
 import { shortKey } from '../src/topology/explain/short-key.ts';

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
-import type { Change } from '../src/filter/codec/change.ts';
 import type { ObjectMeta } from '../src/filter/codec/codec.ts';
-import { createProtobufCodec } from '../src/filter/codec/protobuf/codec.ts';
-import { ENDPOINT_SLICES } from '../src/filter/codec/resource.ts';
+import type { Change } from '../src/filter/codec/facts/change.ts';
+import { ENDPOINT_SLICES } from '../src/filter/codec/facts/resource.ts';
+import { createProtobufCodec } from '../src/filter/codec/protobuf/protobuf-codec.ts';
 import { VersionAllocator } from '../src/filter/view/version-allocator.ts';
 import { CURRENT_SLICES } from '../src/proxy/api/kube-proxy-queries.ts';
 import { DEFAULT_READ_LIMITS } from '../src/proxy/api/read-limits.ts';

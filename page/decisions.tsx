@@ -123,7 +123,5 @@ function because({ kind, subject }: DecisionRecord['cause']): string {
       return `this node changed: ${subject}`;
     case 'nodes':
       return `node ${subject}`;
-    case 'return-delay':
-      return 'the return delay has passed';
   }
 }

@@ -118,7 +118,6 @@ function explained(write: Write): Explained {
         keys: [{ key, ready: 1, serving: 0, total: 1, needs: 1 }],
         winner,
         why: write('why'),
-        returning: { key, at: write('at') },
         next: write('next'),
       },
     ],

@@ -67,7 +67,6 @@ function policySettings(settings: Settings): PolicySettings {
     headless: settings.headless,
     compatibility: settings.compatibility,
     minReady: new Map(Object.entries(settings.minReady)),
-    returnDelayMs: settings.returnDelaySeconds * 1000,
     dryRun: settings.dryRun,
     serviceFilter: readServiceFilter(settings.serviceFilter),
   };

@@ -11,6 +11,7 @@ const REMOVED: Readonly<Record<string, string>> = {
   'https.deniedSeconds': FIXED,
   'https.maxCallers': FIXED,
   'https.maxReviews': FIXED,
+  returnDelaySeconds: 'set successThreshold of the readiness probe, and minReady',
   readyWaitSeconds: FIXED,
   stalledClientSeconds: FIXED,
   maxObjectBytes: FIXED,
@@ -25,5 +26,5 @@ const REMOVED: Readonly<Record<string, string>> = {
 /** The problem with a key that an earlier version had, or undefined. */
 export function removedSetting(key: string): string | undefined {
   if (!Object.hasOwn(REMOVED, key)) return undefined;
-  return `${key} was removed in 1.1.0: ${REMOVED[key]}`;
+  return `${key} was removed: ${REMOVED[key]}`;
 }

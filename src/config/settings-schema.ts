@@ -106,10 +106,6 @@ export const settingsSchema = mapping({
     v.optional(minReady, {}),
     'Minimum number of ready endpoints with which a topology key can win, by key.',
   ),
-  returnDelaySeconds: described(
-    v.optional(v.pipe(v.number(), v.minValue(0), v.maxValue(86_400)), 0),
-    'A Service returns to a nearer key only after that key was ready for this long.',
-  ),
   dryRun: described(
     v.optional(flag, false),
     'Decide and explain, but show all endpoints. Use it to try policies.',

@@ -10,9 +10,10 @@ import { type Clock, systemClock } from '../util/clock.ts';
 import { currentKubeProxyQueries, ownNodeQuery } from './api/kube-proxy-queries.ts';
 import type { Query } from './api/query.ts';
 import { DEFAULT_READ_LIMITS, type ReadLimits } from './api/read-limits.ts';
-import { ClusterWatchers } from './cluster/cluster-watchers.ts';
-import { NodeSetWatcher } from './cluster/node-set-watcher.ts';
+import { NodeSetReflectors } from './cluster/node-set-reflectors.ts';
+import type { OpenCollection } from './cluster/open-collection.ts';
 import { PolicyLog } from './cluster/policy-log.ts';
+import { watchCluster } from './cluster/watch-cluster.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import {
   assertSameCluster,
@@ -106,10 +107,10 @@ export interface NodeProxy {
   readonly url: string;
   /** The https URL for clients; undefined: there is no https. */
   readonly httpsUrl: string | undefined;
-  readonly topology: Topology;
+  readonly topology: Topology<OpenCollection>;
   readonly views: ViewRegistry;
-  readonly nodeSets: NodeSetWatcher;
-  readonly clusterWatchers: ClusterWatchers;
+  /** Namespaces and communities, if they are read. */
+  readonly clusterWatchers: readonly OpenCollection[];
   /** The policies of Services, Namespaces and settings. */
   readonly policyResolver: PolicyResolver;
   readonly upstream: Upstream;
@@ -138,14 +139,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const { readLimits = DEFAULT_READ_LIMITS, nodeSetTime = systemClock } = options;
   const { upstream, certificate } = await check(options);
   const localRuntime = await openLocalRuntime(options, upstream);
-  const topology = new Topology({
-    nodeName,
-    topologyMatch: options.topologyMatch,
-    declaredCommunities: fabedgeCluster !== undefined,
-    namespaces,
-    cloudPassthrough: options.cloudPassthrough,
-    maxNodeSets: options.maxNodeSets,
-  });
   const policyResolver = new PolicyResolver(policies, namespaces);
   const policyLog = new PolicyLog(logger);
   const decisionLog = new DecisionLog(logger, systemClock);
@@ -160,19 +153,28 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     });
   const reflecting = {
     upstream,
-    topology,
     versions: new VersionAllocator(Date.now()),
     readLimits,
     ownMemory: new OwnReadMemory(readLimits.maxListBytes),
     snapshots,
     logger,
   };
-  const nodeSets = new NodeSetWatcher({ ...reflecting, time: nodeSetTime });
+  const nodeSetWatcher = new NodeSetReflectors(reflecting, nodeSetTime);
+  const topology = new Topology<OpenCollection>({
+    nodeName,
+    topologyMatch: options.topologyMatch,
+    declaredCommunities: fabedgeCluster !== undefined,
+    namespaces,
+    cloudPassthrough: options.cloudPassthrough,
+    maxNodeSets: options.maxNodeSets,
+    nodeSetWatcher,
+  });
   const eventHandling = createEventHandling();
   // A dry run hides no Services. The topology still knows which ones it would hide.
   const hides = policies.dryRun !== true;
   const views = new ViewRegistry({
     ...reflecting,
+    topology,
     policyResolver,
     policyLog,
     decisionLog,
@@ -187,8 +189,9 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     maxViews: options.maxViews,
     maxViewBytes: options.maxViewBytes,
   });
-  const clusterWatchers = new ClusterWatchers({
+  const clusterWatchers = watchCluster({
     ...reflecting,
+    topology,
     policyResolver,
     policyLog,
     namespaces,
@@ -208,7 +211,9 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     await listeners.close();
     snapshots?.end();
     localRuntime?.close();
-    await Promise.all([views.close(), nodeSets.close(), clusterWatchers.close()]);
+    const watching = [views, topology, ...clusterWatchers];
+    await Promise.all(watching.map((each) => each.close()));
+    nodeSetWatcher.close();
     policyLog.close();
     decisionLog.close();
     await Promise.all([upstream.close(), snapshots?.close()]);
@@ -227,7 +232,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
       snapshots,
       localRuntime,
       views,
-      nodeSets,
       clusterWatchers,
       eventHandling,
       settingsRevision: options.settingsRevision,

@@ -72,7 +72,6 @@ test('an explanation has all its parts', () => {
       keys: ['site', '*'],
       preset: 'near',
       overrides: [{ source: 'default', keys: [] }],
-      returnDelaySeconds: 5,
     },
     keys: [{ key: 'site', meaning: 'nodes with site=a', nodes: 2, matchesThisNode: true }],
     endpoints: [
@@ -89,7 +88,6 @@ default/web on node edge-1: FILTERED, 1 of 3 endpoints shown to kube-proxy, for 
 Policy: site > * (preset near)
   from annotation topologyKeys of the Service
   instead of setting defaultTopologyKeys: none
-  returns to a nearer key after it was ready for 5 s
 
 Keys on this node:
   1.  site  nodes with site=a  2 nodes

@@ -37,12 +37,10 @@ describe('settings of policies', () => {
       edge: { labelSelector: 'role=edge' },
       cloud: { mode: 'passthrough' },
       minReady: { [HOST]: 2, '*': 3 },
-      returnDelaySeconds: 1.5,
     });
     expect(policies).toMatchObject({
       compatibility: ['openyurt'],
       headless: true,
-      returnDelayMs: 1500,
     });
     expect([...policies.minReady]).toEqual([
       [HOST, 2],
@@ -98,7 +96,7 @@ describe('settings of policies', () => {
     [{ serviceFilter: {} }, /serviceFilter.mode: is required: .* one of "FilterIfLabelExists" \| /],
     [{ minReady: { [HOST]: 0 } }, /minReady.kubernetes.io\/hostname=0: .*>=1/],
     [{ minReady: { 'a b': 2 } }, /minReady=\{"a b":2\}: has a key that is not a topology key/],
-    [{ returnDelaySeconds: 86_401 }, /returnDelaySeconds=86401: .*<=86400/],
+    [{ returnDelaySeconds: 30 }, /returnDelaySeconds was removed: .*successThreshold.*minReady/],
   ])('refuses %j, names the key and the value, and says what is possible', (raw, message) => {
     expect(() => load(raw)).toThrow(message);
     expect(() => load(raw)).toThrow(/^invalid settings: [^\n]+$/);

@@ -79,10 +79,6 @@ test.each<Annotations>([
   { [KEYS]: '["site"]' },
   { [KEYS]: '["site"]', topologyKeys: ' ["site"]' },
   ...['on', 'off', ' dry-run\n'].map((filter) => ({ [`${OWN}filter`]: filter })),
-  ...['0s', '30s', '1440m', ' 24h ', '86400s'].map((delay) => ({
-    topologyKeys: '["*"]',
-    [`${OWN}return-delay`]: delay,
-  })),
   ...['{}', '{"site":2}', ' { "site" : 1 , "*" : 20 } '].map((counts) => ({
     topologyKeys: '["site","*"]',
     [`${OWN}min-ready`]: counts,
@@ -125,12 +121,7 @@ test.each<[Annotations, RegExp]>([
     { [`${OWN}filter`]: filter },
     /must be off, dry-run or on/,
   ]),
-  ...['', '30', '30 s', '-1s', '25h', '1441m', '86401s', '1.5h'].map(
-    (delay): [Annotations, RegExp] => [
-      { topologyKeys: '["*"]', [`${OWN}return-delay`]: delay },
-      /at most 24h/,
-    ],
-  ),
+  [{ topologyKeys: '["*"]', [`${OWN}return-delay`]: '30s' }, /was removed; use successThreshold/],
   ...['', '[]', '{"a":0}', '{"a":"2"}', '{"a":1.5}', '{"a":-1}', '{a:1}', '{"a":1,}'].map(
     (counts): [Annotations, RegExp] => [
       { topologyKeys: '["*"]', [`${OWN}min-ready`]: counts },

@@ -3,8 +3,9 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { dump } from 'js-yaml';
 import { WrapperError } from '../../src/errors.ts';
+import { createReader } from '../../src/proxy/credentials/credentials-reader.ts';
 import { readFromKubeconfig } from '../../src/proxy/credentials/credentials-source.ts';
-import { userFromKubeconfig } from '../../src/proxy/credentials/kubeconfig-user.ts';
+import { selectContext } from '../../src/proxy/credentials/kubeconfig.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 import { mutate, mutations } from './mutate.ts';
 import { useTemporaryFile } from './temporary-file.ts';
@@ -28,7 +29,8 @@ const file = useTemporaryFile('kubeconfig');
 
 function expectUserOrReason(text: string): void {
   try {
-    expect(userFromKubeconfig([{ file, text }]).server.protocol).toMatch(/^https?:$/);
+    const { cluster, user } = selectContext([{ file, text }]);
+    expect(createReader(cluster, user, 10_000)).toBeInstanceOf(Function);
   } catch (error) {
     if (!(error instanceof WrapperError)) throw error;
     expect(error.code).toBe('Credentials');
@@ -38,7 +40,7 @@ function expectUserOrReason(text: string): void {
 
 const yaml = Buffer.from(dump(EXAMPLE));
 
-describe('userFromKubeconfig() returns a user, or throws Credentials without quoting the token', () => {
+describe('selectContext() and createReader() return a user, or throws Credentials without quoting the token', () => {
   test(
     'for damaged kubeconfigs',
     () => {

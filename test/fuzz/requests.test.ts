@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { WrapperError } from '../../src/errors.ts';
-import { RESOURCES } from '../../src/filter/codec/resource.ts';
+import { RESOURCES } from '../../src/filter/codec/facts/resource.ts';
 import { parseListOptions } from '../../src/proxy/api/list-options.ts';
 import { parseRequestInfo } from '../../src/proxy/api/request-info.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';

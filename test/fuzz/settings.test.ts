@@ -30,7 +30,6 @@ communities: { nodeLabels: [site], labelValues: [b] }
 edge: { labelSelector: 'a in (b, c),!d' }
 serviceFilter: { mode: FilterIfLabelExists }
 minReady: { '*': 2 }
-returnDelaySeconds: 3
 windowEntries: 10
 `;
 

@@ -39,7 +39,7 @@ test('the table of the README has a few settings, each with its flag and default
 
 test.each([
   ['listen', { flag: '`--listen`', type: 'string', default: '`127.0.0.1:10360`' }],
-  ['returnDelaySeconds', { type: 'number', unit: 's', bounds: '≥ 0, ≤ 86400' }],
+  ['handoverSeconds', { type: 'integer', unit: 's', bounds: '≥ 0' }],
   ['cloud.mode', { type: '`endpoints`, `passthrough`', default: '`endpoints`' }],
   ['https.clientCaFile', { type: 'string', default: 'none' }],
 ])('%s is described as %j', (key, expected) => {

@@ -3,7 +3,7 @@ import { request as requestTls, Agent as TlsAgent } from 'node:https';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Admin } from '../../src/admin/admin.ts';
-import { ENDPOINT_SLICES } from '../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES } from '../../src/filter/codec/facts/resource.ts';
 import type { Query } from '../../src/proxy/api/query.ts';
 import { sliceSelectionOf } from '../../src/proxy/api/slice-selection.ts';
 import { SnapshotFolder } from '../../src/proxy/snapshot/snapshot-folder.ts';
@@ -15,7 +15,8 @@ import { useAdmin } from '../support/wrapper/use.ts';
 
 /*
  * Anyone who reaches a port makes the process parse a request. So no input that is read before the caller is
- * authorized may cost more than its length: here twice the length costs at most three times the CPU.
+ * authorized may cost more than its length: here four times the length costs at most eight times the CPU. What is
+ * quadratic costs sixteen times. Other work on the machine only adds to a figure, so the least of several runs counts.
  */
 
 const HEADER_BYTES = 1024 * 1024;
@@ -25,11 +26,11 @@ const LIMITS = {
   headersTimeoutMs: 60_000,
   requestTimeoutMs: 60_000,
 };
-/** Twice this is what maxHeaderBytes allows by default. A quadratic parser then costs more than the rest of a request. */
-const LENGTH = 8_000;
+/** Four times this is what maxHeaderBytes allows by default. A quadratic parser then costs more than the rest of a request. */
+const LENGTH = 4_000;
 const REQUESTS = 10;
-const PAIRS = 7;
-const MAX_GROWTH = 3;
+const RUNS = 7;
+const MAX_GROWTH = 8;
 
 let wrapper: HttpsWrapper;
 let admin: Admin;
@@ -171,14 +172,15 @@ function manyHeaders(count: number): Record<string, string> {
 }
 
 test.each(INPUTS)(
-  '%s: %s: twice the length costs at most three times the CPU',
+  '%s: %s: four times the length costs at most eight times the CPU',
   async (target, _, of) => {
-    await cost(target, of(2 * LENGTH));
-    const growth: number[] = [];
-    for (let pair = 0; pair < PAIRS; pair++) {
-      const single = await cost(target, of(LENGTH));
-      growth.push((await cost(target, of(2 * LENGTH))) / single);
+    await cost(target, of(4 * LENGTH));
+    const short: number[] = [];
+    const long: number[] = [];
+    for (let run = 0; run < RUNS; run++) {
+      short.push(await cost(target, of(LENGTH)));
+      long.push(await cost(target, of(4 * LENGTH)));
     }
-    expect(growth.sort((a, b) => a - b)[Math.floor(PAIRS / 2)]).toBeLessThan(MAX_GROWTH);
+    expect(Math.min(...long) / Math.min(...short)).toBeLessThan(MAX_GROWTH);
   },
 );

@@ -1,4 +1,4 @@
-import { ENDPOINTS } from '../../filter/codec/resource.ts';
+import { ENDPOINTS } from '../../filter/codec/facts/resource.ts';
 import type { EndpointsObject } from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';

@@ -69,19 +69,14 @@ export function explainIn(
   service: string,
   limits: ExplainLimits,
 ): ServiceExplanation {
-  const { outcome, objects, delayed, ageMs } = projection.inspect(service);
-  const wallNow = Date.now();
-  // The delays use a monotonic clock, which has no time of day.
-  const offset = wallNow - performance.now();
-  const timeOf = (ms: number) => new Date(offset + ms);
+  const { outcome, objects, ageMs } = projection.inspect(service);
+  const since = ageMs === undefined ? undefined : new Date(Date.now() - ageMs);
   return explainService({
     topology: proxy.topology,
     outcome,
     objects: objects.map((object) => explainedObject(view, object)),
     origins: originsOf(proxy, service),
-    delayed,
-    timeOf,
-    since: ageMs === undefined ? undefined : new Date(wallNow - ageMs),
+    since,
     limits,
   });
 }

@@ -1,5 +1,5 @@
 import { WrapperError } from '../../errors.ts';
-import { ENDPOINT_SLICES, SERVICES } from '../../filter/codec/resource.ts';
+import { ENDPOINT_SLICES, SERVICES } from '../../filter/codec/facts/resource.ts';
 import type { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
 import { queryPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';

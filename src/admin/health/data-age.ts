@@ -35,7 +35,7 @@ export interface DataAge {
 /** An interruption that is shorter than this changes neither the readiness nor the warning, in milliseconds. */
 export const GRACE_MS = 10_000;
 
-type Sources = Pick<NodeProxy, 'views' | 'nodeSets' | 'topology' | 'clusterWatchers' | 'upstream'>;
+type Sources = Pick<NodeProxy, 'views' | 'topology' | 'clusterWatchers' | 'upstream'>;
 
 /** The age of the data in all collections that this process needs. */
 export function dataAge(proxy: Sources): DataAge {
@@ -67,23 +67,17 @@ interface AgedSource {
 }
 
 /** All collections, without those that the API server refuses: readiness reports these. */
-function* readSources({
-  views,
-  nodeSets,
-  topology,
-  clusterWatchers,
-}: Sources): Iterable<AgedSource> {
+function* readSources({ views, topology, clusterWatchers }: Sources): Iterable<AgedSource> {
   for (const source of views.sources) {
     if (views.refusalOf(source) !== undefined) continue;
     yield { name: queryPath(source.query), status: source.status };
   }
-  for (const [selector, status] of nodeSets.statuses) {
-    const set = topology.nodeSets.get(selector);
-    if (set?.needed === true && set.refusal === undefined) {
-      yield { name: `the nodes with ${selector}`, status };
+  for (const { selector, needed, refusal, watch } of topology.nodeSets.values()) {
+    if (watch !== undefined && needed && refusal === undefined) {
+      yield { name: `the nodes with ${selector}`, status: watch.status };
     }
   }
-  for (const { query, status, refusal } of clusterWatchers.sources) {
+  for (const { query, status, refusal } of clusterWatchers) {
     if (refusal === undefined) yield { name: queryPath(query), status };
   }
 }

@@ -42,7 +42,7 @@ export function readiness(proxy: NodeProxy): Check[] {
     ...localRuntimeChecks(proxy),
     ...views.sources.map((source) => viewCheck(proxy, source)),
     ...nodeSetChecks(proxy),
-    ...clusterWatchers.sources.map(({ query, status, refusal }) => ({
+    ...clusterWatchers.map(({ query, status, refusal }) => ({
       name: `source ${queryPath(query)}`,
       ...(refusal === undefined ? problemOf(status) : forbidden(refusal)),
     })),
@@ -100,26 +100,20 @@ function localRuntimeChecks({ localRuntime }: NodeProxy): Check[] {
   return [{ name: 'local-runtime', degraded, remark }];
 }
 
-function nodeSetChecks({ nodeSets, topology }: NodeProxy): Check[] {
+function nodeSetChecks({ topology }: NodeProxy): Check[] {
   const checks: Check[] = [];
-  for (const [selector, status] of nodeSets.statuses) {
-    const set = topology.nodeSets.get(selector);
-    // No view depends on a set that no policy needs any more.
-    if (set?.needed !== true) continue;
-    const { refusal } = set;
-    const name = `nodes ${selector}`;
-    // Before the first list, clients wait until the node sets are known. Afterwards an annotation must not make the
-    // node unready.
-    checks.push(
-      refusal === undefined
-        ? newQueryCheck(name, status)
-        : { name, ...forbidden(`${refusal}; ${consequenceOfRefusal(set)}`) },
-    );
-  }
   for (const set of topology.nodeSets.values()) {
-    if (set.state !== 'overLimit') continue;
-    const degraded = `not watched: ${set.refusal}; ${consequenceOfRefusal(set)}`;
-    checks.push({ name: `nodes ${set.selector}`, degraded });
+    const name = `nodes ${set.selector}`;
+    const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
+    if (set.watch === undefined) {
+      checks.push({ name, degraded: `not watched: ${refused}` });
+    } else if (set.needed) {
+      // Before the first list, clients wait until the node sets are known. Afterwards an annotation must not make the
+      // node unready. No view depends on a set that no policy needs any more.
+      const { status } = set.watch;
+      const failure = refused === undefined ? newQueryCheck(name, status) : forbidden(refused);
+      checks.push({ ...failure, name });
+    }
   }
   return checks;
 }

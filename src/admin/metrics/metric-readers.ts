@@ -239,8 +239,5 @@ export function serversInUse({ upstream: { failover } }: NodeProxy): Sample[] {
 }
 
 export function refusedSources({ clusterWatchers }: NodeProxy): Sample[] {
-  return clusterWatchers.sources.map(({ query, refusal }) => [
-    +(refusal !== undefined),
-    queryPath(query),
-  ]);
+  return clusterWatchers.map(({ query, refusal }) => [+(refusal !== undefined), queryPath(query)]);
 }

@@ -109,9 +109,6 @@ function formatPolicy(policy: PolicyExplanation): string {
   for (const { source, keys } of policy.overrides) {
     lines.push(`  instead of ${SOURCES[source]}: ${keys.join(' > ') || 'none'}`);
   }
-  if (policy.returnDelaySeconds !== undefined) {
-    lines.push(`  returns to a nearer key after it was ready for ${policy.returnDelaySeconds} s`);
-  }
   return lines.map(printLine).join('');
 }
 
@@ -146,10 +143,6 @@ function formatPort(port: PortExplanation): string {
     String(serving),
     String(total),
   ]);
-  const back =
-    port.returning === undefined
-      ? ''
-      : printLine(`  back to ${port.returning.key} at ${port.returning.at} if it remains ready`);
   const next = port.next === undefined ? 'nothing would win' : `${port.next} would win`;
   const without =
     port.winner === undefined
@@ -157,7 +150,7 @@ function formatPort(port: PortExplanation): string {
       : printLine(`  without the endpoints of ${port.winner}, ${next}`);
   const table = formatColumns([header, ...lines], '  ');
   const title = printLine(`${port.family} ${name}: ${won} (${port.why})`);
-  return `${title}${table}${back}${without}`;
+  return `${title}${table}${without}`;
 }
 
 function formatEndpoints({ endpoints, counts, omitted, outcome }: Explained): string {

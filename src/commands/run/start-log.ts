@@ -26,7 +26,7 @@ export async function logWhenReady(options: {
   const hasEndpoints = () => proxy.views.sources.some(({ projection }) => projection !== undefined);
   await pollUntil(() => hasEndpoints() && isReady(proxy), signal);
   const { views, topology, clusterWatchers } = proxy;
-  const watched = [...views.sources, ...clusterWatchers.sources];
+  const watched = [...views.sources, ...clusterWatchers];
   logger.info(
     {
       watches: watched.map(({ query }) => queryPath(query)),

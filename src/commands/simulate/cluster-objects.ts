@@ -11,7 +11,7 @@ import {
   NODES,
   type Resource,
   SERVICES,
-} from '../../filter/codec/resource.ts';
+} from '../../filter/codec/facts/resource.ts';
 import {
   COMMUNITIES,
   type CommunityFacts,

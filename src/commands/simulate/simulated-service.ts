@@ -77,7 +77,7 @@ export class SimulatedService {
     const addressOf = (index: number) => this.endpoints[index]?.address ?? '';
     const decision =
       policy?.managed === true
-        ? topology.decide(this.service, this.#groups, policy, { addressOf })
+        ? topology.decide(this.service, this.#groups, policy, addressOf)
         : undefined;
     const cloudOnly =
       policy?.managed === true && decision !== undefined && topology.isCloudOnly(policy, decision);

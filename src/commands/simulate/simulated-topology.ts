@@ -1,11 +1,12 @@
 import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
+import type { NodeSetWatcher } from '../../topology/state/node-set.ts';
 import { type Communities, Topology, type TopologyOptions } from '../../topology/state/topology.ts';
 
 /** The parts that the topologies of all nodes share. */
 export interface SharedTopology {
-  readonly options: Omit<TopologyOptions, 'nodeName' | 'namespaces'>;
+  readonly options: Omit<TopologyOptions, 'nodeName' | 'namespaces' | 'nodeSetWatcher'>;
   readonly communities: Communities;
   readonly policies: ReadonlyMap<string, Policy>;
   /** The ports that count, of each Service; undefined: those of its slices. */
@@ -34,7 +35,12 @@ export function nodeSetsOf(nodes: readonly PartialObjectMetadata[]): SharedTopol
 /** The Topology of one node, with all node sets synced. It is the same class that decides on the node. */
 export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopology): Topology {
   const { options, communities, policies, ports, withoutZone, membersOf } = shared;
-  const topology = new Topology({ ...options, nodeName: node.name, namespaces: false });
+  const topology = new Topology({
+    ...options,
+    nodeName: node.name,
+    namespaces: false,
+    nodeSetWatcher: NOT_WATCHED,
+  });
   if (options.declaredCommunities) topology.setCommunities(communities);
   topology.setOwnNode(node);
   topology.setServicesWithoutZone(
@@ -45,9 +51,16 @@ export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopo
   for (;;) {
     const waiting = [...topology.nodeSets.values()].filter(({ state }) => state === 'syncing');
     if (waiting.length === 0) return topology;
-    for (const { selector } of waiting) {
-      topology.changeNodeSet(selector, membersOf(selector), []);
-      topology.setNodeSetState(selector);
+    for (const set of waiting) {
+      set.change(membersOf(set.selector), []);
+      set.sync();
     }
   }
 }
+
+/** The members of node sets are passed in. No time passes. */
+const NOT_WATCHED: NodeSetWatcher = {
+  clock: { after: () => () => undefined },
+  open: () => ({ status: { connected: false }, close: () => Promise.resolve() }),
+  onOverLimit: () => undefined,
+};

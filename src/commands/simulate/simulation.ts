@@ -1,5 +1,5 @@
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
-import { EndpointCache } from '../../filter/codec/endpoint-cache.ts';
+import { EndpointCache } from '../../filter/codec/facts/endpoint-cache.ts';
 import { CommunitiesHandler } from '../../proxy/cluster/communities-handler.ts';
 import { decidedPorts, describeService } from '../../proxy/cluster/services-handler.ts';
 import type { NodeProxyOptions } from '../../proxy/node-proxy.ts';

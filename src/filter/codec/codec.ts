@@ -8,8 +8,8 @@
  */
 import type { Status } from '../../errors.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
-import type { EndpointCorrection, PodEndpoint } from './pod-endpoint.ts';
-import type { Resource } from './resource.ts';
+import type { EndpointCorrection, PodEndpoint } from './facts/pod-endpoint.ts';
+import type { Resource } from './facts/resource.ts';
 
 /** How objects are encoded; one upstream stream and one view never mix them. */
 export type Encoding = 'json' | 'protobuf';

@@ -1,24 +1,29 @@
 import type { Status } from '../../errors.ts';
-import { readServiceAddresses, readSliceAddresses, readSubsetAddresses } from './addresses.ts';
-import { portKey } from './api-conventions.ts';
+import { MAX_ELEMENTS, tooManyElements } from './bytes/element-limit.ts';
 import type { Codec, ObjectBytes } from './codec.ts';
-import { editObject } from './edit.ts';
-import { EndpointsReader } from './endpoints-facts.ts';
-import type { Format } from './format.ts';
-import { readMeta } from './metadata.ts';
-import { readSlicePods, readSubsetPods } from './pod-endpoint.ts';
-import { readMessage } from './read-message.ts';
-import { ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './resource.ts';
+import { groupAddresses, serviceAddresses } from './facts/addresses.ts';
+import { portKey } from './facts/api-conventions.ts';
+import { editObject } from './facts/edit.ts';
+import { EndpointCache } from './facts/endpoint-cache.ts';
+import { sliceGroups, subsetGroups } from './facts/endpoint-groups.ts';
+import { endpointsFacts, sliceFacts } from './facts/endpoints-facts.ts';
+import { podEndpoints } from './facts/pod-endpoint.ts';
+import { readMessage } from './facts/read-message.ts';
+import { ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './facts/resource.ts';
 import {
   ENDPOINTS,
+  ENDPOINTS_FACTS,
+  IDENTIFIED_OBJECT,
   LABELLED_OBJECT,
-  OBJECT,
+  type Message,
   SERVICE,
   SERVICE_FACTS,
   SLICE,
+  SLICE_FACTS,
   STATUS,
-} from './schema.ts';
-import { statusValue } from './status.ts';
+} from './facts/schema.ts';
+import { statusValue } from './facts/status.ts';
+import type { Format } from './format.ts';
 
 /** Objects of kind Status, which are in no collection. */
 const STATUS_RESOURCE: Resource = {
@@ -31,36 +36,36 @@ const STATUS_RESOURCE: Resource = {
 
 /** Creates the codec of an encoding. Its only state is caches of names and endpoints. */
 export function createCodec(format: Format): Codec {
-  const reader = new EndpointsReader();
-  const isEndpoints = ({ kind }: Resource) => kind === ENDPOINTS_RESOURCE.kind;
-  const slice = (object: ObjectBytes) => format.cursor(object, SLICE);
-  const endpoints = (object: ObjectBytes) => format.cursor(object, ENDPOINTS);
+  const cache = new EndpointCache();
+  const meta = (object: ObjectBytes) => read(object, IDENTIFIED_OBJECT).metadata;
+  const read = <Values>(object: ObjectBytes, message: Message<Values>): Values => {
+    let elements = 0;
+    return readMessage(format.cursor(object, message), message, () => {
+      if (++elements > MAX_ELEMENTS) throw tooManyElements(meta(object));
+    });
+  };
+  const groups = ({ kind }: Resource, object: ObjectBytes) =>
+    kind === ENDPOINTS_RESOURCE.kind
+      ? subsetGroups(read(object, ENDPOINTS))
+      : sliceGroups(read(object, SLICE));
   const statusBytes = (status: Status) => format.encode(STATUS, statusValue(status));
   return {
     encoding: format.encoding,
     decodeList: format.decodeList,
     watchDecoder: format.watchDecoder,
     decodeStatus: format.decodeStatus,
-    meta: (object) => readMeta(format.cursor(object, OBJECT)),
-    partialMetadata: (object) =>
-      readMessage(format.cursor(object, LABELLED_OBJECT), LABELLED_OBJECT).metadata,
+    meta,
+    partialMetadata: (object) => read(object, LABELLED_OBJECT).metadata,
     service: (object) => {
-      const { metadata, spec } = readMessage(format.cursor(object, SERVICE_FACTS), SERVICE_FACTS);
-      const ports = spec.ports.map(({ protocol, name }) => portKey(protocol, name));
-      return { ...metadata, ...spec, ports };
+      const { metadata, spec } = read(object, SERVICE_FACTS);
+      return { ...metadata, ...spec, ports: spec.ports.map(portKey) };
     },
-    endpointSlice: (object) => reader.slice(slice(object)),
-    endpoints: (object) => reader.endpoints(endpoints(object)),
-    addresses: (resource, object) =>
-      isEndpoints(resource)
-        ? readSubsetAddresses(endpoints(object))
-        : readSliceAddresses(slice(object)),
-    serviceAddresses: (object) => readServiceAddresses(format.cursor(object, SERVICE)),
-    podEndpoints: (resource, object, node) =>
-      isEndpoints(resource)
-        ? readSubsetPods(endpoints(object), node)
-        : readSlicePods(slice(object), node),
-    edit: (resource, object, edit) => editObject(format, resource, object, edit),
+    endpointSlice: (object) => sliceFacts(read(object, SLICE_FACTS), cache),
+    endpoints: (object) => endpointsFacts(read(object, ENDPOINTS_FACTS), cache),
+    addresses: (resource, object) => groups(resource, object).map(groupAddresses),
+    serviceAddresses: (object) => serviceAddresses(read(object, SERVICE)),
+    podEndpoints: (resource, object, node) => podEndpoints(groups(resource, object), node),
+    edit: (resource, object, edit) => editObject(format.editor(object), resource, edit),
     encodeList: format.encodeList,
     encodeObject: format.encodeObject,
     encodeEvent: format.encodeEvent,

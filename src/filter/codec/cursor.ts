@@ -1,5 +1,4 @@
-import type { AnyMessage, Field } from './schema.ts';
-import type { TextCache } from './text-cache.ts';
+import type { AnyMessage, Field } from './facts/schema.ts';
 
 /**
  * Walks over the fields of one message, in any order. It decodes a value only when a method is called for it. Bytes that
@@ -9,7 +8,7 @@ import type { TextCache } from './text-cache.ts';
  * - Protobuf has a repeated field once for each element. So has a cursor over JSON, once for each element of the array.
  * - A field that occurs several times is merged in protobuf: the last text wins. In JSON the last member wins.
  * - A member that is null in JSON is absent. A null element has zero values, as in Go.
- * - Protobuf has a map as one field for each entry; JSON has one object. See {@link readMap} and {@link mapValue}.
+ * - Protobuf has a map as one field for each entry; JSON has one object. See {@link readMap}.
  */
 export interface Cursor {
   /** The current field, or UNKNOWN_FIELD. */
@@ -20,26 +19,38 @@ export interface Cursor {
   /** A cursor over the current field, a message. */
   enter(): Cursor;
   text(): string;
-  /** {@link text} for texts that occur often. */
-  cachedText(cache: TextCache): string;
   bool(): boolean;
   number(): number;
   /** Adds what the current field has of a map of texts: one entry, or all. */
   readMap(map: Map<string, string>): void;
-  /** The value of an ASCII key, if the current field has it of a map of texts. Other values are not decoded. */
-  mapValue(key: string): string | undefined;
+  /** The current field, a message, as it is. */
+  encoded(): EncodedMessage;
 }
 
-/** What becomes of a field: it stays, is removed, or has another text. */
-export type FieldEdit = 'keep' | 'cut' | { readonly text: string };
+/** A message in one encoding. Only an {@link Editor} of that encoding can use it. */
+export type EncodedMessage = object;
 
-/** Says what becomes of the current field. Not called for members that are null in JSON. */
-export type EditField = (field: Cursor) => FieldEdit;
+/** A value of a message to encode: fields by name. Undefined: absent. */
+export interface MessageValue {
+  readonly [name: string]:
+    | string
+    | number
+    | boolean
+    | MessageValue
+    | readonly MessageValue[]
+    | undefined;
+}
 
-/** A field to add: a text, a boolean, or an encoded message. */
+/** What becomes of a field: it stays, is removed, or has another value. */
+export type FieldAction = 'keep' | 'cut' | { readonly value: string | EncodedMessage };
+
+/** Says what becomes of the current field. Not called for unknown fields, nor for members that are null in JSON. */
+export type FieldVisitor = (field: Cursor) => FieldAction;
+
+/** A field to add. */
 export interface AddedField {
   readonly field: Field;
-  readonly value: string | boolean | Buffer;
+  readonly value: string | boolean | MessageValue | EncodedMessage;
 }
 
 /** Called at the end of a message, when all its fields have been visited. */
@@ -47,16 +58,14 @@ export type AddFields = () => readonly AddedField[];
 
 /** Edits one object. What is not edited stays, see Edit. Use it once. */
 export interface Editor {
-  /** Edits the fields of the object itself. */
-  object(message: AnyMessage, edit: EditField, add?: AddFields): void;
-  /** Edits the message that is the current field. Returns `keep`. */
-  message(field: Cursor, edit: EditField, add?: AddFields): FieldEdit;
-  /** Edits a copy of the message that is the current field, and returns its bytes. */
-  copy(field: Cursor, edit: EditField, add?: AddFields): Buffer;
-  /** Removes a key from the current field, a map; without other keys it is removed itself. */
-  cutKey(field: Cursor, key: string): FieldEdit;
-  /** Removes from the current field, a map, all other keys, and values longer than `maxLength`. */
-  keepKeys(field: Cursor, keys: readonly string[], maxLength: number): FieldEdit;
-  /** The edited object; the object itself if nothing has changed. @param transient it will not live long */
-  finish(transient: boolean): Buffer;
+  /**
+   * Edits the object, and returns its new bytes; its own if nothing has changed.
+   *
+   * @param transient the new bytes will not live long
+   */
+  object(message: AnyMessage, transient: boolean, visit: FieldVisitor, add: AddFields): Buffer;
+  /** Edits the message that is the current field. */
+  message(field: Cursor, visit: FieldVisitor, add?: AddFields): FieldAction;
+  /** Removes entries from the current field, a map of texts; without any entry it is removed itself. */
+  entries(field: Cursor, keeps: (key: string, valueBytes: number) => boolean): FieldAction;
 }

@@ -1,18 +1,7 @@
 import type { ChangeType, Codec, ObjectBytes } from './codec.ts';
-import type { Cursor, Editor } from './cursor.ts';
-import type { Resource } from './resource.ts';
-import type { AnyMessage } from './schema.ts';
-
-/** A value of a message to encode: fields by name. Undefined: absent. */
-export interface MessageValue {
-  readonly [name: string]:
-    | string
-    | number
-    | boolean
-    | MessageValue
-    | readonly MessageValue[]
-    | undefined;
-}
+import type { Cursor, Editor, MessageValue } from './cursor.ts';
+import type { Resource } from './facts/resource.ts';
+import type { AnyMessage } from './facts/schema.ts';
 
 /** Types of the events of a watch stream. */
 export type EventType = ChangeType | 'BOOKMARK' | 'ERROR';

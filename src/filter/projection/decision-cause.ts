@@ -1,6 +1,6 @@
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
-import type { Change } from '../codec/change.ts';
 import type { EndpointsFacts } from '../codec/codec.ts';
+import type { Change } from '../codec/facts/change.ts';
 import type { Cause } from './decision-journal.ts';
 
 /** The cause of deciding Services again because their objects changed. */

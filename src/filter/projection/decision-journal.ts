@@ -17,9 +17,8 @@ export interface DecidedOutcome {
  * - `policy`: the policy of the Service changed, or the Service itself was created or deleted
  * - `own-node`: this node's labels or communities changed; the subject names the topology keys concerned
  * - `nodes`: other nodes began or ceased to match a topology key; the subject names them
- * - `return-delay`: a nearer key was ready for the whole delay
  */
-export type CauseKind = 'endpoints' | 'policy' | 'own-node' | 'nodes' | 'return-delay';
+export type CauseKind = 'endpoints' | 'policy' | 'own-node' | 'nodes';
 
 export interface Cause {
   readonly kind: CauseKind;

@@ -1,11 +1,10 @@
-import type { DelayedKey } from '../../topology/decide/return-delay.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
 import type { Clock } from '../../util/clock.ts';
-import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
+import type { Change, ChangeHandler } from '../codec/facts/change.ts';
 import type { View } from '../view/view.ts';
 import { changeSteps } from './change-steps.ts';
 import { causeOfObjects, causeOfTopology } from './decision-cause.ts';
@@ -28,8 +27,6 @@ export interface ProjectionCounters {
 export interface ServiceInspection {
   readonly outcome: ServiceOutcome;
   readonly objects: readonly EndpointsObject[];
-  /** The keys that a return delay has chosen, by `<family> <port>`. */
-  readonly delayed: ReadonlyMap<string, DelayedKey>;
   /** For how long the same keys have won, in milliseconds; undefined: nothing was decided. */
   readonly ageMs: number | undefined;
 }
@@ -68,9 +65,8 @@ type AffectedServices = Map<string, string[]>;
  *
  *     listing ──onSynced()──▶ listed ──topology settled──▶ started
  *
- *     objects changed ──store──▶ affected Services ─┐
- *     topology changed ────────▶ affected Services ─┼─decide─▶ write what differs ─▶ commit to the event log
- *     return delay passed ─────▶ affected Services ─┘
+ *     objects changed ──store──▶ affected Services ─┬─decide─▶ write what differs ─▶ commit to the event log
+ *     topology changed ────────▶ affected Services ─┘
  *
  * Invariant: after each call, the view equals that of a fresh list under the same topology, except for versions and
  * for changes that do not count (see Edit.withoutNoise). A Service whose first policy is pending shows no objects.
@@ -103,7 +99,6 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       clock,
       journal: this.journal,
       addressesOf: ({ raw }) => firstAddresses(view, raw),
-      onDue: (services) => this.#decideAgain(services, { kind: 'return-delay', subject: '' }),
     });
     this.#unsubscribe = topology.subscribe({ changed: (change) => this.#topologyChanged(change) });
   }
@@ -122,7 +117,6 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     return {
       outcome: this.#decider.outcome(service),
       objects: [...this.#index.ofService(service)],
-      delayed: this.#decider.delayed(service),
       ageMs: this.#decider.age(service),
     };
   }
@@ -143,7 +137,6 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   /** Unsubscribes from the topology, and withdraws what was reported to it. */
   close(): void {
     this.#unsubscribe();
-    this.#decider.close();
     const services = Array.from(this.#index.services(), (service) => [service, false] as const);
     this.#options.topology.setServicesWithoutZone(this, new Map(services));
   }
@@ -175,14 +168,8 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       this.#tryStart();
       return;
     }
-    const { services, ownNode, firstKnown } = change;
-    const onNodes = this.#servicesOn(change.nodes);
-    // What the owner of the cluster changes takes effect immediately, without a return delay.
-    for (const service of services) this.#decider.forget(service);
-    if (ownNode !== undefined || firstKnown) {
-      for (const service of onNodes) this.#decider.forget(service);
-    }
-    const all = new Set([...services, ...onNodes, ...this.#undecided.keys()]);
+    const { services, ownNode, nodes } = change;
+    const all = new Set([...services, ...this.#servicesOn(nodes), ...this.#undecided.keys()]);
     // The topology does not know these Services, and this node may have been switched off or on.
     for (const service of ownNode === undefined ? [] : this.#index.services()) {
       if (this.#options.topology.policies.latest(service) === UNKNOWN_SERVICE) all.add(service);

@@ -1,6 +1,6 @@
 import type { Topology } from '../../topology/state/topology.ts';
-import type { Change, ChangeHandler } from '../codec/change.ts';
 import type { ObjectBytes, ObjectMeta } from '../codec/codec.ts';
+import type { Change, ChangeHandler } from '../codec/facts/change.ts';
 import type { View } from '../view/view.ts';
 
 /** Decides which objects of a collection clients see. */

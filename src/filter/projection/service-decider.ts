@@ -1,14 +1,12 @@
 import { countEndpoints, type Decision, type PortDecision } from '../../topology/decide/decide.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import { readAddresses } from '../../topology/decide/read-addresses.ts';
-import { type DelayedKey, dueAt } from '../../topology/decide/return-delay.ts';
 import { type ManagedPolicy, UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { isHidden, outcomeOf, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
 import { Interner } from '../../util/interner.ts';
 import type { Cause, DecidedOutcome, DecisionJournal } from './decision-journal.ts';
-import { DueServices } from './due-services.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
 
 /** The part of an object that is shown. */
@@ -44,33 +42,25 @@ interface ServiceState {
 /** Longer masks are not shared between objects. */
 const MAX_SHARED_MASK = 64;
 
-const NONE_DELAYED: ReadonlyMap<string, DelayedKey> = new Map();
-
 export interface ServiceDeciderOptions {
   readonly topology: Topology;
   readonly clock: Clock;
   readonly journal: DecisionJournal;
   /** First address of each endpoint of an object, in the order of its groups, flattened. */
   readonly addressesOf: (object: EndpointsObject) => readonly string[];
-  /** Called from a timer, with the Services whose return delay has passed: they must be decided again. */
-  readonly onDue: (services: readonly string[]) => void;
 }
 
-/** Decides about the objects of one Service at a time. Keeps the outcome of each Service and its delayed keys. */
+/** Decides about the objects of one Service at a time. Keeps the outcome of each Service. */
 export class ServiceDecider {
   readonly #options: ServiceDeciderOptions;
-  readonly #due: DueServices;
   /** Services with endpoints objects. */
   readonly #services = new Map<string, ServiceState>();
-  /** Only Services with a return delay have delayed keys. */
-  readonly #delayed = new Map<string, ReadonlyMap<string, DelayedKey>>();
   /** 10,000 Services have few different decisions and masks. */
   readonly #texts = new Interner<string>();
   readonly #masks = new Interner<Uint8Array>();
 
   constructor(options: ServiceDeciderOptions) {
     this.#options = options;
-    this.#due = new DueServices(options.clock, options.onDue);
   }
 
   /**
@@ -93,11 +83,6 @@ export class ServiceDecider {
     return { projected, outcome };
   }
 
-  /** The keys that a return delay has chosen for each `<family> <port>` of a Service. */
-  delayed(service: string): ReadonlyMap<string, DelayedKey> {
-    return this.#delayed.get(service) ?? NONE_DELAYED;
-  }
-
   /** What was decided last about a Service. One without endpoints objects is not stored. */
   outcome(service: string): ServiceOutcome {
     return this.#services.get(service)?.outcome ?? this.#unfiltered(service, []);
@@ -114,16 +99,6 @@ export class ServiceDecider {
     if (groups < 2) return false;
     const policy = this.#options.topology.activePolicy(service);
     return policy?.managed === true && policy.minReady !== undefined;
-  }
-
-  /** Drops the return delay of a Service: its next decision takes effect immediately. */
-  forget(service: string): void {
-    this.#delayed.delete(service);
-    this.#due.set(service, undefined);
-  }
-
-  close(): void {
-    this.#due.close();
   }
 
   #newDecision(
@@ -171,8 +146,10 @@ export class ServiceDecider {
     objects: readonly EndpointsObject[],
     groups: readonly EndpointGroup[],
   ): NewDecision {
-    const decided = this.#decision(service, policy, objects, groups);
-    const cloudOnly = this.#options.topology.isCloudOnly(policy, decided);
+    const { topology, addressesOf } = this.#options;
+    const addressOf = policy.minReady && readAddresses(objects, addressesOf);
+    const decided = topology.decide(service, groups, policy, addressOf);
+    const cloudOnly = topology.isCloudOnly(policy, decided);
     const outcome = outcomeOf(service, { policy, latest: policy, cloudOnly }, groups, decided);
     const decision = cloudOnly
       ? { id: 'withheld', mask: 0 }
@@ -180,28 +157,6 @@ export class ServiceDecider {
     if (isHidden(outcome)) return { projected: 'hidden', outcome, decision };
     if (policy.dryRun === true) return { projected: showAll(objects), outcome, decision };
     return { projected: this.#cut(objects, decided.keep), outcome, decision };
-  }
-
-  /** The decision of the topology, under the return delay of the policy. */
-  #decision(
-    service: string,
-    policy: ManagedPolicy,
-    objects: readonly EndpointsObject[],
-    groups: readonly EndpointGroup[],
-  ): Decision {
-    const { topology, clock, addressesOf } = this.#options;
-    const { minReady, returnDelayMs: ms = 0 } = policy;
-    const addressOf = minReady && readAddresses(objects, addressesOf);
-    if (ms === 0) return topology.decide(service, groups, policy, { addressOf });
-    const delay = { previous: this.delayed(service), ms, now: clock.now() };
-    const decision = topology.decide(service, groups, policy, { delay, addressOf });
-    if (decision.delayed.size === 0) {
-      this.forget(service);
-    } else {
-      this.#delayed.set(service, decision.delayed);
-      this.#due.set(service, dueAt(decision.delayed, ms));
-    }
-    return decision;
   }
 
   /** Gives each object its part of a mask over the endpoints of all objects. */

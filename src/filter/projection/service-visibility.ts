@@ -1,8 +1,8 @@
 import { isOfOtherProxy, type ServiceFilter } from '../../topology/policy/service-policy.ts';
 import { PROXY_NAME_LABEL, readerOf } from '../../topology/policy/service-reader.ts';
 import type { Topology } from '../../topology/state/topology.ts';
-import type { Change } from '../codec/change.ts';
 import type { Codec, ObjectBytes, ServiceFacts } from '../codec/codec.ts';
+import type { Change } from '../codec/facts/change.ts';
 import type { Visibility } from './objects-projection.ts';
 
 export interface ServiceVisibilityOptions {

@@ -1,4 +1,4 @@
-import { apiVersion, RESOURCES, type Resource } from '../../filter/codec/resource.ts';
+import { apiVersion, RESOURCES, type Resource } from '../../filter/codec/facts/resource.ts';
 
 /** A discovery document, as clients such as kubectl read it before anything else. */
 export interface DiscoveryDocument {

@@ -4,7 +4,7 @@ import {
   NODES,
   SERVICE_CIDRS,
   SERVICES,
-} from '../../filter/codec/resource.ts';
+} from '../../filter/codec/facts/resource.ts';
 import { HEADLESS_LABEL, PROXY_NAME_LABEL } from '../../topology/policy/service-reader.ts';
 import { type Query, queryKey } from './query.ts';
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { NODES, RESOURCES } from '../../filter/codec/resource.ts';
+import { NODES, RESOURCES } from '../../filter/codec/facts/resource.ts';
 import type { Query } from './query.ts';
 import { sliceSelectionOf } from './slice-selection.ts';
 

@@ -1,5 +1,5 @@
 import type { Encoding } from '../../filter/codec/codec.ts';
-import { apiVersion, type Resource } from '../../filter/codec/resource.ts';
+import { apiVersion, type Resource } from '../../filter/codec/facts/resource.ts';
 
 /*
  * The room api: the vocabulary of Kubernetes requests. It parses and writes, and knows neither sockets nor views.

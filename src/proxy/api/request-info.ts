@@ -1,5 +1,5 @@
 import { WrapperError } from '../../errors.ts';
-import { RESOURCES, type Resource } from '../../filter/codec/resource.ts';
+import { RESOURCES, type Resource } from '../../filter/codec/facts/resource.ts';
 
 /** What the path of a request refers to, as in kube-apiserver's RequestInfo. */
 export type RequestInfo =

@@ -1,6 +1,6 @@
 import { WrapperError } from '../../errors.ts';
 import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
-import { ENDPOINT_SLICES } from '../../filter/codec/resource.ts';
+import { ENDPOINT_SLICES } from '../../filter/codec/facts/resource.ts';
 import {
   type LabelSelector,
   MAX_REQUIREMENTS,

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
 import type { RequestTarget } from '../api/request-info.ts';
 import type { ForwardOptions } from '../passthrough/passthrough.ts';
 
@@ -8,8 +7,9 @@ import type { ForwardOptions } from '../passthrough/passthrough.ts';
  *   loopback-access.ts           plain http: anybody on the node reads, and nothing is forwarded
  *   caller-access.ts             https: each caller with its own rights
  *   caller-reader.ts             the caller of an https request: its token or its certificate
- *   access-review-authorizer.ts  answers of the API server about callers, which are cached
+ *   access-review-authorizer.ts  who a caller is and what it may read, as the API server answers
  *   access-review.ts             how it is asked
+ *   caller-cache.ts              its answers
  * It takes no decision about a user itself, and lends nobody the identity of the wrapper.
  */
 
@@ -72,6 +72,4 @@ export interface AccessPolicy {
     caller: Caller,
     options: ForwardOptions,
   ): Promise<void>;
-  /** Forwards a request to switch protocols. Rejects with `Forbidden` if it must not be forwarded. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, caller: Caller): Promise<void>;
 }

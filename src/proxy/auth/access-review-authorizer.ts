@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { Semaphore } from '../../util/semaphore.ts';
+import { SingleFlight } from '../../util/single-flight.ts';
 import { CallerLimits } from '../http/caller-limits.ts';
 import type { ReadAttributes } from './access-policy.ts';
-import type { IdentifiedCaller, Reviews, Verdict } from './access-review.ts';
+import type { IdentifiedCaller, Reviews, TokenCaller } from './access-review.ts';
+import { type CachedCaller, CallerCache, type Decision, type KnownCaller } from './caller-cache.ts';
 
 export interface AccessReviewAuthorizerOptions {
   readonly reviews: Pick<Reviews, 'access' | 'identity'>;
@@ -14,7 +15,7 @@ export interface AccessReviewAuthorizerOptions {
   readonly allowedMs: number;
   /** How long a negative decision is valid, in milliseconds. */
   readonly deniedMs: number;
-  /** Maximum number of cached callers: this many that were authenticated, and this many that were not. */
+  /** Maximum number of cached callers that were authenticated. */
   readonly maxCallers: number;
   /** Maximum number of concurrent reviews of one user, and of all callers that are not known yet. */
   readonly maxReviews: number;
@@ -27,31 +28,10 @@ export interface AccessReviewAuthorizerOptions {
   readonly logger: Logger;
 }
 
-/** A caller that the API server has authenticated. */
-interface KnownCaller {
-  /** The id of its user. */
-  readonly user: string;
-  /** What it may read. Another token of the same user can have other rights. */
-  readonly decisions: LRUCache<string, Decision, Read>;
-}
-
-type Decision = Exclude<Verdict, { readonly kind: 'unauthenticated' }>;
-
-interface Read {
-  readonly caller: IdentifiedCaller;
-  readonly user: string;
-  readonly attributes: ReadAttributes;
-}
-
-/** Cached decisions of one caller; kube-proxy needs about ten. */
-const MAX_DECISIONS = 64;
-/** The share of the cached callers that the tokens of one user may take. */
-const USER_SHARE = 1 / 4;
-const UNAUTHENTICATED = 'unauthenticated';
+/** A token never changes its owner. */
+const FOREVER = 0;
 /** As CallerLimits answers: client-go sends the request again. */
 const TOO_MANY = { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 };
-/** A refresh that fails leaves the last answer in the cache. One that is evicted meanwhile still has a result. */
-const KEEP_LAST = { noDeleteOnFetchRejection: true, ignoreFetchAbort: true };
 /**
  * How long the API server may take to answer before it counts as unreachable, in milliseconds. It is longer than the
  * time to connect, because an error of the connection has more detail.
@@ -65,15 +45,14 @@ const REVIEW_MS = 8_000;
  * The name of a caller is reviewed once, because a token never changes its owner. Quotas count by it. Rights are
  * reviewed for each token and read.
  *
- * Callers that were authenticated and all others have separate caches: invented tokens never evict a known caller. The
- * requests of callers that are not known yet wait for their turn, so invented tokens do not keep out a valid one.
+ * The requests of callers that are not known yet wait for their turn, so invented tokens do not keep out a valid one.
  */
 export class AccessReviewAuthorizer {
   readonly #options: AccessReviewAuthorizerOptions;
-  /** Callers that the API server has authenticated, by {@link IdentifiedCaller.id}. */
-  readonly #known: LRUCache<string, KnownCaller>;
-  /** Callers whose identity is under review, or was a moment ago. */
-  readonly #others: LRUCache<string, KnownCaller | typeof UNAUTHENTICATED, Pick<Read, 'caller'>>;
+  readonly #callers: CallerCache;
+  /** Concurrent requests share a review. */
+  readonly #identities = new SingleFlight<CachedCaller>();
+  readonly #decisions = new SingleFlight<Decision>();
   /** The reviews of known callers, by user. */
   readonly #active: CallerLimits;
   /** The requests of unknown callers that are under review. */
@@ -82,15 +61,8 @@ export class AccessReviewAuthorizer {
 
   constructor(options: AccessReviewAuthorizerOptions) {
     this.#options = options;
-    const { maxCallers: max, maxReviews, deniedMs } = options;
-    this.#known = new LRUCache({ ...this.#clock(), max, noDeleteOnStaleGet: true });
-    this.#others = new LRUCache({
-      ...this.#clock(),
-      ...KEEP_LAST,
-      max,
-      ttl: deniedMs,
-      fetchMethod: (_id, _last, { context: { caller } }) => this.#reviewIdentity(caller),
-    });
+    const { maxCallers, maxReviews, now = () => performance.now() } = options;
+    this.#callers = new CallerCache(maxCallers, now);
     this.#unknown = new Semaphore(maxReviews);
     this.#active = new CallerLimits({
       what: 'access reviews',
@@ -120,39 +92,35 @@ export class AccessReviewAuthorizer {
     attributes: ReadAttributes,
     gone?: AbortSignal,
   ): Promise<string> {
-    const { user, decisions } = await this.#find(caller, gone);
-    const decision = await this.#decide(decisions, { caller, user, attributes });
+    const known = await this.#find(caller, gone);
+    const decision = await this.#decide(caller, known, attributes);
     if (decision.kind === 'denied') throw forbidden(decision.reason, caller, attributes);
-    return user;
+    return known.user;
   }
 
   async #find(caller: IdentifiedCaller, gone: AbortSignal | undefined): Promise<KnownCaller> {
-    const { id } = caller;
-    const known = this.#known.get(id);
-    if (known !== undefined) return known;
-    const isUnknown =
-      caller.kind === 'token' && this.#lastKnown(id) === undefined && !this.#others.has(id);
-    if (!isUnknown) return this.#findOther(caller);
-    const endTurn = await this.#waitForTurn(gone);
-    try {
-      return await this.#findOther(caller);
-    } finally {
-      endTurn();
-    }
+    const found = this.#callers.fresh(caller.id) ?? (await this.#identify(caller, gone));
+    if (found.user === undefined) throw unauthenticated();
+    return found;
   }
 
-  /** Concurrent requests of one caller share a review. */
-  async #findOther(caller: IdentifiedCaller): Promise<KnownCaller> {
+  /** Without an answer of the API server, the last one counts. */
+  async #identify(caller: IdentifiedCaller, gone: AbortSignal | undefined): Promise<CachedCaller> {
     const { id } = caller;
-    const found = await this.#others
-      .forceFetch(id, { context: { caller } })
-      .catch((error: unknown) => {
-        const last = this.#lastKnown(id) ?? this.#others.peek(id, { allowStale: true });
-        if (last === undefined) throw error;
-        return last;
-      });
-    if (found === UNAUTHENTICATED) throw unauthenticated();
-    return found;
+    if (caller.kind === 'certificate')
+      return this.#callers.accept(id, userId(caller.user), FOREVER);
+    const isUnknown = this.#callers.last(id)?.user === undefined;
+    const endTurn = isUnknown ? await this.#waitForTurn(gone) : undefined;
+    try {
+      const found = this.#callers.fresh(id);
+      return found ?? (await this.#identities.run(() => this.#reviewIdentity(caller), id));
+    } catch (error) {
+      const last = this.#callers.last(id);
+      if (last === undefined) throw error;
+      return last;
+    } finally {
+      endTurn?.();
+    }
   }
 
   /** Rejects with `LimitExceeded` after the time that a review may take. */
@@ -172,79 +140,52 @@ export class AccessReviewAuthorizer {
     }
   }
 
-  async #reviewIdentity(caller: IdentifiedCaller): Promise<KnownCaller | typeof UNAUTHENTICATED> {
+  async #reviewIdentity(caller: TokenCaller): Promise<CachedCaller> {
+    const { allowedMs, deniedMs, reviews } = this.#options;
     const { id } = caller;
-    if (caller.kind === 'certificate') return this.#remember(id, userId(caller.user));
-    const lastUser = this.#lastKnown(id)?.user;
-    const identity = await this.#review(lastUser, (signal) =>
-      this.#options.reviews.identity(caller, signal),
-    );
-    if (identity.kind === 'unauthenticated') {
-      this.#known.delete(id);
-      return UNAUTHENTICATED;
-    }
-    if (identity.kind === 'user') return this.#remember(id, userId(identity.name));
+    const lastUser = this.#callers.last(id)?.user;
+    const identity = await this.#review(lastUser, (signal) => reviews.identity(caller, signal));
+    if (identity.kind === 'unauthenticated') return this.#callers.refuse(id, deniedMs);
+    if (identity.kind === 'user') return this.#callers.accept(id, userId(identity.name), FOREVER);
     // It is asked again later: the API server may have been upgraded.
-    return this.#remember(id, lastUser ?? id, this.#options.allowedMs);
+    return this.#callers.accept(id, lastUser ?? id, allowedMs);
   }
 
-  /** Also one whose name is to be reviewed again. */
-  #lastKnown(id: string): KnownCaller | undefined {
-    return this.#known.peek(id, { allowStale: true });
-  }
-
-  /** @param ttl how long the caller has this user, in milliseconds; default: for ever */
-  #remember(id: string, user: string, ttl = 0): KnownCaller {
-    const decisions = this.#lastKnown(id)?.decisions ?? this.#createDecisions();
-    const known = { user, decisions };
-    const others = [...this.#known].filter(([other, each]) => other !== id && each.user === user);
-    const most = Math.max(1, Math.floor(this.#options.maxCallers * USER_SHARE));
-    for (const [leastUsed] of others.slice(most - 1)) this.#known.delete(leastUsed);
-    this.#known.set(id, known, { ttl });
-    return known;
-  }
-
-  #createDecisions(): KnownCaller['decisions'] {
-    const { allowedMs, deniedMs } = this.#options;
-    return new LRUCache({
-      ...this.#clock(),
-      ...KEEP_LAST,
-      max: MAX_DECISIONS,
-      fetchMethod: async (_key, _last, { context: read, options }) => {
-        const decision = await this.#reviewAccess(read);
-        options.ttl = decision.kind === 'allowed' ? allowedMs : deniedMs;
-        return decision;
-      },
-    });
-  }
-
-  async #decide(decisions: KnownCaller['decisions'], read: Read): Promise<Decision> {
-    const key = digest(read.attributes);
+  async #decide(caller: IdentifiedCaller, known: KnownCaller, read: ReadAttributes) {
+    const { decisions } = known;
+    const key = digest(read);
     try {
-      return await decisions.forceFetch(key, { context: read });
+      const review = () => this.#reviewAccess(caller, known, read);
+      return decisions.fresh(key) ?? (await this.#decisions.run(review, `${caller.id} ${key}`));
     } catch (error) {
       const { code } = WrapperError.from(error, 'Unreachable');
-      const last = decisions.peek(key, { allowStale: true });
+      const last = decisions.last(key);
       // A caller must not keep a right by our limits, or with a token that is not accepted any more. A 429 of the API
       // server counts as unreachable: in an overload kube-proxy must keep its views, whoever causes it.
       if (last === undefined || code === 'LimitExceeded' || code === 'Unauthorized') throw error;
       this.#counts.stale++;
       this.#options.logger.debug(
-        { err: error, ...read.attributes },
+        { err: error, ...read },
         'the API server is unreachable; the last decision about a caller is used again',
       );
       return last;
     }
   }
 
-  async #reviewAccess({ caller, user, attributes }: Read): Promise<Decision> {
-    const verdict = await this.#review(user, (signal) =>
-      this.#options.reviews.access(caller, attributes, signal),
-    );
-    if (verdict.kind !== 'unauthenticated') return verdict;
-    this.#known.delete(caller.id);
-    this.#others.set(caller.id, UNAUTHENTICATED);
-    throw unauthenticated();
+  async #reviewAccess(
+    caller: IdentifiedCaller,
+    { user, decisions }: KnownCaller,
+    read: ReadAttributes,
+  ): Promise<Decision> {
+    const { reviews, allowedMs, deniedMs } = this.#options;
+    const verdict = await this.#review(user, (signal) => reviews.access(caller, read, signal));
+    if (verdict.kind === 'unauthenticated') {
+      this.#callers.refuse(caller.id, deniedMs);
+      throw unauthenticated();
+    }
+    const ttl = verdict.kind === 'allowed' ? allowedMs : deniedMs;
+    decisions.set(digest(read), verdict, { ttl });
+    return verdict;
   }
 
   /** @param user undefined: an unknown caller, whose request has its turn */
@@ -265,11 +206,6 @@ export class AccessReviewAuthorizer {
     } finally {
       leave?.();
     }
-  }
-
-  #clock() {
-    const { now } = this.#options;
-    return now === undefined ? {} : { perf: { now }, ttlResolution: 0 };
   }
 }
 

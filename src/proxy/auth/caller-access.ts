@@ -1,13 +1,10 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { WrapperError } from '../../errors.ts';
-import { NODES, RESOURCES } from '../../filter/codec/resource.ts';
+import { NODES, RESOURCES } from '../../filter/codec/facts/resource.ts';
 import { parseListOptions } from '../api/list-options.ts';
 import { metadataAccept } from '../api/media-type.ts';
 import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';
-import { readUrl } from '../api/request-url.ts';
 import type { CallerLimits } from '../http/caller-limits.ts';
-import { hasBody } from '../http/http-errors.ts';
 import { readBody } from '../http/request-body.ts';
 import { assertSameOrigin } from '../http/request-checks.ts';
 import type { ForwardOptions, Passthrough } from '../passthrough/passthrough.ts';
@@ -18,7 +15,7 @@ import { CallerReader } from './caller-reader.ts';
 export interface CallerAccessOptions {
   readonly nodeName: string;
   /** Forwards with the credentials of the caller. */
-  readonly passthrough: Pick<Passthrough, 'forward' | 'upgrade'>;
+  readonly passthrough: Pick<Passthrough, 'forward'>;
   readonly authorizer: Pick<AccessReviewAuthorizer, 'identify' | 'authorize'>;
   /** Limits the requests that are forwarded for one user. */
   readonly forwarding: CallerLimits;
@@ -106,45 +103,13 @@ export class CallerAccess implements AccessPolicy {
     const body = await readBody(request, BODY_MS);
     passthrough.forward(request, response, { ...options, body });
   }
-
-  async upgrade(
-    request: IncomingMessage,
-    socket: Duplex,
-    head: Buffer,
-    caller: Caller,
-  ): Promise<void> {
-    assertCanForward(caller);
-    assertNoView(readUrl(request).path);
-    assertNoSecondToken(request.headers);
-    // After a refused upgrade the connection stays open: a body would be read as the next request.
-    if (hasBody(request)) {
-      throw new WrapperError('BadRequest', 'a request to switch protocols must not have a body');
-    }
-    const { passthrough, authorizer, forwarding } = this.#options;
-    const user = await authorizer.identify(caller, goneSignal(socket));
-    if (socket.destroyed) return;
-    socket.once('close', forwarding.enter(user));
-    passthrough.upgrade(request, socket, head);
-  }
 }
 
 /** Aborts when the client disconnects, or has its response. */
-function goneSignal(client: ServerResponse | Duplex): AbortSignal {
+function goneSignal(client: ServerResponse): AbortSignal {
   const gone = new AbortController();
   client.once('close', () => gone.abort());
   return gone.signal;
-}
-
-/**
- * Throws `BadRequest` for a token in Sec-WebSocket-Protocol. An API server uses it if it does not accept the one in
- * Authorization (apiserver authentication/request/union), by which the caller's requests are counted.
- */
-function assertNoSecondToken({ 'sec-websocket-protocol': protocols }: IncomingHttpHeaders): void {
-  if (protocols?.includes('base64url.bearer.authorization.k8s.io.') !== true) return;
-  throw new WrapperError(
-    'BadRequest',
-    'Sec-WebSocket-Protocol has a token; send the token in Authorization only',
-  );
 }
 
 /**

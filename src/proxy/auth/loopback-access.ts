@@ -21,10 +21,6 @@ export class LoopbackAccess implements AccessPolicy {
   async forward(request: IncomingMessage): Promise<void> {
     throw notGranted(request);
   }
-
-  async upgrade(request: IncomingMessage): Promise<void> {
-    throw notGranted(request);
-  }
 }
 
 /** The error for a request that is not on the allow-list. client-go does not repeat a request that gets 403. */

@@ -1,6 +1,6 @@
-import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
 import type { Codec, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
-import type { Resource } from '../../filter/codec/resource.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/facts/change.ts';
+import type { Resource } from '../../filter/codec/facts/resource.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 
 /** FabEdge's communities (its pkg/apis/v1alpha1): cluster-scoped, `spec.members: ["<cluster>.<node>", …]`. */

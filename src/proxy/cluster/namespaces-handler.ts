@@ -1,6 +1,6 @@
 import { WrapperError } from '../../errors.ts';
-import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
 import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/facts/change.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import {
   assertNamespacePolicy,

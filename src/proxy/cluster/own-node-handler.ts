@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
 import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/facts/change.ts';
 import { FILTER_ANNOTATION, filterOf } from '../../topology/policy/service-policy.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 

@@ -1,5 +1,5 @@
-import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/facts/change.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../topology/policy/service-policy.ts';

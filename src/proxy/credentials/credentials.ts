@@ -2,23 +2,18 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { FileFollower } from '../util/file-follower.ts';
-import {
-  type ReadCredentials,
-  readFromKubeconfig,
-  readInCluster,
-  type Snapshot,
-  type TlsOptions,
-} from './credentials-source.ts';
+import type { CredentialsReading, TlsOptions } from './credentials-reader.ts';
+import { type ReadCredentials, readFromKubeconfig, readInCluster } from './credentials-source.ts';
 import { TokenFile } from './token-file.ts';
 
-export type { TlsOptions } from './credentials-source.ts';
+export type { TlsOptions } from './credentials-reader.ts';
 
 /*
  * The room credentials: the wrapper's own identity at the API server, and the server's address.
  *   credentials.ts         what is in use, and follows its files
- *   credentials-source.ts  one reading of a kubeconfig, or of a Pod's service account
- *   kubeconfig-schema.ts   what a kubeconfig defines
- *   kubeconfig-user.ts     cluster and user of a kubeconfig, as client-go's clientcmd selects them
+ *   credentials-source.ts  where they come from: kubeconfigs, or a Pod's service account
+ *   kubeconfig.ts          what kubeconfigs define: cluster and user of a context
+ *   credentials-reader.ts  headers and certificates of that user
  *   exec-plugin.ts         limits of credential plugins
  *   token-file.ts          a token that another process rotates
  * It sends nothing, and logs no secret.
@@ -98,21 +93,21 @@ class FollowedCredentials implements Credentials {
   readonly #logger: Logger;
   readonly #listeners = new Set<() => void>();
   readonly #follower: FileFollower;
-  #snapshot: Snapshot;
+  #reading: CredentialsReading;
   #token: TokenFile | undefined;
   #readAt = performance.now();
 
   constructor(
     read: ReadCredentials,
-    snapshot: Snapshot,
+    reading: CredentialsReading,
     { logger, pollMs, tokenMaxAgeMs = TOKEN_MAX_AGE_MS }: CredentialsOptions,
   ) {
     this.#readAll = read;
-    this.#snapshot = snapshot;
+    this.#reading = reading;
     this.#tokenMaxAgeMs = tokenMaxAgeMs;
     this.#logger = logger;
-    if (snapshot.warning !== undefined) logger.warn(snapshot.warning);
-    this.#token = this.#tokenFileOf(snapshot);
+    if (reading.warning !== undefined) logger.warn(reading.warning);
+    this.#token = this.#tokenFileOf(reading);
     this.#follower = new FileFollower({
       read: (force) => this.#read(force),
       onFailure: (error) => {
@@ -124,17 +119,17 @@ class FollowedCredentials implements Credentials {
   }
 
   get servers(): readonly URL[] {
-    return this.#snapshot.servers;
+    return [this.#reading.server];
   }
 
   tls(): TlsOptions {
-    return this.#snapshot.tls;
+    return this.#reading.tls;
   }
 
   async headers(): Promise<Readonly<Record<string, string>>> {
     const age = performance.now() - this.#readAt;
-    if (this.#snapshot.dynamic && age >= this.#tokenMaxAgeMs) await this.#follower.reread();
-    const { headers } = this.#snapshot;
+    if (this.#reading.dynamic && age >= this.#tokenMaxAgeMs) await this.#follower.reread();
+    const { headers } = this.#reading;
     if (this.#token === undefined) return headers;
     return { ...headers, authorization: `Bearer ${await this.#token.current()}` };
   }
@@ -162,29 +157,25 @@ class FollowedCredentials implements Credentials {
     }
   }
 
-  async #replace(next: Snapshot): Promise<void> {
-    const last = this.#snapshot;
+  async #replace(next: CredentialsReading): Promise<void> {
+    const last = this.#reading;
     const token = this.#tokenFileOf(next);
     // If a new token file cannot be read, nothing is replaced.
     if (token !== this.#token) await token?.reread();
-    this.#snapshot = next;
+    this.#reading = next;
     this.#token = token;
     if (next.warning !== undefined && next.warning !== last.warning) {
       this.#logger.warn(next.warning);
     }
-    if (isDeepStrictEqual(hrefs(last), hrefs(next)) && isDeepStrictEqual(last.tls, next.tls))
-      return;
-    this.#logger.info({ servers: hrefs(next) }, 'the certificates or the address have changed');
+    const { href } = next.server;
+    if (href === last.server.href && isDeepStrictEqual(last.tls, next.tls)) return;
+    this.#logger.info({ server: href }, 'the certificates or the address have changed');
     for (const listener of this.#listeners) listener();
   }
 
-  #tokenFileOf({ tokenFile }: Snapshot): TokenFile | undefined {
+  #tokenFileOf({ tokenFile }: CredentialsReading): TokenFile | undefined {
     if (tokenFile === this.#token?.path) return this.#token;
     if (tokenFile === undefined) return undefined;
     return new TokenFile(tokenFile, this.#tokenMaxAgeMs, this.#logger);
   }
-}
-
-function hrefs(snapshot: Snapshot): string[] {
-  return snapshot.servers.map((server) => server.href);
 }

@@ -8,7 +8,7 @@ const SPARE = 32;
 
 /**
  * The connections of one server, for http or https, limited by a {@link ConnectionTable}. Node's own list does not
- * include connections without a TLS handshake and those that have switched protocols.
+ * include connections without a TLS handshake.
  */
 export class ClientConnections {
   /** Accepted connections that are open. Over https they are added before the handshake. */

@@ -27,8 +27,6 @@ export interface HttpListenerOptions {
   readonly certificate?: ServerCertificate;
   readonly listenerLimits: ListenerLimits;
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Absent: upgrades are refused. */
-  readonly onUpgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void;
   /** Throws if an inherited socket must not be served. Another program has opened it. */
   readonly assertHost?: (host: string) => void;
   /** The kind of a request. Requests of one kind share a limit. Default: all requests have the same kind. */
@@ -56,6 +54,8 @@ const WRITE_TIMEOUT_MS = 60_000;
 const BACKLOG = 4_096;
 /** The code of a request whose client disconnected before the response began. */
 const ABORTED = 'aborted';
+/** The reason of what is refused because of maxConnections. */
+const TOO_MANY = 'TooManyConnections';
 const TOO_EARLY = 'too many requests before the first one was answered';
 /** How long an open connection may take to end after the listener has closed, in milliseconds. */
 const CLOSE_MS = 2_000;
@@ -65,7 +65,7 @@ const CLOSE_MS = 2_000;
  * port, so the next process can listen before the last one stops.
  *
  * The rest of this folder is what it needs: which connections are kept (connection-table.ts), how a request is
- * checked (request-checks.ts) and refused (http-errors.ts, refusal-log.ts), how a body is written (body-writer.ts),
+ * checked (request-checks.ts) and refused (http-errors.ts, refusal-log.ts), how a long response is written (block-writer.ts),
  * and the certificate (server-certificate.ts).
  */
 export class HttpListener {
@@ -78,7 +78,6 @@ export class HttpListener {
   readonly #queued = new WeakMap<Duplex, ServerResponse>();
   readonly #unfollow: (() => void) | undefined;
   readonly #clientAuthorities: ClientAuthorities | undefined;
-  #refused = 0;
   #closing = false;
 
   constructor(options: HttpListenerOptions) {
@@ -89,14 +88,13 @@ export class HttpListener {
     this.#unfollow = certificate && followCertificate(server, certificate);
     const limits = { maxRequests: listenerLimits.maxConnections, maxOfKind };
     this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
-      this.#refuse('TooManyConnections', 'a connection was closed for another (maxConnections)');
+      this.#record(TOO_MANY, 'a connection was closed for another (maxConnections)', 'warn');
     });
     this.#clientAuthorities =
       certificate && new ClientAuthorities(server, certificate, this.#connections);
     server.on('request', (request, response) => this.#onRequest(request, response));
     // Without this, Node itself answers an Expect header with 417, past all limits and checks.
     server.on('checkExpectation', (request, response) => this.#onRequest(request, response));
-    server.on('upgrade', (request, socket, head) => this.#onUpgrade(request, socket, head));
     server.on('clientError', (error, socket) => this.#onClientError(error, socket));
   }
 
@@ -107,7 +105,8 @@ export class HttpListener {
 
   /** Connections closed and requests refused since the start because there were too many. */
   get refused(): number {
-    return this.#refused;
+    const { refusals, name } = this.#options;
+    return refusals.counter.of(name, TOO_MANY);
   }
 
   /** Starts to listen; returns the URL. Rejects with `InvalidSettings` if the address cannot be used. */
@@ -226,23 +225,6 @@ export class HttpListener {
     this.#options.onRequest(request, response);
   }
 
-  #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const { onUpgrade } = this.#options;
-    socket.on('error', () => {});
-    if (socket.writableEnded) return;
-    const current = this.#responses.get(socket);
-    try {
-      if (current?.writableEnded === false) throw new WrapperError('BadRequest', TOO_EARLY);
-      if (onUpgrade === undefined) throw noUpgrades();
-      assertNoRequestSmuggling(request);
-      this.#begin(request, { isReceived: () => true, isAnswered: () => socket.writableEnded });
-    } catch (error) {
-      this.#refuseSocket(socket, error, request);
-      return;
-    }
-    onUpgrade(request, socket, head);
-  }
-
   /** Marks the connection as in use. Throws `LimitExceeded` if too many are in use. */
   #begin(request: IncomingMessage, progress: Omit<RequestState, 'kind'>): void {
     const { listenerLimits, kindOf, maxOfKind } = this.#options;
@@ -265,7 +247,7 @@ export class HttpListener {
   #refuseSocket(socket: Duplex, error: unknown, request?: IncomingMessage): void {
     const { code, message } = WrapperError.from(error, 'BadRequest');
     const resource = request?.url;
-    if (code === 'LimitExceeded' && request) this.#refuse('TooManyRequests', message, resource);
+    if (code === 'LimitExceeded' && request) this.#record(TOO_MANY, message, 'warn', resource);
     else this.#record(reasonOf(error), message, 'info', resource);
     this.#count(statusOf(error).code);
     respondAndDestroy(socket, error, this.#responses.get(socket));
@@ -275,12 +257,6 @@ export class HttpListener {
   /** Counts a request whose response has ended. A watch ends with its stream. */
   #count(code: number | typeof ABORTED): void {
     this.#options.requests.count(this.#options.name, String(code));
-  }
-
-  /** Counts a refusal that is caused by maxConnections. */
-  #refuse(reason: string, message: string, resource?: string): void {
-    this.#refused++;
-    this.#record(reason, message, 'warn', resource);
   }
 
   #record(
@@ -307,8 +283,4 @@ function inUse(address: ListenAddress): string {
 function outdated(): WrapperError {
   const message = 'the authorities of client certificates have changed; connect again';
   return new WrapperError('Unauthorized', message);
-}
-
-function noUpgrades(): WrapperError {
-  return new WrapperError('Forbidden', 'this listener does not switch protocols');
 }

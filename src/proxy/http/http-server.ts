@@ -17,8 +17,8 @@ export function createHttpServer(
     requestTimeout: limits.requestTimeoutMs,
     connectionsCheckingInterval: Math.min(5_000, limits.headersTimeoutMs / 2),
     insecureHTTPParser: false,
-    // Java's own client offers HTTP/2 with each request over plain http. It must be answered in HTTP/1.1 (RFC 9110, 7.8).
-    shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() !== 'h2c',
+    // An upgrade is a request like any other, which is answered in HTTP/1.1 (RFC 9110, 7.8).
+    shouldUpgradeCallback: () => false,
   };
   const server =
     certificate === undefined

@@ -6,9 +6,12 @@ export class ListenerCounter {
   readonly #counts = new Map<string, readonly [count: number, listener: string, word: string]>();
 
   count(listener: string, word: string): void {
-    const key = `${listener} ${word}`;
-    const [before] = this.#counts.get(key) ?? [0];
-    this.#counts.set(key, [before + 1, listener, word]);
+    this.#counts.set(`${listener} ${word}`, [this.of(listener, word) + 1, listener, word]);
+  }
+
+  /** The number of one word since the start. */
+  of(listener: string, word: string): number {
+    return this.#counts.get(`${listener} ${word}`)?.[0] ?? 0;
   }
 
   /** The numbers since the start. */

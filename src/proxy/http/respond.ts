@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Encoding } from '../../filter/codec/codec.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
-import { writeBody } from './body-writer.ts';
+import { writeBlocks } from './block-writer.ts';
 import type { WriteTimeout } from './write-timeout.ts';
 
 /** Answers with a whole body, which consists of many buffers. */
@@ -11,13 +11,13 @@ export function sendBody(
   buffers: readonly Buffer[],
   timeout: WriteTimeout,
 ): void {
-  const length = buffers.reduce((sum, buffer) => sum + buffer.length, 0);
+  const bytes = buffers.reduce((sum, { length }) => sum + length, 0);
   response.writeHead(200, {
     'content-type': MEDIA_TYPES[encoding],
-    'content-length': length,
+    'content-length': bytes,
     'cache-control': 'no-cache, private',
   });
-  writeBody(response, buffers, length, timeout);
+  writeBlocks(response, { ...timeout, buffers, bytes });
 }
 
 /** Answers with a small document. */

@@ -1,5 +1,5 @@
-import { addressFamily } from '../../filter/codec/api-conventions.ts';
-import type { EndpointCorrection, PodEndpoint } from '../../filter/codec/pod-endpoint.ts';
+import { addressFamily } from '../../filter/codec/facts/api-conventions.ts';
+import type { EndpointCorrection, PodEndpoint } from '../../filter/codec/facts/pod-endpoint.ts';
 import { type LocalPods, podName } from './local-pods.ts';
 
 /** Address types of slices whose addresses are those of Pods. */

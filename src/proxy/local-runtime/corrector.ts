@@ -1,7 +1,7 @@
-import type { Change, ChangeHandler } from '../../filter/codec/change.ts';
 import type { Codec, EndpointsFacts, ObjectBytes } from '../../filter/codec/codec.ts';
-import type { EndpointCorrection, PodEndpoint } from '../../filter/codec/pod-endpoint.ts';
-import type { Resource } from '../../filter/codec/resource.ts';
+import type { Change, ChangeHandler } from '../../filter/codec/facts/change.ts';
+import type { EndpointCorrection, PodEndpoint } from '../../filter/codec/facts/pod-endpoint.ts';
+import type { Resource } from '../../filter/codec/facts/resource.ts';
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { correctEndpoint } from './correct-endpoint.ts';
 import { type LocalPods, podName } from './local-pods.ts';

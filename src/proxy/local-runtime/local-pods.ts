@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { PodRef } from '../../filter/codec/pod-endpoint.ts';
+import type { PodRef } from '../../filter/codec/facts/pod-endpoint.ts';
 import type { Sandbox, SandboxNetwork } from './container-runtime.ts';
 
 /** A Pod as the container runtime has it. */

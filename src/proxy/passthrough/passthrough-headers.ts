@@ -22,7 +22,7 @@ const FRAMING = ['content-length', 'transfer-encoding'] as const;
  * Headers that prove a caller's identity, or request another one (apiserver authentication/request, impersonation).
  * They stay even if Connection lists them: without them the caller would have another identity.
  */
-const PROOF = /^(authorization$|impersonate-|sec-websocket-protocol$)/;
+const PROOF = /^(authorization$|impersonate-)/;
 
 /**
  * The caller's headers that are forwarded. All others are removed: an API server trusts some (X-Remote-User of a
@@ -30,16 +30,13 @@ const PROOF = /^(authorization$|impersonate-|sec-websocket-protocol$)/;
  * on others (Via, X-HTTP-Method-Override, X-Original-URL).
  */
 const FORWARDED =
-  /^(accept|accept-encoding|authorization|cache-control|content-encoding|content-type|if-match|if-modified-since|if-none-match|if-unmodified-since|impersonate-(user|uid|group|extra-.+)|range|user-agent|x-stream-protocol-version)$/;
-
-/** Also forwarded with a request to switch protocols (RFC 6455 section 11.3). */
-const FORWARDED_WITH_UPGRADE = /^sec-websocket-(extensions|key|protocol|version)$/;
+  /^(accept|accept-encoding|authorization|cache-control|content-encoding|content-type|if-match|if-modified-since|if-none-match|if-unmodified-since|impersonate-(user|uid|group|extra-.+)|range|user-agent)$/;
 
 /** Maximum length of one forwarded header: there is room for a token. */
 const MAX_VALUE_LENGTH = 12 * 1024;
 
 /** Headers that may occur repeatedly. Each one has a value of its own; joined they would be another value. */
-const REPEATED = /^(impersonate-|x-stream-protocol-version$)/;
+const REPEATED = /^impersonate-/;
 
 /**
  * The headers to send to the API server for a caller's request. Throws `LimitExceeded` (431) if a value is too long.
@@ -48,19 +45,16 @@ export function requestHeaders(
   { headers, headersDistinct }: Pick<IncomingMessage, 'headers' | 'headersDistinct'>,
   options: {
     readonly host: string;
-    /** Whether the request is to switch protocols. */
-    readonly upgrade: boolean;
     /** Replaces the Accept header. */
     readonly accept?: string;
     /** Length of the body if it was read; otherwise the framing of the caller is kept. */
     readonly bodyLength?: number;
   },
 ): IncomingHttpHeaders {
-  const { host, upgrade, accept, bodyLength } = options;
+  const { host, accept, bodyLength } = options;
   const sent = endToEnd(headers);
   for (const name of Object.keys(sent)) {
-    const allowed = FORWARDED.test(name) || (upgrade && FORWARDED_WITH_UPGRADE.test(name));
-    if (!allowed) delete sent[name];
+    if (!FORWARDED.test(name)) delete sent[name];
     else if (REPEATED.test(name)) sent[name] = headersDistinct[name];
   }
   if (accept !== undefined) sent.accept = accept;
@@ -70,7 +64,6 @@ export function requestHeaders(
     if (value !== undefined && bodyLength === undefined) sent[name] = value;
   }
   if (bodyLength !== undefined) sent['content-length'] = String(bodyLength);
-  if (upgrade) Object.assign(sent, { connection: 'Upgrade', upgrade: headers.upgrade });
   return { ...sent, host };
 }
 

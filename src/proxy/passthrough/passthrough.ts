@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { readUrl } from '../api/request-url.ts';
@@ -74,26 +73,10 @@ export class Passthrough {
       this.#fail(isLost ? unanswered(this.#explain(error)) : error, request, response);
     };
     try {
-      const exchange = this.#exchange(request, options, false);
+      const exchange = this.#exchange(request, options);
       this.#proxy.web(request, response, { ...exchange, onSent, onError });
     } catch (error) {
       this.#fail(error, request, response);
-    }
-  }
-
-  /** Forwards a request to switch protocols. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const onError = (error: unknown): void => {
-      if (socket.destroyed) return;
-      const { message } = this.#explain(error);
-      this.#options.logger.warn({ path: request.url, err: message }, 'an upgrade failed');
-      socket.destroy();
-    };
-    try {
-      const exchange = this.#exchange(request, {}, true);
-      this.#proxy.ws(request, socket, head, { ...exchange, onError });
-    } catch (error) {
-      onError(error);
     }
   }
 
@@ -103,11 +86,7 @@ export class Passthrough {
     this.#targets.close();
   }
 
-  #exchange(
-    request: IncomingMessage,
-    { body, accept }: ForwardOptions,
-    upgrade: boolean,
-  ): Omit<Exchange, 'onError'> {
+  #exchange(request: IncomingMessage, { body, accept }: ForwardOptions): Omit<Exchange, 'onError'> {
     const { url = '' } = request;
     // http-proxy would use the path of an absolute URL (the form for proxies).
     if (!url.startsWith('/'))
@@ -120,7 +99,7 @@ export class Passthrough {
       proxyTarget,
       body,
       headersMs: LONG_RUNNING.test(readUrl(request).path) ? undefined : headersMs,
-      headers: requestHeaders(request, { host, upgrade, accept, bodyLength }),
+      headers: requestHeaders(request, { host, accept, bodyLength }),
       path: target.path + url,
     };
   }

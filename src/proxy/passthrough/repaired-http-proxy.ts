@@ -4,7 +4,7 @@ import type {
   IncomingMessage,
   ServerResponse,
 } from 'node:http';
-import { type Duplex, Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import httpProxy from 'http-proxy';
 import { WrapperError } from '../../errors.ts';
 import { responseHeaders } from './passthrough-headers.ts';
@@ -26,10 +26,9 @@ export interface Exchange {
   readonly onError: (error: unknown) => void;
 }
 
-/** The passes of http-proxy, which its types leave out: a list of functions, identified by their names. */
+/** The passes of http-proxy, which its types leave out: functions, identified by their names. */
 interface Passes {
   webPasses: readonly { readonly name: string }[];
-  wsPasses: readonly { readonly name: string }[];
 }
 
 const KEEP_ALIVE_MS = 30_000;
@@ -38,8 +37,8 @@ const KEEP_ALIVE_MS = 30_000;
 export class RepairedHttpProxy {
   readonly #proxy = httpProxy.createProxyServer();
   readonly #exchanges = new WeakMap<IncomingMessage, Exchange>();
-  /** Requests to the API server, and the sockets of clients that switch protocols. */
-  readonly #active = new Set<ClientRequest | Duplex>();
+  /** Requests to the API server. */
+  readonly #active = new Set<ClientRequest>();
   #closed = false;
 
   constructor() {
@@ -47,8 +46,6 @@ export class RepairedHttpProxy {
     // deleteLength gives a chunked DELETE or OPTIONS the length 0. Its body then passes for the next request (request
     // smuggling).
     passes.webPasses = passes.webPasses.filter(({ name }) => name !== 'deleteLength');
-    // checkMethodAndHeader refuses upgrades to SPDY.
-    passes.wsPasses = passes.wsPasses.filter(({ name }) => name !== 'checkMethodAndHeader');
     this.#proxy.on('proxyReq', (outgoing, request, response) => {
       this.#onRequest(outgoing, request, response);
     });
@@ -57,28 +54,27 @@ export class RepairedHttpProxy {
     this.#proxy.on('proxyRes', (incoming, request, response) => {
       this.#respond(incoming, request, response);
     });
-    this.#proxy.on('proxyReqWs', (outgoing, request, socket) => {
-      this.#onUpgradeRequest(outgoing, request, socket);
-    });
   }
 
   /** Forwards a request and its response. Throws if the request cannot be sent. */
   web(request: IncomingMessage, response: ServerResponse, exchange: Exchange): void {
-    this.#start(request, exchange, (options) => {
-      this.#proxy.web(request, response, options, exchange.onError);
-    });
+    if (this.#closed) throw new WrapperError('Unreachable', 'the proxy is being closed');
+    this.#exchanges.set(request, exchange);
+    const { headers } = request;
+    const { body, onError, proxyTarget } = exchange;
+    const { target, agent } = proxyTarget;
+    const buffer = body === undefined ? {} : { buffer: Readable.from([body]) };
+    const options = { target, agent, selfHandleResponse: true, toProxy: true, ...buffer };
+    // http-proxy copies them before it returns.
+    request.headers = exchange.headers;
+    try {
+      this.#proxy.web(request, response, options, onError);
+    } finally {
+      request.headers = headers;
+    }
   }
 
-  /** Forwards a request to switch protocols, and then all bytes. Throws if the request cannot be sent. */
-  ws(request: IncomingMessage, socket: Duplex, head: Buffer, exchange: Exchange): void {
-    // A reset during an upgrade is an error event to which http-proxy does not listen: it would end the process.
-    socket.on('error', () => {});
-    this.#start(request, exchange, (options) => {
-      this.#proxy.ws(request, socket, head, options, exchange.onError);
-    });
-  }
-
-  /** Destroys all requests and switched connections, and waits until they are closed. */
+  /** Destroys all requests, and waits until they are closed. */
   async close(): Promise<void> {
     this.#closed = true;
     const closed = [...this.#active].map(
@@ -86,25 +82,6 @@ export class RepairedHttpProxy {
     );
     for (const each of this.#active) each.destroy();
     await Promise.all(closed);
-  }
-
-  /** Replaces the headers of the request until http-proxy has copied them, which it does before it returns. */
-  #start(
-    request: IncomingMessage,
-    exchange: Exchange,
-    run: (options: httpProxy.ServerOptions) => void,
-  ): void {
-    if (this.#closed) throw new WrapperError('Unreachable', 'the proxy is being closed');
-    this.#exchanges.set(request, exchange);
-    const { headers } = request;
-    const { target, agent } = exchange.proxyTarget;
-    request.headers = exchange.headers;
-    try {
-      const buffer = exchange.body === undefined ? {} : { buffer: Readable.from([exchange.body]) };
-      run({ target, agent, selfHandleResponse: true, toProxy: true, ...buffer });
-    } finally {
-      request.headers = headers;
-    }
   }
 
   #onRequest(outgoing: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
@@ -138,7 +115,7 @@ export class RepairedHttpProxy {
       const message = `the API server did not start its response within ${headersMs} ms`;
       outgoing.destroy(new WrapperError('Unreachable', message));
     }, headersMs);
-    for (const event of ['response', 'upgrade', 'close']) {
+    for (const event of ['response', 'close']) {
       outgoing.once(event, () => clearTimeout(timer));
     }
   }
@@ -164,31 +141,7 @@ export class RepairedHttpProxy {
     incoming.on('error', onError).pipe(response.on('error', onError));
   }
 
-  #onUpgradeRequest(outgoing: ClientRequest, request: IncomingMessage, socket: Duplex): void {
-    this.#track(outgoing);
-    this.#track(socket);
-    this.#restorePath(outgoing, request);
-    // The request to the API server would outlive a client that has gone.
-    const end = (): void => void outgoing.destroy();
-    socket.once('close', end);
-    if (socket.destroyed) end();
-    this.#limitWait(outgoing, request);
-    // A refused upgrade would be answered as chunked, although its chunks are decoded: the client could not find the end.
-    // Now the end of the connection is its end. This listener runs before the one of http-proxy, which writes these
-    // headers.
-    outgoing.once('response', (incoming) => {
-      delete incoming.headers['transfer-encoding'];
-      incoming.headers.connection = 'close';
-      // A client would wait forever if this response breaks off.
-      incoming.once('close', () => incoming.complete || socket.destroy());
-    });
-    // The switched connection to the API server would outlive the client's if that is reset.
-    outgoing.once('upgrade', (_incoming, other) => {
-      socket.once('close', () => other.destroy());
-    });
-  }
-
-  #track(each: ClientRequest | Duplex): void {
+  #track(each: ClientRequest): void {
     this.#active.add(each);
     each.once('close', () => this.#active.delete(each));
     // A request is tracked one tick after it was started, so close may have been called in between.

@@ -1,4 +1,6 @@
 import { WrapperError } from '../../errors.ts';
+import { tooManyObjects } from '../../filter/codec/bytes/malformed.ts';
+import { ownedCopy } from '../../filter/codec/bytes/owned-copy.ts';
 import type {
   Codec,
   DecodedChunk,
@@ -9,21 +11,20 @@ import type {
   WatchDecoder,
 } from '../../filter/codec/codec.ts';
 import { CODECS } from '../../filter/codec/codecs.ts';
-import { tooManyObjects } from '../../filter/codec/malformed.ts';
-import { ownedCopy } from '../../filter/codec/owned-copy.ts';
 import { READ_ANNOTATIONS } from '../../topology/policy/key-sources.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
-import { type ExpectedResponse, judgeResponse, mediaType } from '../upstream/judge-response.ts';
+import { RequestError } from '../api/request-error.ts';
 import type { Upstream, UpstreamResponse } from '../upstream/upstream.ts';
 import { readBuffers } from '../upstream/upstream-body.ts';
+import { mediaType } from './judge-response.ts';
 import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
 import { readTurns } from './read-turns.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { RequestTimeouts } from './request-timeouts.ts';
-import { foreignAnswer, readStatus, refusal } from './response-errors.ts';
+import { beginsAsList, foreignAnswer, readRefusal } from './response-errors.ts';
 import { assertReached } from './version-check.ts';
 
 /** A list with all its pages. */
@@ -86,8 +87,8 @@ export type CollectionClientOptions = Pick<
 > & { readonly upstream: Pick<Upstream, 'request' | 'address'> };
 
 /**
- * Lists and watches one query at the API server, in one encoding. What something else than an API server has answered
- * is no answer: `Unreachable`.
+ * Lists and watches one query at the API server, in one encoding. A response that is not from an API server counts as
+ * `Unreachable`.
  */
 export class CollectionClient {
   readonly #options: CollectionClientOptions;
@@ -218,11 +219,13 @@ export class CollectionClient {
         );
       }
       handlers.opened();
+      let isReported = false;
       await readTurns(response.body, (chunks) => {
         deadline.signal.throwIfAborted();
         const { events, fault } = decodeAll(decoder, chunks);
         if (events.length > 0) {
-          response.judged('usable');
+          if (!isReported) response.report('answered');
+          isReported = true;
           // Whole events count, not bytes: an event that never ends is useless.
           deadline.set('silence', SILENCE_MS, 'completed no event');
         }
@@ -265,27 +268,17 @@ export class CollectionClient {
     caller: AbortSignal,
     { query = this.#options.query, isFirst = false, onBytes }: PageOptions = {},
   ): Promise<RawList> {
-    const { readLimits } = this.#options;
-    const { maxListBytes, maxObjects } = readLimits;
     const deadline = new RequestTimeouts(caller);
+    const silence = (): void => deadline.set('silence', LIST_SILENCE_MS, 'sent nothing in a list');
     deadline.set('whole', LIST_MS, 'did not end a list');
     try {
       await this.#limits.request(deadline.signal);
-      const { signal } = deadline;
-      const response = await this.#get(query, parameters, signal, isFirst);
-      const { body, headers } = response;
-      deadline.set('silence', LIST_SILENCE_MS, 'sent nothing in a list');
-      const withSilenceLimit = async function* (): AsyncGenerator<Buffer, void, undefined> {
-        for await (const chunk of body) {
-          deadline.set('silence', LIST_SILENCE_MS, 'sent nothing in a list');
-          yield chunk;
-        }
-      };
-      const limits = { maxBytes: maxListBytes, setting: 'maxListBytes', headers, onBytes };
-      const found = await readBuffers(withSilenceLimit(), limits)
-        .then((buffers) => this.#codec.decodeList(buffers, maxObjects))
-        .catch(whyNoList);
-      return this.#assertList(query, response, found);
+      const response = await this.#get(query, parameters, deadline.signal, isFirst);
+      silence();
+      return await this.#readList(query, response, (length) => {
+        silence();
+        onBytes?.(length);
+      });
     } catch (error) {
       throw deadline.explain(error);
     } finally {
@@ -293,10 +286,45 @@ export class CollectionClient {
     }
   }
 
+  /** Throws `Unreachable` unless the API server has sent the list, and to its end. */
+  async #readList(
+    query: Query,
+    response: UpstreamResponse,
+    onBytes: (length: number) => void,
+  ): Promise<RawList> {
+    const { maxListBytes, maxObjects } = this.#options.readLimits;
+    const { headers, body } = response;
+    const kind = this.#listKind(query);
+    const limits = { maxBytes: maxListBytes, setting: 'maxListBytes', headers, onBytes };
+    let buffers: readonly Buffer[] = [];
+    let problem: string;
+    try {
+      buffers = await readBuffers(body, limits);
+      const list = this.#codec.decodeList(buffers, maxObjects);
+      // An API server sends no list without a version.
+      const isVersioned = list.resourceVersion !== '';
+      if (isVersioned && list.kind === kind) {
+        response.report('answered');
+        return list;
+      }
+      problem = `a ${list.kind}${isVersioned ? '' : ' without a resourceVersion'}`;
+    } catch (cause) {
+      const { code, message } = WrapperError.from(cause, 'Unreachable');
+      if (code !== 'Malformed' && code !== 'Refused') throw cause;
+      // A body that breaks off may end as if it were complete; see Line.
+      if (code === 'Malformed' && beginsAsList(buffers, kind, query.resource.group)) {
+        const cut = `the list broke off, or is damaged: ${message}`;
+        throw new RequestError('brokenOff', cut, { cause });
+      }
+      problem = message;
+    }
+    response.report('foreign');
+    throw foreignAnswer(queryPath(query), response, problem);
+  }
+
   /**
-   * Resolves with a response of 200 in the encoding, whose body is still to be judged; see #assertList. Throws
-   * `Refused` with the Status of the API server. Throws `Unreachable` if something else has answered; with a Status if
-   * that may also mean that the API server does not have the collection.
+   * Resolves with a response of 200 in the encoding, whose body shows who has sent it. Throws `Refused` with the Status
+   * of the API server, and `Unreachable` if something else has answered.
    *
    * @param isList it counts as a list when the answer is 200, in whichever of the encodings
    */
@@ -306,52 +334,26 @@ export class CollectionClient {
     signal: AbortSignal,
     isList = false,
   ): Promise<UpstreamResponse> {
-    const { upstream } = this.#options;
     const isWatch = parameters.has('watch');
-    const path = queryPath(query, parameters);
     const headers: Record<string, string> = { accept: this.#accept(isWatch) };
     if (!isWatch) headers['accept-encoding'] = 'gzip';
-    const response = await upstream.request({ method: 'GET', path, headers, signal });
-    const expected = this.#expected(query);
+    const { upstream } = this.#options;
+    const response = await upstream.request({
+      method: 'GET',
+      path: queryPath(query, parameters),
+      headers,
+      signal,
+    });
     if (response.statusCode === 200) {
-      const type = mediaType(response.headers);
+      const type = mediaType(response);
       if (isList && Object.values(MEDIA_TYPES).includes(type)) this.#limits.onList();
-      if (type === expected.type) return response;
+      if (type === MEDIA_TYPES[this.#codec.encoding]) return response;
     }
-    const status = await readStatus(response, this.#codec);
-    const judgement = judgeResponse({ ...response, status }, expected);
-    response.judged(judgement);
-    if (judgement === 'foreign') throw foreignAnswer(queryPath(query), response);
-    throw refusal(path, response, status, judgement === 'absent');
+    throw await readRefusal(queryPath(query), response, this.#codec, query.resource.group);
   }
 
-  /**
-   * Judges a response of 200 by what its body holds. Returns the list, and throws `Unreachable` unless the API server
-   * has sent it.
-   *
-   * @param found an error: the body is not a list
-   */
-  #assertList(query: Query, response: UpstreamResponse, found: RawList | WrapperError): RawList {
-    const isList = !(found instanceof WrapperError);
-    // An API server sends no list without a version.
-    const isVersioned = isList && found.resourceVersion !== '';
-    const kind = isVersioned ? found.kind : undefined;
-    const { statusCode, headers } = response;
-    const judgement = judgeResponse({ statusCode, headers, kind }, this.#expected(query));
-    response.judged(judgement);
-    if (isList && judgement === 'usable') return found;
-    const version = isVersioned ? '' : ' without a resourceVersion';
-    const body = isList ? `a ${found.kind}${version}` : found.message;
-    throw foreignAnswer(queryPath(query), response, body);
-  }
-
-  #expected({ resource }: Query): ExpectedResponse {
-    const { metadataOnly } = this.#options;
-    return {
-      type: MEDIA_TYPES[this.#codec.encoding],
-      kind: metadataOnly ? 'PartialObjectMetadataList' : `${resource.kind}List`,
-      group: resource.group,
-    };
+  #listKind({ resource }: Query): string {
+    return this.#options.metadataOnly ? 'PartialObjectMetadataList' : `${resource.kind}List`;
   }
 
   #accept(isWatch: boolean): string {
@@ -380,11 +382,4 @@ function decodeAll(decoder: WatchDecoder, chunks: readonly Buffer[]): DecodedChu
     if (decoded.fault !== undefined) return { events, fault: decoded.fault };
   }
   return { events, fault: undefined };
-}
-
-/** Returns the error if a body is not a list, and throws every other error. */
-function whyNoList(error: unknown): WrapperError {
-  if (!(error instanceof WrapperError)) throw error;
-  if (error.code !== 'Malformed' && error.code !== 'Refused') throw error;
-  return error;
 }

@@ -1,5 +1,5 @@
-import { objectKey } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
+import { objectKey } from '../../filter/codec/facts/change.ts';
 import { parseVersion } from '../../filter/view/version-allocator.ts';
 
 /** What the API server had reached before. */
@@ -10,8 +10,8 @@ export interface KnownState {
 }
 
 /**
- * How a list shows an older state than is known, in words that follow "the API server"; undefined: it does not. etcd was
- * then restored from a backup, or this API server lags behind another. After a restore the new history may soon pass the
+ * Why a list is older than what is known, as the end of a sentence that begins "the API server". Undefined: it is not
+ * older. etcd was then restored from a backup, or this API server lags behind another. After a restore the new history may soon pass the
  * known version: then only an object is older. Throws `Malformed`.
  */
 export function olderState(

@@ -97,7 +97,8 @@ export class ReflectorHealth {
     this.#failures = { failures: this.#failures.failures + 1, error };
     if (!isLogged || !this.#logged.fail(causeOf(error))) return;
     const { message: err, code, offset } = error;
-    this.#log.warn({ collection: this.#collection, err, code, offset }, 'interrupted');
+    const text = 'interrupted: what is known remains, and the request is repeated';
+    this.#log.warn({ collection: this.#collection, err, code, offset }, text);
   }
 
   #recovered(): void {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
-import type { ChangeHandler } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { ChangeHandler } from '../../filter/codec/facts/change.ts';
 import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Query } from '../api/query.ts';
@@ -32,8 +32,8 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
    */
   readonly onUnanswerable?: (error: WrapperError | undefined) => void;
   /**
-   * A collection that does not exist (404) counts as empty and is requested again every few seconds: a custom
-   * resource may be defined later, or never. One that was known counts as empty only while another query is watched.
+   * A collection that does not exist (404) counts as empty while another query is watched. It is requested again, in the
+   * end every half a minute: a custom resource may be defined later, or never.
    */
   readonly absentIsEmpty?: boolean;
   /** Where the last state is kept over a restart; default: nowhere. */

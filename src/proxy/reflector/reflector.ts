@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { Change } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
 import { CODECS } from '../../filter/codec/codecs.ts';
+import type { Change } from '../../filter/codec/facts/change.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { waitFor } from '../../util/wait-for.ts';
 import { queryPath } from '../api/query.ts';
+import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
+import { endOf, RequestError, tooLargeVersion } from '../api/request-error.ts';
 import type { StoredState } from '../snapshot/snapshot-format.ts';
 import { SnapshotRestore } from '../snapshot/snapshot-restore.ts';
 import type { ServerState } from '../upstream/server-state.ts';
-import { tooLargeVersion } from '../upstream/upstream-error.ts';
 import { CollectionClient } from './collection-client.ts';
-import { FAILURE_RULES, type FailureCause, failureCause } from './failure-rules.ts';
 import { olderState } from './older-state.ts';
 import * as position from './position.ts';
 import { type HealthStatus, ReflectorHealth } from './reflector-health.ts';
@@ -54,10 +54,8 @@ interface Attempt {
 
 /** A watch that is open for this long is a success, in milliseconds. */
 const GOOD_WATCH_MS = 10_000;
-/** How long until an absent collection is requested again, in milliseconds. */
-const ABSENT_MS = 5_000;
-/** The requests of all queries are spread over this time when they were {@link Interrupted}, in milliseconds. */
-const SPREAD_MS = 1_000;
+/** Ends a request: the API server has another history, or the preferred one is used again. */
+const interrupted = new RequestError('interrupted', 'the API server is another one now');
 /** A watch that continues is checked with at most so many known objects. */
 const CHECKED_OBJECTS = 3;
 /** So many 403 in a row are final: an API server that starts answers 403 until its RBAC has loaded. */
@@ -73,13 +71,13 @@ const DENIALS = 3;
  *                            │ │ │ failed                  ended, │ │ └───┘
  *                            │ │ ▼                      of use:   │ │ failed, or of no use
  *                            │ └─ WAIT ◀──────────────── again ───┘ ▼
- *                            │     │  by the table of FAILURE_RULES:
+ *                            │     │  by the table of REQUEST_ENDS:
  *                            │     ├─ the query's own failure: its own back-off
  *                            │     └─ the API server's: with all queries, until one of them is answered
  *                            └── 410, behind, unusable twice, or the history has changed: a list is next
  *     while there is no list at the start: notify the handler of the snapshot
  *
- * `Position` says what is sent next, `FAILURE_RULES` and `RetryBackoff` how long to wait, `ReflectorHealth` how fresh
+ * `Position` says what is sent next, `REQUEST_ENDS` and `RetryBackoff` how long to wait, `ReflectorHealth` how fresh
  * the objects are, and `ServerState` whether the API server answers any query. `QueryLimits` bounds the requests.
  *
  * Invariant: the handler has been notified of every change up to the version in the position, and of nothing
@@ -144,6 +142,7 @@ export class Reflector<Facts extends ObjectMeta> {
   async run(signal: AbortSignal): Promise<void> {
     this.#position = position.initialPosition((await this.#snapshot?.load()) || '0');
     while (!signal.aborted) {
+      this.#health.closed();
       const attempt = { since: this.#clock.now(), isOpen: false, isUseful: false };
       try {
         await this.#send(attempt, signal);
@@ -161,7 +160,7 @@ export class Reflector<Facts extends ObjectMeta> {
     const { history, returns } = this.#server;
     const unsubscribe = this.#server.onChange(() => {
       const hasMoved = this.#server.returns !== returns && next.verb === 'watch';
-      if (this.#server.history !== history || hasMoved) request.abort(new Interrupted());
+      if (this.#server.history !== history || hasMoved) request.abort(interrupted);
     });
     this.#position = position.inHistory(this.#position, history);
     const { next } = this.#position;
@@ -223,10 +222,9 @@ export class Reflector<Facts extends ObjectMeta> {
   }
 
   /** A collection that does not exist counts as empty. */
-  #absent(): void {
+  #showNothing(): void {
     this.#watchOpened();
     this.#replace([], '0');
-    this.#position = position.listNewest(this.#position);
   }
 
   /** Uses the state of the API server. */
@@ -286,13 +284,12 @@ export class Reflector<Facts extends ObjectMeta> {
       const problem = 'the API server ended the watch within 10 s, without an event';
       throw new WrapperError('Unreachable', problem);
     }
-    this.#health.closed();
   }
 
   /** Waits until the version of a watch is checked again, if the API server refuses that only for the moment. */
   async #untilCheck(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
-    const cause = failureCause(WrapperError.from(thrown, 'Unreachable'), false);
-    if (cause !== 'overloaded' && cause !== 'serverError') throw thrown;
+    const end = endOf(WrapperError.from(thrown, 'Unreachable'));
+    if (REQUEST_ENDS[end].check !== 'again') throw thrown;
     await this.#waitAfter(thrown, attempt, signal);
     attempt.since = this.#clock.now();
   }
@@ -321,68 +318,51 @@ export class Reflector<Facts extends ObjectMeta> {
     if (error !== undefined) throw error;
   }
 
-  /** Records a failure, and waits until the next request may be sent. Rejects with the reason of the signal. */
+  /** Records how a request failed, and waits until the next may be sent. Rejects with the reason of the signal. */
   async #waitAfter(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
-    if (thrown instanceof Interrupted) {
-      this.#health.closed();
-      return waitFor((this.#options.random ?? Math.random)() * SPREAD_MS, this.#clock, signal);
-    }
-    const error = this.#confirmed(WrapperError.from(thrown, 'Unreachable'));
-    const { absentIsEmpty = false } = this.#options;
-    if (error.status?.code === 404 && absentIsEmpty && this.#server.isWatched) {
-      this.#absent();
-      await waitFor(ABSENT_MS, this.#clock, signal);
-      return this.#health.closed();
-    }
-    const cause = failureCause(error, attempt.isOpen);
-    const { server } = FAILURE_RULES[cause];
-    const wait = this.#backoff.failed(cause, error);
-    const isUncertain = error.code === 'Unreachable' && error.status !== undefined;
-    const concernsAll = isUncertain
-      ? this.#server.unreachableSince !== undefined
-      : server !== undefined && this.#server.noteFailure(server, error, attempt.since);
-    // That a watch breaks is routine: the next request shows whether it is a failure.
-    const isRoutine = cause === 'cut' && (attempt.isUseful || this.#backoff.inARow === 1);
-    const suspect = attempt.isOpen && !isRoutine;
-    const isLogged = !concernsAll && !isRoutine && !isUncertain;
-    this.#health.failed(error, { suspect, isLogged });
-    this.#report(cause, error);
-    this.#move(cause);
-    if (concernsAll) await this.#server.untilAttempt(signal);
-    else await waitFor(wait, this.#clock, signal);
+    const error = WrapperError.from(thrown, 'Unreachable');
+    const end = this.#endOf(error, attempt);
+    const waitMs = this.#backoff.failed(end, error);
+    let failsAll = false;
+    if (end === 'absent') this.#showNothing();
+    else if (end === 'interrupted') this.#health.closed();
+    else failsAll = this.#recordFailure(end, error, attempt);
+    this.#move(end);
+    if (failsAll) await this.#server.untilAttempt(signal);
+    else await waitFor(waitMs, this.#clock, signal);
   }
 
-  /**
-   * A collection that may be absent (see Judgement) is absent if another query is watched at the same time. Otherwise
-   * something else may answer all of them in place of the API server.
-   */
-  #confirmed(error: WrapperError): WrapperError {
-    const { code, message, status } = error;
-    if (code !== 'Unreachable' || status === undefined || !this.#server.isWatched) return error;
-    return new WrapperError('Refused', message, { status });
+  /** If a collection seems absent, it is, while another query is watched. Else something may answer all of them. */
+  #endOf(error: WrapperError, { isOpen }: Attempt): RequestEnd {
+    const end = endOf(error);
+    if (isOpen && (end === 'unreachable' || end === 'brokenOff')) return 'cut';
+    if (error.status?.code !== 404 || !this.#server.isWatched) return end;
+    return this.#options.absentIsEmpty ? 'absent' : 'rejected';
   }
 
-  /** Reports a failure to those who must know of it. */
-  #report(cause: FailureCause, error: WrapperError): void {
-    this.#snapshot?.failed(error);
+  /** Reports a failure to those who must know of it. Returns whether the API server fails all queries. */
+  #recordFailure(end: RequestEnd, error: WrapperError, { since, isOpen }: Attempt): boolean {
+    const { inARow } = this.#backoff;
+    const failsAll = this.#server.noteFailure(end, error, since);
+    const { log } = REQUEST_ENDS[end];
+    const isNews = log === 'first' || (log === 'second' && inARow > 1);
+    this.#health.failed(error, { suspect: isOpen && isNews, isLogged: isNews && !failsAll });
+    this.#snapshot?.failed(error, end);
     if (this.#contents.from === 'nowhere') {
-      this.#options.onUnanswerable?.(cause === 'rejected' ? error : undefined);
+      this.#options.onUnanswerable?.(end === 'rejected' ? error : undefined);
     }
-    if (cause === 'forbidden' && this.#backoff.inARow === DENIALS) this.#options.onRefused?.(error);
+    if (end === 'forbidden' && inARow === DENIALS) this.#options.onRefused?.(error);
+    return failsAll;
   }
 
   /** Decides what is sent after a failure. */
-  #move(cause: FailureCause): void {
-    if (cause === 'behind') this.#server.noteBehind(this.#position.history);
-    const { next } = FAILURE_RULES[cause];
-    const { inARow } = this.#backoff;
+  #move(end: RequestEnd): void {
+    if (end === 'behind') this.#server.noteBehind(this.#position.history);
+    const { next } = REQUEST_ENDS[end];
     if (next === 'list') this.#position = position.expired(this.#position);
     else if (next === 'listNewest') this.#position = position.listNewest(this.#position);
-    else if (next === 'listAfterSecond' && inARow > 1) {
+    else if (next === 'listAfterSecond' && this.#backoff.inARow > 1) {
       this.#position = position.relist(this.#position);
     }
   }
 }
-
-/** Ends a request: the API server has another history, or the preferred one is used again. */
-class Interrupted extends Error {}

@@ -1,22 +1,52 @@
 import { type Status, WrapperError } from '../../errors.ts';
 import type { Codec } from '../../filter/codec/codec.ts';
 import { decodeStatus as decodeJsonStatus } from '../../filter/codec/json/decode.ts';
-import { mediaType } from '../upstream/judge-response.ts';
+import { RequestError } from '../api/request-error.ts';
 import type { UpstreamResponse } from '../upstream/upstream.ts';
 import { readBody } from '../upstream/upstream-body.ts';
+import { judgeResponse, mediaType } from './judge-response.ts';
 
 const MAX_STATUS_BYTES = 1024 * 1024;
+/** A list has its kind within so many bytes. */
+const HEAD_BYTES = 100;
+
+/**
+ * Reads a response that is not the requested list or watch, and reports who has sent it. Resolves with the error of the
+ * request.
+ *
+ * @param group API group of the collection; empty for core
+ */
+export async function readRefusal(
+  path: string,
+  response: UpstreamResponse,
+  codec: Codec,
+  group: string,
+): Promise<RequestError> {
+  const { statusCode, headers } = response;
+  const found = await readStatus(response, codec);
+  const retryAfter = Number(headers['retry-after']);
+  const status: Status = {
+    code: statusCode,
+    reason: found?.reason ?? '',
+    message: found?.message ?? `HTTP ${statusCode}`,
+    causes: found?.causes,
+    retryAfterSeconds: retryAfter > 0 ? retryAfter : found?.retryAfterSeconds,
+  };
+  const end = judgeResponse(response, found && status, group);
+  response.report(end);
+  if (end === 'foreign') return foreignAnswer(path, response);
+  const message = `the API server refused GET ${path}: ${status.code} ${status.message}`;
+  return new RequestError(end, message, { status });
+}
 
 /**
  * The Status of a refusal; undefined: there is none. Its type does not matter: if only metadata is requested, the API
  * server writes its errors in JSON (WriteObjectNegotiated), and a timeout is JSON without a type (timeout.go in apiserver
  * server/filters).
  */
-export async function readStatus(
-  { statusCode, headers, body }: UpstreamResponse,
-  codec: Codec,
-): Promise<Status | undefined> {
-  if (statusCode < 400 || mediaType(headers) === 'text/html') {
+async function readStatus(response: UpstreamResponse, codec: Codec): Promise<Status | undefined> {
+  const { statusCode, headers, body } = response;
+  if (statusCode < 400 || mediaType(response) === 'text/html') {
     body.destroy();
     return undefined;
   }
@@ -31,39 +61,29 @@ export async function readStatus(
 }
 
 /**
- * The error of a refused request.
- *
- * @param isAbsent the collection may be absent, or something else has answered: the caller finds out
+ * Whether a body has the beginning of a list of an API server: then no other service has sent it. In JSON, the lists of
+ * custom resources begin with their apiVersion.
  */
-export function refusal(
-  path: string,
-  { statusCode, headers }: UpstreamResponse,
-  found: Status | undefined,
-  isAbsent: boolean,
-): WrapperError {
-  const header = Number(headers['retry-after']);
-  const retryAfterSeconds = header > 0 ? header : found?.retryAfterSeconds;
-  const status: Status = {
-    code: statusCode,
-    reason: found?.reason ?? '',
-    message: found?.message ?? `HTTP ${statusCode}`,
-    causes: found?.causes,
-    retryAfterSeconds,
-  };
-  const message = `the API server refused GET ${path}: ${status.code} ${status.message}`;
-  return new WrapperError(isAbsent ? 'Unreachable' : 'Refused', message, { status });
+export function beginsAsList(
+  [first = Buffer.alloc(0)]: readonly Buffer[],
+  kind: string,
+  group: string,
+): boolean {
+  const head = first.toString('latin1', 0, HEAD_BYTES);
+  if (head.startsWith('k8s\0')) return head.includes(kind);
+  return head.startsWith(`{"kind":"${kind}"`) || head.startsWith(`{"apiVersion":"${group}/`);
 }
 
 /** The error of a request that something else than an API server has answered. */
 export function foreignAnswer(
   path: string,
   { statusCode, headers }: UpstreamResponse,
-  body = '',
-): WrapperError {
+  problem = '',
+): RequestError {
   const type = String(headers['content-type'] ?? '');
-  const detail = body === '' ? '' : ` (${body})`;
-  return new WrapperError(
-    'Unreachable',
+  const detail = problem === '' ? '' : ` (${problem})`;
+  return new RequestError(
+    'foreign',
     `GET ${path} was answered with ${statusCode} and "${type}"${detail}, which is not of a Kubernetes API server: a captive portal, a proxy or another service is in its place`,
   );
 }

@@ -1,8 +1,8 @@
 import { WrapperError } from '../../errors.ts';
-import { type Change, objectKey } from '../../filter/codec/change.ts';
+import { objectTooLarge, tooManyObjects } from '../../filter/codec/bytes/malformed.ts';
 import type { Codec, ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
-import { objectTooLarge, tooManyObjects } from '../../filter/codec/malformed.ts';
-import { memoryCost } from '../../filter/codec/memory-cost.ts';
+import { type Change, objectKey } from '../../filter/codec/facts/change.ts';
+import { memoryCost } from '../../filter/codec/facts/memory-cost.ts';
 import { isOlder, type KnownState } from './older-state.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 

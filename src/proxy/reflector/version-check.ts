@@ -1,8 +1,9 @@
 import { type Status, WrapperError } from '../../errors.ts';
-import { objectKey } from '../../filter/codec/change.ts';
 import type { ObjectBytes, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
+import { objectKey } from '../../filter/codec/facts/change.ts';
 import type { Query } from '../api/query.ts';
-import { tooLargeVersion } from '../upstream/upstream-error.ts';
+import { REQUEST_ENDS } from '../api/request-end.ts';
+import { endOf, tooLargeVersion } from '../api/request-error.ts';
 import { type KnownState, olderState } from './older-state.ts';
 
 type ListNamed = (query: Query) => Promise<RawList>;
@@ -48,10 +49,10 @@ async function listIfSelectable(
   try {
     return await list(query);
   } catch (error) {
-    const isRefused = error instanceof WrapperError && error.code === 'Refused';
-    const status = isRefused ? error.status : undefined;
-    if (status?.code === 400) return undefined;
-    if (status === undefined || isTemporary(status.code)) throw error;
+    if (!(error instanceof WrapperError) || error.status === undefined) throw error;
+    const { status } = error;
+    if (status.code === 400) return undefined;
+    if (REQUEST_ENDS[endOf(error)].check !== 'list') throw error;
     const { code, message } = status;
     throw versionUnknown(
       `the API server does not report whether it has reached ${version}: ${code} ${message}`,
@@ -73,11 +74,6 @@ function namedQuery(query: Query, key: string): Query {
     selectors.push(`metadata.namespace=${key.slice(0, slash)}`);
   }
   return { ...query, fieldSelector: selectors.filter((each) => each !== '').join() };
-}
-
-/** Whether the API server may answer the same request later. */
-function isTemporary(code: number): boolean {
-  return code === 401 || code === 429 || code >= 500;
 }
 
 /** It will not become known whether the watch can continue. Only a list helps, as after an expired version. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { WrapperError } from '../../errors.ts';
 import type { Encoding } from '../../filter/codec/codec.ts';
-import { NODES } from '../../filter/codec/resource.ts';
+import { NODES } from '../../filter/codec/facts/resource.ts';
 import { type ListOptions, parseListOptions } from '../api/list-options.ts';
 import type { Query } from '../api/query.ts';
 import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';

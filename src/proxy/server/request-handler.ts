@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
 import { WrapperError } from '../../errors.ts';
 import type { EventLog } from '../../filter/view/event-log.ts';
 import type { View } from '../../filter/view/view.ts';
@@ -7,10 +6,10 @@ import { discoveryOf } from '../api/discovery.ts';
 import type { ListOptions } from '../api/list-options.ts';
 import { negotiate } from '../api/media-type.ts';
 import type { Query } from '../api/query.ts';
-import { parseRequestInfo } from '../api/request-info.ts';
+import { parseRequestInfo, type RequestTarget } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import type { AccessPolicy } from '../auth/access-policy.ts';
-import { respondAndDestroy, sendError } from '../http/http-errors.ts';
+import { sendError } from '../http/http-errors.ts';
 import { HttpListener, type HttpListenerOptions } from '../http/http-listener.ts';
 import { reasonOf } from '../http/refusal-log.ts';
 import { sendBody, sendDocument } from '../http/respond.ts';
@@ -40,6 +39,9 @@ export interface RequestHandlerOptions
   readonly drainMs: number;
 }
 
+/** The reason of a response that ended because its client read nothing. */
+const STALLED = 'StalledClient';
+
 /**
  * Answers the requests on one listener. Each request passes these steps; an error in any of them becomes a Status:
  *
@@ -56,7 +58,6 @@ export class RequestHandler {
   readonly #options: RequestHandlerOptions;
   readonly #listener: HttpListener;
   readonly #watchers = new Set<Watcher>();
-  #stalled = 0;
   #closing = false;
 
   constructor(options: RequestHandlerOptions) {
@@ -72,7 +73,6 @@ export class RequestHandler {
           response.destroy();
         });
       },
-      onUpgrade: (request, socket, head) => void this.#upgrade(request, socket, head),
     });
   }
 
@@ -88,7 +88,7 @@ export class RequestHandler {
 
   /** Number of responses since the start that ended because their client read nothing. */
   get stalled(): number {
-    return this.#stalled;
+    return this.#options.refusals.counter.of(this.name, STALLED);
   }
 
   get listener(): Pick<HttpListener, 'connections' | 'refused'> {
@@ -117,10 +117,13 @@ export class RequestHandler {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { accessPolicy, nodeName } = this.#options;
+    // What the client sends next may be in the other protocol.
+    if (isUpgrade(request)) response.shouldKeepAlive = false;
     try {
       const caller = accessPolicy.authenticate(request);
       const { path, query } = readUrl(request);
       const target = { path, query, info: parseRequestInfo(path) };
+      if (isUpgrade(request)) throw noUpgrade(target);
       const forwarding = accessPolicy.forwarding(request, target);
       if (forwarding !== undefined) {
         await accessPolicy.forward(request, response, caller, forwarding);
@@ -139,19 +142,6 @@ export class RequestHandler {
     } catch (error) {
       this.#recordRefusal(request, error);
       sendError(request, response, error);
-    }
-  }
-
-  async #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const { accessPolicy } = this.#options;
-    try {
-      const caller = accessPolicy.authenticate(request);
-      const { path } = readUrl(request);
-      if (parseRequestInfo(path).kind !== 'other') throw noWebSocket(path);
-      await accessPolicy.upgrade(request, socket, head, caller);
-    } catch (error) {
-      this.#recordRefusal(request, error);
-      respondAndDestroy(socket, error);
     }
   }
 
@@ -215,10 +205,9 @@ export class RequestHandler {
   }
 
   #recordStalled({ req }: ServerResponse): void {
-    this.#stalled++;
     this.#options.refusals.record({
       listener: this.#options.name,
-      reason: 'StalledClient',
+      reason: STALLED,
       level: 'warn',
       message: 'a client reads nothing, or too slowly: its connection is closed',
       client: `${req.socket.remoteAddress} ${req.headers['user-agent'] ?? ''}`,
@@ -255,12 +244,24 @@ export class RequestHandler {
   }
 }
 
+/** Whether a request is to switch protocols. Java's own client offers HTTP/2 with each request, and needs no answer. */
+function isUpgrade({ headers: { upgrade } }: IncomingMessage): boolean {
+  return upgrade !== undefined && upgrade.toLowerCase() !== 'h2c';
+}
+
 /**
  * An API server can also watch over a websocket. Java clients of fabric8 try that first, and repeat the watch over http
  * only after a 200 or a 503 (BaseOperation.submitWatch).
  */
-function noWebSocket(path: string): WrapperError {
-  const message = `${path.slice(0, 200)} is watched over http, with watch=true, not over a websocket`;
-  const status = { code: 503, reason: 'ServiceUnavailable' };
-  return new WrapperError('BadRequest', message, { status });
+function noUpgrade({ path, info }: RequestTarget): WrapperError {
+  const shown = path.slice(0, 200);
+  if (info.kind !== 'other') {
+    const message = `${shown} is watched over http, with watch=true, not over a websocket`;
+    const status = { code: 503, reason: 'ServiceUnavailable' };
+    return new WrapperError('BadRequest', message, { status });
+  }
+  return new WrapperError(
+    'Forbidden',
+    `${shown} is refused: the wrapper does not switch protocols; send exec, attach and port-forward to the API server`,
+  );
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { WrapperError } from '../../errors.ts';
-import { objectKey } from '../../filter/codec/change.ts';
-import type { Resource } from '../../filter/codec/resource.ts';
+import { objectKey } from '../../filter/codec/facts/change.ts';
+import type { Resource } from '../../filter/codec/facts/resource.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ListOptions } from '../api/list-options.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';

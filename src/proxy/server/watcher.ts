@@ -4,8 +4,8 @@ import type { EventLog } from '../../filter/view/event-log.ts';
 import type { Snapshot, View } from '../../filter/view/view.ts';
 import { STREAM_MEDIA_TYPES } from '../api/media-type.ts';
 import { statusOf } from '../api/status.ts';
+import { writeBlocks } from '../http/block-writer.ts';
 import { startWriteTimeout, type WriteTimeout } from '../http/write-timeout.ts';
-import { InitialFrames } from './initial-frames.ts';
 
 export interface WatcherOptions extends WriteTimeout {
   readonly view: View;
@@ -23,6 +23,8 @@ export interface WatcherOptions extends WriteTimeout {
   readonly timeoutMs: number;
 }
 
+/** What a frame adds to its object at most. */
+const FRAME_BYTES = 256;
 /** How long a client may take to read the end of its stream, in milliseconds. */
 const END_TIMEOUT_MS = 10_000;
 
@@ -45,11 +47,10 @@ export class Watcher {
   readonly #response: ServerResponse;
   /** Without the initial state, which a watch would otherwise keep for minutes. */
   readonly #options: Omit<WatcherOptions, 'initial'>;
-  readonly #initialVersion: bigint | undefined;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #unsubscribe: () => void;
-  /** Initial events that are not written yet; undefined as soon as the watch follows the log. */
-  #initial: InitialFrames | undefined;
+  /** The state that is being sent; undefined as soon as the watch follows the log. */
+  #initial: Snapshot | undefined;
   #position: number;
   /** Runs while the socket is full; undefined: the socket accepts writes. */
   #writeTimer: NodeJS.Timeout | undefined;
@@ -58,12 +59,11 @@ export class Watcher {
   constructor(options: WatcherOptions) {
     const { initial, ...rest } = options;
     this.#options = rest;
-    this.#initialVersion = initial?.version;
+    this.#initial = initial;
     this.#view = options.view;
     this.#log = options.view.log;
     this.#response = options.response;
     this.#position = options.position;
-    if (initial !== undefined) this.#initial = new InitialFrames(this.#view, initial.items);
     this.#unsubscribe = this.#log.subscribe(() => this.#pump());
   }
 
@@ -80,7 +80,8 @@ export class Watcher {
     response.on('error', () => this.#stop());
     this.#timers.push(setTimeout(() => this.end(), timeoutMs));
     if (bookmarks) this.#timers.push(setInterval(() => this.#bookmark(), bookmarkMs));
-    this.#pump();
+    if (this.#initial === undefined) this.#pump();
+    else this.#writeInitial(this.#initial);
   }
 
   /** Ends the watch with a last bookmark and the end of the stream. */
@@ -97,16 +98,36 @@ export class Watcher {
     this.#pump();
   }
 
+  #writeInitial(initial: Snapshot): void {
+    writeBlocks(this.#response, {
+      ...this.#options,
+      buffers: this.#initialFrames(initial),
+      bytes: initial.items.reduce((sum, { length }) => sum + length + FRAME_BYTES, FRAME_BYTES),
+      onWritten: () => {
+        this.#initial = undefined;
+        this.#pump();
+      },
+    });
+  }
+
+  *#initialFrames({ items, version }: Snapshot): Iterable<Buffer> {
+    const { codec, resource } = this.#view;
+    for (const object of items) yield* codec.encodeEvent(resource, 'ADDED', object);
+    if (this.#options.initialEventsEnd) {
+      yield codec.encodeBookmark(resource, String(version), true);
+    }
+  }
+
   #pump(): void {
     const { closed } = this.#view;
     if (closed !== undefined) this.#fail(statusOf(closed));
-    // The rest of the initial state would stay in memory, and the client could not continue after it.
-    else if (this.#initial !== undefined && !this.#log.holds(this.#position)) this.#expire();
-    while (!this.#ended && this.#writeTimer === undefined) {
-      const frames =
-        this.#initial === undefined ? this.#nextFrames() : this.#nextInitialFrames(this.#initial);
-      if (frames.length === 0) return;
-      this.#write(frames.length === 1 ? (frames[0] as Buffer) : Buffer.concat(frames));
+    // Also if the initial state is not written yet: it would stay in memory, and the client could not continue after it.
+    else if (this.#writeTimer === undefined && !this.#log.holds(this.#position)) this.#expire();
+    while (!this.#ended && this.#initial === undefined && this.#writeTimer === undefined) {
+      const batch = this.#view.frames.from(this.#position);
+      if (batch === undefined) return;
+      this.#position = batch.next;
+      this.#write(batch.bytes);
     }
   }
 
@@ -118,28 +139,6 @@ export class Watcher {
     const hasRoom = response.write(bytes);
     socket?.uncork();
     if (!hasRoom) this.#writeTimer = startWriteTimeout(response, this.#options);
-  }
-
-  #nextInitialFrames(initial: InitialFrames): Buffer[] {
-    const { codec, resource } = this.#view;
-    const frames: Buffer[] = [];
-    if (!initial.done) frames.push(initial.next());
-    if (!initial.done) return frames;
-    const version = String(this.#initialVersion);
-    if (this.#options.initialEventsEnd) frames.push(codec.encodeBookmark(resource, version, true));
-    this.#initial = undefined;
-    return frames.length > 0 ? frames : this.#nextFrames();
-  }
-
-  #nextFrames(): Buffer[] {
-    if (!this.#log.holds(this.#position)) {
-      this.#expire();
-      return [];
-    }
-    const batch = this.#view.frames.from(this.#position);
-    if (batch === undefined) return [];
-    this.#position = batch.next;
-    return [batch.bytes];
   }
 
   /** The next event has left the log: the client must list again. */

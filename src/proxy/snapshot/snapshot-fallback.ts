@@ -1,6 +1,5 @@
-import type { WrapperError } from '../../errors.ts';
+import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 import type { ServerState } from '../upstream/server-state.ts';
-import { isTooLargeVersion } from '../upstream/upstream-error.ts';
 
 export interface SnapshotFallbackOptions {
   readonly serverState: ServerState;
@@ -54,13 +53,13 @@ export class SnapshotFallback {
   readonly #options: SnapshotFallbackOptions;
   #state: State = 'waiting';
   #attempt: Attempt | undefined;
-  /** The server in use: since when it is tried (monotonic), and its last failure. */
-  #server: { readonly since: number; readonly error: WrapperError | undefined };
+  /** The server in use: since when it is tried (monotonic), and how the last request ended. */
+  #server: { readonly since: number; readonly end: RequestEnd | undefined };
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SnapshotFallbackOptions) {
     this.#options = options;
-    this.#server = { since: performance.now(), error: undefined };
+    this.#server = { since: performance.now(), end: undefined };
   }
 
   /** A request for the first list is sent. */
@@ -70,14 +69,14 @@ export class SnapshotFallback {
   }
 
   /** The request failed. */
-  failed(error: WrapperError): void {
+  failed(end: RequestEnd): void {
     // The API server answers, but its list exceeds a limit: waiting does not help, and no other server has less.
-    if (error.code === 'TooLarge' && this.#state !== 'ended') {
+    if (REQUEST_ENDS[end].snapshot === 'at once' && this.#state !== 'ended') {
       this.end();
       this.#options.onUnusable();
       return;
     }
-    if (this.#attempt?.toEarlierServer !== true) this.#server = { ...this.#server, error };
+    if (this.#attempt?.toEarlierServer !== true) this.#server = { ...this.#server, end };
     this.#attempt = undefined;
     this.#proceed();
   }
@@ -104,7 +103,7 @@ export class SnapshotFallback {
     this.#state = 'lastWait';
     if (this.#options.leaveServer(this.#server.since)) {
       const since = performance.now();
-      this.#server = { since, error: undefined };
+      this.#server = { since, end: undefined };
       if (this.#attempt !== undefined) this.#attempt = { since, toEarlierServer: true };
     }
     this.#proceed();
@@ -131,15 +130,8 @@ export class SnapshotFallback {
         Math.max(this.#attempt.since, serverState.lastContactAt) + (isSilent ? silenceMs : graceMs)
       );
     }
-    const { since, error } = this.#server;
-    return error !== undefined && isOutage(error) ? since + graceMs : undefined;
+    const { since, end } = this.#server;
+    const isOutage = end !== undefined && REQUEST_ENDS[end].snapshot === 'outage';
+    return isOutage ? since + graceMs : undefined;
   }
-}
-
-/** Whether an error only means that no API server answers. Other errors show what may be read. */
-function isOutage(error: WrapperError): boolean {
-  const { code, status } = error;
-  if (code !== 'Refused') return code === 'Unreachable' || code === 'Credentials';
-  if (isTooLargeVersion(error)) return false;
-  return status !== undefined && (status.code >= 500 || status.code === 429);
 }

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { Change } from '../../filter/codec/change.ts';
+import type { Change } from '../../filter/codec/facts/change.ts';
 import { type Query, queryKey } from '../api/query.ts';
+import type { RequestEnd } from '../api/request-end.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { SnapshotFallback } from './snapshot-fallback.ts';
 import type { SnapshotFolder } from './snapshot-folder.ts';
@@ -60,9 +61,9 @@ export class SnapshotRestore {
     this.#fallback.listStarted();
   }
 
-  failed(error: WrapperError): void {
+  failed(error: WrapperError, end: RequestEnd): void {
     this.#error = error;
-    this.#fallback.failed(error);
+    this.#fallback.failed(end);
   }
 
   /** The API server has listed; from now on the snapshot is only written. */

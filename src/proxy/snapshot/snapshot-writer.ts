@@ -1,5 +1,5 @@
-import type { Change } from '../../filter/codec/change.ts';
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
+import type { Change } from '../../filter/codec/facts/change.ts';
 import type { StoredState } from './snapshot-format.ts';
 
 export interface SnapshotWriterOptions {

@@ -1,11 +1,8 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 import type { Credentials, TlsOptions } from '../credentials/credentials.ts';
-import type { Judgement } from './judge-response.ts';
 import { addressOf } from './upstream-error.ts';
-
-/** How a request ended: no connection, no response in time, or what its response shows. */
-export type Outcome = 'unreachable' | 'silent' | Judgement;
 
 export interface FailoverOptions {
   readonly credentials: Credentials;
@@ -27,21 +24,20 @@ const RETURN_MS = 60_000;
 const SPREAD = 0.25;
 
 /** Why a server was left, for the log. */
-const WHY = {
-  unreachable: 'is unreachable',
-  silent: 'does not answer',
-  failing: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx`,
+const WHY: Partial<Record<RequestEnd, string>> = {
+  unreachable: 'does not answer',
+  serverError: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx`,
   foreign: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx, or not as an API server does`,
-} as const;
+};
 
 /**
  * Chooses which API server is used: one list, tried in order. The kubeconfig's server is the preferred one, then
  * come the further ones. It looks like credentials whose first server is the one in use, and notifies its listeners
  * when that changes.
  *
- *     preferred ── unreachable, silent or 3 x 5xx in a row ──▶ next ── the same ──▶ next … ──▶ preferred
- *         ▲                                                     │
- *         └────── a minute later a list from it arrives ────────┘
+ *     preferred ── no answer, or 3 x 5xx in a row ──▶ next ── the same ──▶ next … ──▶ preferred
+ *         ▲                                              │
+ *         └─── a minute later a list from it arrives ────┘
  *
  * 4xx are answers. When the preferred server is used again, open watches move to it: the other one may lag behind. At
  * any other change they stay where they are, because they may be the only ones that still bring changes.
@@ -118,15 +114,16 @@ export class Failover implements Credentials {
   }
 
   /** Records how a request to a server ended. */
-  report(server: URL, outcome: Outcome): void {
+  report(server: URL, end: RequestEnd): void {
     if (server.href !== this.#current) return;
-    if (outcome === 'usable') {
+    const { failover } = REQUEST_ENDS[end];
+    if (failover === 'stays') {
       this.#serverErrors = 0;
       this.#tried = 0;
-    } else if (outcome === 'failing' || outcome === 'foreign') {
-      if (++this.#serverErrors >= MAX_SERVER_ERRORS) this.#next(outcome);
-    } else if (outcome === 'unreachable' || outcome === 'silent') {
-      this.#next(outcome);
+    } else if (failover === 'counts') {
+      if (++this.#serverErrors >= MAX_SERVER_ERRORS) this.#next(end);
+    } else if (failover === 'next') {
+      this.#next(end);
     }
   }
 
@@ -137,16 +134,16 @@ export class Failover implements Credentials {
    */
   leave(since: number): boolean {
     const untried = this.servers.length - this.#tried;
-    if (untried > 1 && this.#switchedAt <= since) this.#next('silent');
+    if (untried > 1 && this.#switchedAt <= since) this.#next('unreachable');
     return untried > 0 && this.#switchedAt > since;
   }
 
   /** Uses the next server of the list, if there is another one. */
-  #next(outcome: keyof typeof WHY): void {
+  #next(end: RequestEnd): void {
     const [from, to] = this.servers;
     if (to === undefined) return;
     this.#tried++;
-    const fields = { from: addressOf(from), to: addressOf(to), why: WHY[outcome] };
+    const fields = { from: addressOf(from), to: addressOf(to), why: WHY[end] };
     const level = this.#tried < this.servers.length ? 'warn' : 'debug';
     this.#options.logger[level](fields, 'another API server is used');
     this.#use(to);

@@ -2,13 +2,8 @@ import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
+import { REQUEST_ENDS, type RequestEnd, type ServerFailure } from '../api/request-end.ts';
 import { AttemptQueue } from './attempt-queue.ts';
-
-/**
- * How the API server fails all queries: no answer, or a foreign one; an error of its own (5xx); or it rejects our
- * identity (401).
- */
-export type ServerFailure = 'unreachable' | 'misbehaving' | 'refusing';
 
 /** See {@link ServerState}. */
 export type ServerCondition =
@@ -66,7 +61,7 @@ export class ServerState {
   #returns = 0;
   /** When a query last found the API server behind its version; monotonic. */
   #behindAt = Number.NEGATIVE_INFINITY;
-  /** When anything last came from it; monotonic. */
+  /** When a connection last brought anything; monotonic. */
   #byteAt = Number.NEGATIVE_INFINITY;
   /** When it last accepted a connection or sent a part of a response; monotonic. */
   #contactAt = Number.NEGATIVE_INFINITY;
@@ -150,16 +145,17 @@ export class ServerState {
     this.#byteAt = this.#contactAt;
   }
 
-  /** Records a usable response; see {@link judgeResponse}. */
-  noteAnswer(statusCode: number): void {
+  /** Records how a request ended that was answered. Only an answer of the API server shows anything here. */
+  noteAnswer(end: RequestEnd): void {
+    const { server } = REQUEST_ENDS[end];
+    if (server !== 'answers' && server !== 'refusing') return;
     this.noteContact();
-    const now = this.#contactAt;
     this.#answered = true;
     this.#isGivenUp = false;
     // It is there, but it serves no query.
-    if (statusCode === 401) return;
-    this.#usableAt = now;
-    if (this.#condition.name !== 'reachable') this.#recover(now);
+    if (server === 'refusing') return;
+    this.#usableAt = this.#contactAt;
+    if (this.#condition.name !== 'reachable') this.#recover(this.#contactAt);
   }
 
   /** Whether any watch is open. */
@@ -172,16 +168,22 @@ export class ServerState {
     this.#watches++;
     return () => {
       this.#watches--;
+      // Its last bytes were an answer, too.
+      this.#usableAt = this.#contactAt;
     };
   }
 
   /**
-   * Records that a request failed for a reason that may concern all queries.
+   * Records that a request failed.
    *
    * @param sentAt when it was sent; monotonic
-   * @returns whether it does: false while a watch is open, or if another request was answered since this one was sent
+   * @returns whether the API server fails all queries, so that this one waits with them. Not while a watch is open, or
+   * if another request was answered since this one was sent
    */
-  noteFailure(name: ServerFailure, error: WrapperError, sentAt: number): boolean {
+  noteFailure(end: RequestEnd, error: WrapperError, sentAt: number): boolean {
+    const { server: name } = REQUEST_ENDS[end];
+    if (name === 'doubtful') return this.unreachableSince !== undefined;
+    if (name === '-' || name === 'answers') return false;
     if (this.isWatched || this.#usableAt >= sentAt) return false;
     if (this.#condition.name === name) return true;
     const since = this.unreachableSince ?? this.#clock.now();

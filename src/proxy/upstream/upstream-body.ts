@@ -1,7 +1,7 @@
 import { finished, pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { WrapperError } from '../../errors.ts';
-import { concat } from '../../filter/codec/buffer-list.ts';
+import { concat } from '../../filter/codec/bytes/buffer-list.ts';
 
 /**
  * Size of the buffers that bodies are kept in. Large buffers go back to the operating system when they are free. A
@@ -71,7 +71,7 @@ export function createBody(
 
 /**
  * Reads a body to its end, and decompresses it if the headers say gzip. Throws `TooLarge` before more than `maxBytes`
- * decompressed bytes are held, and `Malformed` if the bytes are not gzip.
+ * decompressed bytes are held, `Malformed` if the bytes are not gzip, and `Unreachable` if the gzip breaks off.
  */
 export async function readBody(
   body: AsyncIterable<Uint8Array>,
@@ -125,6 +125,10 @@ export async function readBuffers(
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     if (!code?.startsWith('Z_')) throw error;
+    // It ends before the gzip does.
+    if (code === 'Z_BUF_ERROR') {
+      throw new WrapperError('Unreachable', 'a body broke off', { cause: error });
+    }
     throw new WrapperError('Malformed', `a body that is not gzip: ${message}`, { cause: error });
   }
   return [...buffers, Buffer.concat(chunks)];

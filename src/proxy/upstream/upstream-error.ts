@@ -1,4 +1,6 @@
 import { WrapperError } from '../../errors.ts';
+import type { RequestEnd } from '../api/request-end.ts';
+import { RequestError } from '../api/request-error.ts';
 
 /** `host:port` of a server, for messages. */
 export function addressOf(server: URL): string {
@@ -15,6 +17,7 @@ const KEEP_ALIVE_SILENCE_MS = 25_000;
 export function unreachable(
   error: unknown,
   server: URL,
+  end: RequestEnd = 'unreachable',
   env: NodeJS.ProcessEnv = process.env,
 ): WrapperError {
   if (error instanceof WrapperError) return error;
@@ -22,8 +25,8 @@ export function unreachable(
   const detail = [code, message].filter((part) => part !== '').join(': ');
   const proxy = PROXY_VARIABLES.find((name) => env[name]);
   const hint = proxy && `; ${proxy} is set, but the connection is direct: see docs/settings.md`;
-  return new WrapperError(
-    'Unreachable',
+  return new RequestError(
+    end,
     `the API server at ${addressOf(server)} is unreachable: ${detail}${hint ?? ''}`,
     { cause: error, ...(code === 'ETIMEDOUT' ? { silentMs: KEEP_ALIVE_SILENCE_MS } : {}) },
   );
@@ -32,22 +35,6 @@ export function unreachable(
 /** Identifies the cause of a failure, so that each is logged once: the code of the network, or the HTTP status. */
 export function causeOf(error: WrapperError | undefined): string {
   return `${innermost(error).code} ${error?.status?.code ?? ''}`;
-}
-
-/** Whether the API server is behind the requested version (apimachinery errors.IsTooLargeResourceVersion). */
-export function isTooLargeVersion({ status }: Pick<WrapperError, 'status'>): boolean {
-  return (
-    status?.code === 504 &&
-    (status.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') ?? false)
-  );
-}
-
-/** What an API server answers that is behind a version (NewTooLargeResourceVersionError). */
-export function tooLargeVersion(message: string): WrapperError {
-  const causes = [{ reason: 'ResourceVersionTooLarge', message }];
-  return new WrapperError('Refused', message, {
-    status: { code: 504, reason: 'Timeout', message, causes },
-  });
 }
 
 /** The innermost error, because that of the socket says the most. */

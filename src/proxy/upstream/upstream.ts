@@ -4,8 +4,8 @@ import type { Dispatcher } from 'undici';
 import { WrapperError } from '../../errors.ts';
 import { abortable, LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { VERSION } from '../../version.ts';
+import type { RequestEnd } from '../api/request-end.ts';
 import { Failover, type FailoverOptions } from './failover.ts';
-import type { Judgement } from './judge-response.ts';
 import { Line, type LineOptions, NoConnection } from './line.ts';
 import { ServerState } from './server-state.ts';
 import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
@@ -34,10 +34,10 @@ export interface UpstreamResponse {
   /** As it was sent: gzip if the request allowed that; see {@link readBody}. Read or destroy it. */
   readonly body: UpstreamBody;
   /**
-   * Records who has answered, as its reader has found; see {@link judgeResponse}. A response that is not judged shows
-   * nothing about the API server.
+   * Records the end of the request, which its reader calls once: when it is known, or when a watch brings its first
+   * event; see {@link judgeResponse}. A response without a report shows nothing about the API server.
    */
-  judged(judgement: Judgement): void;
+  report(end: RequestEnd): void;
 }
 
 export interface UpstreamOptions
@@ -193,8 +193,8 @@ export class Upstream {
   ): Promise<UpstreamResponse> {
     const abort = this.#begin(request.signal, server);
     const { signal } = abort;
-    const explain = (error: unknown): unknown =>
-      signal.aborted ? signal.reason : unreachable(error, server);
+    const explain = (error: unknown, end?: RequestEnd): unknown =>
+      signal.aborted ? signal.reason : unreachable(error, server, end);
     try {
       signal.throwIfAborted();
       const { authorization } = request;
@@ -213,10 +213,10 @@ export class Upstream {
       return {
         statusCode,
         headers,
-        body: createBody(body, { explain, onBytes }),
-        judged: (judgement) => {
-          if (judgement === 'usable') this.serverState.noteAnswer(statusCode);
-          this.failover.report(server, judgement);
+        body: createBody(body, { explain: (error) => explain(error, 'brokenOff'), onBytes }),
+        report: (end) => {
+          this.serverState.noteAnswer(end);
+          this.failover.report(server, end);
         },
       };
     } catch (error) {
@@ -256,10 +256,9 @@ export class Upstream {
         signal,
       );
     } catch (error) {
-      const isLate = signal.reason === late;
       // A caller could provoke the failure of its own request.
-      if (isOwn && (isLate || !signal.aborted)) {
-        this.failover.report(server, isLate ? 'silent' : 'unreachable');
+      if (isOwn && (!signal.aborted || signal.reason === late)) {
+        this.failover.report(server, 'unreachable');
       }
       throw error;
     } finally {

@@ -1,4 +1,3 @@
-import type { ChangeHandler } from '../../filter/codec/change.ts';
 import type {
   Codec,
   EndpointsFacts,
@@ -7,13 +6,14 @@ import type {
   PartialObjectMetadata,
   ServiceFacts,
 } from '../../filter/codec/codec.ts';
+import type { ChangeHandler } from '../../filter/codec/facts/change.ts';
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
   NODES,
   SERVICE_CIDRS,
   SERVICES,
-} from '../../filter/codec/resource.ts';
+} from '../../filter/codec/facts/resource.ts';
 import { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
 import { ObjectsProjection, type Visibility } from '../../filter/projection/objects-projection.ts';
 import { ServiceVisibility } from '../../filter/projection/service-visibility.ts';

@@ -2,7 +2,6 @@
  * The room `decide`: which endpoints of a Service this node sees. Pure; what a key matches is passed in.
  *
  * - decide.ts: the decision; endpoint-classes.ts: endpoints that are decided together
- * - return-delay.ts: keeps a key until a nearer one has been ready for long enough
  */
 
 import type { Endpoint, EndpointGroup } from './endpoint.ts';
@@ -16,7 +15,6 @@ import {
   type KeyMaskOf,
   markKept,
 } from './endpoint-classes.ts';
-import { type DelayedKey, lowestBit, nextDelay, type ReturnDelay } from './return-delay.ts';
 
 /**
  * Which endpoints a port was decided by. The first three are tried in this order:
@@ -49,8 +47,6 @@ export interface Decision {
   readonly masks: Uint16Array;
   /** What was decided together, so that the decision can be explained. */
   readonly classes: readonly EndpointClass[];
-  /** By `<family> <port>`, for the next decision; empty without {@link DecideOptions.delay}. */
-  readonly delayed: ReadonlyMap<string, DelayedKey>;
 }
 
 /** The parts of a policy, besides its keys, that a decision depends on. */
@@ -67,8 +63,6 @@ export interface DecideOptions {
    * counts once. Only called if endpoints are counted, and there are several groups. Default: it counts twice.
    */
   readonly addressOf?: AddressOf | undefined;
-  /** Default: the first key with enough ready endpoints wins or, if no key has enough, the first with any. */
-  readonly delay?: ReturnDelay;
   /** Endpoints that are kept whatever key wins. They do not help a key to win. Default: none. */
   readonly alsoKeep?: (endpoint: Endpoint) => boolean;
 }
@@ -95,11 +89,10 @@ export function decide(
   const isCompared = addresses !== undefined;
   const counting = options.minReady && { keys: options.minReady.length, isCompared };
   const classes = classify(groups, keyMaskOf, masks, counting);
-  const delayed = new Map<string, DelayedKey>();
-  const decided = decidePorts(classes.all, addresses, options, delayed);
+  const decided = decidePorts(classes.all, addresses, options);
   const ports = withAllPorts(decided, classes.all, options);
   const { keep, added } = markKept(groups, classes, masks, options.alsoKeep);
-  return { ports, keep, masks, classes: classes.all, delayed, added };
+  return { ports, keep, masks, classes: classes.all, added };
 }
 
 const ALL_KEYS = 0xffff;
@@ -125,11 +118,10 @@ function addressesOf(
 function decidePorts(
   classes: readonly EndpointClass[],
   addresses: Addresses | undefined,
-  options: DecideOptions,
-  delayed: Map<string, DelayedKey>,
+  { ports, minReady }: DecideOptions,
 ): PortDecision[] {
-  return [...classesByPort(classes, options.ports)].map(([id, { family, port, having }]) => {
-    const { key, stage } = decidePort(id, { having, addresses }, options, delayed);
+  return [...classesByPort(classes, ports).values()].map(({ family, port, having }) => {
+    const { key, stage } = decidePort({ having, addresses }, minReady);
     const winners = key < 0 ? ALL_KEYS : 1 << key;
     for (const each of having) each.winners |= winners;
     return { family, port, key, stage };
@@ -161,12 +153,9 @@ interface PortEndpoints {
   readonly addresses: Addresses | undefined;
 }
 
-/** @param id `<family> <port>` */
 function decidePort(
-  id: string,
   among: PortEndpoints,
-  { minReady, delay }: DecideOptions,
-  delayed: Map<string, DelayedKey>,
+  minReady: readonly number[] | undefined,
 ): Pick<PortDecision, 'key' | 'stage'> {
   let ready = 0;
   let serving = 0;
@@ -177,9 +166,7 @@ function decidePort(
   const enough = enoughReady(ready, among, minReady);
   // Too few are better than none: a minimum that no key reaches must not cut traffic.
   const eligible = enough === 0 ? ready : enough;
-  const next = delay && nextDelay(delay.previous.get(id), eligible, delay);
-  if (next !== undefined) delayed.set(id, next);
-  if (eligible !== 0) return { key: next?.key ?? lowestBit(eligible), stage: 'ready' };
+  if (eligible !== 0) return { key: lowestBit(eligible), stage: 'ready' };
   if (serving !== 0) return { key: lowestBit(serving), stage: 'serving' };
   return { key: -1, stage: 'any' };
 }
@@ -195,6 +182,11 @@ function enoughReady(
     if (hasEnough(having, key, needed, addresses)) enough |= 1 << key;
   });
   return enough;
+}
+
+/** Index of the lowest bit that is set. */
+function lowestBit(mask: number): number {
+  return 31 - Math.clz32(mask & -mask);
 }
 
 /** Number of endpoints in all groups. */

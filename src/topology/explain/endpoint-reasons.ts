@@ -75,7 +75,7 @@ function reasonOf(about: {
     return `${key} matches; no endpoint is ready or serving`;
   const won = keys[winner.key];
   if (kept) return `${won} matches, and has ${winner.stage} endpoints`;
-  // A nearer key may lose because it has too few ready endpoints, or because of a return delay.
+  // A nearer key may lose because it has too few ready endpoints.
   if (first < winner.key) return `${key} matches, but does not count yet; ${won} does`;
   return `${key} matches, but ${won} has ${winner.stage} endpoints`;
 }

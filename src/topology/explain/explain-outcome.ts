@@ -40,7 +40,7 @@ export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]):
     const { reason, message } = policy;
     return { managed: false, reason, message, source: used?.source, overrides };
   }
-  const { keys, source, minReady, returnDelayMs } = policy;
+  const { keys, source, minReady } = policy;
   const at = origins.findIndex((origin) => origin.source === source);
   const used = origins[at];
   return {
@@ -49,7 +49,6 @@ export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]):
     preset: used?.keys.join() === keys.join() ? used.preset : undefined,
     keys,
     minReady,
-    returnDelaySeconds: returnDelayMs && returnDelayMs / 1000,
     overrides: origins.slice(at + 1),
   };
 }

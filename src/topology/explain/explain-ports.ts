@@ -1,7 +1,6 @@
 import { type DecideOptions, type Decision, decide, type PortDecision } from '../decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
 import { classesByPort, countByKey, type EndpointClass } from '../decide/endpoint-classes.ts';
-import type { DelayedKey, ReturnDelay } from '../decide/return-delay.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
 import type { KeyCounts, PortExplanation } from './explanation.ts';
 
@@ -12,15 +11,6 @@ export interface PortsInput {
   /** With counts, see {@link DecideOptions.minReady}. */
   readonly decision: Decision;
   readonly addressOf?: DecideOptions['addressOf'];
-  /** The keys that a return delay has chosen, by `<family> <port>`. */
-  readonly delayed: ReadonlyMap<string, DelayedKey>;
-  /** Converts a time of the return delay's clock to wall time. */
-  readonly timeOf: (ms: number) => Date;
-}
-
-/** A delay under which a decision is the last one again: no key that waits has waited long enough. */
-export function asDelayed(previous: PortsInput['delayed']): ReturnDelay {
-  return { previous, ms: Number.POSITIVE_INFINITY, now: 0 };
 }
 
 /**
@@ -41,7 +31,6 @@ export function explainPorts(input: PortsInput, limit: number): PortExplanation[
   });
 }
 
-/** As a return delay identifies a port. */
 function idOf({ family, port }: Pick<PortDecision, 'family' | 'port'>): string {
   return `${family} ${port}`;
 }
@@ -69,7 +58,6 @@ function explainPort(
     keys,
     winner: policy.keys[decision.key],
     why: whyOf(keys, decision),
-    returning: nextReturn(input, input.delayed.get(idOf(decision))),
     next,
   };
 }
@@ -91,7 +79,7 @@ function countKeys(
 
 /** The key of each port that would win without the endpoints that a key matches: the same decision, made without them. */
 function winnersWithout(
-  { groups, policy, decision, delayed, addressOf }: PortsInput,
+  { groups, policy, decision, addressOf }: PortsInput,
   gone: number,
   names: ReadonlySet<string>,
 ): ReadonlyMap<string, string | undefined> {
@@ -106,20 +94,8 @@ function winnersWithout(
     return (mask & (1 << gone)) === 0 ? mask : 0;
   };
   const { keys, minReady } = policy;
-  const delay = asDelayed(delayed);
-  const { ports } = decide(groups, maskOf, { ports: [...names], minReady, delay, addressOf });
+  const { ports } = decide(groups, maskOf, { ports: [...names], minReady, addressOf });
   return new Map(ports.map((port) => [idOf(port), keys[port.key]]));
-}
-
-function nextReturn(
-  { policy, timeOf }: Pick<PortsInput, 'policy' | 'timeOf'>,
-  delayed: DelayedKey | undefined,
-): PortExplanation['returning'] {
-  const [first] = [...(delayed?.since ?? [])].sort(([a], [b]) => a - b);
-  if (first === undefined) return undefined;
-  const [index, since] = first;
-  const at = timeOf(since + (policy.returnDelayMs ?? 0)).toISOString();
-  return { key: policy.keys[index] ?? '', at };
 }
 
 function whyOf(keys: readonly KeyCounts[], { key, stage }: PortDecision): string {
@@ -136,22 +112,12 @@ function whyOf(keys: readonly KeyCounts[], { key, stage }: PortDecision): string
   }
   const nearer = keys.slice(0, key);
   if (winner.ready < winner.needs) {
-    const none = 'no key has as many ready endpoints as it needs';
-    const held = nearer.find(({ ready }) => ready > 0);
-    return held === undefined
-      ? `${none}; this is the first with any`
-      : `${none}; ${tooEarly(held)}`;
+    return 'no key has as many ready endpoints as it needs; this is the first with any';
   }
   if (nearer.length === 0) return `first key, ${winner.ready} ready`;
-  const waiting = nearer.find(({ ready, needs: least }) => ready >= least);
-  if (waiting !== undefined) return tooEarly(waiting);
   const few = nearer.filter(({ ready }) => ready > 0);
   if (few.length > 0) return `${few.map(tooFew).join(', ')}; ${winner.ready} ready here`;
   return `no nearer key has a ready endpoint, ${winner.ready} ready here`;
-}
-
-function tooEarly({ key }: KeyCounts): string {
-  return `${key} is ready again, but not for long enough yet`;
 }
 
 function tooFew({ key, ready, needs: least }: KeyCounts): string {

@@ -17,7 +17,7 @@ import type { Topology } from '../state/topology.ts';
 import { type ExplainedObject, explainEndpoints, groupsOf } from './explain-endpoints.ts';
 import { explainKey } from './explain-keys.ts';
 import { explainOutcome, explainPolicy } from './explain-outcome.ts';
-import { asDelayed, explainPorts, type PortsInput } from './explain-ports.ts';
+import { explainPorts, type PortsInput } from './explain-ports.ts';
 import { warningsOf } from './explain-warnings.ts';
 import type { PolicyOrigin, ServiceExplanation } from './explanation.ts';
 
@@ -30,8 +30,6 @@ export interface ExplainInput {
   readonly objects: readonly ExplainedObject[];
   /** See policyOrigins. */
   readonly origins: readonly PolicyOrigin[];
-  readonly delayed: PortsInput['delayed'];
-  readonly timeOf: PortsInput['timeOf'];
   /** Since when the same keys have been winning; undefined: not decided yet. */
   readonly since: Date | undefined;
   readonly limits: ExplainLimits;
@@ -82,7 +80,7 @@ export function explainService(input: ExplainInput): ServiceExplanation {
 }
 
 function decideFor(
-  { topology, outcome: { service, kind }, objects, delayed, timeOf, limits }: ExplainInput,
+  { topology, outcome: { service, kind }, objects, limits }: ExplainInput,
   policy: Policy | undefined,
   groups: readonly EndpointGroup[],
 ): PortsInput | undefined {
@@ -91,9 +89,8 @@ function decideFor(
   const minReady = policy.minReady ?? policy.keys.map(() => 1);
   const isCompared = policy.minReady !== undefined || limits.endpoints > 0;
   const addressOf = isCompared ? readAddresses(objects, (each) => each.addresses()) : undefined;
-  const delay = asDelayed(delayed);
-  const decision = topology.decide(service, groups, { ...policy, minReady }, { delay, addressOf });
-  return { groups, policy, decision, addressOf, delayed, timeOf };
+  const decision = topology.decide(service, groups, { ...policy, minReady }, addressOf);
+  return { groups, policy, decision, addressOf };
 }
 
 /** The ports of endpoints that have no port of the Service. */

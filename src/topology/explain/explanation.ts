@@ -47,7 +47,6 @@ export interface PolicyExplanation {
   readonly keys?: readonly string[];
   /** Ready endpoints that each key needs; absent: one. */
   readonly minReady?: readonly number[];
-  readonly returnDelaySeconds?: number;
   /** Why the Service is not filtered. */
   readonly reason?: UnmanagedReason;
   /** What is wrong with the policy, and how to correct it. */
@@ -98,8 +97,6 @@ export interface PortExplanation {
   readonly winner?: string;
   /** Why, in words. */
   readonly why: string;
-  /** A nearer key that is ready, but has not been for long enough yet, and when it wins. */
-  readonly returning?: { readonly key: string; readonly at: string };
   /** The key that would win without the endpoints of the winner; undefined: no key would. */
   readonly next?: string;
 }

@@ -14,16 +14,19 @@ const OWN_ANNOTATIONS: readonly string[] = [
   PREFIXED_KEYS_ANNOTATION,
   FILTER_ANNOTATION,
   MIN_READY_ANNOTATION,
-  RETURN_DELAY_ANNOTATION,
 ];
+/** Annotations of earlier versions that are gone, and what to use instead. */
+const REMOVED: ReadonlyMap<string, string> = new Map([
+  [RETURN_DELAY_ANNOTATION, `successThreshold of the readiness probe, and ${MIN_READY_ANNOTATION}`],
+]);
 /** Letters by which a name may differ from the one that was meant. Case and hyphens do not count. */
 const MAX_EDITS = 2;
 /** Misspelt names that are reported. The owner of a Service can set thousands. */
 const MAX_NAMES = 5;
 
 /**
- * Annotations that were probably meant for this program and have no effect: misspelt names, and of two contradicting
- * annotations the one that does not apply. A sentence for each of them, up to a limit; undefined: there are
+ * Annotations that were probably meant for this program and have no effect: misspelt and removed names, and of two
+ * contradicting annotations the one that does not apply. A sentence for each of them, up to a limit; undefined: there are
  * none.
  */
 export function ignoredAnnotations(
@@ -32,10 +35,10 @@ export function ignoredAnnotations(
   const ignored: string[] = [];
   let more = 0;
   for (const name of annotations.keys()) {
-    const meant = meantBy(name);
-    if (meant === undefined) continue;
+    const advice = adviceAbout(name);
+    if (advice === undefined) continue;
     if (ignored.length === MAX_NAMES) more++;
-    else ignored.push(`the annotation ${quote(name)} has no effect; did you mean ${meant}?`);
+    else ignored.push(`the annotation ${quote(name)} has no effect; ${advice}`);
   }
   if (more > 0) ignored.push(`${more} more annotations have no effect`);
   const prefixed = annotations.get(PREFIXED_KEYS_ANNOTATION);
@@ -46,6 +49,14 @@ export function ignoredAnnotations(
     );
   }
   return ignored.length === 0 ? undefined : ignored;
+}
+
+/** What to write in place of an annotation; undefined: it has an effect, or is not meant for this program. */
+function adviceAbout(name: string): string | undefined {
+  const instead = REMOVED.get(name);
+  if (instead !== undefined) return `it was removed: use ${instead}`;
+  const meant = meantBy(name);
+  return meant && `did you mean ${meant}?`;
 }
 
 /** The name that was probably meant; undefined: the name is right, or is not meant for this program. */

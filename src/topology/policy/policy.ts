@@ -57,8 +57,6 @@ export type Policy = (
       readonly unusedMinReady?: readonly string[];
       /** How many there are besides these; absent: none. */
       readonly moreUnusedMinReady?: number;
-      /** How long a nearer key must be ready before it wins again, in milliseconds; absent: no delay. */
-      readonly returnDelayMs?: number;
       /** The Service is decided, but all its endpoints are shown. */
       readonly dryRun?: true;
     }

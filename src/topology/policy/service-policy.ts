@@ -6,7 +6,7 @@
  * - policy-resolver.ts: the same for all Services, when a Namespace changes
  * - policy.ts: what a policy is
  * - key-sources.ts, topology-keys.ts, allowed-keys.ts: where topology keys come from, and which are valid and allowed
- * - tuning-annotations.ts: the annotations min-ready and return-delay
+ * - min-ready.ts: the annotation min-ready
  * - annotation-names.ts, ignored-annotations.ts: the annotations that are read, and probable mistakes in others
  * - service-reader.ts: which Services and slices kube-proxy uses
  * - similar-key.ts: the label key that was probably meant
@@ -24,10 +24,10 @@ import {
   type KeySource,
   keysAnnotation,
 } from './key-sources.ts';
+import { minReadyOf } from './min-ready.ts';
 import type { ManagedPolicy, Policy, PolicySource, UnmanagedReason } from './policy.ts';
 import { quote } from './quote.ts';
 import { type KeyChoice, parseKeyChoice } from './topology-keys.ts';
-import { minReadyOf, returnDelayOf } from './tuning-annotations.ts';
 
 export { FILTER_ANNOTATION, TOPOLOGY_KEYS_ANNOTATION } from './annotation-names.ts';
 
@@ -77,8 +77,6 @@ export interface PolicySettings {
   readonly serviceFilter?: ServiceFilter;
   /** Ready endpoints that a topology key needs to count. */
   readonly minReady: ReadonlyMap<string, number>;
-  /** How long a nearer key must be ready before it wins again, in milliseconds. */
-  readonly returnDelayMs: number;
   /** Decide, but show all endpoints. */
   readonly dryRun?: boolean;
 }
@@ -255,7 +253,6 @@ function managed(
   const unused = own.map(([key]) => key).filter((key) => !keys.includes(key));
   const named = unused.slice(0, MAX_UNUSED).map((key) => key.slice(0, MAX_LABEL_KEY));
   const counts = keys.map((key) => minReady.get(key) ?? 1);
-  const returnDelayMs = returnDelayOf(annotations) ?? settings.returnDelayMs;
   return {
     managed: true,
     keys,
@@ -266,6 +263,5 @@ function managed(
     minReady: counts.some((count) => count > 1) ? counts : undefined,
     unusedMinReady: named.length > 0 ? named : undefined,
     moreUnusedMinReady: unused.length - named.length || undefined,
-    returnDelayMs: returnDelayMs || undefined,
   };
 }

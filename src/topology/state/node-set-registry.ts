@@ -1,10 +1,22 @@
-import type { NodeSet } from './node-set.ts';
+import { NodeSet, type NodeSetOwner, type NodeSetWatcher, type NodeWatch } from './node-set.ts';
 
 /** Default of the setting `maxNodeSets`. */
 export const DEFAULT_MAX_NODE_SETS = 64;
 
+export interface NodeSetRegistryOptions<Watch extends NodeWatch> {
+  /** How many sets may be watched; default {@link DEFAULT_MAX_NODE_SETS}. */
+  readonly max?: number;
+  readonly watcher: NodeSetWatcher<Watch>;
+  /** These nodes entered or left a set. */
+  readonly onMoved: (set: NodeSet, nodes: readonly string[]) => void;
+  /** A set is complete, or refused; `applied`: policies that need it applied before. */
+  readonly onState: (set: NodeSet, applied: boolean) => void;
+  /** A set is closed that no policy has needed for a while. */
+  readonly onClosed: () => void;
+}
+
 /**
- * The node sets of this node, by label selector.
+ * The node sets of this node, by label selector: which of them are watched.
  *
  * ```text
  *            needed, room              list            403
@@ -21,26 +33,36 @@ export const DEFAULT_MAX_NODE_SETS = 64;
  * Invariant: at most `max` sets are watched, including those that linger: the first ones that are needed. Sets that
  * linger make room for others, the oldest first.
  */
-export class NodeSetRegistry {
-  readonly #max: number;
-  readonly #sets = new Map<string, NodeSet>();
+export class NodeSetRegistry<Watch extends NodeWatch = NodeWatch> {
+  /** How many sets may be watched. */
+  readonly max: number;
+  readonly #watcher: NodeSetWatcher<Watch>;
+  readonly #owner: NodeSetOwner;
+  readonly #sets = new Map<string, NodeSet<Watch>>();
   /** Sets that are watched though no policy needs them, the oldest first. */
   readonly #lingering = new Set<string>();
   /** As in {@link withoutRoom}. */
   readonly #withoutRoom = new Set<string>();
+  /** Watches that end. */
+  readonly #closing = new Set<Promise<void>>();
+  #isClosed = false;
 
-  constructor(max: number = DEFAULT_MAX_NODE_SETS) {
-    this.#max = max;
+  constructor({ max, watcher, onMoved, onState, onClosed }: NodeSetRegistryOptions<Watch>) {
+    this.max = max ?? DEFAULT_MAX_NODE_SETS;
+    this.#watcher = watcher;
+    this.#owner = {
+      onMoved,
+      onState: (set) => onState(set, !this.#withoutRoom.delete(set.selector)),
+      onUnused: ({ selector }) => {
+        this.#drop(selector);
+        onClosed();
+      },
+    };
   }
 
   /** All node sets, by selector. */
-  get all(): ReadonlyMap<string, Readonly<NodeSet>> {
+  get all(): ReadonlyMap<string, NodeSet<Watch>> {
     return this.#sets;
-  }
-
-  /** How many sets may be watched. */
-  get max(): number {
-    return this.#max;
   }
 
   /**
@@ -51,6 +73,7 @@ export class NodeSetRegistry {
    * @returns whether anything changed
    */
   want(selectors: readonly string[]): boolean {
+    if (this.#isClosed) return false;
     const needed = new Set(selectors);
     let changed = false;
     for (const set of this.#sets.values()) {
@@ -58,9 +81,9 @@ export class NodeSetRegistry {
       this.#release(set);
       changed = true;
     }
-    const withRoom = selectors.slice(0, this.#max);
+    const withRoom = selectors.slice(0, this.max);
     // First those without room: the others may need theirs. None of the others may be closed to make room.
-    for (const selector of selectors.slice(this.#max)) if (this.#withhold(selector)) changed = true;
+    for (const selector of selectors.slice(this.max)) if (this.#withhold(selector)) changed = true;
     for (const selector of withRoom) this.#lingering.delete(selector);
     for (const selector of withRoom) if (this.#need(selector)) changed = true;
     return changed;
@@ -79,11 +102,6 @@ export class NodeSetRegistry {
     return !selectors.some((selector) => this.#withoutRoom.has(selector));
   }
 
-  /** Closes a set that lingers. Returns whether there was one. */
-  drop(selector: string): boolean {
-    return this.#lingering.delete(selector) && this.#sets.delete(selector);
-  }
-
   /** Whether there is nothing to wait for: policies that need these sets can be decided, or do not apply. */
   areKnown(selectors: Iterable<string>): boolean {
     for (const selector of selectors) {
@@ -98,73 +116,67 @@ export class NodeSetRegistry {
     return selectors.some((selector) => this.#sets.get(selector)?.members.has(node));
   }
 
-  /** Adds and removes members. Returns the nodes that were really added or removed. */
-  move(selector: string, added: Iterable<string>, removed: Iterable<string>): string[] {
-    const set = this.#sets.get(selector);
-    const moved: string[] = [];
-    if (set === undefined) return moved;
-    for (const node of added) {
-      if (set.members.has(node)) continue;
-      set.members.add(node);
-      moved.push(node);
-    }
-    for (const node of removed) if (set.members.delete(node)) moved.push(node);
-    return moved;
+  /** Ends all watches and waits for them. No set is opened from now on. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const set of this.#sets.values()) this.#close(set);
+    await Promise.all(this.#closing);
   }
 
-  /**
-   * Marks a set as complete, or (with a message) as refused. A synced set keeps its members: an API server that
-   * starts answers 403 until its RBAC has loaded.
-   */
-  setState(selector: string, refusal: string | undefined): void {
-    const set = this.#sets.get(selector);
-    if (set === undefined || set.state === 'overLimit') return;
-    if (refusal === undefined) set.state = 'synced';
-    else if (set.state === 'syncing') set.state = 'refused';
-    set.refusal = refusal;
-    this.#withoutRoom.delete(selector);
-  }
-
-  #release(set: NodeSet): void {
-    set.needed = false;
+  #release(set: NodeSet<Watch>): void {
     this.#withoutRoom.delete(set.selector);
-    if (set.state === 'overLimit') this.#sets.delete(set.selector);
-    else this.#lingering.add(set.selector);
+    if (set.state === 'overLimit') {
+      this.#sets.delete(set.selector);
+      return;
+    }
+    this.#lingering.add(set.selector);
+    set.release();
   }
 
   /** Returns whether the set changed. */
   #need(selector: string): boolean {
     const known = this.#sets.get(selector);
     if (known !== undefined && known.state !== 'overLimit') {
-      const wasNeeded = known.needed;
-      known.needed = true;
-      return !wasNeeded;
+      if (known.needed) return false;
+      known.need();
+      return true;
     }
     this.#makeRoom();
-    this.#set(selector, 'syncing');
+    this.#add(selector);
     return true;
   }
 
   /** The set has no room. Returns whether it had, or was not needed. */
   #withhold(selector: string): boolean {
     if (this.#sets.get(selector)?.state === 'overLimit') return false;
-    const refusal = `more node sets are needed than maxNodeSets (${this.#max}) allows`;
-    this.#lingering.delete(selector);
+    this.#drop(selector);
     this.#withoutRoom.add(selector);
-    this.#set(selector, 'overLimit', refusal);
+    this.#add(selector, `more node sets are needed than maxNodeSets (${this.max}) allows`);
     return true;
   }
 
-  #set(selector: string, state: NodeSet['state'], refusal?: string): void {
-    this.#sets.set(selector, { selector, state, needed: true, members: new Set(), refusal });
+  #add(selector: string, noRoom?: string): void {
+    this.#sets.set(selector, new NodeSet(selector, this.#watcher, this.#owner, noRoom));
   }
 
   /** Closes the set that lingers longest if one more set would be too many. */
   #makeRoom(): void {
     const watched = [...this.#sets.values()].filter(({ state }) => state !== 'overLimit');
-    if (watched.length < this.#max) return;
+    if (watched.length < this.max) return;
     const [oldest = ''] = this.#lingering;
-    this.#lingering.delete(oldest);
-    this.#sets.delete(oldest);
+    this.#drop(oldest);
+  }
+
+  #drop(selector: string): void {
+    const set = this.#sets.get(selector);
+    this.#lingering.delete(selector);
+    this.#sets.delete(selector);
+    if (set !== undefined) this.#close(set);
+  }
+
+  #close(set: NodeSet<Watch>): void {
+    const closing = set.close();
+    this.#closing.add(closing);
+    void closing.then(() => this.#closing.delete(closing));
   }
 }

@@ -8,12 +8,9 @@ export class TopologyChange {
    */
   readonly nodes = new Map<string, Set<string>>();
   /**
-   * Topology keys that match other nodes because this node changed; undefined: this node did not change. What a
-   * change of this node affects takes effect immediately, without a return delay.
+   * Topology keys that match other nodes because this node changed; undefined: this node did not change.
    */
   ownNode: readonly string[] | undefined;
-  /** The nodes of the set were not known before. What they affect takes effect immediately too. */
-  firstKnown = false;
 
   addNode(node: string, key: string): void {
     const keys = this.nodes.get(node) ?? new Set();

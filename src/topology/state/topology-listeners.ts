@@ -14,8 +14,6 @@ export interface TopologyListener {
   changed?(change: TopologyChange): void;
   /** Third phase: show those of these Services that are visible now; undefined: of all. */
   showing?(services?: Iterable<string>): void;
-  /** Node sets were opened, released or closed. */
-  nodeSetsChanged?(): void;
 }
 
 /** Notifies the listeners of a topology, phase by phase. */
@@ -39,9 +37,5 @@ export class TopologyListeners {
   visibility(services: Iterable<string>): void {
     for (const listener of this.#listeners) listener.hiding?.(services);
     for (const listener of this.#listeners) listener.showing?.(services);
-  }
-
-  nodeSetsChanged(): void {
-    for (const listener of this.#listeners) listener.nodeSetsChanged?.();
   }
 }

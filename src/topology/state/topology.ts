@@ -2,8 +2,9 @@
  * The room `state`: what the decisions of this node depend on, and when it changes.
  *
  * - topology.ts: the state as a whole, its changes and its listeners (topology-listeners.ts, topology-change.ts)
- * - own-node-state.ts, policy-states.ts, node-set-registry.ts: the states of this node, of policies and of node sets
- * - activation.ts: makes active what has all its node sets; node-set-shares.ts: which of them have room
+ * - own-node-state.ts, policy-states.ts: the states of this node and of policies
+ * - node-set.ts: a node set, with its watch and its timer; node-set-registry.ts, node-set-shares.ts: which are open
+ * - activation.ts: makes active what has all its node sets
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
  * - service-outcome.ts: what this node makes of a Service, and whether it hides it
  * - without-zone.ts: which Services need the nodes of the zone
@@ -22,7 +23,7 @@ import {
 import { CLOUD_KEY, HOSTNAME_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 import { Activation } from './activation.ts';
 import { KeyMatcher } from './key-matcher.ts';
-import type { NodeSet } from './node-set.ts';
+import type { NodeSet, NodeSetWatcher, NodeWatch } from './node-set.ts';
 import { NodeSetRegistry } from './node-set-registry.ts';
 import { type Communities, type OwnNode, OwnNodeState } from './own-node-state.ts';
 import { PolicyStates } from './policy-states.ts';
@@ -41,7 +42,7 @@ import { hasEndpointWithoutZone, ServicesWithoutZone } from './without-zone.ts';
 
 export type { Communities, OwnNode } from './own-node-state.ts';
 
-export interface TopologyOptions {
+export interface TopologyOptions<Watch extends NodeWatch = NodeWatch> {
   readonly nodeName: string;
   readonly topologyMatch: TopologyMatchSettings;
   /** Custom resources declare communities too: nothing becomes active before these are known. */
@@ -52,6 +53,7 @@ export interface TopologyOptions {
   readonly cloudPassthrough: boolean;
   /** Node sets that are watched at the same time at most; default: see NodeSetRegistry. */
   readonly maxNodeSets?: number;
+  readonly nodeSetWatcher: NodeSetWatcher<Watch>;
 }
 
 /** What must be complete once before the topology is. */
@@ -67,14 +69,14 @@ type Source = 'services' | 'namespaces';
  * remain active, and the node sets of both are watched. A Service that had no policy before is hidden meanwhile.
  * Endpoints that lose their zones may require a node set too: until it is known, they cannot be decided (canDecide).
  */
-export class Topology {
+export class Topology<Watch extends NodeWatch = NodeWatch> {
   readonly nodeName: string;
   readonly policies = new PolicyStates();
-  readonly #options: TopologyOptions;
+  readonly #options: TopologyOptions<Watch>;
   readonly #listeners = new TopologyListeners();
   readonly #servicesWithoutZone = new ServicesWithoutZone();
   readonly #unreadServices = new UnreadServices();
-  readonly #nodeSets: NodeSetRegistry;
+  readonly #nodeSets: NodeSetRegistry<Watch>;
   readonly #ownNode: OwnNodeState;
   readonly #matcher: KeyMatcher;
   readonly #activation: Activation;
@@ -82,11 +84,17 @@ export class Topology {
   /** Not complete yet. */
   readonly #incomplete: Set<Source>;
 
-  constructor(options: TopologyOptions) {
-    const { nodeName, topologyMatch, declaredCommunities, namespaces, maxNodeSets } = options;
+  constructor(options: TopologyOptions<Watch>) {
+    const { nodeName, topologyMatch, declaredCommunities, namespaces } = options;
     this.nodeName = nodeName;
     this.#options = options;
-    this.#nodeSets = new NodeSetRegistry(maxNodeSets);
+    this.#nodeSets = new NodeSetRegistry({
+      max: options.maxNodeSets,
+      watcher: options.nodeSetWatcher,
+      onMoved: (set, nodes) => this.#onNodesMoved(set, nodes),
+      onState: (set, applied) => this.#onNodeSetState(set, applied),
+      onClosed: () => this.#matcher.invalidate(),
+    });
     this.#ownNode = new OwnNodeState(nodeName, declaredCommunities);
     this.#matcher = new KeyMatcher(nodeName, topologyMatch, this.#ownNode, this.#nodeSets);
     this.#activation = new Activation(this.policies, this.#matcher, this.#servicesWithoutZone);
@@ -109,7 +117,7 @@ export class Topology {
   }
 
   /** The node sets that are needed or linger, by selector. */
-  get nodeSets(): ReadonlyMap<string, Readonly<NodeSet>> {
+  get nodeSets(): ReadonlyMap<string, NodeSet<Watch>> {
     return this.#nodeSets.all;
   }
 
@@ -163,41 +171,6 @@ export class Topology {
   setSynced(source: Source): void {
     this.#incomplete.delete(source);
     this.#settle(new TopologyChange());
-  }
-
-  /** Nodes that entered and left a node set. Does nothing for a set that was closed meanwhile. */
-  changeNodeSet(selector: string, added: Iterable<string>, removed: Iterable<string>): void {
-    const wasKnown = this.#nodeSets.all.get(selector)?.state === 'synced';
-    // Whether this node itself matches depends on its own Node, see KeyMatcher.matches.
-    const changed = this.#nodeSets
-      .move(selector, added, removed)
-      .filter((node) => node !== this.nodeName);
-    if (changed.length === 0) return;
-    this.#matcher.invalidate();
-    const change = new TopologyChange();
-    change.firstKnown = !wasKnown;
-    for (const key of this.#matcher.places(this.nodeContext)) {
-      if (this.matchOf(key)?.selectors.includes(selector) !== true) continue;
-      if (this.policies.usersOf(key).size === 0) continue;
-      for (const node of changed) change.addNode(node, key);
-    }
-    this.#listeners.changed(change);
-  }
-
-  /** A node set is complete, or (with a message) refused by the API server. */
-  setNodeSetState(selector: string, refusal?: string): void {
-    const change = new TopologyChange();
-    const applied = this.#nodeSets.apply([selector]);
-    this.#nodeSets.setState(selector, refusal);
-    if (!applied) this.#addUsers(change, selector);
-    this.#settle(change);
-  }
-
-  /** Closes a node set that no policy has needed for a while; does nothing to one that is needed. */
-  dropNodeSet(selector: string): void {
-    if (!this.#nodeSets.drop(selector)) return;
-    this.#matcher.invalidate();
-    this.#listeners.nodeSetsChanged();
   }
 
   /**
@@ -285,7 +258,7 @@ export class Topology {
     service: string,
     groups: readonly EndpointGroup[],
     policy: ManagedPolicy,
-    { delay, addressOf }: Pick<DecideOptions, 'delay' | 'addressOf'> = {},
+    addressOf?: DecideOptions['addressOf'],
   ): Decision {
     const { keys, minReady, keepsLocal } = policy;
     const alsoKeep = (endpoint: Endpoint) => this.#matcher.matches(HOSTNAME_KEY, endpoint);
@@ -293,7 +266,6 @@ export class Topology {
       ports: this.policies.ports(service),
       minReady,
       addressOf,
-      delay,
       alsoKeep: keepsLocal ? alsoKeep : undefined,
     });
   }
@@ -335,6 +307,32 @@ export class Topology {
     return this.#activation.waitsFor(service);
   }
 
+  /** Ends the watches of all node sets, and waits for them. */
+  close(): Promise<void> {
+    return this.#nodeSets.close();
+  }
+
+  #onNodesMoved({ selector }: NodeSet, nodes: readonly string[]): void {
+    // Whether this node itself matches depends on its own Node, see KeyMatcher.matches.
+    const changed = nodes.filter((node) => node !== this.nodeName);
+    if (changed.length === 0) return;
+    this.#matcher.invalidate();
+    const change = new TopologyChange();
+    for (const key of this.#matcher.places(this.nodeContext)) {
+      if (this.matchOf(key)?.selectors.includes(selector) !== true) continue;
+      if (this.policies.usersOf(key).size === 0) continue;
+      for (const node of changed) change.addNode(node, key);
+    }
+    this.#listeners.changed(change);
+  }
+
+  /** @param applied whether policies that need the set applied before */
+  #onNodeSetState({ selector }: NodeSet, applied: boolean): void {
+    const change = new TopologyChange();
+    if (!applied) this.#addUsers(change, selector);
+    this.#settle(change);
+  }
+
   /** @param services the only Services that changed; undefined: something else changed too */
   #settle(change: TopologyChange, services?: readonly string[]): void {
     // Nothing waits any longer for a set that loses its room.
@@ -359,7 +357,6 @@ export class Topology {
     for (const selector of before.symmetricDifference(this.#nodeSets.withoutRoom)) {
       this.#addUsers(change, selector);
     }
-    this.#listeners.nodeSetsChanged();
     return !this.#nodeSets.withoutRoom.isSubsetOf(before);
   }
 

@@ -435,7 +435,7 @@ describe('kubectl kpw status', () => {
       async arrange() {
         await cluster.startWrapper('edge-1', {}, { daemonSet: 'kpw' });
         const newer = { daemonSet: 'kpw', created: '2026-01-02T00:00:00Z' };
-        await cluster.startWrapper('edge-2', { returnDelaySeconds: 5 }, newer);
+        await cluster.startWrapper('edge-2', { minReady: { '*': 2 } }, newer);
       },
       code: 3,
       prints: [
@@ -447,7 +447,7 @@ describe('kubectl kpw status', () => {
       async arrange() {
         await cluster.startWrapper('edge-1', {}, { daemonSet: 'kpw' });
         const newest = { daemonSet: 'kpw', created: new Date().toISOString() };
-        await cluster.startWrapper('edge-2', { returnDelaySeconds: 5 }, newest);
+        await cluster.startWrapper('edge-2', { minReady: { '*': 2 } }, newest);
       },
       code: 0,
       prints: [],

@@ -26,7 +26,6 @@ export const everySetting = {
   cloud: { mode: 'passthrough' },
   serviceFilter: { mode: 'FilterIfLabelExists', label: 'example.com/mesh' },
   minReady: { site: 2 },
-  returnDelaySeconds: 30,
   windowEntries: 1000,
   windowBytes: 1_048_576,
   maxViews: 32,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { RawEvent, RawList } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import {
   CODECS,
   chunked,

@@ -1,8 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Change } from '../../../src/filter/codec/change.ts';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  type Resource,
+} from '../../../src/filter/codec/facts/resource.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
@@ -193,12 +197,12 @@ test('hints that are added to a slice, and nothing else, are cut if a policy sel
 test('a node remains indexed for a Service when one of its slices or another Service on it is deleted', () => {
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   setKeys(['default/web'], 'site');
-  topology.setNodeSetState('site=a');
+  topology.nodeSets.get('site=a')?.sync();
   projection.onChanges([slice('a', 'web', FAR), slice('b', 'web', FAR), slice('c', 'other', FAR)]);
   projection.onSynced();
   projection.onChanges([{ type: 'DELETED', key: 'default/a' }]);
   projection.onChanges([{ type: 'DELETED', key: 'default/c' }]);
-  topology.changeNodeSet('site=a', ['far'], []);
+  topology.nodeSets.get('site=a')?.change(['far'], []);
   expect(shown()).toEqual({ 'default/b': ['10.0.0.2'] });
 });
 
@@ -272,7 +276,7 @@ test('a Service that cannot be decided keeps the outcome that is shown, and coun
   expect(outcome()).toMatchObject({ kind: 'filtered', winners: [ZONE], kept: 1, total: 1 });
   projection.onChanges([slice('a', 'web', inZone, FAR)]);
   expect(outcome()).toMatchObject({ kind: 'undecided', winners: [ZONE], kept: 1, total: 2 });
-  topology.setNodeSetState(`${ZONE}=z`);
+  topology.nodeSets.get(`${ZONE}=z`)?.sync();
   expect(outcome()).toMatchObject({ kind: 'filtered', kept: 1, total: 2 });
 });
 
@@ -298,18 +302,14 @@ test('only decided Services are reported to the topology as left to the cloud or
   expect(reported).toEqual([['default/web'], ['default/other']]);
 });
 
-test('a closed projection changes nothing, stops its timer and needs no nodes', () => {
-  topology.setPolicies(
-    new Map([['default/web', { ...policy(ZONE, '*'), returnDelayMs: 60_000 }] as const]),
-  );
+test('a closed projection changes nothing and needs no nodes', () => {
+  topology.setPolicies(new Map([['default/web', policy(ZONE, '*')] as const]));
   projection.onChanges([slice('a', 'web', FAR)]);
-  topology.setNodeSetState(`${ZONE}=z`);
+  topology.nodeSets.get(`${ZONE}=z`)?.sync();
   projection.onSynced();
-  topology.changeNodeSet(`${ZONE}=z`, ['far'], []);
-  expect(clock.waiting).toBe(1);
+  topology.nodeSets.get(`${ZONE}=z`)?.change(['far'], []);
   const { end } = view.log;
   projection.close();
-  expect(clock.waiting).toBe(0);
   expect([...topology.nodeSets.values()].filter(({ needed }) => needed)).toEqual([]);
   setKeys(['default/web'], HOST);
   expect(view.log.end).toBe(end);

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
-import { ENDPOINTS } from '../../../src/filter/codec/resource.ts';
+import { ENDPOINTS } from '../../../src/filter/codec/facts/resource.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Change } from '../../../src/filter/codec/change.ts';
 import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { SERVICES } from '../../../src/filter/codec/resource.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
+import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import type { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';

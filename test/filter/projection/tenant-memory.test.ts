@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { EndpointsFacts, ServiceFacts } from '../../../src/filter/codec/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { PolicyLog } from '../../../src/proxy/cluster/policy-log.ts';
 import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
@@ -44,8 +44,8 @@ function both(name: string) {
 }
 
 function answer(): void {
-  topology.changeNodeSet(`${ZONE}=z1`, ['new'], []);
-  topology.setNodeSetState(`${ZONE}=z1`);
+  topology.nodeSets.get(`${ZONE}=z1`)?.change(['new'], []);
+  topology.nodeSets.get(`${ZONE}=z1`)?.sync();
 }
 
 const events = () => eventsSince(view, start);

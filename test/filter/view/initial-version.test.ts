@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Change } from '../../../src/filter/codec/change.ts';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { initialVersion } from '../../../src/filter/view/initial-version.ts';
 import { sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';

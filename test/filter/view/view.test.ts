@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { SERVICES } from '../../../src/filter/codec/resource.ts';
+import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 

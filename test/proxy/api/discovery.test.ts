@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { RESOURCES } from '../../../src/filter/codec/resource.ts';
+import { RESOURCES } from '../../../src/filter/codec/facts/resource.ts';
 import { discoveryOf } from '../../../src/proxy/api/discovery.ts';
 import { parseRequestInfo } from '../../../src/proxy/api/request-info.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { kubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
 import { sliceSelectionOf } from '../../../src/proxy/api/slice-selection.ts';

@@ -47,7 +47,7 @@ const create = (options: Partial<AccessReviewAuthorizerOptions> = {}) =>
     },
     allowedMs: 30,
     deniedMs: 5,
-    maxCallers: 3,
+    maxCallers: 8,
     maxReviews: 2,
     maxWaiting: 3,
     now: () => now,
@@ -221,10 +221,6 @@ describe('while the API server is unreachable', () => {
 describe('the user of a token', () => {
   const twoTokens = () => Promise.all([user('a/1'), user('a/2')]);
 
-  beforeEach(() => {
-    reviews = create({ maxCallers: 8 });
-  });
-
   test('is the same for all its tokens, and another for other users', async () => {
     const [one, two] = await twoTokens();
     expect(one).toBe(two);
@@ -274,16 +270,18 @@ describe('the user of a token', () => {
 });
 
 describe('limits', () => {
-  test('invented tokens evict no caller that was authenticated', async () => {
-    await outcome('kube-proxy');
+  test('invented tokens evict no caller that was authenticated, and are bounded themselves', async () => {
+    const known = ['kube-proxy', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    for (const id of known) await outcome(id);
     identity = async () => UNAUTHENTICATED;
     for (let index = 0; index < 100; index++) await outcome(`made-up-${index}`);
     stop();
-    expect(await outcome('kube-proxy')).toBe('allowed');
+    for (const id of known) expect(await outcome(id)).toBe('allowed');
+    expect(await outcome('made-up-99')).toBe('Unauthorized');
+    expect(await outcome('made-up-97')).toBe('Unreachable');
   });
 
   test('a user with many tokens evicts only its own', async () => {
-    reviews = create({ maxCallers: 8 });
     await outcome('kube-proxy');
     for (let index = 0; index < 100; index++) await outcome(`pod/${index}`);
     stop();
@@ -319,7 +317,6 @@ describe('limits', () => {
     };
 
     beforeEach(async () => {
-      reviews = create({ maxCallers: 8 });
       await outcome('kube-proxy');
       named = [];
       answers = [];
@@ -407,7 +404,6 @@ describe('limits', () => {
   });
 
   test('reviews of one user are limited together, whatever its token, and do not hinder others', async () => {
-    reviews = create({ maxCallers: 8 });
     for (const id of ['a/1', 'a/2', 'b']) await user(id);
     const open = Promise.withResolvers<Verdict>();
     answer = (id) => (id === 'b' ? Promise.resolve(ALLOWED) : open.promise);
@@ -435,9 +431,9 @@ describe('limits', () => {
 test('the cached keys of reads and users are short, however long selectors and names are', async () => {
   const long = 'a'.repeat(15_000);
   identity = async () => ({ kind: 'user', name: long });
-  const fetch = jest.spyOn(LRUCache.prototype, 'forceFetch');
+  const set = jest.spyOn(LRUCache.prototype, 'set');
   const user = await reviews.authorize(caller('a'), { ...READ, labelSelector: long });
-  const keys = [user, ...fetch.mock.calls.map(([key]) => String(key))];
-  fetch.mockRestore();
+  const keys = [user, ...set.mock.calls.map(([key]) => String(key))];
+  set.mockRestore();
   expect(keys.map((key) => key.length < 50)).toEqual([true, true, true]);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import {
   CommunitiesHandler,
   communityFacts,

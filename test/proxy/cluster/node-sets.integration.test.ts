@@ -35,6 +35,12 @@ const shown = () => listAddresses(proxy.url + SLICES_PATH);
 const isNodeSet = ({ path, query }: { path: string; query: URLSearchParams }) =>
   path === '/api/v1/nodes' && query.has('labelSelector');
 
+/** Selectors of the node sets that are watched. */
+function watched(): string[] {
+  const sets = [...proxy.topology.nodeSets.values()];
+  return sets.flatMap(({ selector, watch }) => (watch === undefined ? [] : [selector]));
+}
+
 /** Requests for node sets so far. */
 function requested(): { lists: number; watches: number } {
   const ofNodes = server.requests.filter(isNodeSet);
@@ -71,15 +77,15 @@ test('a node set closes a minute after the last policy that needs it, and at the
   server.annotate('web', 'topologyKeys', '["site"]');
   await start();
   await eventually(shown, [1, 2]);
-  expect([...proxy.nodeSets.statuses.keys()]).toEqual(['site=a']);
+  expect(watched()).toEqual(['site=a']);
   expect(time.waiting).toBe(0);
   server.annotate('web', 'topologyKeys', null);
   await eventually(shown, [1, 2, 3]);
   time.pass(59_999);
-  expect([...proxy.nodeSets.statuses.keys()]).toEqual(['site=a']);
+  expect(watched()).toEqual(['site=a']);
   expect(readiness(proxy).map(({ name }) => name)).not.toContain('nodes site=a');
   time.pass(1);
-  expect(proxy.nodeSets.statuses.size).toBe(0);
+  expect(watched().length).toBe(0);
   expect(proxy.topology.nodeSets.size).toBe(0);
   server.annotate('web', 'topologyKeys', '["site"]');
   await eventually(shown, [1, 2]);
@@ -87,7 +93,7 @@ test('a node set closes a minute after the last policy that needs it, and at the
   server.annotate('web', 'topologyKeys', null);
   await eventually(shown, [1, 2, 3]);
   expect(time.waiting).toBe(1);
-  await proxy.nodeSets.close();
+  await proxy.topology.close();
   expect(time.waiting).toBe(0);
 });
 
@@ -138,7 +144,7 @@ test('a Service whose node set has no room shows all its endpoints, which is rep
   server.annotate('db', 'topologyKeys', '["*"]');
   await eventually(shown, [1, 2, 8]);
   await eventually(() => requested().watches, 2);
-  expect([...proxy.nodeSets.statuses.keys()]).toEqual(['site=a']);
+  expect(watched()).toEqual(['site=a']);
   expect(reported()).toHaveLength(1);
 });
 
@@ -175,11 +181,11 @@ describe('while the nodes of a set cannot be listed', () => {
   });
 
   test('the set stays open, until a minute after its watch is open again', async () => {
-    expect(proxy.nodeSets.statuses.size).toBe(1);
+    expect(watched().length).toBe(1);
     server.refuse(isNodeSet, undefined);
-    await eventually(() => proxy.nodeSets.statuses.get('site=a')?.connected, true);
+    await eventually(() => proxy.topology.nodeSets.get('site=a')?.watch?.status.connected, true);
     time.pass(60_000);
-    expect(proxy.nodeSets.statuses.size).toBe(0);
+    expect(watched().length).toBe(0);
   });
 });
 

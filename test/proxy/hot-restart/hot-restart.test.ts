@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
 import { CODECS } from '../../../src/filter/codec/codecs.ts';
-import { SERVICES } from '../../../src/filter/codec/resource.ts';
+import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';

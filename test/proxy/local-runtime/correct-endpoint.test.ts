@@ -1,5 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import type { EndpointCorrection, PodEndpoint } from '../../../src/filter/codec/pod-endpoint.ts';
+import type {
+  EndpointCorrection,
+  PodEndpoint,
+} from '../../../src/filter/codec/facts/pod-endpoint.ts';
 import { correctEndpoint } from '../../../src/proxy/local-runtime/correct-endpoint.ts';
 import { type LocalPod, LocalPods } from '../../../src/proxy/local-runtime/local-pods.ts';
 

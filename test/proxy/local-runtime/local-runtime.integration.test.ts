@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { CorrectedNode, GRACE_MS, RETURN_MS } from '../../support/local-runtime/corrected-node.ts';
 import type { FakeSandbox } from '../../support/local-runtime/fake-runtime.ts';
 

@@ -1,7 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ObjectBytes } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  type Resource,
+} from '../../../src/filter/codec/facts/resource.ts';
 import { CODECS } from '../../support/codec/codec-fixtures.ts';
 import { CorrectedNode, OWN, type Word } from '../../support/local-runtime/corrected-node.ts';
 import type { FakeSandbox } from '../../support/local-runtime/fake-runtime.ts';

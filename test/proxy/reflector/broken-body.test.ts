@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { SERVICES } from '../../../src/filter/codec/resource.ts';
+import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { CollectionClient } from '../../../src/proxy/reflector/collection-client.ts';
 import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { CODES, startHttp2Server } from '../../support/http/http2-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
+import { recordOutcomes } from '../../support/http/outcomes.ts';
 
 /*
  * A body that RST_STREAM CANCEL breaks off ends as if it were complete; see Line. What reads it has to notice.
@@ -50,11 +51,14 @@ async function clientOf(
       readLimits: DEFAULT_READ_LIMITS,
       query,
     });
-  return { cut, create };
+  return { cut, create, outcomes: recordOutcomes(upstream) };
 }
 
 const fixture = (name: string, encoding: keyof typeof TYPES) =>
   readFileSync(`test/fixtures/services.${name}.${FILES[encoding]}`);
+
+/** Bytes after which a body shows that it is a list of the API server. */
+const HEAD_BYTES = 32;
 
 /** The first and the last bytes, and some between. */
 function cutsOf({ length }: Buffer): number[] {
@@ -70,15 +74,18 @@ describe.each(['json', 'protobuf'] as const)('in %s', (encoding) => {
     '%s that breaks off anywhere is none, unless all of its objects are there',
     async (_what, headers, encode) => {
       const list = encode(fixture('list', encoding));
-      const { cut, create } = await clientOf(encoding, list, headers);
+      const { cut, create, outcomes } = await clientOf(encoding, list, headers);
       cut.at = list.length;
       const whole = await create().list('', signal);
       let broken = 0;
+      // Three foreign answers in a row would be a reason to use another API server.
       for (const at of cutsOf(list)) {
         cut.at = at;
+        const reported = outcomes.length;
         const found = await create()
           .list('', signal)
           .catch(({ code }: { code: string }) => code);
+        if (at > HEAD_BYTES) expect(outcomes.slice(reported)).not.toContain('foreign');
         if (found === 'Unreachable') broken++;
         else expect([at > list.length - 8, found]).toEqual([true, whole]);
       }

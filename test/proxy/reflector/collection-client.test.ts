@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { SERVICES } from '../../../src/filter/codec/resource.ts';
+import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
+import { endOf } from '../../../src/proxy/api/request-error.ts';
 import { CollectionClient } from '../../../src/proxy/reflector/collection-client.ts';
-import { isTooLargeVersion } from '../../../src/proxy/upstream/upstream-error.ts';
 import { eventually } from '../../support/eventually.ts';
 import { refuseWithStatus } from '../../support/http/api-answers.ts';
 import { useUpstream } from '../../support/http/upstream.ts';
@@ -294,7 +294,7 @@ describe('events that arrive together', () => {
         statusCode: 200,
         headers: { 'content-type': 'application/json' },
         body: { each, destroy: () => {} },
-        judged: () => {},
+        report: () => {},
       }) as never;
     const readLimits = DEFAULT_READ_LIMITS;
     const upstream = { request, address: '' };
@@ -433,5 +433,5 @@ test('an error in JSON is decoded when metadata was requested in protobuf', asyn
   );
   const refused = await client.list('693', signal).catch((error) => error);
   expect(refused).toMatchObject({ code: 'Refused', message: expect.stringContaining('693') });
-  expect(isTooLargeVersion(refused)).toBe(true);
+  expect(endOf(refused)).toBe('behind');
 });

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { ENDPOINT_SLICES, NODES } from '../../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES, NODES } from '../../../src/filter/codec/facts/resource.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
 import { assertReached } from '../../../src/proxy/reflector/version-check.ts';
 

@@ -1,8 +1,8 @@
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { SERVICES } from '../../../src/filter/codec/resource.ts';
+import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { Watcher } from '../../../src/proxy/server/watcher.ts';

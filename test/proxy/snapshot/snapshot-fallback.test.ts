@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type ErrorCode, WrapperError } from '../../../src/errors.ts';
+import { endOf } from '../../../src/proxy/api/request-error.ts';
 import { SnapshotFallback } from '../../../src/proxy/snapshot/snapshot-fallback.ts';
 import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
 import { captureLogger } from '../../support/http/logger.ts';
@@ -39,7 +40,7 @@ const EVENTS: Readonly<Record<string, () => void>> = {
   list: () => fallback.listStarted(),
   arrived: () => fallback.end(),
   contact: () => serverState.noteContact(),
-  answer: () => serverState.noteAnswer(200),
+  answer: () => serverState.noteAnswer('answered'),
   'given up': () => serverState.giveUp(),
   'there is another server': () => {
     hasOther = true;
@@ -47,7 +48,7 @@ const EVENTS: Readonly<Record<string, () => void>> = {
   'fails behind': () => {
     const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
     const status = { code: 504, reason: 'Timeout', message: '', causes };
-    fallback.failed(new WrapperError('Refused', 'x', { status }));
+    fallback.failed(endOf(new WrapperError('Refused', 'x', { status })));
   },
 };
 
@@ -63,7 +64,7 @@ async function play(steps: readonly Step[]): Promise<void> {
       if (second === '1') expect(serverState.isGivenUp).toBe(true);
     } else {
       const status = second && { status: { code: Number(second), reason: '', message: '' } };
-      fallback.failed(new WrapperError(first as ErrorCode, 'x', status || {}));
+      fallback.failed(endOf(new WrapperError(first as ErrorCode, 'x', status || {})));
     }
   }
 }
@@ -116,9 +117,9 @@ describe('the API server is unreachable', () => {
 
 test('a list that is larger than a limit ends the wait, and the API server does not count as unreachable', () => {
   fallback.listStarted();
-  fallback.failed(new WrapperError('TooLarge', 'x'));
+  fallback.failed('tooLarge');
   fallback.listStarted();
-  fallback.failed(new WrapperError('TooLarge', 'x'));
+  fallback.failed('tooLarge');
   expect([counts, serverState.isGivenUp]).toEqual([{ left: 0, unreachable: 1 }, false]);
 });
 

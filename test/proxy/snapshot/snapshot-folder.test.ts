@@ -16,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { Change } from '../../../src/filter/codec/change.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
 import { SnapshotFiles } from '../../../src/proxy/snapshot/snapshot-files.ts';
 import {
   SnapshotFolder,

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { Change } from '../../../src/filter/codec/change.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
 import { SnapshotFolder } from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import type { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import type { Change } from '../../../src/filter/codec/change.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
 import type { StoredState } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
 

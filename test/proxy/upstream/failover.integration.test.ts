@@ -1,10 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
-import {
-  Failover,
-  type FailoverOptions,
-  type Outcome,
-} from '../../../src/proxy/upstream/failover.ts';
+import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
+import { Failover, type FailoverOptions } from '../../../src/proxy/upstream/failover.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
@@ -42,7 +39,7 @@ function report(of: Failover, ...outcomes: readonly string[]): void {
   for (const each of outcomes) {
     const [host, outcome, times = '1'] = each.split(' ');
     const server = of.servers.find(({ hostname }) => hostname === host) as URL;
-    const name = outcome === '5xx' ? 'failing' : (outcome as Outcome);
+    const name = outcome === '5xx' ? 'serverError' : (outcome as RequestEnd);
     for (let n = 0; n < Number(times); n++) of.report(server, name);
   }
 }
@@ -59,10 +56,17 @@ describe('the API server in use', () => {
       ['a unreachable', 'b unreachable', 'c unreachable'],
     ],
     ['changes once when many requests fail together', 'bca', 1, ['a unreachable 5']],
-    ['changes after one request without a response in time', 'bca', 1, ['a silent']],
-    ['does so too if it had answered', 'cab', 2, ['a silent', 'b usable', 'b silent']],
-    ['stays after two 5xx', 'abc', 0, ['a usable', 'a 5xx 2', 'a usable', 'a 5xx 2']],
-    ['changes after three 5xx in a row', 'bca', 1, ['a usable', 'a 5xx 3']],
+    ['does so too if it had answered', 'cab', 2, ['a unreachable', 'b answered', 'b unreachable']],
+    [
+      'stays when it refuses requests, or a body breaks off',
+      'abc',
+      0,
+      ['a forbidden 9', 'a brokenOff 9'],
+    ],
+    ['changes after three answers of something else', 'bca', 1, ['a foreign 3']],
+    ['stays after 429', 'abc', 0, ['a overloaded 9']],
+    ['stays after two 5xx', 'abc', 0, ['a answered', 'a 5xx 2', 'a answered', 'a 5xx 2']],
+    ['changes after three 5xx in a row', 'bca', 1, ['a answered', 'a 5xx 3']],
     // Before it has its own Node kube-proxy sends no other request: the node never came up.
     ['changes after three 5xx when it has answered nothing yet', 'bca', 1, ['a 5xx 3']],
     ['does not count the 5xx of the server before', 'bca', 1, ['a 5xx 3', 'b 5xx 2']],
@@ -70,7 +74,7 @@ describe('the API server in use', () => {
       'goes on until one answers',
       'abc',
       3,
-      ['a 5xx 3', 'b 5xx 3', 'c 5xx 3', 'a usable', 'a 5xx 2'],
+      ['a 5xx 3', 'b 5xx 3', 'c 5xx 3', 'a answered', 'a 5xx 2'],
     ],
   ])('%s', (_rule, expected, switches, outcomes) => {
     const of = failoverOf();
@@ -83,7 +87,7 @@ describe('the API server in use', () => {
   // It answered one list, and others with 5xx; watches end one at a time.
   test('changes after three 5xx when it is the preferred one again, and answers nothing', async () => {
     const of = failoverOf([B, C], { tryServer: async () => {} });
-    report(of, 'a usable', 'a unreachable', 'b usable');
+    report(of, 'a answered', 'a unreachable', 'b answered');
     await eventually(() => hosts(of), 'abc');
     report(of, 'a 5xx 3');
     expect(hosts(of)).toBe('bca');
@@ -183,7 +187,7 @@ describe('the API server in use', () => {
     const warnings = () => lines.filter(({ level }) => level >= 40).length;
     for (const server of [A, B, C, A, B]) of.report(server, 'unreachable');
     expect(warnings()).toBe(2);
-    of.report(C, 'usable');
+    of.report(C, 'answered');
     of.report(C, 'unreachable');
     expect(warnings()).toBe(3);
   });
@@ -193,11 +197,11 @@ describe('the API server in use', () => {
     const of = failoverOf([B], { credentials });
     let notified = 0;
     of.onTlsChange(() => notified++);
-    of.report(A, 'usable');
+    of.report(A, 'answered');
     credentials.servers = [C];
     credentials.setTls({});
     expect([hosts(of), notified]).toEqual(['cb', 1]);
-    of.report(C, 'silent');
+    of.report(C, 'unreachable');
     expect(hosts(of)).toBe('bc');
   });
 

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import type { Outcome } from '../../../src/proxy/upstream/failover.ts';
+import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
 import { Line } from '../../../src/proxy/upstream/line.ts';
 import { Upstream, type UpstreamOptions } from '../../../src/proxy/upstream/upstream.ts';
 import { closedLater } from '../../support/closed-later.ts';
@@ -21,7 +21,7 @@ import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
 
 let server: Http2TestServer;
 let upstream: Upstream;
-let outcomes: readonly Outcome[];
+let outcomes: readonly RequestEnd[];
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -101,7 +101,7 @@ test('informational responses without end are as silence, and end the stream alo
     message: expect.stringContaining('no response within 2 s'),
   });
   expect(await other).toBe('/other');
-  expect(outcomes).toEqual(['silent']);
+  expect(outcomes).toEqual(['unreachable']);
   expect(server.accepted).toBe(1);
 });
 

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { Judgement } from '../../../src/proxy/upstream/judge-response.ts';
+import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
 import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -11,15 +11,15 @@ import { captureLogger } from '../../support/http/logger.ts';
 let servers: TestServer[];
 /** How the first and the second server answer now. */
 let listeners: RequestListener[];
-/** How a list is judged. */
-let judgement: Judgement;
+/** How a list ends. */
+let end: RequestEnd;
 let upstream: Upstream;
 
 const answer: RequestListener = (_request, response) => response.end('{}');
 const silence: RequestListener = () => {};
 
 beforeEach(async () => {
-  [listeners, judgement] = [[answer, answer], 'usable'];
+  [listeners, end] = [[answer, answer], 'answered'];
   servers = await Promise.all(
     [0, 1].map(async (index) => {
       const started = await startServer((...args) => listeners[index]?.(...args));
@@ -36,8 +36,8 @@ function between([first, ...others]: readonly TestServer[]): Upstream {
   const list = async (request: Upstream['request']): Promise<void> => {
     const response = await request({ method: 'GET', path: '/list' });
     response.body.destroy();
-    response.judged(judgement);
-    if (judgement !== 'usable') throw new Error(judgement);
+    response.report(end);
+    if (end !== 'answered') throw new Error(end);
   };
   const { logger } = captureLogger();
   return closedLater(new Upstream({ credentials, logger, list, returnMs: 20 }));
@@ -83,7 +83,7 @@ describe('a server that does not answer', () => {
   });
 
   test('stays in use for one query if it answers others', async () => {
-    (await get()).judged('usable');
+    (await get()).report('answered');
     expect([upstream.leaveServer(performance.now()), isFirstInUse()]).toEqual([false, true]);
   });
 });
@@ -103,10 +103,10 @@ describe('the preferred server', () => {
   });
 
   // Their bytes were taken for an answer, so that all watches moved to a gateway.
-  test.each(['failing', 'foreign', 'overloaded', 'absent'] as const)(
-    'is not used again while its list is %s',
-    async (judged) => {
-      judgement = judged;
+  test.each(['serverError', 'foreign', 'overloaded', 'mayBeAbsent'] as const)(
+    'is not used again while its list ends as %s',
+    async (failed) => {
+      end = failed;
       await leaveFirst();
       let lists = 0;
       listeners[0] = (_request, response) => {
@@ -115,7 +115,7 @@ describe('the preferred server', () => {
       };
       await eventually(() => lists > 1, true);
       expect([isFirstInUse(), upstream.serverState.returns]).toEqual([false, 0]);
-      judgement = 'usable';
+      end = 'answered';
       await eventually(isFirstInUse, true);
     },
   );

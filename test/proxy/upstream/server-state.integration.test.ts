@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
+import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
 import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
 import { ManualClock } from '../../support/projection/topology.ts';
 import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
@@ -22,9 +23,9 @@ const gone = new WrapperError('Unreachable', 'gone');
 const signal = new AbortController().signal;
 
 /** Fails a request that is sent now. */
-function fail(name: 'unreachable' | 'misbehaving' | 'refusing' = 'unreachable'): boolean {
+function fail(end: RequestEnd = 'unreachable'): boolean {
   clock.pass(1);
-  return state.noteFailure(name, gone, clock.now());
+  return state.noteFailure(end, gone, clock.now());
 }
 
 /** The numbers of the waiting queries, in the order in which they were released. */
@@ -53,9 +54,9 @@ describe('the API server', () => {
     expect(fail()).toBe(true);
     const since = state.unreachableSince;
     clock.pass(5_000);
-    fail('misbehaving');
+    fail('serverError');
     expect([state.condition.name, state.unreachableSince]).toEqual(['misbehaving', since]);
-    state.noteAnswer(200);
+    state.noteAnswer('answered');
     expect([state.condition.name, state.unreachableSince]).toEqual(['reachable', undefined]);
     expect(changes).toEqual(['unreachable, cut off', 'misbehaving, cut off', 'reachable']);
     // At the start there is no state to serve.
@@ -69,7 +70,7 @@ describe('the API server', () => {
 
   test('is not reachable because it rejects our credentials', () => {
     fail();
-    state.noteAnswer(401);
+    state.noteAnswer('unauthorized');
     expect([state.condition.name, state.answered]).toEqual(['unreachable', true]);
   });
 
@@ -79,25 +80,64 @@ describe('the API server', () => {
     ended();
     ended();
     const sentAt = clock.now();
-    state.noteAnswer(200);
+    state.noteAnswer('answered');
     expect(state.noteFailure('unreachable', gone, sentAt)).toBe(false);
     expect(fail()).toBe(true);
   });
 
+  // The connection of all is lost: whether the watch or the request is the first to notice is chance.
+  test.each([
+    ['before', false],
+    ['after', true],
+  ])(
+    'is not unreachable when a request fails that was sent %s the last bytes of a watch that has ended: %j',
+    (order, counts) => {
+      const ended = state.watchOpened();
+      const steps = [() => clock.now(), () => state.noteContact()];
+      if (order === 'after') steps.reverse();
+      const [sentAt = 0] = steps
+        .map((step) => {
+          clock.pass(1);
+          return step();
+        })
+        .filter((at) => at !== undefined);
+      clock.pass(1);
+      expect(state.noteFailure('unreachable', gone, sentAt)).toBe(false);
+      ended();
+      expect(state.noteFailure('unreachable', gone, sentAt)).toBe(counts);
+    },
+  );
+
+  test.each(['cut', 'overloaded', 'forbidden', 'malformed'] as const)(
+    'is not unreachable because a request of one query ends as %s',
+    (end) => {
+      expect([fail(end), changes]).toEqual([false, []]);
+    },
+  );
+
+  test('is as unreachable as before when a collection may be absent', () => {
+    expect([fail('mayBeAbsent'), fail('foreign'), fail('mayBeAbsent')]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(changes).toEqual(['unreachable, cut off']);
+  });
+
   test('that rejects our credentials answers', () => {
-    fail('refusing');
+    fail('unauthorized');
     expect(changes).toEqual(['refusing']);
   });
 
   test('is cut off at the start when the first requests hang, which is notified once', () => {
     state.giveUp();
     state.giveUp();
-    state.noteAnswer(200);
+    state.noteAnswer('answered');
     expect(changes).toEqual(['unknown, cut off', 'reachable']);
   });
 
   test('is not cut off when one query gives up while others are answered', () => {
-    state.noteAnswer(200);
+    state.noteAnswer('answered');
     state.giveUp();
     expect(state.isCutOff).toBe(false);
   });
@@ -107,7 +147,7 @@ describe('the API server', () => {
     const end = state.onChange(() => calls++);
     fail();
     end();
-    state.noteAnswer(200);
+    state.noteAnswer('answered');
     expect(calls).toBe(1);
   });
 });
@@ -122,7 +162,7 @@ describe('queries that wait for the API server', () => {
     clock.pass(375);
     await settled();
     expect(released).toEqual([0, 1]);
-    state.noteAnswer(200);
+    state.noteAnswer('answered');
     clock.pass(250);
     await settled();
     expect(released).toEqual([0, 1, 2, 3]);
@@ -130,7 +170,7 @@ describe('queries that wait for the API server', () => {
   });
 
   test('do not wait while it is reachable', async () => {
-    state.noteAnswer(200);
+    state.noteAnswer('answered');
     await expect(state.untilAttempt(signal)).resolves.toBeUndefined();
   });
 

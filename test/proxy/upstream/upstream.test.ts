@@ -159,19 +159,21 @@ describe('an unreachable API server', () => {
 
 describe('the outcome of a request is reported', () => {
   test.each([
-    ['usable', true],
-    ['failing', false],
+    ['answered', true],
+    ['forbidden', true],
+    ['unauthorized', true],
+    ['serverError', false],
     ['foreign', false],
     ['overloaded', false],
-    ['absent', false],
-  ] as const)('as its reader judges it: %s', async (judgement, isAnswer) => {
+    ['mayBeAbsent', false],
+  ] as const)('as its reader finds it: %s', async (end, isAnswer) => {
     const { upstream } = await useUpstream((_, response) => response.end());
     const outcomes = recordOutcomes(upstream);
     const response = await upstream.request({ method: 'GET', path: '/' });
     response.body.destroy();
     expect(outcomes).toEqual([]);
-    response.judged(judgement);
-    expect(outcomes).toEqual([judgement]);
+    response.report(end);
+    expect(outcomes).toEqual([end]);
     expect(upstream.serverState.answered).toBe(isAnswer);
   });
 
@@ -194,7 +196,7 @@ describe('the outcome of a request is reported', () => {
   });
 
   // Sent again, a request that hangs at the server would take twice the time.
-  test('as silent when the server accepts the request and does not respond, and it is not sent again', async () => {
+  test('as unreachable when the server accepts the request and does not respond, and it is not sent again', async () => {
     const paths: (string | undefined)[] = [];
     const { upstream } = await useUpstream(
       ({ url }, response) => {
@@ -210,7 +212,7 @@ describe('the outcome of a request is reported', () => {
       code: 'Unreachable',
       message: expect.stringContaining('no response within 1 s'),
     });
-    expect([outcomes, paths]).toEqual([['silent'], ['/first', '/wait?x=1']]);
+    expect([outcomes, paths]).toEqual([['unreachable'], ['/first', '/wait?x=1']]);
   });
 
   test('when the server closes the connection, but not when the caller aborts', async () => {

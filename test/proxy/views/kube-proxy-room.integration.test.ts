@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import { kubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../embedded/api-server.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import type { ViewLease } from '../../../src/proxy/views/view-registry.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Codec, ObjectBytes, RawEvent } from '../../../src/filter/codec/codec.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
-import { RESOURCES, type Resource } from '../../../src/filter/codec/resource.ts';
+import { RESOURCES, type Resource } from '../../../src/filter/codec/facts/resource.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { decodeStream } from './decode-stream.ts';
 
 const DIRECTORY = new URL('../../fixtures/', import.meta.url);

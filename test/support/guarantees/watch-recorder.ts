@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import type { Codec, Encoding, RawEvent } from '../../../src/filter/codec/codec.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { decodeStream } from '../codec/decode-stream.ts';
 
 export const ACCEPT: Readonly<Record<Encoding, string>> = {

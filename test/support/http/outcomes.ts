@@ -1,13 +1,13 @@
-import type { Outcome } from '../../../src/proxy/upstream/failover.ts';
+import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 
 /** What is reported to the fail-over of an upstream from now on. */
-export function recordOutcomes({ failover }: Pick<Upstream, 'failover'>): readonly Outcome[] {
-  const outcomes: Outcome[] = [];
+export function recordOutcomes({ failover }: Pick<Upstream, 'failover'>): readonly RequestEnd[] {
+  const outcomes: RequestEnd[] = [];
   const report = failover.report.bind(failover);
-  failover.report = (server, outcome) => {
-    outcomes.push(outcome);
-    report(server, outcome);
+  failover.report = (server, end) => {
+    outcomes.push(end);
+    report(server, end);
   };
   return outcomes;
 }

@@ -50,7 +50,6 @@ export async function startPassthrough(
     },
   });
   const front = await startServer((request, response) => passthrough.forward(request, response));
-  front.server.on('upgrade', (request, socket, head) => passthrough.upgrade(request, socket, head));
   const close = async (): Promise<void> => {
     await passthrough.close();
     await back.idle();

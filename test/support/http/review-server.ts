@@ -60,12 +60,6 @@ export async function startReviewServer(target: string, own?: string): Promise<R
     if (!isOwnRead(incoming) && !isQuestion(incoming)) passed.push({ method, url, headers, lines });
     forward(target, incoming, response);
   });
-  server.on('upgrade', (incoming: IncomingMessage, socket) => {
-    const { method = '', url = '', headers, headersDistinct: lines } = incoming;
-    passed.push({ method, url, headers, lines });
-    socket.on('error', () => {});
-    socket.end('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: spdy/3.1\r\n\r\nhello');
-  });
   async function answerReview(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const { kind, spec } = (await json(incoming)) as Pick<SeenReview, 'kind' | 'spec'>;
     const review = { kind, spec, authorization: incoming.headers.authorization };

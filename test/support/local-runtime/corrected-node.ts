@@ -1,6 +1,10 @@
-import type { Change, ChangeHandler } from '../../../src/filter/codec/change.ts';
 import type { Codec, EndpointsFacts, ObjectBytes } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/codec/resource.ts';
+import type { Change, ChangeHandler } from '../../../src/filter/codec/facts/change.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  type Resource,
+} from '../../../src/filter/codec/facts/resource.ts';
 import type { Corrector } from '../../../src/proxy/local-runtime/corrector.ts';
 import { LocalRuntime, type Reachability } from '../../../src/proxy/local-runtime/local-runtime.ts';
 import { encodeObject } from '../codec/encode-object.ts';

@@ -13,7 +13,7 @@ import type { HarnessViews } from './policy-harness.ts';
  */
 export function checkExplained(topology: Topology, { slices: view, projection }: HarnessViews) {
   for (const service of projection.services()) {
-    const { outcome, objects, delayed } = projection.inspect(service);
+    const { outcome, objects } = projection.inspect(service);
     if (outcome.dryRun) continue;
     const groups = objects.flatMap((object) => object.groups);
     const addresses = objects.flatMap((object) => explainedObject(view, object).addresses());
@@ -27,8 +27,6 @@ export function checkExplained(topology: Topology, { slices: view, projection }:
       outcome,
       objects: objects.map((object) => explainedObject(view, object)),
       origins: [],
-      delayed,
-      timeOf: (ms) => new Date(ms),
       since: undefined,
       limits: { endpoints: 1_000, ports: 200 },
     });

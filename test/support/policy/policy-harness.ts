@@ -1,16 +1,20 @@
 import { pino } from 'pino';
 import { collectionNamed } from '../../../embedded/collections.ts';
 import { predicateOf } from '../../../embedded/selector.ts';
-import type { Change } from '../../../src/filter/codec/change.ts';
 import type {
   Codec,
   Encoding,
   EndpointsFacts,
   ServiceFacts,
 } from '../../../src/filter/codec/codec.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
-import { ENDPOINT_SLICES, type Resource, SERVICES } from '../../../src/filter/codec/resource.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
+import {
+  ENDPOINT_SLICES,
+  type Resource,
+  SERVICES,
+} from '../../../src/filter/codec/facts/resource.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
@@ -23,9 +27,10 @@ import { parseLabelSelector } from '../../../src/topology/policy/label-selector.
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import { PRESETS } from '../../../src/topology/policy/topology-keys.ts';
+import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { servicesProjection } from '../projection/services-projection.ts';
-import { stillClock } from '../projection/topology.ts';
+import { ManualClock, stillClock } from '../projection/topology.ts';
 import {
   type ModelCluster,
   type ModelService,
@@ -73,6 +78,8 @@ export class PolicyHarness {
   readonly #namespaces: NamespacesHandler | undefined;
   readonly #communities: CommunitiesHandler;
   readonly #objects: ModelObjects;
+  /** Closes node sets that are not needed. */
+  readonly #nodeSetTime = new ManualClock();
   /** Node sets that were answered, each with the nodes sent so far. */
   readonly #answered = new Map<string, Set<string>>();
 
@@ -87,6 +94,14 @@ export class PolicyHarness {
       namespaces: settings.namespaces,
       cloudPassthrough: settings.passthrough,
       maxNodeSets: settings.maxNodeSets,
+      nodeSetWatcher: {
+        clock: this.#nodeSetTime,
+        open: ({ selector }) => {
+          const close = () => Promise.resolve(void this.#answered.delete(selector));
+          return { status: { connected: true }, close };
+        },
+        onOverLimit: () => undefined,
+      },
     });
     const { topology } = this;
     this.#namespaces = settings.namespaces
@@ -104,14 +119,6 @@ export class PolicyHarness {
     this.#opened = [ofKubeProxy, others];
     this.views = this.#opened;
     this.ofKubeProxy = ofKubeProxy;
-    topology.subscribe({
-      nodeSetsChanged: () => {
-        for (const selector of this.#answered.keys()) {
-          const { state = 'overLimit' } = topology.nodeSets.get(selector) ?? {};
-          if (state === 'overLimit') this.#answered.delete(selector);
-        }
-      },
-    });
   }
 
   /** Node sets that the topology waits for. */
@@ -188,9 +195,7 @@ export class PolicyHarness {
 
   /** Closes the node sets that no policy needs, as after a minute. */
   closeLingering(): void {
-    for (const { selector, needed } of [...this.topology.nodeSets.values()]) {
-      if (!needed) this.topology.dropNodeSet(selector);
-    }
+    this.#nodeSetTime.pass(NODE_SET_LINGER_MS);
   }
 
   /** Updates the node sets that were answered, as their watches would. */
@@ -206,7 +211,7 @@ export class PolicyHarness {
     const known = new Set<string>();
     this.#answered.set(selector, known);
     this.#update(selector, known, cluster);
-    this.topology.setNodeSetState(selector);
+    this.topology.nodeSets.get(selector)?.sync();
   }
 
   #update(selector: string, known: Set<string>, { nodes }: ModelCluster): void {
@@ -218,7 +223,8 @@ export class PolicyHarness {
     const removed = [...known].filter((node) => !names.has(node));
     for (const node of added) known.add(node);
     for (const node of removed) known.delete(node);
-    if (added.length + removed.length > 0) this.topology.changeNodeSet(selector, added, removed);
+    if (added.length + removed.length > 0)
+      this.topology.nodeSets.get(selector)?.change(added, removed);
   }
 
   #changes<Facts extends ServiceFacts | EndpointsFacts>(
@@ -281,7 +287,6 @@ function policySettings(settings: ModelSettings): PolicySettings {
     headless: settings.headless,
     compatibility: settings.compatibility ? ['openyurt', 'kubeedge'] : [],
     minReady: new Map(Object.entries(settings.minReady)),
-    returnDelayMs: 0,
     ...(hides === undefined ? {} : { serviceFilter: { label: 'mesh', hides } }),
   };
 }

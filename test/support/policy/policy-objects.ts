@@ -1,6 +1,6 @@
 import type { Codec, Encoding } from '../../../src/filter/codec/codec.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
 import type { ModelService, ModelSlice, Shown } from './expected-view.ts';

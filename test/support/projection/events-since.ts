@@ -1,4 +1,4 @@
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 
 const codec = createProtobufCodec();

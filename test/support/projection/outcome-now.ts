@@ -15,7 +15,7 @@ export function outcomeNow(
     return outcomeOf(service, { policy: active, latest, cloudOnly: false }, groups);
   }
   const canDecide = topology.canDecide(active, groups);
-  const decision = canDecide ? topology.decide(service, groups, active, { addressOf }) : undefined;
+  const decision = canDecide ? topology.decide(service, groups, active, addressOf) : undefined;
   const cloudOnly = decision !== undefined && topology.isCloudOnly(active, decision);
   const policy = canDecide ? active : undefined;
   return outcomeOf(service, { policy, latest, cloudOnly }, groups, decision);

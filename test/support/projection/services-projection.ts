@@ -1,5 +1,5 @@
-import type { ChangeHandler } from '../../../src/filter/codec/change.ts';
 import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
+import type { ChangeHandler } from '../../../src/filter/codec/facts/change.ts';
 import { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import {
   ServiceVisibility,

@@ -1,5 +1,5 @@
-import type { Change } from '../../../src/filter/codec/change.ts';
 import type { Codec, EndpointsFacts } from '../../../src/filter/codec/codec.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 
 /** An endpoint of a slice. */

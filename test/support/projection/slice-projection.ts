@@ -1,5 +1,5 @@
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/codec.ts';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/resource.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
+import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';

@@ -1,7 +1,17 @@
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
+import type { NodeSetWatcher } from '../../../src/topology/state/node-set.ts';
 import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
 import type { Clock } from '../../../src/util/clock.ts';
+
+/** A clock that stands still. */
+export const stillClock: Clock = { now: () => 0, after: () => () => undefined };
+
+/** Node sets whose members a test sets. A watch is open as long as its set. */
+export function notWatched(clock: Clock): NodeSetWatcher {
+  const watch = { status: { connected: true }, close: () => Promise.resolve() };
+  return { clock, open: () => watch, onOverLimit: () => undefined };
+}
 
 /** A topology in which nodes match by labels only. */
 export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
@@ -12,6 +22,7 @@ export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
   declaredCommunities: false,
   namespaces: false,
   cloudPassthrough: false,
+  nodeSetWatcher: notWatched(stillClock),
 };
 
 /** Settings under which a Service has a policy only by its own annotation. */
@@ -21,11 +32,7 @@ export const NO_POLICY: PolicySettings = {
   headless: false,
   compatibility: [],
   minReady: new Map(),
-  returnDelayMs: 0,
 };
-
-/** A clock that stands still. */
-export const stillClock: Clock = { now: () => 0, after: () => () => undefined };
 
 /** A clock that moves only when {@link ManualClock.pass} is called. */
 export class ManualClock implements Clock {

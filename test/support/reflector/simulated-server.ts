@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../../src/errors.ts';
-import type { Judgement } from '../../../src/proxy/upstream/judge-response.ts';
+import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
 import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
 import type {
   Upstream,
@@ -124,10 +124,8 @@ export class SimulatedServer implements Served {
     if (answered.end === 'closed') body.finish();
     else if (answered.end === 'reset') body.fail(new WrapperError('Unreachable', 'ECONNRESET'));
     else this.#open.add(body);
-    const judged = (judgement: Judgement): void => {
-      if (judgement === 'usable') this.serverState.noteAnswer(status);
-    };
-    return { statusCode: status, headers, body, judged };
+    const report = (end: RequestEnd): void => this.serverState.noteAnswer(end);
+    return { statusCode: status, headers, body, report };
   }
 
   #healthy({ verb, version }: SimulatedRequest) {

@@ -1,6 +1,6 @@
-import type { Change } from '../../../src/filter/codec/change.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/codec.ts';
-import { type Resource, SERVICES } from '../../../src/filter/codec/resource.ts';
+import type { Change } from '../../../src/filter/codec/facts/change.ts';
+import { type Resource, SERVICES } from '../../../src/filter/codec/facts/resource.ts';
+import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { Reflector } from '../../../src/proxy/reflector/reflector.ts';

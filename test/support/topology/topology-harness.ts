@@ -2,7 +2,7 @@ import type { Endpoint } from '../../../src/topology/decide/endpoint.ts';
 import type { ManagedPolicy, Policy } from '../../../src/topology/policy/policy.ts';
 import { Topology, type TopologyOptions } from '../../../src/topology/state/topology.ts';
 import type { TopologyChange } from '../../../src/topology/state/topology-change.ts';
-import { PLAIN_TOPOLOGY } from '../projection/topology.ts';
+import { ManualClock, notWatched, PLAIN_TOPOLOGY } from '../projection/topology.ts';
 
 /** A policy with these keys, from an annotation. */
 export function managed(...keys: string[]): ManagedPolicy {
@@ -17,9 +17,16 @@ export function on(node: string, zone = ''): Endpoint {
 /** The topology of node `edge-1`, and what it reports to a listener. */
 export class TopologyHarness {
   readonly topology: Topology;
+  /** Closes node sets that are not needed. */
+  readonly clock = new ManualClock();
   #changes: TopologyChange[] = [];
   constructor(options: Partial<TopologyOptions> = {}) {
-    this.topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'edge-1', ...options });
+    this.topology = new Topology({
+      ...PLAIN_TOPOLOGY,
+      nodeName: 'edge-1',
+      nodeSetWatcher: notWatched(this.clock),
+      ...options,
+    });
     this.topology.subscribe({ changed: (change) => this.#changes.push(change) });
   }
 
@@ -67,8 +74,8 @@ export class TopologyHarness {
 
   /** Adds nodes to a node set, and completes it. */
   sync(selector: string, ...nodes: string[]): void {
-    this.topology.changeNodeSet(selector, nodes, []);
-    this.topology.setNodeSetState(selector);
+    this.topology.nodeSets.get(selector)?.change(nodes, []);
+    this.topology.nodeSets.get(selector)?.sync();
   }
 
   /** Sets own labels and all policies. */

@@ -12,8 +12,6 @@ import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
 import { keyMaskBy } from '../../support/topology/key-mask.ts';
 
 const KEYS = ['a', 'b', '*'];
-const delayed = new Map();
-const timeOf = (ms: number) => new Date(ms);
 const matches = (key: string, { node }: Endpoint): boolean => key === '*' || node.includes(key);
 
 const endpoint: fc.Arbitrary<Endpoint> = fc.record({
@@ -63,7 +61,7 @@ describe('an explanation that visits each endpoint once', () => {
       fc.property(groups, policies, (given, policy) => {
         const { minReady } = policy;
         const decision = decide(given, keyMaskBy(KEYS, matches), { minReady });
-        const ports = explainPorts({ groups: given, policy, decision, delayed, timeOf }, 100);
+        const ports = explainPorts({ groups: given, policy, decision }, 100);
         const { ports: decided } = decision;
         expect(ports.map(({ family, port }) => `${family} ${port}`)).toEqual(
           decided.map(({ family, port }) => `${family} ${port}`),
@@ -131,7 +129,7 @@ describe('an explanation that visits each endpoint once', () => {
     ];
     const policy = policyOf([1, 1, 1]);
     const decision = decide(given, keyMaskBy(KEYS, matches), policy);
-    const ports = explainPorts({ groups: given, policy, decision, delayed, timeOf }, 2);
+    const ports = explainPorts({ groups: given, policy, decision }, 2);
     expect(ports.map(({ port }) => port)).toEqual(['TCP/bad', 'TCP/1']);
   });
 

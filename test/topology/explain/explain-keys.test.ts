@@ -106,7 +106,7 @@ describe('the nodes of a key', () => {
   test('are those that match now, at each call', () => {
     const topology = topologyOf({ key: 'site', sets: { 'site=a': ['edge-1', 'near'] } });
     expect(explainKey(topology, 'site').nodes).toBe(2);
-    topology.changeNodeSet('site=a', ['far', 'other'], ['near']);
+    topology.nodeSets.get('site=a')?.change(['far', 'other'], ['near']);
     expect(explainKey(topology, 'site').nodes).toBe(3);
     expect(topology.nodeSets.get('site=a')?.members).toEqual(new Set(['edge-1', 'far', 'other']));
   });

@@ -4,10 +4,7 @@ import type {
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
-import {
-  type ExplainInput,
-  explainService,
-} from '../../../src/topology/explain/explain-service.ts';
+import { explainService } from '../../../src/topology/explain/explain-service.ts';
 import type {
   PolicyOrigin,
   ServiceExplanation,
@@ -54,7 +51,6 @@ interface Scene {
   readonly refused?: string;
   readonly options?: Partial<TopologyOptions>;
   readonly origins?: readonly PolicyOrigin[];
-  readonly delayed?: ExplainInput['delayed'];
   readonly hinted?: boolean;
 }
 
@@ -66,15 +62,13 @@ function explain(scene: Scene): ServiceExplanation {
   harness.settle(labels, { [SERVICE]: scene.policy });
   topology.setPolicies(new Map(), new Map([[SERVICE, scene.ports]]));
   for (const [selector, members] of Object.entries(sets)) harness.sync(selector, ...members);
-  if (scene.refused !== undefined) topology.setNodeSetState(scene.refused, '403 Forbidden');
+  if (scene.refused !== undefined) topology.nodeSets.get(scene.refused)?.refuse('403 Forbidden');
   const addresses = () => endpoints.map((_, index) => `10.0.0.${index + 1}`);
   return explainService({
     topology,
     outcome: outcomeNow(topology, SERVICE, groups),
     objects: [{ name: 'web-1', hinted, groups, addresses, isShown: () => false }],
     origins: scene.origins ?? [],
-    delayed: scene.delayed ?? new Map(),
-    timeOf: (ms) => new Date(ms),
     since: undefined,
     limits: { endpoints: 1_000, ports: 200 },
   });
@@ -132,39 +126,6 @@ describe('explainService()', () => {
       { address: '10.0.0.2', kept: false, reason: '* matches, but site has ready endpoints' },
       { address: '10.0.0.3', kept: false, node: '' },
     ]);
-  });
-
-  describe('of a return delay', () => {
-    // The node of the site and the node of the rack are different, so the two keys share no endpoint.
-    const scene = {
-      labels: { site: 'a', rack: 'r' },
-      sets: { 'site=a': ['near'], 'rack=r': ['far'] },
-      endpoints: [NEAR, FAR],
-      delayed: new Map([['IPv4 TCP/http', { key: 1, since: new Map([[0, 5_000]]) }]]),
-    };
-
-    test('has the key that traffic goes to, the key that waits and until when, and what would win next', () => {
-      const policy = policyWith({ returnDelayMs: 30_000 }, 'site', 'rack', '*');
-      const { ports, endpoints } = explain({ ...scene, policy });
-      expect(ports[0]).toMatchObject({
-        winner: 'rack',
-        why: 'site is ready again, but not for long enough yet',
-        returning: { key: 'site', at: new Date(35_000).toISOString() },
-        next: '*',
-      });
-      expect(endpoints).toMatchObject([
-        { node: 'far', kept: true },
-        { node: 'near', kept: false },
-      ]);
-    });
-
-    test('has the key that waits, also if no key has enough ready endpoints', () => {
-      const policy = policyWith({ returnDelayMs: 30_000, minReady: [2, 2] }, 'site', 'rack');
-      expect(explain({ ...scene, policy }).ports[0]).toMatchObject({
-        winner: 'rack',
-        why: 'no key has as many ready endpoints as it needs; site is ready again, but not for long enough yet',
-      });
-    });
   });
 
   test('an active policy is not described by the next one', () => {

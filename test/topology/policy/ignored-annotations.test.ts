@@ -16,7 +16,6 @@ describe('ignoredAnnotations()', () => {
     ['kube-proxy-wraper.io/topology-keys', PREFIXED],
     ['kube-proxy-wrapper.io/filters', 'kube-proxy-wrapper.io/filter'],
     ['kube-proxy-wrapper.io/minReady', 'kube-proxy-wrapper.io/min-ready'],
-    ['kube-proxy-wrapper.io/returnDelay', 'kube-proxy-wrapper.io/return-delay'],
   ])('the name %s is reported with the name that was meant', (name, meant) => {
     expect(ignored({ [name]: 'x' })).toEqual([
       `the annotation "${name}" has no effect; did you mean ${meant}?`,
@@ -25,9 +24,13 @@ describe('ignoredAnnotations()', () => {
 
   test('an unknown name under the own prefix is reported with all names', () => {
     expect(ignored({ 'kube-proxy-wrapper.io/weight': '1' })).toEqual([
-      expect.stringMatching(
-        /did you mean one of .*topology-keys, .*filter, .*min-ready, .*return-delay\?$/,
-      ),
+      expect.stringMatching(/did you mean one of .*topology-keys, .*filter, .*min-ready\?$/),
+    ]);
+  });
+
+  test('a removed name is reported with what to use instead', () => {
+    expect(ignored({ 'kube-proxy-wrapper.io/return-delay': '30s' })).toEqual([
+      'the annotation "kube-proxy-wrapper.io/return-delay" has no effect; it was removed: use successThreshold of the readiness probe, and kube-proxy-wrapper.io/min-ready',
     ]);
   });
 

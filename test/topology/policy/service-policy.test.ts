@@ -17,7 +17,6 @@ const CLOUD = 'kube-proxy-wrapper.io/cloud';
 const COMMUNITY = 'kube-proxy-wrapper.io/community';
 const ZONE = 'topology.kubernetes.io/zone';
 const MIN_READY = 'kube-proxy-wrapper.io/min-ready';
-const RETURN_DELAY = 'kube-proxy-wrapper.io/return-delay';
 
 /** The policy in short: the reason, or the source and the keys. */
 function policy(given: Given, settings: Partial<PolicySettings> = {}, namespaceKeys?: string) {
@@ -202,7 +201,7 @@ describe('presets', () => {
 });
 
 describe('the numbers of a policy', () => {
-  const settings = { ...none, minReady: new Map([[HOST, 3]]), returnDelayMs: 7000 };
+  const settings = { ...none, minReady: new Map([[HOST, 3]]) };
   const tuned = (annotations: Given['annotations'], keys = `["${HOST}","site","*"]`) =>
     policyFor(service({ annotations: { topologyKeys: keys, ...annotations } }), settings);
 
@@ -220,25 +219,10 @@ describe('the numbers of a policy', () => {
     },
   );
 
-  test.each([
-    [undefined, 7000],
-    ['0s', undefined],
-    ['30s', 30_000],
-    [' 5m ', 300_000],
-    ['1440m', 86_400_000],
-  ])('return-delay %j is %j ms', (text, returnDelayMs) => {
-    const policy = tuned(text === undefined ? {} : { [RETURN_DELAY]: text });
-    expect({ returnDelayMs: undefined, ...policy }).toMatchObject({ managed: true, returnDelayMs });
-  });
-
   const minReady = /min-ready is .*whole numbers from 1 on, such as '\{.*:2\}'/;
-  const returnDelay = /return-delay is .*at most 24h, such as 30s or 5m/;
   test.each([
     ...['', 'null', '[2]', '{"*":2,"site":0}', '{"site":1.5}', '{"site":"2"}'].map(
       (text) => [MIN_READY, text, minReady] as const,
-    ),
-    ...['', '30', '1441m', '-1s', '1.5s', '1d', '9999999999s'].map(
-      (text) => [RETURN_DELAY, text, returnDelay] as const,
     ),
   ])('%s %j is invalid, and the message shows a valid one', (key, text, message) => {
     const policy = { managed: false, message: expect.stringMatching(message) };

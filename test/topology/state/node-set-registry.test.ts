@@ -1,10 +1,26 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { NodeSetRegistry } from '../../../src/topology/state/node-set-registry.ts';
+import { ManualClock, notWatched } from '../../support/projection/topology.ts';
+
+/** A registry, its clock, and what it has reported. */
+function registryOf(max: number) {
+  const clock = new ManualClock();
+  const reports: string[] = [];
+  const sets = new NodeSetRegistry({
+    max,
+    watcher: notWatched(clock),
+    onMoved: ({ selector }, nodes) => reports.push(`${selector} moved ${nodes.join()}`),
+    onState: ({ selector, state }) => reports.push(`${selector} ${state}`),
+    onClosed: () => reports.push('closed'),
+  });
+  return { sets, clock, reports };
+}
 
 describe('NodeSetRegistry', () => {
   test('the first sets that are needed have room; those that linger make room, the oldest first', () => {
-    const sets = new NodeSetRegistry(2);
+    const { sets } = registryOf(2);
     const watched = () =>
       [...sets.all.values()].flatMap((s) => (s.state === 'syncing' ? [s.selector] : []));
     sets.want(['a', 'b']);
@@ -24,12 +40,12 @@ describe('NodeSetRegistry', () => {
       false,
     ]);
     // The set is not watched, so a late report about it has no effect.
-    sets.setState('d', undefined);
+    sets.all.get('d')?.sync();
     expect(sets.all.get('d')?.state).toBe('overLimit');
     sets.want(['d', 'c', 'e']);
     expect(watched()).toEqual(['c', 'd']);
     expect(sets.apply(['d'])).toBe(false);
-    sets.setState('d', undefined);
+    sets.all.get('d')?.sync();
     expect([sets.apply(['d']), sets.all.get('e')?.state]).toEqual([true, 'overLimit']);
     sets.want(['c', 'd']);
     expect([...sets.all.keys()].sort()).toEqual(['c', 'd']);
@@ -38,21 +54,22 @@ describe('NodeSetRegistry', () => {
   test('for any sequence of needs, at most `max` sets are watched, and the first that are needed stay', () => {
     const step = fc.oneof(
       fc.uniqueArray(fc.constantFrom(...'abcdef'), { maxLength: 6 }),
-      fc.constantFrom(...'abcdef'),
+      fc.constantFrom('later'),
     );
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 4 }),
         fc.array(step, { maxLength: 30 }),
         (max, steps) => {
-          const sets = new NodeSetRegistry(max);
+          const { sets, clock, reports } = registryOf(max);
           const watched = () => [...sets.all.values()].filter(({ state }) => state !== 'overLimit');
           for (const step of steps) {
             const open = watched().map((set) => ({ set, wasNeeded: set.needed }));
-            const before = JSON.stringify([...sets.all.values()]);
-            const changed = typeof step === 'string' ? sets.drop(step) : sets.want(step);
-            const after = JSON.stringify([...sets.all.values()]);
-            if (after !== before) expect(changed).toBe(true);
+            const before = stateOf(sets);
+            reports.length = 0;
+            if (typeof step === 'string') clock.pass(NODE_SET_LINGER_MS);
+            const changed = typeof step === 'string' ? reports.length > 0 : sets.want(step);
+            if (stateOf(sets) !== before) expect(changed).toBe(true);
             expect(watched().length).toBeLessThanOrEqual(max);
             const first = typeof step === 'string' ? undefined : step.slice(0, max);
             for (const { set, wasNeeded } of open) {
@@ -69,4 +86,58 @@ describe('NodeSetRegistry', () => {
       ),
     );
   });
+
+  test('what the watch of a closed set still reads does not change the set that is open now', async () => {
+    const { sets, clock, reports } = registryOf(1);
+    sets.want(['a']);
+    const closed = sets.all.get('a');
+    sets.want([]);
+    clock.pass(NODE_SET_LINGER_MS);
+    sets.want(['a']);
+    closed?.change(['edge-1'], []);
+    closed?.sync();
+    closed?.refuse('forbidden');
+    expect([reports, sets.all.get('a')?.state]).toEqual([['closed'], 'syncing']);
+  });
+
+  test('closes each watch once: after a minute without need, for room, over the limit, and at the end', async () => {
+    const clock = new ManualClock();
+    const open: string[] = [];
+    const sets = new NodeSetRegistry({
+      max: 2,
+      watcher: {
+        clock,
+        open: ({ selector }) => {
+          open.push(selector);
+          const close = async () => void open.splice(open.indexOf(selector), 1);
+          return { status: { connected: true }, close };
+        },
+        onOverLimit: ({ selector, refusal }) => expect([selector, refusal]).toContain('e'),
+      },
+      onMoved: () => undefined,
+      onState: () => undefined,
+      onClosed: () => undefined,
+    });
+    sets.want(['a', 'b']);
+    sets.want(['b']);
+    clock.pass(NODE_SET_LINGER_MS - 1);
+    expect(open).toEqual(['a', 'b']);
+    clock.pass(1);
+    expect(open).toEqual(['b']);
+    sets.want(['c']);
+    sets.want(['c', 'd']);
+    expect(open).toEqual(['c', 'd']);
+    sets.want(['d', 'f', 'e']);
+    sets.want(['d', 'c', 'e']);
+    expect(open).toEqual(['d', 'c']);
+    await sets.close();
+    sets.want(['a']);
+    clock.pass(NODE_SET_LINGER_MS);
+    expect([open, clock.waiting]).toEqual([[], 0]);
+  });
 });
+
+function stateOf({ all }: NodeSetRegistry): string {
+  const sets = [...all.values()];
+  return JSON.stringify(sets.map(({ selector, state, needed }) => [selector, state, needed]));
+}

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 import { managed, on, TopologyHarness } from '../../support/topology/topology-harness.ts';
 
@@ -119,7 +120,7 @@ describe('a node set is needed', () => {
     harness.touched();
     harness.setOwnLabels({ site: 'b', color: 'red' });
     expect([harness.wanted, harness.touched()]).toEqual([['site=a', 'site=b'], []]);
-    harness.topology.changeNodeSet('site=b', ['edge-1', 'edge-3'], []);
+    harness.topology.nodeSets.get('site=b')?.change(['edge-1', 'edge-3'], []);
     expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([true, false]);
     harness.sync('site=b');
     expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
@@ -178,34 +179,34 @@ describe('a change of a node set', () => {
   });
 
   test('reports the nodes and the key that it affects, except this node: only its own Node decides', () => {
-    harness.topology.changeNodeSet('site=a', ['edge-1'], []);
-    harness.topology.changeNodeSet('site=a', [], ['edge-1']);
+    harness.topology.nodeSets.get('site=a')?.change(['edge-1'], []);
+    harness.topology.nodeSets.get('site=a')?.change([], ['edge-1']);
     expect(harness.changes).toEqual([]);
     // The same objects, because matches are cached by identity.
     const policy = managed('site');
     const groups = [{ ports: [], endpoints: [on('edge-1'), on('edge-2'), on('edge-4')] }];
     const kept = () => [...harness.topology.decide('default/web', groups, policy).keep];
     expect(kept()).toEqual([1, 1, 0]);
-    harness.topology.changeNodeSet('site=a', ['edge-4'], ['edge-1', 'edge-2']);
+    harness.topology.nodeSets.get('site=a')?.change(['edge-4'], ['edge-1', 'edge-2']);
     expect(harness.touchedNodes()).toEqual({ 'edge-4': ['site'], 'edge-2': ['site'] });
     expect(kept()).toEqual([1, 0, 1]);
   });
 
   test('counts while no policy needs it, so that a policy that returns is active immediately', () => {
     harness.setKeys('default/web', '*');
-    harness.topology.changeNodeSet('site=a', ['edge-3'], ['edge-2']);
-    harness.topology.dropNodeSet('site=b');
+    harness.topology.nodeSets.get('site=a')?.change(['edge-3'], ['edge-2']);
+    harness.clock.pass(NODE_SET_LINGER_MS - 1);
     harness.setKeys('default/web', 'site');
     expect(harness.topology.settled).toBe(true);
-    harness.topology.dropNodeSet('site=a');
+    harness.clock.pass(NODE_SET_LINGER_MS);
     expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
     harness.setKeys('default/web');
-    harness.topology.dropNodeSet('site=a');
+    harness.clock.pass(NODE_SET_LINGER_MS);
     expect(harness.topology.nodeSets.size).toBe(0);
   });
 
   test('that the API server refuses later does not remove its nodes', () => {
-    harness.topology.setNodeSetState('site=a', 'nodes is forbidden');
+    harness.topology.nodeSets.get('site=a')?.refuse('nodes is forbidden');
     expect(harness.sees(['site'], on('edge-2'))).toEqual([true]);
     expect(harness.topology.nodeSets.get('site=a')?.refusal).toBe('nodes is forbidden');
   });
@@ -214,7 +215,7 @@ describe('a change of a node set', () => {
 test('a refused node set has only this node, and reports the refusal until it is known', () => {
   harness.settle({ site: 'a' }, { 'default/web': managed('site') });
   const state = () => harness.topology.nodeSets.get('site=a');
-  harness.topology.setNodeSetState('site=a', 'nodes is forbidden');
+  harness.topology.nodeSets.get('site=a')?.refuse('nodes is forbidden');
   expect(harness.topology.settled).toBe(true);
   expect(harness.sees(['site'], on('edge-1'), on('edge-2'))).toEqual([true, false]);
   expect(state()).toMatchObject({ state: 'refused', refusal: 'nodes is forbidden' });

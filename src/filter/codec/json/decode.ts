@@ -1,8 +1,9 @@
 import { type Status, WrapperError } from '../../../errors.ts';
-import { concat } from '../buffer-list.ts';
+import { concat } from '../bytes/buffer-list.ts';
+import { malformed } from '../bytes/malformed.ts';
+import { toEvent } from '../bytes/watch-decoder.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
-import { malformed } from '../malformed.ts';
-import { readMessage } from '../read-message.ts';
+import { readMessage } from '../facts/read-message.ts';
 import {
   LIST_META,
   type Message,
@@ -12,9 +13,8 @@ import {
   TABLE,
   text,
   unreadList,
-} from '../schema.ts';
-import { readStatus } from '../status.ts';
-import { toEvent } from '../watch-decoder.ts';
+} from '../facts/schema.ts';
+import { readStatus } from '../facts/status.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { scanJson } from './json-scanner.ts';
 import { isObject, type JsonObject, ownedJson, parseObject } from './json-value.ts';

@@ -1,8 +1,9 @@
-import { INITIAL_EVENTS_END_ANNOTATION } from '../api-conventions.ts';
+import { malformed } from '../bytes/malformed.ts';
 import type { ObjectBytes } from '../codec.ts';
-import type { EventType, MessageValue } from '../format.ts';
-import { malformed } from '../malformed.ts';
-import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
+import type { MessageValue } from '../cursor.ts';
+import { INITIAL_EVENTS_END_ANNOTATION } from '../facts/api-conventions.ts';
+import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../facts/resource.ts';
+import type { EventType } from '../format.ts';
 
 const COMMA = Buffer.from(',');
 const LIST_END = Buffer.from(']}\n');

@@ -1,7 +1,7 @@
 import type { WrapperError } from '../../../errors.ts';
+import { malformed } from '../bytes/malformed.ts';
 import type { Cursor } from '../cursor.ts';
-import { malformed } from '../malformed.ts';
-import { type Field, type FieldTable, NO_FIELDS, UNKNOWN_FIELD } from '../schema.ts';
+import { type Field, type FieldTable, NO_FIELDS, UNKNOWN_FIELD } from '../facts/schema.ts';
 import { isObject, type JsonObject, type JsonValue, numberOf } from './json-value.ts';
 
 /** A {@link Cursor} over an object of JSON. It visits the fields of a message in the order of the schema. */
@@ -25,11 +25,6 @@ export class JsonCursor implements Cursor {
     this.#base = base;
   }
 
-  get value(): JsonValue {
-    const value = this.#array === undefined ? this.#member : this.#array[this.#element];
-    return value as JsonValue;
-  }
-
   next(): boolean {
     for (;;) {
       if (this.#array !== undefined && ++this.#element < this.#array.length) return true;
@@ -47,44 +42,34 @@ export class JsonCursor implements Cursor {
   }
 
   enter(): JsonCursor {
-    const message = this.field.message ?? NO_FIELDS;
-    return new JsonCursor(this.value === null ? {} : this.object(), message, this.#base);
+    return new JsonCursor(this.encoded(), this.field.message ?? NO_FIELDS, this.#base);
   }
 
-  /** The current value, an object. */
-  object(): JsonObject {
-    const { value } = this;
+  /** The current value, an object; an empty one for null. */
+  encoded(): JsonObject {
+    const value = this.#value ?? {};
     if (!isObject(value)) throw this.#isNot('an object');
     return value;
   }
 
   text(): string {
-    return this.#textOf(this.value);
-  }
-
-  cachedText(): string {
-    return this.text();
+    return this.#textOf(this.#value);
   }
 
   bool(): boolean {
-    const { value } = this;
+    const value = this.#value;
     if (typeof value !== 'boolean') throw this.#isNot('a boolean');
     return value;
   }
 
   number(): number {
-    const number = numberOf(this.value);
+    const number = numberOf(this.#value);
     if (number === undefined) throw this.#isNot('a number');
     return number;
   }
 
   readMap(map: Map<string, string>): void {
-    for (const [key, value] of Object.entries(this.object())) map.set(key, this.#textOf(value));
-  }
-
-  mapValue(key: string): string | undefined {
-    const map = this.object();
-    return Object.hasOwn(map, key) ? this.#textOf(map[key] as JsonValue) : undefined;
+    for (const [key, value] of Object.entries(this.encoded())) map.set(key, this.#textOf(value));
   }
 
   /** Replaces the current value. */
@@ -110,6 +95,11 @@ export class JsonCursor implements Cursor {
     }
     this.#array = undefined;
     this.#hasCut = false;
+  }
+
+  get #value(): JsonValue {
+    const value = this.#array === undefined ? this.#member : this.#array[this.#element];
+    return value as JsonValue;
   }
 
   get #member(): JsonValue | undefined {

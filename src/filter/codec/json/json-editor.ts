@@ -1,86 +1,67 @@
-import type { AddedField, AddFields, Cursor, EditField, Editor, FieldEdit } from '../cursor.ts';
-import { type AnyMessage, type FieldTable, NO_FIELDS, TABLE } from '../schema.ts';
+import type {
+  AddedField,
+  AddFields,
+  Cursor,
+  Editor,
+  FieldAction,
+  FieldVisitor,
+} from '../cursor.ts';
+import { type AnyMessage, type FieldTable, NO_FIELDS, TABLE } from '../facts/schema.ts';
 import { JsonCursor } from './json-cursor.ts';
-import { type JsonObject, ownedJson, parseJson, parseObject } from './json-value.ts';
+import { type JsonObject, type JsonValue, ownedJson, parseObject } from './json-value.ts';
 
 const NONE = (): readonly AddedField[] => [];
 
-/** Edits an object of JSON. */
+/** Edits an object of JSON. Messages are edited in place. */
 export class JsonEditor implements Editor {
   readonly #bytes: Buffer;
-  /** Undefined until {@link object} is called. */
-  #object: JsonObject | undefined;
-  #hasChanged = false;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
   }
 
-  object(message: AnyMessage, edit: EditField, add: AddFields = NONE): void {
-    this.#object = parseObject(this.#bytes, 0);
-    this.#edit(this.#object, message[TABLE], edit, add);
+  object(message: AnyMessage, transient: boolean, visit: FieldVisitor, add: AddFields): Buffer {
+    const object = parseObject(this.#bytes, 0);
+    if (!hasEdited(object, message[TABLE], visit, add)) return this.#bytes;
+    return transient ? Buffer.from(JSON.stringify(object)) : ownedJson(object);
   }
 
-  message(field: Cursor, edit: EditField, add: AddFields = NONE): FieldEdit {
-    const cursor = field as JsonCursor;
-    const object = cursor.value === null ? {} : cursor.object();
-    this.#edit(object, cursor.field.message ?? NO_FIELDS, edit, add);
-    // A null element has zero values; with a value it is an object.
-    if (Object.keys(object).length > 0) cursor.set(object);
-    return 'keep';
+  message(field: Cursor, visit: FieldVisitor, add: AddFields = NONE): FieldAction {
+    const value = (field as JsonCursor).encoded();
+    return hasEdited(value, field.field.message ?? NO_FIELDS, visit, add) ? { value } : 'keep';
   }
 
-  copy(field: Cursor, edit: EditField, add: AddFields = NONE): Buffer {
-    const { value } = field as JsonCursor;
-    const copy = new JsonEditor(Buffer.from(JSON.stringify(value ?? {})));
-    const message = field.field.message ?? NO_FIELDS;
-    copy.object({ [TABLE]: message }, edit, add);
-    return copy.finish(true);
-  }
-
-  cutKey(field: Cursor, key: string): FieldEdit {
-    const map = (field as JsonCursor).object();
-    const others = Object.keys(map).filter((each) => each !== key);
-    if (others.length === 0) return 'cut';
-    if (Object.hasOwn(map, key)) this.#hasChanged = true;
-    delete map[key];
-    return 'keep';
-  }
-
-  keepKeys(field: Cursor, keys: readonly string[], maxLength: number): FieldEdit {
-    const kept = keys.flatMap((key) => {
-      const value = field.mapValue(key);
-      return value === undefined || value.length > maxLength ? [] : [[key, value] as const];
-    });
+  entries(field: Cursor, keeps: (key: string, valueBytes: number) => boolean): FieldAction {
+    const all = Object.entries((field as JsonCursor).encoded());
+    const kept = all.filter(([key, value]) =>
+      keeps(key, typeof value === 'string' ? Buffer.byteLength(value) : 0),
+    );
     if (kept.length === 0) return 'cut';
-    this.#hasChanged = true;
-    (field as JsonCursor).set(Object.fromEntries(kept));
-    return 'keep';
+    return kept.length === all.length ? 'keep' : { value: Object.fromEntries(kept) };
   }
+}
 
-  finish(transient: boolean): Buffer {
-    if (!this.#hasChanged) return this.#bytes;
-    return transient
-      ? Buffer.from(JSON.stringify(this.#object))
-      : ownedJson(this.#object as JsonObject);
+function hasEdited(
+  object: JsonObject,
+  fields: FieldTable,
+  visit: FieldVisitor,
+  add: AddFields,
+): boolean {
+  let hasChanged = false;
+  const cursor = new JsonCursor(object, fields, 0);
+  while (cursor.next()) {
+    const action = visit(cursor);
+    if (action === 'keep') continue;
+    hasChanged = true;
+    if (action === 'cut') cursor.cut();
+    else cursor.set(action.value as JsonValue);
   }
-
-  #edit(object: JsonObject, fields: FieldTable, edit: EditField, add: AddFields): void {
-    const cursor = new JsonCursor(object, fields, 0);
-    while (cursor.next()) {
-      const result = edit(cursor);
-      if (result === 'keep') continue;
-      this.#hasChanged = true;
-      if (result === 'cut') cursor.cut();
-      else cursor.set(result.text);
-    }
-    for (const { field, value } of add()) {
-      this.#hasChanged = true;
-      const json = Buffer.isBuffer(value) ? parseJson(value, 0) : value;
-      const list = object[field.name];
-      if (!field.isRepeated) object[field.name] = json;
-      else if (Array.isArray(list)) list.push(json);
-      else object[field.name] = [json];
-    }
+  for (const { field, value } of add()) {
+    hasChanged = true;
+    const list = object[field.name];
+    if (!field.isRepeated) object[field.name] = value as JsonValue;
+    else if (Array.isArray(list)) list.push(value as JsonValue);
+    else object[field.name] = [value as JsonValue];
   }
+  return hasChanged;
 }

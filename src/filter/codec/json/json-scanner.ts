@@ -1,5 +1,5 @@
-import { MAX_JSON_COMMAS } from '../element-limit.ts';
-import { malformed, tooManyObjects } from '../malformed.ts';
+import { MAX_JSON_COMMAS } from '../bytes/element-limit.ts';
+import { malformed, tooManyObjects } from '../bytes/malformed.ts';
 
 /** Where the items of a list are in its bytes. */
 export interface ItemOffsets {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { malformed } from '../malformed.ts';
-import { allocateOwned } from '../owned-copy.ts';
+import { malformed } from '../bytes/malformed.ts';
+import { allocateOwned } from '../bytes/owned-copy.ts';
 
 /** A value of JSON. A number that JavaScript would change is an object of JSON.rawJSON, which keeps its digits. */
 export type JsonValue = JsonObject | JsonValue[] | string | number | boolean | null;

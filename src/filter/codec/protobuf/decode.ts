@@ -1,13 +1,13 @@
 import type { Status } from '../../../errors.ts';
 import { WrapperError } from '../../../errors.ts';
-import { BufferList } from '../buffer-list.ts';
+import { BufferList } from '../bytes/buffer-list.ts';
+import { malformed, tooManyObjects } from '../bytes/malformed.ts';
+import { ownedCopy } from '../bytes/owned-copy.ts';
+import { toEvent } from '../bytes/watch-decoder.ts';
 import type { ObjectBytes, RawEvent, RawList } from '../codec.ts';
-import { malformed, tooManyObjects } from '../malformed.ts';
-import { ownedCopy } from '../owned-copy.ts';
-import { readMessage } from '../read-message.ts';
-import { LIST_META, message, one, STATUS, text, unread, unreadList } from '../schema.ts';
-import { readStatus } from '../status.ts';
-import { toEvent } from '../watch-decoder.ts';
+import { readMessage } from '../facts/read-message.ts';
+import { LIST_META, message, one, STATUS, text, unread, unreadList } from '../facts/schema.ts';
+import { readStatus } from '../facts/status.ts';
 import { openEnvelope } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
 

@@ -1,8 +1,8 @@
-import { INITIAL_EVENTS_END_ANNOTATION } from '../api-conventions.ts';
 import type { ObjectBytes } from '../codec.ts';
+import { INITIAL_EVENTS_END_ANNOTATION } from '../facts/api-conventions.ts';
+import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../facts/resource.ts';
+import { LIST_META, MAP_ENTRY, METADATA, OBJECT_META } from '../facts/schema.ts';
 import type { EventType } from '../format.ts';
-import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../resource.ts';
-import { LIST_META, MAP_ENTRY, METADATA, OBJECT_META } from '../schema.ts';
 import { MAGIC, TYPE_META, UNKNOWN } from './envelope.ts';
 import { encodeField, varintSize, writeVarint } from './length-prefix.ts';
 import { encodeMessage } from './message.ts';

@@ -1,7 +1,7 @@
-import type { BufferList } from '../buffer-list.ts';
-import { malformed } from '../malformed.ts';
-import { readMessage } from '../read-message.ts';
-import { message, one, text, unread } from '../schema.ts';
+import type { BufferList } from '../bytes/buffer-list.ts';
+import { malformed } from '../bytes/malformed.ts';
+import { readMessage } from '../facts/read-message.ts';
+import { message, one, text, unread } from '../facts/schema.ts';
 import { FieldCursor } from './field-cursor.ts';
 
 /** First bytes of every protobuf body and of the object in every event (apimachinery serializer/protobuf). */

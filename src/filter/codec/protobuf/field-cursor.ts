@@ -1,7 +1,7 @@
 import { WireType } from '@bufbuild/protobuf/wire';
 import type { WrapperError } from '../../../errors.ts';
+import { malformed } from '../bytes/malformed.ts';
 import type { Cursor } from '../cursor.ts';
-import { malformed } from '../malformed.ts';
 import {
   type AnyMessage,
   type Field,
@@ -10,8 +10,7 @@ import {
   NO_FIELDS,
   TABLE,
   UNKNOWN_FIELD,
-} from '../schema.ts';
-import type { TextCache } from '../text-cache.ts';
+} from '../facts/schema.ts';
 
 /** A varint has at most ten bytes. */
 const MAX_VARINT_BITS = 70;
@@ -97,6 +96,11 @@ export class FieldCursor implements Cursor {
     return new FieldCursor(this.#bytes, fields, this.start, this.end, this.#base);
   }
 
+  encoded(): Buffer {
+    this.assertMessage();
+    return this.#bytes.subarray(this.start, this.end);
+  }
+
   /** Offset after the message. */
   get limit(): number {
     return this.#limit;
@@ -108,33 +112,15 @@ export class FieldCursor implements Cursor {
     return this.#bytes.toString('utf8', this.start, this.end);
   }
 
-  /** {@link text} for texts that occur often. */
-  cachedText(texts: TextCache): string {
-    this.#expect(WireType.LengthDelimited);
-    return texts.read(this.#bytes, this.start, this.end, () => this.text());
-  }
-
   readMap(map: Map<string, string>): void {
     let key = '';
     let value = '';
-    const entry = this.#enterEntry();
+    const entry = this.enter();
     while (entry.next()) {
       if (entry.field === MAP_ENTRY.key) key = entry.text();
       if (entry.field === MAP_ENTRY.value) value = entry.text();
     }
     map.set(key, value);
-  }
-
-  mapValue(key: string): string | undefined {
-    // Undefined until the key is read: it may follow the value.
-    let found: boolean | undefined;
-    let value = '';
-    const entry = this.#enterEntry();
-    while (entry.next()) {
-      if (entry.field === MAP_ENTRY.key) found = entry.#isText(key);
-      if (found !== false && entry.field === MAP_ENTRY.value) value = entry.text();
-    }
-    return (found ?? key === '') ? value : undefined;
   }
 
   /** The current field as a bool. */
@@ -203,16 +189,6 @@ export class FieldCursor implements Cursor {
     }
   }
 
-  #enterEntry(): FieldCursor {
-    this.assertMessage();
-    return new FieldCursor(this.#bytes, MAP_ENTRY[TABLE], this.start, this.end, this.#base);
-  }
-
-  #isText(text: string): boolean {
-    this.#expect(WireType.LengthDelimited);
-    return this.end - this.start === text.length && isAscii(text, this.#bytes, this.start);
-  }
-
   #expect(wireType: WireType): void {
     if (this.wireType !== wireType) {
       throw this.malformed(
@@ -220,10 +196,4 @@ export class FieldCursor implements Cursor {
       );
     }
   }
-}
-
-/** Whether the bytes from `start` on begin with an ASCII text. */
-function isAscii(text: string, bytes: Uint8Array, start: number): boolean {
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) !== bytes[start + i]) return false;
-  return true;
 }

@@ -16,25 +16,18 @@ export function writeVarint(target: Uint8Array, offset: number, value: number): 
   return at;
 }
 
-/**
- * Encodes a field: tag, then a boolean, or the length and a text as UTF-8 or a message. Unlike a BinaryWriter, it
- * allocates only the result.
- */
+/** The tag and the length of a text or a message. */
+export function fieldHead(field: number, length: number): Buffer {
+  const tag = (field << 3) | WireType.LengthDelimited;
+  const head = Buffer.allocUnsafe(varintSize(tag) + varintSize(length));
+  writeVarint(head, writeVarint(head, 0, tag), length);
+  return head;
+}
+
+/** Encodes a field: a boolean, a text or an encoded message. */
 export function encodeField(field: number, value: string | boolean | Buffer): Buffer {
   if (typeof value === 'boolean')
     return Buffer.from([(field << 3) | WireType.Varint, Number(value)]);
-  const length = Buffer.byteLength(value);
-  const bytes = Buffer.allocUnsafe(varintSize(field << 3) + varintSize(length) + length);
-  const at = writeVarint(bytes, 0, (field << 3) | WireType.LengthDelimited);
-  const start = writeVarint(bytes, at, length);
-  if (typeof value === 'string') bytes.write(value, start);
-  else bytes.set(value, start);
-  return bytes;
-}
-
-/** A length as a varint. */
-export function lengthPrefix(length: number): Uint8Array {
-  const prefix = new Uint8Array(varintSize(length));
-  writeVarint(prefix, 0, length);
-  return prefix;
+  const content = typeof value === 'string' ? Buffer.from(value) : value;
+  return Buffer.concat([fieldHead(field, content.length), content]);
 }

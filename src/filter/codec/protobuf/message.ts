@@ -1,6 +1,6 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import type { MessageValue } from '../format.ts';
-import { type AnyMessage, type FieldTable, TABLE } from '../schema.ts';
+import type { MessageValue } from '../cursor.ts';
+import { type AnyMessage, type FieldTable, TABLE } from '../facts/schema.ts';
 
 /** Encodes a message; see `Format.encode`. */
 export function encodeMessage(message: AnyMessage, value: MessageValue): Buffer {

@@ -1,0 +1,34 @@
+import type { Endpoint, EndpointState } from '../../../topology/decide/endpoint.ts';
+
+/** The cache starts again when it takes more bytes. Without it, nodes and zones that are gone would accumulate. */
+const MAX_BYTES = 8 * 1024 * 1024;
+/** An entry without its texts. */
+const ENTRY_BYTES = 120;
+/** Maximum number of entries per node. A node has few; a node whose zone changes constantly starts again. */
+const MAX_PER_NODE = 64;
+
+/** Stores equal endpoints once: for a decision, 100,000 endpoints differ only in node, zone and state. */
+export class EndpointCache {
+  readonly #byNode = new Map<string, Endpoint[]>();
+  #bytes = 0;
+
+  /** Returns the one object for an endpoint with these values. */
+  intern(family: string, node: string, zone: string, state: EndpointState): Endpoint {
+    for (const endpoint of this.#byNode.get(node) ?? []) {
+      if (endpoint.state === state && endpoint.zone === zone && endpoint.family === family) {
+        return endpoint;
+      }
+    }
+    const endpoint: Endpoint = { family, node, zone, state };
+    this.#bytes += ENTRY_BYTES + node.length + zone.length;
+    if (this.#bytes > MAX_BYTES) {
+      this.#byNode.clear();
+      this.#bytes = 0;
+    }
+    const cached = this.#byNode.get(node) ?? [];
+    if (cached.length >= MAX_PER_NODE) cached.length = 0;
+    cached.push(endpoint);
+    this.#byNode.set(node, cached);
+    return endpoint;
+  }
+}

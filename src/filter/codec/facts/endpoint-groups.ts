@@ -1,0 +1,46 @@
+import { addressFamily, DOMAIN_NAMES } from './api-conventions.ts';
+import type { SLICE, ValuesOf } from './schema.ts';
+import { type ADDRESS, EMPTY_MAP, type ENDPOINT, type ENDPOINTS, type PORT } from './schema.ts';
+
+/** All that is read of an endpoint of a slice, or of an address of an Endpoints object. */
+export interface FullEndpoint extends ValuesOf<typeof ENDPOINT> {
+  /** The slice's addressType; in an Endpoints object, the family of the address. */
+  readonly family: string;
+}
+
+/** A group of {@link EndpointsFacts.groups}, with all that is read of it. */
+export interface FullGroup {
+  readonly ports: readonly ValuesOf<typeof PORT>[];
+  readonly endpoints: readonly FullEndpoint[];
+}
+
+export function sliceGroups({ addressType, ports, endpoints }: ValuesOf<typeof SLICE>) {
+  if (addressType === DOMAIN_NAMES) return [];
+  return [{ ports, endpoints: endpoints.map((each) => ({ ...each, family: addressType })) }];
+}
+
+export function subsetGroups({ subsets }: ValuesOf<typeof ENDPOINTS>): FullGroup[] {
+  return subsets.map(({ addresses, notReadyAddresses, ports }) => {
+    const ready = addresses.map((address) => endpointOf(address, true));
+    return {
+      ports,
+      endpoints: ready.concat(notReadyAddresses.map((address) => endpointOf(address, false))),
+    };
+  });
+}
+
+function endpointOf(
+  { ip, nodeName, targetRef }: ValuesOf<typeof ADDRESS>,
+  ready: boolean,
+): FullEndpoint {
+  return {
+    addresses: [ip],
+    conditions: { ready, serving: undefined, terminating: undefined },
+    targetRef,
+    deprecatedTopology: EMPTY_MAP,
+    nodeName,
+    zone: '',
+    hints: false,
+    family: addressFamily(ip),
+  };
+}

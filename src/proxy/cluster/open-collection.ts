@@ -1,0 +1,63 @@
+import type { WrapperError } from '../../errors.ts';
+import type { Encoding, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { ChangeHandler } from '../../filter/codec/facts/change.ts';
+import type { Resource } from '../../filter/codec/facts/resource.ts';
+import type { Query } from '../api/query.ts';
+import {
+  type ReflectorContext,
+  type RunningReflector,
+  runReflector,
+} from '../reflector/running-reflector.ts';
+
+/** A collection that only the topology reads. */
+export interface OpenCollection extends RunningReflector {
+  readonly query: Query;
+  /** Why the API server does not let us read it. */
+  readonly refusal: string | undefined;
+}
+
+export interface CollectionOptions<Facts extends ObjectMeta> {
+  readonly resource: Resource;
+  /** Default: all objects. */
+  readonly labelSelector?: string;
+  /** In protobuf, only the metadata is read. Custom resources are served as JSON only. */
+  readonly encoding: Encoding;
+  readonly decode: (object: ObjectBytes) => Facts;
+  readonly handler: ChangeHandler<Facts>;
+  /** The API server does not let us read it; with undefined once a watch is open. */
+  readonly onRefused: (error: WrapperError | undefined) => void;
+}
+
+/** Watches a collection that no client requests. */
+export function openCollection<Facts extends ObjectMeta>(
+  context: ReflectorContext,
+  collection: CollectionOptions<Facts>,
+): OpenCollection {
+  const { resource, labelSelector = '', encoding, decode, handler, onRefused } = collection;
+  const query = { resource, namespace: '', labelSelector, fieldSelector: '', encoding };
+  let refusal: string | undefined;
+  const running = runReflector({
+    ...context,
+    query,
+    metadataOnly: encoding === 'protobuf',
+    decode,
+    handler,
+    memory: context.ownMemory?.account(),
+    // Only a custom resource can be absent: 404 for a built-in collection is not from an API server.
+    absentIsEmpty: resource.group !== '',
+    onRefused: (error) => {
+      refusal = error?.message;
+      onRefused(error);
+    },
+  });
+  return {
+    query,
+    close: () => running.close(),
+    get status() {
+      return running.status;
+    },
+    get refusal() {
+      return refusal;
+    },
+  };
+}

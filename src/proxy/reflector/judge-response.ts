@@ -1,0 +1,33 @@
+import type { Status } from '../../errors.ts';
+import type { RequestEnd } from '../api/request-end.ts';
+import { endOfStatus } from '../api/request-error.ts';
+import type { UpstreamResponse } from '../upstream/upstream.ts';
+
+/** Groups that every API server serves. It answers plain text only for the path of a group that it does not serve. */
+const ALWAYS_SERVED: readonly string[] = ['', 'discovery.k8s.io'];
+
+/**
+ * Decides who has sent a response that is not the requested list or watch. This is the only place that does: shared
+ * waits, fail-over, snapshots, the correction from the container runtime and readiness follow from it, by
+ * {@link REQUEST_ENDS}. An API server refuses with a Status.
+ *
+ * @param status the Status in the body, if there is one
+ * @param group API group of the collection; empty for core
+ */
+export function judgeResponse(
+  { statusCode, headers }: Pick<UpstreamResponse, 'statusCode' | 'headers'>,
+  status: Status | undefined,
+  group: string,
+): RequestEnd {
+  // maxinflight.go and priority-and-fairness.go in apiserver server/filters.
+  if (statusCode === 429) return 'overloaded';
+  if (statusCode >= 400 && status !== undefined) return endOfStatus(status);
+  const isPlain404 = statusCode === 404 && mediaType({ headers }) === 'text/plain';
+  return isPlain404 && !ALWAYS_SERVED.includes(group) ? 'mayBeAbsent' : 'foreign';
+}
+
+/** The media type of a response without its parameters; empty if it names none. */
+export function mediaType({ headers }: Pick<UpstreamResponse, 'headers'>): string {
+  const [type = ''] = String(headers['content-type'] ?? '').split(';');
+  return type.trim().toLowerCase();
+}

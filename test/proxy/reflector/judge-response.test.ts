@@ -1,0 +1,70 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Status } from '../../../src/errors.ts';
+import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
+import { judgeResponse } from '../../../src/proxy/reflector/judge-response.ts';
+
+const PROTOBUF = 'application/vnd.kubernetes.protobuf';
+const SLICES = 'discovery.k8s.io';
+const CIDRS = 'networking.k8s.io';
+
+const STATUS: Status = { code: 0, reason: '', message: '' };
+const TOO_LARGE: Status = {
+  ...STATUS,
+  code: 504,
+  causes: [{ reason: 'ResourceVersionTooLarge', message: '' }],
+};
+
+type Row = readonly [RequestEnd, number, string, { status?: Status }];
+
+function judge([, statusCode, type, { status }]: Row, group = SLICES): RequestEnd {
+  const headers = { 'content-type': type };
+  return judgeResponse({ statusCode, headers }, status && { ...status, code: statusCode }, group);
+}
+
+describe('a response is', () => {
+  const rows: readonly Row[] = [
+    ['unauthorized', 401, 'application/json', { status: STATUS }],
+    ['forbidden', 403, PROTOBUF, { status: STATUS }],
+    ['rejected', 404, PROTOBUF, { status: STATUS }],
+    ['expired', 410, PROTOBUF, { status: STATUS }],
+    ['behind', 504, PROTOBUF, { status: TOO_LARGE }],
+    ['serverError', 500, PROTOBUF, { status: STATUS }],
+    // A timeout of a kube-apiserver has no type, so that Go guesses one.
+    ['serverError', 504, 'text/plain', { status: STATUS }],
+    ['serverError', 503, PROTOBUF, { status: { ...STATUS, retryAfterSeconds: 1 } }],
+    ['refused', 409, PROTOBUF, { status: STATUS }],
+    ['overloaded', 408, PROTOBUF, { status: STATUS }],
+    ['overloaded', 429, 'text/plain', {}],
+    ['overloaded', 429, PROTOBUF, { status: STATUS }],
+    ['foreign', 200, PROTOBUF, {}],
+    ['foreign', 200, 'application/json', {}],
+    ['foreign', 200, 'text/html', {}],
+    ['foreign', 200, '', {}],
+    ['foreign', 204, PROTOBUF, {}],
+    ['foreign', 302, '', {}],
+    ['foreign', 302, PROTOBUF, { status: STATUS }],
+    ['foreign', 401, 'text/plain', {}],
+    ['foreign', 403, 'text/plain', {}],
+    ['foreign', 403, 'application/json', {}],
+    ['foreign', 404, 'text/plain', {}],
+    ['foreign', 404, 'application/json', {}],
+    ['foreign', 500, 'text/plain', {}],
+    ['foreign', 502, 'text/html', {}],
+    ['foreign', 503, 'text/plain', {}],
+    ['foreign', 511, 'text/html', {}],
+  ];
+
+  test.each(rows)('%s: %i "%s" %j', (...row) => {
+    expect(judge(row)).toBe(row[0]);
+  });
+
+  // kube-apiserver: "404 page not found".
+  test.each([
+    ['mayBeAbsent', 404, 'text/plain; charset=utf-8', {}],
+    ['foreign', 404, 'application/json', {}],
+    ['foreign', 404, 'text/html', {}],
+    ['foreign', 403, 'text/plain', {}],
+  ] as const)('%s for a collection that an API server may lack: %i "%s"', (...row) => {
+    expect(judge(row, CIDRS)).toBe(row[0]);
+  });
+});
