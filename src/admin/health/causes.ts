@@ -11,7 +11,7 @@ import { type Check, readiness } from './readiness.ts';
  */
 
 /** A cause of failed checks. */
-export interface Cause {
+export interface ReadinessCause {
   /** Name of its first check. */
   readonly check: string;
   readonly nature: Check['nature'];
@@ -25,7 +25,7 @@ export interface Health {
   readonly checks: readonly Check[];
   readonly data: DataAge;
   /** The one with the most failed checks first; empty: ready. */
-  readonly causes: readonly Cause[];
+  readonly causes: readonly ReadinessCause[];
 }
 
 export function healthOf(proxy: NodeProxy): Health {
@@ -41,8 +41,8 @@ export function healthOf(proxy: NodeProxy): Health {
  * - checks with the same problem have the same cause
  * - a check that waits for another one is named only if nothing else fails
  */
-export function causesOf(checks: readonly Check[], data: DataAge): Cause[] {
-  const causes = new Map<string, Cause>();
+export function causesOf(checks: readonly Check[], data: DataAge): ReadinessCause[] {
+  const causes = new Map<string, ReadinessCause>();
   const failed = checks.filter(({ problem }) => problem !== undefined);
   const causing = failed.filter(({ nature }) => nature !== 'waits');
   for (const check of causing.length > 0 ? causing : failed) {

@@ -111,9 +111,8 @@ function nodeSetChecks({ topology }: NodeProxy): Check[] {
       // Before the first list, clients wait until the node sets are known. Afterwards an annotation must not make the
       // node unready. No view depends on a set that no policy needs any more.
       const { status } = set.watch;
-      checks.push(
-        refused === undefined ? newQueryCheck(name, status) : { name, ...forbidden(refused) },
-      );
+      const failure = refused === undefined ? newQueryCheck(name, status) : forbidden(refused);
+      checks.push({ ...failure, name });
     }
   }
   return checks;

@@ -2,7 +2,7 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
 import { findView } from '../explain/explained-view.ts';
-import { type Cause, type Health, healthOf } from '../health/causes.ts';
+import { type Health, healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
 import { type Check, OWN_NODE } from '../health/readiness.ts';
 import type { KernelRules } from './kernel-rules.ts';
@@ -75,7 +75,7 @@ function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
   return lines.length > 0 ? lines : [ok('wrapper', 'ready')];
 }
 
-function nextOf({ check, nature }: Cause): string {
+function nextOf({ check, nature }: ReadinessCause): string {
   if (check === OWN_NODE) {
     return 'correct nodeName (--node-name, NODE_NAME), or register the Node';
   }

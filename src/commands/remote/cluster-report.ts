@@ -14,7 +14,7 @@ export interface NodeReport {
 }
 
 /** Nodes that share a line. */
-interface Group {
+interface LineGroup {
   readonly line: StatusLine;
   readonly nodes: readonly string[];
 }
@@ -34,7 +34,7 @@ export function clusterReport(nodes: readonly NodeReport[]): Report {
 
 const ORDER = ['problem', 'warning', 'unknown', 'notConnected', 'ok'] as const;
 
-function groupLines(nodes: readonly NodeReport[]): Group[] {
+function groupLines(nodes: readonly NodeReport[]): LineGroup[] {
   const all = nodes.flatMap(({ node, lines }) => lines.map((line) => ({ node, line })));
   const groups = Map.groupBy(all, ({ line: { state, id, text } }) => `${state} ${id} ${text}`);
   return Array.from(groups.values(), (group) => {
@@ -77,7 +77,7 @@ function countNodes(nodes: readonly NodeReport[]) {
 
 function formatCluster(
   nodes: readonly NodeReport[],
-  groups: readonly Group[],
+  groups: readonly LineGroup[],
   counts: NodeCounts,
 ): string {
   const isOne = nodes.length === 1;
@@ -92,7 +92,7 @@ function formatCluster(
   return parts.filter((part) => part !== '').join('\n');
 }
 
-function nodesOf({ line, nodes }: Group, all: number): StatusLine {
+function nodesOf({ line, nodes }: LineGroup, all: number): StatusLine {
   if (all === 1) return line;
   const where = `${nodes.length} of ${all} nodes: ${some(nodes)}`;
   return { ...line, detail: line.detail === undefined ? where : `${where}; ${line.detail}` };

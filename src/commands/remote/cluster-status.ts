@@ -1,7 +1,7 @@
 import { problem, type StatusLine, unknown } from '../../admin/status/status-line.ts';
 import { WrapperError } from '../../errors.ts';
 import { escapeUntrusted } from '../../untrusted-text.ts';
-import { readStatus } from '../client/read-status.ts';
+import { readNodeStatus } from '../client/read-node-status.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import type { AskedNode } from './asked-node.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
@@ -13,10 +13,10 @@ import { type WrapperFlags, type Wrappers, withWrappers } from './wrappers.ts';
 
 /** Executes `kubectl kpw status`. */
 export async function executeClusterStatus({ flags }: Call<WrapperFlags>): Promise<Result> {
-  return await withWrappers(flags, (wrappers) => report(wrappers, flags));
+  return await withWrappers(flags, (wrappers) => reportOf(wrappers, flags));
 }
 
-async function report({ client, ask }: Wrappers, flags: WrapperFlags): Promise<Result> {
+async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise<Result> {
   const { node } = flags;
   const { wrappers, others } = await findWrapperNodes(client, flags, node);
   const pointed = await nodesPointedAtWrapper(client, node);
@@ -45,7 +45,7 @@ async function report({ client, ask }: Wrappers, flags: WrapperFlags): Promise<R
 }
 
 async function askNode(ask: Wrappers['ask'], node: WrapperNode): Promise<AskedNode> {
-  const answer = node.pod && (await ask(node.pod, readStatus));
+  const answer = node.pod && (await ask(node.pod, readNodeStatus));
   return answer instanceof WrapperError
     ? { ...node, failure: answer }
     : { ...node, status: answer };

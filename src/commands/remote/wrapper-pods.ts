@@ -163,10 +163,10 @@ function createdOf({ metadata }: V1Pod): number {
 }
 
 function byPreference(a: V1Pod, b: V1Pod): number {
-  return Number(isReady(b)) - Number(isReady(a)) || createdOf(b) - createdOf(a);
+  return Number(isPodReady(b)) - Number(isPodReady(a)) || createdOf(b) - createdOf(a);
 }
 
-function isReady({ status }: V1Pod): boolean {
+function isPodReady({ status }: V1Pod): boolean {
   return (
     status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true
   );

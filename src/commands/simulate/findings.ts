@@ -1,6 +1,6 @@
 import { printLine } from '../../untrusted-text.ts';
 import { some } from '../output/format-output.ts';
-import type { Answer, SimulatedService } from './simulated-service.ts';
+import type { SimulatedOutcome, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
 
 /** A problem that a rollout would cause. */
@@ -90,7 +90,7 @@ function ofDryRun(found: Finding): Finding {
 function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Finding[] {
   const { answers, byNode, ports } = service;
   const subjects = nodes.flatMap((name, node): Subject[] => {
-    const { lost } = answers[byNode[node] as number] as Answer;
+    const { lost } = answers[byNode[node] as number] as SimulatedOutcome;
     if (lost.length > 0 && lost.length === ports.length) return [{ id: name, text: name }];
     return lost.map((port) => ({
       id: `${name} ${port}`,

@@ -16,7 +16,10 @@ const OWN_ANNOTATIONS: readonly string[] = [
 ];
 /** Annotations of earlier versions that are gone, and what to use instead. */
 const REMOVED: ReadonlyMap<string, string> = new Map([
-  [`${OWN_PREFIX}/return-delay`, `successThreshold of the readiness probe, and ${MIN_READY_ANNOTATION}`],
+  [
+    `${OWN_PREFIX}/return-delay`,
+    `successThreshold of the readiness probe, and ${MIN_READY_ANNOTATION}`,
+  ],
 ]);
 /** Letters by which a name may differ from the one that was meant. Case and hyphens do not count. */
 const MAX_EDITS = 2;
