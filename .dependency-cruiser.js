@@ -32,9 +32,9 @@ const ROOMS = [
   ['proxy/passthrough', ...UPSTREAM, 'proxy/credentials', 'proxy/http'],
   ['proxy/auth', ...UPSTREAM, 'proxy/http', 'proxy/passthrough'],
   ['proxy/hot-restart', ...API, 'proxy/views'],
-  ...inOrder(['proxy', 'config', 'admin', 'commands'], BELOW),
+  ...inOrder(['proxy', 'relay', 'config', 'admin', 'commands'], BELOW),
   ...inOrder(ADMIN, [...BELOW, 'proxy', 'config']),
-  ...inOrder(COMMANDS, [...BELOW, 'proxy', 'config', 'admin']),
+  ...inOrder(COMMANDS, [...BELOW, 'proxy', 'relay', 'config', 'admin']),
 ];
 
 /** Each room may import those before it. */

@@ -7,7 +7,12 @@ import { contentType } from './negotiate.ts';
 import { serveList, serveObject, watchRequestOf } from './read-requests.ts';
 import { type Exchange, respond, respondStatus } from './respond.ts';
 import { type Route, routeOf } from './route.ts';
-import { SELF_SUBJECT_REVIEWS, serveSelfSubjectReview } from './self-subject-review.ts';
+import {
+  SELF_SUBJECT_ACCESS_REVIEWS,
+  SELF_SUBJECT_REVIEWS,
+  serveSelfSubjectAccessReview,
+  serveSelfSubjectReview,
+} from './self-subject-review.ts';
 import type { Store } from './store.ts';
 import type { WatchRegistry } from './watch-registry.ts';
 import { methodNotAllowed, serveWrite } from './write-requests.ts';
@@ -81,6 +86,10 @@ async function answer(options: RequestHandlerOptions, exchange: Exchange): Promi
   }
   if (exchange.path === SELF_SUBJECT_REVIEWS) {
     serveSelfSubjectReview(exchange, user === true ? undefined : user);
+    return;
+  }
+  if (exchange.path === SELF_SUBJECT_ACCESS_REVIEWS) {
+    serveSelfSubjectAccessReview(exchange);
     return;
   }
   const route = routeOf(exchange.path);

@@ -25,6 +25,9 @@ const MAX_BUFFERED_BYTES = 64 * 1024 * 1024;
 /** An API server's default is a random time of 30 to 60 minutes. */
 const DEFAULT_TIMEOUT_SECONDS = 30 * 60;
 
+/** As an API server, it sends a bookmark so long before a watch ends (nextBookmarkTime in cache_watcher.go). */
+const BOOKMARK_BEFORE_END_MS = 2_000;
+
 type State = 'open' | 'frozen' | 'overdue' | 'ended';
 
 /**
@@ -82,6 +85,10 @@ export class WatchSession {
     // The maximum of setTimeout is 31 bits.
     this.#timers.push(setTimeout(() => this.#onTimeout(), Math.min(timeout, 0x7fff_ffff)));
     if (options.allowWatchBookmarks) {
+      if (timeout > BOOKMARK_BEFORE_END_MS) {
+        const last = timeout - BOOKMARK_BEFORE_END_MS;
+        this.#timers.push(setTimeout(() => this.#sendBookmark(false), Math.min(last, 0x7fff_ffff)));
+      }
       this.#timers.push(setInterval(() => this.#sendBookmark(false), bookmarkIntervalMs));
     }
   }

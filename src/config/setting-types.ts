@@ -67,9 +67,6 @@ const whole = v.pipe(v.number(), v.safeInteger('must be a whole number'));
 export const notNegative = v.pipe(whole, v.minValue(0));
 export const positive = v.pipe(whole, v.minValue(1));
 
-/** A timer of Node.js cannot wait longer than 2³¹ ms: it would fire immediately. */
-export const seconds = v.pipe(positive, v.maxValue(2_147_483));
-
 /** The URL of an API server. */
 export const apiServer = v.pipe(
   v.string(),
@@ -80,6 +77,12 @@ export const apiServer = v.pipe(
     if (plain && url.username + url.password === '') return url;
     throw new WrapperError('InvalidSettings', 'must be the URL of an API server, without a user');
   }),
+);
+
+/** The URL of a relay. */
+export const relayServer = v.pipe(
+  apiServer,
+  v.check(({ protocol }) => protocol === 'https:', 'must begin with https://'),
 );
 
 /** Absolute path of a unix socket, also as a `unix://` address. */

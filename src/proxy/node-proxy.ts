@@ -1,5 +1,6 @@
 import { Histogram } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import { Batches } from '../filter/projection/batch.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
 import { VersionAllocator } from '../filter/view/version-allocator.ts';
 import { PolicyResolver } from '../topology/policy/policy-resolver.ts';
@@ -15,18 +16,15 @@ import type { OpenCollection } from './cluster/open-collection.ts';
 import { PolicyLog } from './cluster/policy-log.ts';
 import { watchCluster } from './cluster/watch-cluster.ts';
 import type { Credentials } from './credentials/credentials.ts';
-import {
-  assertSameCluster,
-  type RunningNode,
-  waitUntilReadyToListen,
-} from './hot-restart/hot-restart.ts';
+import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
 import { LocalRuntime } from './local-runtime/local-runtime.ts';
 import { CollectionClient } from './reflector/collection-client.ts';
 import { checkListeners } from './server/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './server/listeners.ts';
 import { SnapshotFolder, type SnapshotFolderOptions } from './snapshot/snapshot-folder.ts';
 import { assertStateFolder } from './snapshot/state-folder.ts';
-import { Upstream } from './upstream/upstream.ts';
+import type { FailoverOptions } from './upstream/failover.ts';
+import { Upstream, type UpstreamOptions } from './upstream/upstream.ts';
 import { OwnReadMemory } from './util/read-memory.ts';
 import { DecisionLog } from './views/decision-log.ts';
 import { ViewRegistry } from './views/view-registry.ts';
@@ -69,10 +67,10 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly queries?: readonly Query[];
   /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
   readonly defaultViewsMs?: number;
-  /** For which Node the process works that listens at the admin address of this one; absent: there is none. */
-  readonly runningNode?: RunningNode;
   /** Further API servers of the same cluster; see {@link Failover}. */
   readonly servers?: readonly URL[];
+  /** See FailoverOptions. */
+  readonly relays?: FailoverOptions['relays'];
   /** See FailoverOptions. */
   readonly returnMs?: number;
   /** See UpstreamOptions. */
@@ -137,7 +135,7 @@ const DEFAULT_VIEWS_MS = 30_000;
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
   const { nodeName, policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
   const { readLimits = DEFAULT_READ_LIMITS, nodeSetTime = systemClock } = options;
-  const { upstream, certificate } = await check(options);
+  const { upstream, apiServers, certificate } = await check(options);
   const localRuntime = await openLocalRuntime(options, upstream);
   const policyResolver = new PolicyResolver(policies, namespaces);
   const policyLog = new PolicyLog(logger);
@@ -175,6 +173,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const views = new ViewRegistry({
     ...reflecting,
     topology,
+    batches: new Batches(topology),
     policyResolver,
     policyLog,
     decisionLog,
@@ -200,8 +199,8 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const listeners = await createListeners(
     {
       ...options,
-      credentials: upstream.failover,
-      upstream,
+      credentials: apiServers.failover,
+      upstream: apiServers,
       acquire: (query, caller) => views.acquire(query, caller),
       times: { bookmarkMs: options.bookmarkMs, minWatchMs: options.minWatchMs },
     },
@@ -209,14 +208,15 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   );
   const close = async (): Promise<void> => {
     await listeners.close();
-    snapshots?.end();
+    // Clients see nothing newer than what is written now.
+    await snapshots?.close();
     localRuntime?.close();
     const watching = [views, topology, ...clusterWatchers];
     await Promise.all(watching.map((each) => each.close()));
     nodeSetWatcher.close();
     policyLog.close();
     decisionLog.close();
-    await Promise.all([upstream.close(), snapshots?.close()]);
+    await Promise.all([upstream.close(), apiServers.close()]);
   };
   try {
     const { http, https } = await listen(options, listeners, views);
@@ -246,33 +246,37 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
 async function check(options: NodeProxyOptions) {
   const { state, logger } = options;
   if (state !== undefined) await assertStateFolder(state.folder);
-  const upstream = new Upstream({
+  const line: UpstreamOptions = {
     credentials: options.credentials,
     servers: options.servers,
     returnMs: options.returnMs,
     list: (request) => listOwnNode(options, request),
     quietMs: options.quietMs,
     logger,
-  });
+  };
+  const upstream = new Upstream({ ...line, relays: options.relays });
+  // What https callers send never goes to a relay.
+  const apiServers = options.relays === undefined ? upstream : new Upstream(line);
   try {
     const certificate = await checkListeners(options, upstream.failover.servers, logger);
-    return { upstream, certificate };
+    return { upstream, apiServers, certificate };
   } catch (error) {
     await upstream.close();
     throw error;
   }
 }
 
-/** In the newest version, which needs etcd. */
+/** In the newest version, which needs etcd. A relay says so itself if it has lost the API server. */
 async function listOwnNode(
-  { nodeName, readLimits = DEFAULT_READ_LIMITS }: NodeProxyOptions,
+  { nodeName, relays, readLimits = DEFAULT_READ_LIMITS }: NodeProxyOptions,
   request: Upstream['request'],
 ): Promise<void> {
   const query = ownNodeQuery(nodeName);
   // Only a watch needs the address.
   const upstream = { request, address: '' };
-  const options = { query, metadataOnly: true, readLimits, upstream };
-  await new CollectionClient(options).list('', new AbortController().signal);
+  const isRelay = relays !== undefined;
+  const options = { query, metadataOnly: !isRelay, readLimits, upstream };
+  await new CollectionClient(options).list(isRelay ? '0' : '', new AbortController().signal);
 }
 
 /** Opens the container runtime. Its client is a large library, which other nodes do not load. */
@@ -301,7 +305,6 @@ async function listen(options: NodeProxyOptions, listeners: Listeners, views: Vi
   const acquire = (query: Query) => views.acquire(query);
   await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
   signal.throwIfAborted();
-  assertSameCluster(options.runningNode, views.ownNodeUid);
   return listeners.listen();
 }
 

@@ -37,7 +37,7 @@ export async function nodeStatus(proxy: NodeProxy, rules: KernelRules): Promise<
     dryRun: policyResolver.settings.dryRun === true,
     lines: [
       ...wrapperLines(health),
-      dataLine(data),
+      dataLine(data, proxy.upstream),
       ...kubeProxyLines,
       ...offlineLines(proxy, checks),
       ...(outcomes === undefined
@@ -92,11 +92,15 @@ const OLD: Readonly<Record<DataAge['state'], string>> = {
   snapshot: 'the last state is shown from disk: the API server has not answered since the start',
 };
 
-function dataLine({ state, ageSeconds, missing, warning }: DataAge): StatusLine {
+function dataLine(
+  { state, ageSeconds, missing, warning }: DataAge,
+  { address, failover }: NodeProxy['upstream'],
+): StatusLine {
   if (missing) {
     return unknown('data', 'there is no data yet: the API server has not sent any since the start');
   }
-  if (warning === undefined) return ok('data', state, `${ageSeconds} s old`);
+  const from = failover.isRelay(failover.servers[0]) ? `, from the relay ${address}` : '';
+  if (warning === undefined) return ok('data', state, `${ageSeconds} s old${from}`);
   const next = 'check the API server and the network of this node; until then nothing changes here';
   return problem('data', OLD[state], next, warning);
 }

@@ -1,6 +1,7 @@
 import type { Command } from '../command-line/command.ts';
 import { demo } from './demo.ts';
 import { explain } from './explain.ts';
+import { relay } from './relay.ts';
 import { run } from './run.ts';
 import { simulate } from './simulate.ts';
 import { status } from './status.ts';
@@ -14,7 +15,7 @@ import { version } from './version.ts';
  */
 
 /** The commands of kube-proxy-wrapper, in the order of --help. */
-export const COMMANDS: readonly Command[] = [run, status, explain, simulate, demo, version];
+export const COMMANDS: readonly Command[] = [run, relay, status, explain, simulate, demo, version];
 
 /** Commands of earlier versions that are gone, and what to do instead. */
 export const REMOVED_COMMANDS: Readonly<Record<string, string>> = {

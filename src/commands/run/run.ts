@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type Logger, pino } from 'pino';
 import { type Admin, startAdmin } from '../../admin/admin.ts';
 import { isReady } from '../../admin/health/readiness.ts';
-import { takeListenFds } from '../../config/listen-fds.ts';
 import { listenersOptions } from '../../config/listener-options.ts';
 import { nodeProxyOptions } from '../../config/node-proxy-options.ts';
+import { assertNoInheritedSockets } from '../../config/removed-settings.ts';
 import { type RawSettings, readSettings, type Settings } from '../../config/settings.ts';
 import { assertLoopback } from '../../proxy/auth/loopback-access.ts';
 import { loadCredentials } from '../../proxy/credentials/credentials.ts';
@@ -13,7 +13,7 @@ import { type NodeProxy, startNodeProxy } from '../../proxy/node-proxy.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
-import { assertSameNode, createLastProcessFlush, readRunningProcess } from './running-process.ts';
+import { createLastProcessFlush, readOpenViews } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { logStart, logWhenReady } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
@@ -23,6 +23,7 @@ import { trimHeapOnceReady } from './trim-heap.ts';
  * The room `run`: the life of the process. It puts the wrapper together from settings, and decides nothing about
  * endpoints.
  *   run.ts, stop-signals.ts, force-exit.ts                start and end
+ *   run-relay.ts                                          the same for a relay
  *   running-process.ts                                    the process before this one, in a planned restart
  *   log-destination.ts, runtime-warnings.ts, start-log.ts   what is logged
  *   trim-heap.ts, poll-until.ts                           what happens once all is ready
@@ -30,17 +31,24 @@ import { trimHeapOnceReady } from './trim-heap.ts';
  */
 
 /** Time to answer open requests after SIGTERM, in milliseconds. */
-const DRAIN_MS = 1_000;
+export const DRAIN_MS = 1_000;
 
 /**
  * Runs the wrapper until SIGTERM or SIGINT. Rejects before it listens if the settings or the kubeconfig cannot be
  * used.
+ *
+ * @param start what is run; default: the wrapper
  */
-export async function run(flags: RawSettings, configFile: string | undefined): Promise<void> {
+export async function run(
+  flags: RawSettings,
+  configFile: string | undefined,
+  start = startWrapper,
+): Promise<void> {
   const signals = listenForSignals();
   const { settings, changed } = readSettings(flags, process.env, configFile);
   if (settings.listen !== undefined) assertLoopback(settings.listen.host);
-  const listeners = listenersOptions(settings, takeListenFds(process.env, process.pid));
+  assertNoInheritedSockets(process.env, process.pid);
+  const listeners = listenersOptions(settings);
   const base = { node: settings.nodeName };
   const options = { ...LOG_OPTIONS, level: settings.logLevel, base };
   const log = createLogDestination();
@@ -61,7 +69,7 @@ export async function run(flags: RawSettings, configFile: string | undefined): P
   }
 }
 
-interface RunOptions {
+export interface RunOptions {
   readonly settings: Settings;
   readonly listeners: ReturnType<typeof listenersOptions>;
   readonly signals: StopSignals;
@@ -70,7 +78,7 @@ interface RunOptions {
 }
 
 /** Runs until a signal. Rejects with the reason of the signal if it arrives before the wrapper listens. */
-async function start(options: RunOptions): Promise<void> {
+async function startWrapper(options: RunOptions): Promise<void> {
   const { settings, listeners, signals, logger } = options;
   const { kubeconfig, nodeName } = settings;
   const reading = loadCredentials({ kubeconfig, logger });
@@ -80,15 +88,13 @@ async function start(options: RunOptions): Promise<void> {
     const { admin } = listeners;
     const flush = { logger, listening: listening.signal, stop: signals.stop };
     const flushLastProcess = createLastProcessFlush(admin, flush);
-    const { queries, node: runningNode } = await readRunningProcess(admin, nodeName);
-    assertSameNode(runningNode, nodeName);
+    const queries = await readOpenViews(admin, nodeName);
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),
       ...listeners,
       credentials,
       queries,
       flushLastProcess,
-      runningNode,
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,
@@ -130,7 +136,7 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
  * Resolves at SIGINT. At SIGTERM it waits until another process listens at the same addresses, at most `handoverMs`:
  * an orchestrator may send SIGTERM before the next process is ready.
  */
-async function untilStopped(
+export async function untilStopped(
   { stop, now }: StopSignals,
   handoverMs: number,
   addresses: Parameters<typeof waitForNextProcess>[0],

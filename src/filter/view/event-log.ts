@@ -26,7 +26,8 @@ export interface LogBounds {
  * ```
  *
  * Invariant: positions and versions rise together. A watch continues only from the version of an entry in the window, or
- * from the version of the state just before the window.
+ * from the version of the state just before the window. With the API server's own versions also from any version between
+ * them: it has had the state of the entry before it.
  */
 export class EventLog {
   readonly #bounds: () => LogBounds;
@@ -41,14 +42,20 @@ export class EventLog {
   #notified = 0;
   /** Version of the state just before the first entry. */
   #base: bigint;
+  readonly #isApiServers: boolean;
+  /** Version up to which nothing but the entries has changed. */
+  #reached: bigint;
 
   /**
    * @param start version of the initial state
    * @param bounds returns the size of the window, read at each commit
+   * @param isApiServers the versions are those of the API server
    */
-  constructor(start: bigint, bounds: () => LogBounds) {
+  constructor(start: bigint, bounds: () => LogBounds, isApiServers = false) {
     this.#base = start;
+    this.#reached = start;
     this.#bounds = bounds;
+    this.#isApiServers = isApiServers;
   }
 
   /** Position after the newest entry. */
@@ -68,7 +75,14 @@ export class EventLog {
 
   /** Version of the newest state. */
   get version(): bigint {
-    return this.#entries.at(-1)?.version ?? this.#base;
+    const newest = this.#entries.at(-1)?.version ?? this.#base;
+    if (newest < this.#reached) return this.#reached;
+    return newest;
+  }
+
+  /** Records that there are no changes up to a version of the API server, except those that are appended. */
+  reach(version: bigint): void {
+    if (version > this.#reached) this.#reached = version;
   }
 
   /** Appends a change with a version above {@link version}. Watchers are notified at {@link commit}. */
@@ -87,6 +101,7 @@ export class EventLog {
   /** Drops all entries and notifies the watchers. No watch can continue from any earlier version. */
   clear(): void {
     this.#base = -1n;
+    this.#reached = -1n;
     // One position is skipped, so that a watcher at the end is outside the window too.
     this.#first = this.end + 1;
     this.#entries = [];
@@ -104,6 +119,7 @@ export class EventLog {
   /** Position from which a watch continues after this version; undefined if the version is not in the window. */
   positionAfter(version: bigint): number | undefined {
     if (version === this.#base) return this.#first;
+    if (version < this.#base || version > this.version) return undefined;
     let low = this.#head;
     let high = this.#entries.length;
     while (low < high) {
@@ -111,8 +127,9 @@ export class EventLog {
       if ((this.#entries[middle] as LogEntry).version < version) low = middle + 1;
       else high = middle;
     }
-    if (this.#entries[low]?.version !== version) return undefined;
-    return this.#first + low - this.#head + 1;
+    const position = this.#first + low - this.#head;
+    if (this.#entries[low]?.version === version) return position + 1;
+    return this.#isApiServers ? position : undefined;
   }
 
   /** The entry at a position; undefined at the end or before the window (see {@link holds}). */

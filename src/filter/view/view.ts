@@ -161,9 +161,15 @@ export class View {
     }
     this.#unsorted = true;
     this.#peak.record({ entries: this.#objects.size, bytes: this.#bytes });
-    const log = new EventLog(version, () => this.#bounds());
-    this.#open = { log, frames: new EventFrames(this.codec, this.resource, log) };
-    this.#settled();
+    this.#begin(version, false);
+  }
+
+  /**
+   * Starts the view at a version of the API server, with the objects that were set. Started again, it forgets its
+   * window: no watch continues from a version before this one.
+   */
+  startAt(version: bigint): void {
+    this.#begin(version, true);
   }
 
   /** The object as clients see it; undefined if it is not in the view. */
@@ -188,26 +194,37 @@ export class View {
    * Returns the object as clients see it.
    *
    * @param raw the API server's object; only its version changes, and what the edit cuts
+   * @param version default: one of this process
    */
-  set(key: string, raw: ObjectBytes, edit?: EndpointsEdit): ObjectBytes {
-    const version = this.#versions.next();
+  set(
+    key: string,
+    raw: ObjectBytes,
+    edit?: EndpointsEdit,
+    version = this.#versions.next(),
+  ): ObjectBytes {
     const object = this.#edited(raw, version, edit);
     const before = this.#objects.get(key);
     this.#objects.set(key, object);
     this.#unsorted ||= before === undefined;
     this.#bytes += object.length - (before?.length ?? 0);
-    this.log.append({ version, type: before === undefined ? 'ADDED' : 'MODIFIED', object });
+    this.#open?.log.append({ version, type: before === undefined ? 'ADDED' : 'MODIFIED', object });
     return object;
   }
 
   /** Removes an object: appends DELETED with the last state that clients saw. Does nothing if it is not in the view. */
-  delete(key: string): void {
+  delete(key: string, version?: bigint): void {
     const before = this.#objects.get(key);
     if (before === undefined) return;
     this.#objects.delete(key);
     this.#bytes -= before.length;
-    const version = this.#versions.next();
-    this.log.append({ version, type: 'DELETED', object: this.#edited(before, version) });
+    const at = version ?? this.#versions.next();
+    this.#open?.log.append({ version: at, type: 'DELETED', object: this.#edited(before, at) });
+  }
+
+  #begin(version: bigint, isApiServers: boolean): void {
+    const log = new EventLog(version, () => this.#bounds(), isApiServers);
+    this.#open = { log, frames: new EventFrames(this.codec, this.resource, log) };
+    this.#settled();
   }
 
   #assertStarted(): OpenView {

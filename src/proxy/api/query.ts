@@ -20,11 +20,14 @@ export interface Query {
   readonly labelSelector: string;
   readonly fieldSelector: string;
   readonly encoding: Encoding;
+  /** Objects as PartialObjectMetadata; default: whole. */
+  readonly metadataOnly?: boolean;
 }
 
 /** Equal queries have the same key. */
 export function queryKey(query: Query): string {
-  return `${query.encoding} ${queryPath(query)}`;
+  const form = query.metadataOnly === true ? ' metadata' : '';
+  return `${query.encoding}${form} ${queryPath(query)}`;
 }
 
 /** Path and parameters of a query, for requests and log lines. */

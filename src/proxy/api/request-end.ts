@@ -5,6 +5,7 @@
  * - `unreachable`: no response. Refused, reset, none in time, DNS, TLS, or our credentials cannot be read.
  * - `brokenOff`: a list or a Status was cut, or did not go on.
  * - `foreign`: something else has answered in place of the API server, such as a captive portal or a gateway.
+ * - `relayRefused`: a relay does not serve this node or this request. The API server itself is asked.
  * - `mayBeAbsent`: the API server has no such collection, or something else has answered. Other queries show which.
  * - `absent`: there is no such collection, and it counts as empty.
  * - `interrupted`: by this process: the API server has another history, or the preferred one is used again.
@@ -67,6 +68,7 @@ const TABLE = {
   unreachable:  ['unreachable', 'next',   'outage',  'short',   'same',            '-',     'first'],
   brokenOff:    ['unreachable', '-',      'outage',  'short',   'same',            '-',     'first'],
   foreign:      ['unreachable', 'counts', 'outage',  'short',   'same',            '-',     'first'],
+  relayRefused: ['-',           'next',   'outage',  'short',   'same',            '-',     'first'],
   mayBeAbsent:  ['doubtful',    '-',      'outage',  'short',   'same',            '-',     '-'],
   absent:       ['-',           '-',      'answer',  'patient', 'listNewest',      '-',     '-'],
   interrupted:  ['-',           '-',      'answer',  'short',   'same',            '-',     '-'],

@@ -31,11 +31,14 @@ export interface RequestTarget {
 const OTHER: RequestInfo = { kind: 'other' };
 
 /** Parses the path of a request. Throws `BadRequest` if it is not canonical: such paths can evade filters. */
-export function parseRequestInfo(path: string): RequestInfo {
+export function parseRequestInfo(
+  path: string,
+  resources: readonly Resource[] = RESOURCES,
+): RequestInfo {
   const segments = decodeSegments(path);
   const [root, ...rest] = segments;
-  if (root === 'api') return parseGroup('', rest);
-  if (root === 'apis') return parseGroup(rest[0] ?? '', rest.slice(1));
+  if (root === 'api') return parseGroup('', rest, resources);
+  if (root === 'apis') return parseGroup(rest[0] ?? '', rest.slice(1), resources);
   return OTHER;
 }
 
@@ -58,12 +61,16 @@ function decodeSegments(path: string): string[] {
 }
 
 /** `<version>[/namespaces/<namespace>]/<plural>[/<name>]` */
-function parseGroup(group: string, [version, ...rest]: readonly string[]): RequestInfo {
+function parseGroup(
+  group: string,
+  [version, ...rest]: readonly string[],
+  resources: readonly Resource[],
+): RequestInfo {
   const namespaced = rest[0] === 'namespaces' && rest.length > 2;
   const namespace = namespaced ? (rest[1] ?? '') : '';
   const [plural = '', name, ...below] = namespaced ? rest.slice(2) : rest;
   if (below.length > 0 || name === '' || (namespaced && namespace === '')) return OTHER;
-  const resource = RESOURCES.find(
+  const resource = resources.find(
     (each) => each.group === group && each.version === version && each.plural === plural,
   );
   if (resource === undefined || (namespaced && !resource.namespaced)) return OTHER;

@@ -6,16 +6,15 @@ import { metadataAccept } from '../api/media-type.ts';
 import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';
 import type { CallerLimits } from '../http/caller-limits.ts';
 import { readBody } from '../http/request-body.ts';
-import { assertSameOrigin } from '../http/request-checks.ts';
 import type { ForwardOptions, Passthrough } from '../passthrough/passthrough.ts';
-import type { AccessPolicy, Caller, ReadAttributes } from './access-policy.ts';
+import type { AccessPolicy, Caller, ReadAttributes, TokenCaller } from './access-policy.ts';
 import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';
 import { CallerReader } from './caller-reader.ts';
 
 export interface CallerAccessOptions {
   readonly nodeName: string;
-  /** Forwards with the credentials of the caller. */
-  readonly passthrough: Pick<Passthrough, 'forward'>;
+  /** Forwards with the credentials of the caller. Absent: nothing is forwarded. */
+  readonly passthrough: Pick<Passthrough, 'forward'> | undefined;
   readonly authorizer: Pick<AccessReviewAuthorizer, 'identify' | 'authorize'>;
   /** Limits the requests that are forwarded for one user. */
   readonly forwarding: CallerLimits;
@@ -44,16 +43,14 @@ export class CallerAccess implements AccessPolicy {
   }
 
   authenticate(request: IncomingMessage): Caller {
-    const caller = this.#callers.read(request);
-    // A browser sends a certificate for any web page, but not a token.
-    if (caller.kind === 'certificate') assertSameOrigin(request);
-    return caller;
+    return this.#callers.read(request);
   }
 
   forwarding(
     request: IncomingMessage,
     { path, query, info }: RequestTarget,
   ): ForwardOptions | undefined {
+    if (this.#options.passthrough === undefined) return undefined;
     if (request.method !== 'GET') return {};
     if (info.kind === 'other') {
       assertNoView(path);
@@ -78,7 +75,7 @@ export class CallerAccess implements AccessPolicy {
     attributes: ReadAttributes,
     response: ServerResponse,
   ): Promise<string> {
-    if (caller.kind === 'anyone') throw new WrapperError('Unauthorized', 'the caller is unknown');
+    assertToken(caller);
     const { authorizer, reads } = this.#options;
     const user = await authorizer.authorize(caller, attributes, goneSignal(response));
     if (!response.closed) response.once('close', reads.enter(user));
@@ -91,17 +88,17 @@ export class CallerAccess implements AccessPolicy {
     caller: Caller,
     options: ForwardOptions,
   ): Promise<void> {
-    assertCanForward(caller);
+    assertToken(caller);
     const { passthrough, authorizer, forwarding } = this.#options;
     const user = await authorizer.identify(caller, goneSignal(response));
     if (response.closed) return;
     response.once('close', forwarding.enter(user));
     if (!isSmallBody(request)) {
-      passthrough.forward(request, response, options);
+      passthrough?.forward(request, response, options);
       return;
     }
     const body = await readBody(request, BODY_MS);
-    passthrough.forward(request, response, { ...options, body });
+    passthrough?.forward(request, response, { ...options, body });
   }
 }
 
@@ -132,13 +129,8 @@ function isSmallBody({ headers }: IncomingMessage): boolean {
   return length > 0 && length <= MAX_BUFFERED_BYTES;
 }
 
-function assertCanForward(caller: Caller): asserts caller is Extract<Caller, { kind: 'token' }> {
-  if (caller.kind === 'token') return;
-  throw new WrapperError(
-    'Forbidden',
-    'a client certificate cannot be forwarded to the API server: its owner can only read what is ' +
-      'served here (services, endpoints, endpointslices, servicecidrs, this node); use a token for the rest',
-  );
+function assertToken(caller: Caller): asserts caller is TokenCaller {
+  if (caller.kind !== 'token') throw new WrapperError('Unauthorized', 'the caller is unknown');
 }
 
 /**

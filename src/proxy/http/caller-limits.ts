@@ -1,4 +1,4 @@
-import { WrapperError } from '../../errors.ts';
+import { type ErrorStatus, WrapperError } from '../../errors.ts';
 
 export interface CallerLimitsOptions {
   /** What is limited, in the plural, for messages. */
@@ -7,7 +7,11 @@ export interface CallerLimitsOptions {
   readonly maxRequests: number;
   /** The same for one caller. */
   readonly maxPerCaller: number;
+  /** Answer to one request more; default: 429, after which a client sends it again. */
+  readonly refusal?: ErrorStatus;
 }
+
+const TOO_MANY = { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 };
 
 /** Limits concurrent requests, per caller and in total. */
 export class CallerLimits {
@@ -28,7 +32,7 @@ export class CallerLimits {
   }
 
   /**
-   * Counts a request until the returned function is called; further calls have no effect. Throws `LimitExceeded` (429)
+   * Counts a request until the returned function is called; further calls have no effect. Throws `LimitExceeded`
    * if a limit is reached.
    */
   enter(callerId: string): () => void {
@@ -60,7 +64,7 @@ export class CallerLimits {
   /** client-go waits for Retry-After and sends the request again, ten times at most (rest/with_retry.go). */
   #tooMany(max: number, whose: string): WrapperError {
     const text = `${max} ${this.#options.what} of ${whose} are active already`;
-    const status = { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 };
+    const { refusal: status = TOO_MANY } = this.#options;
     return new WrapperError('LimitExceeded', text, { status });
   }
 }

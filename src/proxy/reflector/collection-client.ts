@@ -10,9 +10,9 @@ import type {
   RawList,
   WatchDecoder,
 } from '../../filter/codec/codec.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
 import { READ_ANNOTATIONS } from '../../topology/policy/key-sources.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
+import { CODECS } from '../api/codecs.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
 import { RequestError } from '../api/request-error.ts';
@@ -84,7 +84,11 @@ interface PageOptions {
 export type CollectionClientOptions = Pick<
   ReflectorOptions<ObjectMeta>,
   'query' | 'metadataOnly' | 'readLimits' | 'clock' | 'memory' | 'random'
-> & { readonly upstream: Pick<Upstream, 'request' | 'address'> };
+> & {
+  readonly upstream: Pick<Upstream, 'request' | 'address'>;
+  /** How long a watch lasts, in seconds; default: 300 to 600, as in client-go. */
+  readonly watchSeconds?: number;
+};
 
 /**
  * Lists and watches one query at the API server, in one encoding. A response that is not from an API server counts as
@@ -188,8 +192,8 @@ export class CollectionClient {
   ): Promise<boolean> {
     const { upstream, query, random = Math.random, readLimits } = this.#options;
     const started = this.#clock.now();
-    // As in client-go, spread over 5 to 10 minutes, so that watches do not all end together.
-    const timeout = Math.floor(300 + 300 * random());
+    // Spread, so that watches do not all end together.
+    const timeout = this.#options.watchSeconds ?? Math.floor(300 + 300 * random());
     const parameters = new URLSearchParams({
       allowWatchBookmarks: 'true',
       resourceVersion: version,

@@ -7,6 +7,12 @@ import type { UpstreamResponse } from '../upstream/upstream.ts';
 const ALWAYS_SERVED: readonly string[] = ['', 'discovery.k8s.io'];
 
 /**
+ * What a relay passes on from the API server: the caller may not read this (403), there is no such collection (404),
+ * the version has expired (410), and too many requests (429). Anything else is its own refusal.
+ */
+const PASSED_ON: readonly number[] = [403, 404, 410, 429];
+
+/**
  * Decides who has sent a response that is not the requested list or watch. This is the only place that does: shared
  * waits, fail-over, snapshots, the correction from the container runtime and readiness follow from it, by
  * {@link REQUEST_ENDS}. An API server refuses with a Status.
@@ -15,10 +21,11 @@ const ALWAYS_SERVED: readonly string[] = ['', 'discovery.k8s.io'];
  * @param group API group of the collection; empty for core
  */
 export function judgeResponse(
-  { statusCode, headers }: Pick<UpstreamResponse, 'statusCode' | 'headers'>,
+  { statusCode, headers, isRelay }: Pick<UpstreamResponse, 'statusCode' | 'headers' | 'isRelay'>,
   status: Status | undefined,
   group: string,
 ): RequestEnd {
+  if (isRelay === true && !PASSED_ON.includes(statusCode)) return 'relayRefused';
   // maxinflight.go and priority-and-fairness.go in apiserver server/filters.
   if (statusCode === 429) return 'overloaded';
   if (statusCode >= 400 && status !== undefined) return endOfStatus(status);

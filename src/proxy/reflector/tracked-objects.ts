@@ -63,6 +63,7 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     this.#assertRoom(changes);
     const { handler, versions } = this.#options;
     versions.observe(resourceVersion);
+    handler.onVersion?.(resourceVersion, true);
     handler.onChanges(changes);
     handler.onSynced();
     this.#commit(changes);
@@ -76,7 +77,10 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     const applied = this.#changesOf(events);
     const { changes, resourceVersion } = applied;
     this.#assertRoom(changes);
-    if (resourceVersion !== '') versions.observe(resourceVersion);
+    if (resourceVersion !== '') {
+      versions.observe(resourceVersion);
+      handler.onVersion?.(resourceVersion, false);
+    }
     if (changes.length > 0) {
       handler.onChanges(changes);
       onHandled?.((performance.now() - arrived) / 1000);
@@ -156,7 +160,7 @@ export class TrackedObjects<Facts extends ObjectMeta> {
             changes.push(...changesTo(key, known, facts, event.object));
             recent.set(key, facts);
           } else if (known !== undefined) {
-            changes.push({ type: 'DELETED', key });
+            changes.push({ type: 'DELETED', key, resourceVersion: facts.resourceVersion });
             recent.set(key, undefined);
             count--;
           }

@@ -4,9 +4,9 @@ import type { ListenAddress } from '../../util/address.ts';
 import { Reviews } from '../auth/access-review.ts';
 import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
 import { CallerAccess } from '../auth/caller-access.ts';
-import { assertLoopback, LoopbackAccess } from '../auth/loopback-access.ts';
+import { LoopbackAccess } from '../auth/loopback-access.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { CallerLimits } from '../http/caller-limits.ts';
+import { CallerLimits, type CallerLimitsOptions } from '../http/caller-limits.ts';
 import { sendError } from '../http/http-errors.ts';
 import { ListenerCounter } from '../http/listener-counter.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-limits.ts';
@@ -27,6 +27,8 @@ export interface HttpsListenerOptions extends CertificateFiles {
   readonly maxReviews: number;
   /** Maximum number of requests that are forwarded at the same time, and of one user; default: 128 and 32. */
   readonly forwarding?: { readonly maxRequests: number; readonly maxPerCaller: number };
+  /** Limits of reads of views; default: a quarter of maxConnections for each user. */
+  readonly reads?: Omit<CallerLimitsOptions, 'what'>;
 }
 
 export interface ListenersOptions {
@@ -63,7 +65,9 @@ export interface Listeners {
 }
 
 export type CreateListenersOptions = ListenersOptions &
-  Pick<RequestHandlerOptions, 'acquire' | 'nodeName' | 'readyWaitMs' | 'times'> & {
+  Pick<RequestHandlerOptions, 'acquire' | 'nodeName' | 'parse' | 'readyWaitMs' | 'times'> & {
+    /** Whether requests are forwarded; default: true. */
+    readonly forwards?: boolean;
     readonly upstream: Upstream;
     readonly credentials: Credentials;
     readonly logger: Logger;
@@ -117,7 +121,7 @@ export async function createListeners(
     }),
     close: async () => {
       await closeHandlers(handlers);
-      await secure?.passthrough.close();
+      await secure?.passthrough?.close();
       certificate?.close();
       unfollow?.();
       refusals.close();
@@ -141,7 +145,6 @@ function createHttp(context: ListenersContext, address: ListenAddress): RequestH
   return createRequestHandler(context, {
     name: 'listen',
     address,
-    assertHost: assertLoopback,
     accessPolicy: new LoopbackAccess(),
   });
 }
@@ -153,7 +156,7 @@ async function createHttps(
   certificate: ServerCertificate,
 ) {
   const { nodeName, upstream, logger, listenerLimits = DEFAULT_LISTENER_LIMITS } = context;
-  const passthrough = await createForwarding(context);
+  const passthrough = context.forwards === false ? undefined : await createForwarding(context);
   const forwarding = new CallerLimits({
     ...(https.forwarding ?? FORWARDING),
     what: 'forwarded requests',
@@ -163,6 +166,7 @@ async function createHttps(
     what: 'reads',
     maxRequests: maxConnections,
     maxPerCaller: Math.max(MIN_READS, Math.floor(maxConnections * READS_SHARE)),
+    ...https.reads,
   });
   const reviews = new AccessReviewAuthorizer({
     ...https,
@@ -187,10 +191,7 @@ async function createHttps(
 
 function createRequestHandler(
   context: ListenersContext,
-  listener: Pick<
-    RequestHandlerOptions,
-    'name' | 'address' | 'accessPolicy' | 'certificate' | 'assertHost'
-  >,
+  listener: Pick<RequestHandlerOptions, 'name' | 'address' | 'accessPolicy' | 'certificate'>,
 ): RequestHandler {
   const { listenerLimits = DEFAULT_LISTENER_LIMITS, drainMs = 0 } = context;
   const { writeTimeoutMs = WRITE_TIMEOUT_MS } = context;

@@ -17,6 +17,8 @@ export interface ReadRequest {
   /** The query whose view has the answer. */
   readonly query: Query;
   readonly attributes: ReadAttributes;
+  /** A list has at most the object of this key; absent: all objects. */
+  readonly only?: string | undefined;
 }
 
 /** Parses a read. Throws `Forbidden`, `MethodNotAllowed` or `BadRequest` if no view answers the request. */

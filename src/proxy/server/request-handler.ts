@@ -24,11 +24,13 @@ import type { Watcher } from './watcher.ts';
 export interface RequestHandlerOptions
   extends Pick<
     HttpListenerOptions,
-    'name' | 'address' | 'certificate' | 'assertHost' | 'listenerLimits' | 'refusals' | 'requests'
+    'name' | 'address' | 'certificate' | 'listenerLimits' | 'refusals' | 'requests'
   > {
   /** Who may read and forward what. */
   readonly accessPolicy: AccessPolicy;
   readonly nodeName: string;
+  /** Parses each read in place of {@link parseRead}, in a relay. Throws if it is refused. */
+  readonly parse?: (request: IncomingMessage, target: RequestTarget) => ReadRequest;
   readonly acquire: (query: Query, caller: CallerId) => ViewLease;
   /** How long a request waits until its view is complete, in milliseconds. */
   readonly readyWaitMs: number;
@@ -116,7 +118,7 @@ export class RequestHandler {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { accessPolicy, nodeName } = this.#options;
+    const { accessPolicy, nodeName, parse } = this.#options;
     // What the client sends next may be in the other protocol.
     if (isUpgrade(request)) response.shouldKeepAlive = false;
     try {
@@ -129,14 +131,17 @@ export class RequestHandler {
         await accessPolicy.forward(request, response, caller, forwarding);
         return;
       }
-      const { accept } = request.headers;
-      const encoding = negotiate(accept);
-      const document = request.method === 'GET' ? discoveryOf(path, accept) : undefined;
-      if (document !== undefined) {
-        sendDocument(response, document);
-        return;
+      let read = parse?.(request, target);
+      if (read === undefined) {
+        const { accept } = request.headers;
+        const encoding = negotiate(accept);
+        const document = request.method === 'GET' ? discoveryOf(path, accept) : undefined;
+        if (document !== undefined) {
+          sendDocument(response, document);
+          return;
+        }
+        read = parseRead(request, target, encoding, nodeName);
       }
-      const read = parseRead(request, target, encoding, nodeName);
       const user = await accessPolicy.authorize(caller, read.attributes, response);
       if (!response.closed) await this.#answer(response, read, user ?? ANYONE);
     } catch (error) {
@@ -158,20 +163,23 @@ export class RequestHandler {
 
   async #answer(
     response: ServerResponse,
-    { info, options, query }: ReadRequest,
+    { info, options, query, only }: ReadRequest,
     callerId: CallerId,
   ): Promise<void> {
     const lease = this.#options.acquire(query, callerId);
     response.once('close', () => lease.release());
     await this.#waitUntilReady(lease.view, response, query);
     if (response.closed) return;
+    await lease.catchUp?.(options.version);
+    if (response.closed) return;
     const { view } = lease;
     if (info.kind === 'collection' && options.watch) {
-      this.#watch(view, response, options);
+      const watcher = this.#watch(view, response, options);
+      lease.onEnd?.(() => watcher.end());
       return;
     }
     const buffers =
-      info.kind === 'object' ? readObject(view, info, options) : readList(view, options);
+      info.kind === 'object' ? readObject(view, info, options) : readList(view, options, only);
     sendBody(response, query.encoding, buffers, this.#writeTimeout(response));
     this.#endWithState(view.log, response);
   }
@@ -191,12 +199,13 @@ export class RequestHandler {
     response.once('close', unsubscribe);
   }
 
-  #watch(view: View, response: ServerResponse, options: ListOptions): void {
+  #watch(view: View, response: ServerResponse, options: ListOptions): Watcher {
     const times = { ...this.#options.times, ...this.#writeTimeout(response) };
     const watcher = startWatch(view, response, options, times);
     this.#watchers.add(watcher);
     response.once('close', () => this.#watchers.delete(watcher));
     if (this.#closing) watcher.end();
+    return watcher;
   }
 
   #writeTimeout(response: ServerResponse): WriteTimeout {

@@ -17,8 +17,12 @@ export interface WatchTimes {
 /** Maximum duration of a watch, in milliseconds. A timer of Node lasts at most 24 days. */
 const MAX_WATCH_MS = 24 * 60 * 60_000;
 
-/** The body of a LIST. Throws `Expired` or `TooLargeResourceVersion` if the requested version is not available. */
-export function readList(view: View, options: ListOptions): Buffer[] {
+/**
+ * The body of a LIST. Throws `Expired` or `TooLargeResourceVersion` if the requested version is not available.
+ *
+ * @param only key of the only object that is listed; default: all objects
+ */
+export function readList(view: View, options: ListOptions, only?: string): Buffer[] {
   if (options.continue !== '') {
     // We never send a list in chunks: another server issued the token, for a state that we do not have.
     throw new WrapperError('Expired', 'the continue token is from another server; list again');
@@ -28,7 +32,8 @@ export function readList(view: View, options: ListOptions): Buffer[] {
   if (options.match === 'Exact' && options.version !== version) {
     throw new WrapperError('Expired', `only the newest state can be listed, which is ${version}`);
   }
-  return view.codec.encodeList(view.resource, String(version), items);
+  const listed = only === undefined ? items : [view.get(only)].filter((each) => each !== undefined);
+  return view.codec.encodeList(view.resource, String(version), listed);
 }
 
 /** The body of a GET of one object. Throws `NotFound` if the view does not have it. */

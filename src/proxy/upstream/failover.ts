@@ -1,11 +1,24 @@
+import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
+import { reading } from '../../read-yaml.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 import type { Credentials, TlsOptions } from '../credentials/credentials.ts';
+import { assertCertificates } from '../util/pem.ts';
 import { addressOf } from './upstream-error.ts';
+
+/** Relays near this node; see src/relay. They get the token of the credentials, and no client certificate. */
+export interface Relays {
+  /** In order of preference, over https. */
+  readonly servers: readonly URL[];
+  /** Their authority, PEM. It is read for each new line, so that changes of the file are followed. */
+  readonly caFile: string;
+}
 
 export interface FailoverOptions {
   readonly credentials: Credentials;
+  /** Tried before the API servers; default: none. */
+  readonly relays?: Relays | undefined;
   /** Further API servers of the same cluster, with the same authority and credentials, in order; default: none. */
   readonly servers?: readonly URL[];
   /** The preferred server is tried again this long after it was left, in milliseconds; default 60,000. */
@@ -28,12 +41,13 @@ const WHY: Partial<Record<RequestEnd, string>> = {
   unreachable: 'does not answer',
   serverError: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx`,
   foreign: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx, or not as an API server does`,
+  relayRefused: 'is a relay that does not serve this node',
 };
 
 /**
  * Chooses which API server is used: one list, tried in order. The kubeconfig's server is the preferred one, then
- * come the further ones. It looks like credentials whose first server is the one in use, and notifies its listeners
- * when that changes.
+ * come the further ones; relays come before all. It looks like credentials whose first server is the one in use, and
+ * notifies its listeners when that changes.
  *
  *     preferred ── no answer, or 3 x 5xx in a row ──▶ next ── the same ──▶ next … ──▶ preferred
  *         ▲                                              │
@@ -58,13 +72,21 @@ export class Failover implements Credentials {
   /** Monotonic, in milliseconds. */
   #switchedAt = Number.NEGATIVE_INFINITY;
 
-  /** Throws `InvalidSettings` if the servers have different schemes. */
+  /** Throws `InvalidSettings` if the servers have different schemes, or if the authority of relays cannot be used. */
   constructor(options: FailoverOptions) {
-    const { credentials, servers = [] } = options;
+    const { credentials, servers = [], relays } = options;
     this.#options = options;
     const { protocol, href } = this.#preferred;
     this.#current = href;
-    const other = servers.find((server) => server.protocol !== protocol);
+    if (relays !== undefined) {
+      const { caFile } = relays;
+      reading(`the file ${caFile} of relays.caFile`, () =>
+        assertCertificates(readFileSync(caFile)),
+      );
+    }
+    const other = [...credentials.servers, ...servers].find(
+      (server) => server.protocol !== protocol,
+    );
     if (other !== undefined) {
       const problem = `servers: ${other.origin} must use ${protocol.slice(0, -1)}, as the server of the kubeconfig does`;
       throw new WrapperError('InvalidSettings', problem);
@@ -91,8 +113,17 @@ export class Failover implements Credentials {
     return this.#options.credentials.headers();
   }
 
-  tls(): TlsOptions {
-    return this.#options.credentials.tls();
+  /** @param server default: the server of the credentials */
+  tls(server?: URL): TlsOptions {
+    const { credentials, relays } = this.#options;
+    if (relays === undefined || server === undefined || !this.isRelay(server)) {
+      return credentials.tls();
+    }
+    return { ca: readFileSync(relays.caFile) };
+  }
+
+  isRelay(server: URL): boolean {
+    return this.#relays.some(({ href }) => href === server.href);
   }
 
   refresh(): Promise<void> {
@@ -198,12 +229,18 @@ export class Failover implements Credentials {
   #all(): URL[] {
     const { credentials, servers = [] } = this.#options;
     const { protocol } = this.#preferred;
-    const all = [...credentials.servers, ...servers].filter((each) => each.protocol === protocol);
+    const all = [...this.#relays, ...credentials.servers, ...servers].filter(
+      (each) => each.protocol === protocol,
+    );
     return [...new Map(all.map((each) => [each.href, each])).values()];
   }
 
+  get #relays(): readonly URL[] {
+    return this.#options.relays?.servers ?? [];
+  }
+
   get #preferred(): URL {
-    const [server] = this.#options.credentials.servers;
+    const [server] = [...this.#relays, ...this.#options.credentials.servers];
     if (server !== undefined) return server;
     throw new WrapperError('Credentials', 'the credentials name no API server');
   }

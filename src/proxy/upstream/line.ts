@@ -14,6 +14,8 @@ export interface LineOptions {
   readonly tls: TlsOptions;
   /** A PING is sent each time this has passed, in milliseconds; default 20,000. */
   readonly quietMs?: number | undefined;
+  /** A relay is near: that one is dead is noticed sooner. */
+  readonly isRelay?: boolean;
   /** Holds each socket until it is closed. */
   readonly sockets: Set<Socket>;
   /** Notified of each connection, and of bytes. */
@@ -36,6 +38,9 @@ const CONNECT_MS = 5_000;
  * a peer that is gone is noticed after 25 s.
  */
 const KEEP_ALIVE_MS = 15_000;
+/** The same two limits for a relay, in milliseconds. */
+const RELAY_CONNECT_MS = 2_000;
+const RELAY_KEEP_ALIVE_MS = 1_000;
 /** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
 const IDLE_MS = 60_000;
 /** Streams on one connection, if the server allows as many. */
@@ -160,7 +165,8 @@ export class Line {
     { hostname, port, protocol }: buildConnector.Options,
     callback: buildConnector.Callback,
   ): Socket {
-    const { tls, sockets } = this.#options;
+    const { tls, sockets, isRelay = false } = this.#options;
+    const connectMs = isRelay ? RELAY_CONNECT_MS : CONNECT_MS;
     const isTls = protocol === 'https:';
     const address = { ...ADDRESSING, host: hostname, port: Number(port || (isTls ? 443 : 80)) };
     // The name that a server with several certificates, or a gateway, chooses by. An IP address is none.
@@ -169,10 +175,10 @@ export class Line {
       ? connectTls({ ...address, ...tls, servername, ALPNProtocols: ['h2', 'http/1.1'] })
       : connectTcp(address);
     sockets.add(socket);
-    socket.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
+    socket.setNoDelay(true).setKeepAlive(true, isRelay ? RELAY_KEEP_ALIVE_MS : KEEP_ALIVE_MS);
     const late = setTimeout(() => {
-      socket.destroy(new Error(`no connection within ${CONNECT_MS / 1000} s`));
-    }, CONNECT_MS);
+      socket.destroy(new Error(`no connection within ${connectMs / 1000} s`));
+    }, connectMs);
     let problem = new Error('the connection was closed');
     socket.on('error', (error) => {
       problem = error;

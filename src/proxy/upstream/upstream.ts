@@ -31,17 +31,19 @@ export interface UpstreamRequest {
 export interface UpstreamResponse {
   readonly statusCode: number;
   readonly headers: ResponseHeaders;
+  /** A relay has answered; see {@link judgeResponse}. */
+  readonly isRelay?: boolean;
   /** As it was sent: gzip if the request allowed that; see {@link readBody}. Read or destroy it. */
   readonly body: UpstreamBody;
   /**
    * Records the end of the request, which its reader calls once: when it is known, or when a watch brings its first
-   * event; see {@link judgeResponse}. A response without a report shows nothing about the API server.
+   * event; see REQUEST_ENDS. A response without a report shows nothing about the API server.
    */
   report(end: RequestEnd): void;
 }
 
 export interface UpstreamOptions
-  extends Pick<FailoverOptions, 'credentials' | 'servers' | 'returnMs'>,
+  extends Pick<FailoverOptions, 'credentials' | 'servers' | 'relays' | 'returnMs'>,
     Pick<LineOptions, 'quietMs'> {
   /**
    * Lists something that needs etcd, by this request; rejects if that fails. When the list arrives from the preferred
@@ -67,7 +69,7 @@ const USER_AGENT = `kube-proxy-wrapper/${VERSION}`;
  *     request ─▶ Failover: the server in use ─▶ Line: one per server and identity ─▶ undici
  *        │           ▲ its end
  *        │           │
- *     judgeResponse() ── who has answered ─▶ ServerState: whether any server answers any query
+ *     report() ── how it ended ────────────▶ ServerState: whether any server answers any query
  *                                                │ no                          ▲ yes: all queries go on
  *                                                ▼                             │
  *                                            AttemptQueue: one query after another tries
@@ -213,6 +215,7 @@ export class Upstream {
       return {
         statusCode,
         headers,
+        isRelay: this.failover.isRelay(server),
         body: createBody(body, { explain: (error) => explain(error, 'brokenOff'), onBytes }),
         report: (end) => {
           this.serverState.noteAnswer(end);
@@ -286,12 +289,13 @@ export class Upstream {
     const id = `${isOwn ? 'own' : 'caller'} ${server.href}`;
     const known = this.#lines.get(id);
     if (known !== undefined) return known;
-    const tls = this.failover.tls();
+    const tls = this.failover.tls(server);
     const { cert, key, ...anonymous } = tls;
     const line = new Line({
       ...this.#options,
       server,
       tls: isOwn ? tls : anonymous,
+      isRelay: this.failover.isRelay(server),
       sockets: this.#sockets,
       serverState: this.serverState,
     });

@@ -1,28 +1,23 @@
+import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
-import { kubeProxyQueryTest } from '../api/kube-proxy-queries.ts';
 import { type Query, queryKey, queryPath } from '../api/query.ts';
 import {
-  ANYONE,
   type BudgetLimits,
   type CallerId,
   RETRY_AFTER_SECONDS,
   type Reservation,
   ViewBudget,
+  type ViewBudgetOptions,
 } from './view-budget.ts';
-import {
-  openViewSource,
-  refusedSource,
-  type SourceContext,
-  type SourceRole,
-  type ViewSource,
-} from './view-source.ts';
+import { refusedSource, type SourceRole, type ViewSource } from './view-source.ts';
 
-export interface OpenViewsOptions extends SourceContext, BudgetLimits {
-  /** Whether https callers share the budget with the clients of plain http. */
-  readonly hasCallers: boolean;
+export interface OpenViewsOptions extends BudgetLimits, Pick<ViewBudgetOptions, 'shareOf'> {
+  readonly openSource: (query: Query, role: SourceRole) => ViewSource;
+  /** Whether kube-proxy makes this query: it always has room. */
+  readonly isKubeProxys: (query: Query) => boolean;
   /** A view without users is closed after this long, in milliseconds. */
   readonly idleMs: number;
+  readonly logger: Logger;
 }
 
 /**
@@ -52,9 +47,6 @@ export interface OpenView {
  * with ever new queries would cause a list and a snapshot for each of them, as fast as it sends them.
  */
 const ROOM_MS = 5_000;
-/** Shares of maxViews: one https caller, and all clients of plain http together if https is served too. */
-const CALLER_SHARE = 1 / 4;
-const ANYONE_SHARE = 1 / 2;
 /**
  * A view without room is not tried again for this long, in milliseconds, because it has cost the API server a list.
  * Until then it keeps its place among maxViews, so that other queries are not tried without a pause either.
@@ -76,19 +68,19 @@ const REFUSED_IDLE_MS = 1_000;
 export class OpenViews {
   readonly #options: OpenViewsOptions;
   readonly #open = new Map<string, OpenView>();
-  /** Whether kube-proxy makes this query. */
-  readonly isKubeProxys: (query: Query) => boolean;
+  /** See OpenViewsOptions. */
+  readonly isKubeProxys: OpenViewsOptions['isKubeProxys'];
   /** Counts all views except kube-proxy's own and pinned ones. */
   readonly budget: ViewBudget;
 
   constructor(options: OpenViewsOptions) {
     this.#options = options;
-    this.isKubeProxys = kubeProxyQueryTest(options.topology.nodeName);
-    const { maxViews, maxViewBytes, hasCallers } = options;
+    this.isKubeProxys = options.isKubeProxys;
+    const { maxViews, maxViewBytes, shareOf } = options;
     this.budget = new ViewBudget({
       maxViews,
       maxViewBytes,
-      shareOf: (caller) => (caller !== ANYONE ? CALLER_SHARE : hasCallers ? ANYONE_SHARE : 1),
+      shareOf,
       makeRoom: (caller, except) => this.#closeIdlest(caller, except),
     });
   }
@@ -111,7 +103,7 @@ export class OpenViews {
 
   /** Opens a view that the topology needs. */
   openForTopology(query: Query, role: SourceRole): OpenView {
-    const source = openViewSource(this.#options, query, CODECS.protobuf, role);
+    const source = this.#options.openSource(query, role);
     return this.#add(source, undefined, 'topology');
   }
 
@@ -172,10 +164,8 @@ export class OpenViews {
   }
 
   #openView(query: Query, caller: CallerId): OpenView {
-    const codec = CODECS[query.encoding];
-    if (this.isKubeProxys(query)) {
-      return this.#add(openViewSource(this.#options, query, codec));
-    }
+    const { openSource } = this.#options;
+    if (this.isKubeProxys(query)) return this.#add(openSource(query, {}));
     const reservation = this.budget.open(caller);
     const reserve = (bytes: number, isListing: boolean): void => {
       // A refused view costs nothing, also while its list still ends.
@@ -189,7 +179,7 @@ export class OpenViews {
         throw error;
       }
     };
-    const source = openViewSource(this.#options, query, codec, { reserve });
+    const source = openSource(query, { reserve });
     const entry = this.#add(source, reservation);
     return entry;
   }

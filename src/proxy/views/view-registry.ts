@@ -1,10 +1,12 @@
 import type { WrapperError } from '../../errors.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
+import { CODECS } from '../api/codecs.ts';
 import {
   ALL_SERVICES,
   CURRENT_SLICES,
   isForEndpoints,
+  kubeProxyQueryTest,
   ownNodeQuery,
   readsHeadless,
   servicesBeside,
@@ -14,11 +16,15 @@ import { type Query, queryKey } from '../api/query.ts';
 import { OwnNodeHandler } from '../cluster/own-node-handler.ts';
 import type { PolicyLog } from '../cluster/policy-log.ts';
 import { ServicesHandler } from '../cluster/services-handler.ts';
-import { type OpenView, OpenViews, type OpenViewsOptions } from './open-views.ts';
-import { ANYONE, type CallerId, type ViewBudget } from './view-budget.ts';
-import type { ViewSource } from './view-source.ts';
+import { type OpenView, OpenViews } from './open-views.ts';
+import { ANYONE, type BudgetLimits, type CallerId, type ViewBudget } from './view-budget.ts';
+import { openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
 
-export interface ViewRegistryOptions extends OpenViewsOptions {
+export interface ViewRegistryOptions extends SourceContext, BudgetLimits {
+  /** Whether https callers share the budget with the clients of plain http. */
+  readonly hasCallers: boolean;
+  /** See OpenViewsOptions. */
+  readonly idleMs: number;
   readonly policyResolver: PolicyResolver;
   readonly policyLog: PolicyLog;
 }
@@ -29,9 +35,17 @@ interface TopologyServices {
   readonly handler: ServicesHandler;
 }
 
+/** Shares of maxViews: one https caller, and all clients of plain http together if https is served too. */
+const CALLER_SHARE = 1 / 4;
+const ANYONE_SHARE = 1 / 2;
+
 /** A view in use; release it exactly once. */
 export interface ViewLease {
   readonly view: View;
+  /** Rejects with `TooLargeResourceVersion` if the view does not reach this version. Absent: nobody waits for it. */
+  readonly catchUp?: (version: bigint | undefined) => Promise<void>;
+  /** Calls back when the watches of the view have to end, until the release. Absent: they never have to. */
+  readonly onEnd?: (callback: () => void) => void;
   release(): void;
 }
 
@@ -66,7 +80,13 @@ export class ViewRegistry {
 
   constructor(options: ViewRegistryOptions) {
     this.#options = options;
-    this.#views = new OpenViews(options);
+    const { hasCallers, topology } = options;
+    this.#views = new OpenViews({
+      ...options,
+      openSource: (query, role) => openViewSource(options, query, CODECS[query.encoding], role),
+      isKubeProxys: kubeProxyQueryTest(topology.nodeName),
+      shareOf: (caller) => (caller !== ANYONE ? CALLER_SHARE : hasCallers ? ANYONE_SHARE : 1),
+    });
     this.#ownNode = new OwnNodeHandler(options.topology, options.logger);
     this.#openOwnNode();
   }
@@ -74,11 +94,6 @@ export class ViewRegistry {
   /** Whether the own Node exists at the API server. */
   get ownNodeExists(): boolean {
     return this.#ownNode.exists;
-  }
-
-  /** UID of the own Node; undefined: it has not been read. */
-  get ownNodeUid(): string | undefined {
-    return this.#ownNode.uid;
   }
 
   /** Whether a kube-proxy has read endpoints in the life of this process. */

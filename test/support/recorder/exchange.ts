@@ -1,4 +1,5 @@
 import { get, type IncomingMessage } from 'node:http';
+import { get as getOverTls } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -19,16 +20,22 @@ export interface ExchangeOptions {
   /** Milliseconds to pause after each chunk, as a slow client. */
   readonly slowMs: number;
   readonly signal: AbortSignal;
+  /** A bearer token. */
+  readonly token?: string;
 }
 
-/** Sends a GET on a new connection. Rejects if there is no response. */
+/** Sends a GET on a new connection, over TLS to any certificate. Rejects if there is no response. */
 export async function sendRequest(
   url: string,
-  { idleMs, slowMs, signal }: ExchangeOptions,
+  { idleMs, slowMs, signal, token }: ExchangeOptions,
 ): Promise<ReceivedResponse> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    const headers = { accept: 'application/json' };
-    const request = get(url, { agent: false, headers, signal }, resolve);
+    const identity = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const headers = { accept: 'application/json', ...identity };
+    const options = { agent: false, headers, signal } as const;
+    const request = url.startsWith('https:')
+      ? getOverTls(url, { ...options, rejectUnauthorized: false }, resolve)
+      : get(url, options, resolve);
     request.setTimeout(idleMs, () => request.destroy(new Error('no data')));
     request.once('error', reject);
   });

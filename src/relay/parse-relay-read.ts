@@ -1,0 +1,80 @@
+import type { IncomingMessage } from 'node:http';
+import { WrapperError } from '../errors.ts';
+import { objectKey } from '../filter/codec/facts/change.ts';
+import { NAMESPACES, NODES, RESOURCES, type Resource } from '../filter/codec/facts/resource.ts';
+import { type ListOptions, parseListOptions } from '../proxy/api/list-options.ts';
+import { metadataAccept, negotiate } from '../proxy/api/media-type.ts';
+import type { Query } from '../proxy/api/query.ts';
+import { parseRequestInfo, type RequestTarget } from '../proxy/api/request-info.ts';
+import { assertNotImpersonating, attributesOf } from '../proxy/auth/resource-attributes.ts';
+import { COMMUNITIES } from '../proxy/cluster/communities-handler.ts';
+import type { ReadRequest } from '../proxy/server/parse-read.ts';
+
+const SERVED: readonly Resource[] = [...RESOURCES, NAMESPACES, COMMUNITIES];
+/** What wrappers read as metadata only, and never whole. */
+const BY_LABEL: readonly Resource[] = [NODES, NAMESPACES];
+const ONE_OBJECT = /^metadata\.name=[a-z0-9.-]+$/;
+const NAMED = /^(?:(.+),)?metadata\.name=([a-z0-9.-]+)(?:,metadata\.namespace=([a-z0-9.-]+))?$/;
+
+/**
+ * Parses a read of a relay: a list or a watch as wrappers send them. All else is refused, so that nothing is
+ * misunderstood: such a client reads from the API server itself. Throws `BadRequest`, `NotAcceptable` or `Forbidden`.
+ */
+export function parseRelayRead(
+  request: IncomingMessage,
+  { path, query: parameters }: RequestTarget,
+): ReadRequest {
+  const info = parseRequestInfo(path, SERVED);
+  if (request.method !== 'GET' || info.kind !== 'collection') throw notServed(request);
+  assertNotImpersonating(request);
+  const options = parseListOptions(parameters);
+  assertAnyOrKnown(options, parameters.get('resourceVersion') ?? '');
+  const { resource, namespace } = info;
+  const { labelSelector } = options;
+  const { accept } = request.headers;
+  const metadata = metadataAccept(
+    accept,
+    options.watch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList',
+  );
+  const metadataOnly = metadata !== undefined;
+  const encoding = negotiate(metadata?.split(';', 1)[0] ?? accept);
+  const isOneNode = resource === NODES && labelSelector === '';
+  const isServed = isOneNode
+    ? ONE_OBJECT.test(options.fieldSelector)
+    : metadataOnly === BY_LABEL.includes(resource);
+  if (!isServed) throw notServed(request);
+  const { only, fieldSelector } =
+    options.watch || isOneNode ? { ...options, only: undefined } : splitName(options, info);
+  const query = { resource, namespace, labelSelector, fieldSelector, encoding, metadataOnly };
+  // The right to list all objects includes the right to list one.
+  const attributes = attributesOf(info, { ...options, fieldSelector });
+  return { info, options, query, attributes, only };
+}
+
+/** Throws unless any state or a known version will do. Only the API server itself has the newest state. */
+function assertAnyOrKnown(options: ListOptions, resourceVersion: string): void {
+  const { watch, version, match, sendInitialEvents } = options;
+  const isKnown = resourceVersion !== '' && (version !== undefined || !watch);
+  if (isKnown && match !== 'Exact' && sendInitialEvents === undefined) return;
+  const problem = 'a relay lists any state or a known version, and watches from a known version';
+  throw new WrapperError('BadRequest', `${problem}; the newest state is at the API server`);
+}
+
+/**
+ * Takes the name of one object from a field selector, by which a client checks the version of a watch that it
+ * continues (version-check.ts). The view of all objects answers it.
+ */
+function splitName(
+  { fieldSelector }: ListOptions,
+  { resource, namespace }: Pick<Query, 'resource' | 'namespace'>,
+): { readonly fieldSelector: string; readonly only: string | undefined } {
+  const [, others = '', name, selected = namespace] = NAMED.exec(fieldSelector) ?? [];
+  const isKey = name !== undefined && resource.namespaced === (selected !== '');
+  if (!isKey || others.includes('metadata.')) return { fieldSelector, only: undefined };
+  return { fieldSelector: others, only: objectKey({ namespace: selected, name }) };
+}
+
+function notServed({ method, url }: IncomingMessage): WrapperError {
+  const problem = `a relay serves what wrappers list and watch, and not ${method} ${url?.slice(0, 200)}`;
+  return new WrapperError('BadRequest', problem);
+}

@@ -1,0 +1,197 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { WrapperError } from '../errors.ts';
+import type { ObjectBytes, RawEvent } from '../filter/codec/codec.ts';
+import type { Change, ChangeHandler } from '../filter/codec/facts/change.ts';
+import type { Resource } from '../filter/codec/facts/resource.ts';
+import type { LogBounds } from '../filter/view/event-log.ts';
+import { parseVersion } from '../filter/view/version-allocator.ts';
+import { View } from '../filter/view/view.ts';
+import { CODECS } from '../proxy/api/codecs.ts';
+import { type Query, queryPath } from '../proxy/api/query.ts';
+import { CollectionClient } from '../proxy/reflector/collection-client.ts';
+import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
+import {
+  type ReflectorContext,
+  type RunningReflector,
+  runReflector,
+} from '../proxy/reflector/running-reflector.ts';
+import { createViewMemory } from '../proxy/views/view-memory.ts';
+import type { SourceRole, ViewSource } from '../proxy/views/view-source.ts';
+import { SingleFlight } from '../util/single-flight.ts';
+
+export interface RelayContext extends ReflectorContext {
+  /** The minimum that an event log keeps. */
+  readonly window: LogBounds;
+  /** A view without news from the API server for this long is not served, in milliseconds; default 30,000, as Line. */
+  readonly silenceMs?: number | undefined;
+}
+
+/** What a client receives that reads metadata only. */
+const PARTIAL: Resource = {
+  group: 'meta.k8s.io',
+  version: 'v1',
+  plural: '',
+  kind: 'PartialObjectMetadata',
+  namespaced: false,
+};
+const SILENCE_MS = 30_000;
+/** How long a request for a version that the view has not reached waits, in milliseconds. */
+const CATCH_UP_MS = 5_000;
+/** How often such a request looks whether it has, in milliseconds. */
+const LOOK_MS = 20;
+/** A watch of this many seconds has a bookmark after the first one (nextBookmarkTime in apiserver's cache_watcher.go). */
+const SHORT_WATCH_SECONDS = 3;
+
+/**
+ * One query as the API server has it, with the API server's own versions. Invariant: the log has every change between
+ * the version of its start and its newest version, once and in order. What cannot be proven to be complete ends the
+ * watches, and the log starts again.
+ */
+export class RelaySource implements ViewSource, ChangeHandler {
+  readonly query: Query;
+  readonly view: View;
+  readonly projection = undefined;
+  readonly #silenceMs: number;
+  readonly #reflector: RunningReflector;
+  readonly #shortWatch: CollectionClient;
+  readonly #probing = new SingleFlight<void>();
+  readonly #closed = new AbortController();
+  readonly #ends = new Set<() => void>();
+  /** Version of the last change in the log, or of its start. */
+  #last = 0n;
+  /** The version to which the changes lead that follow, and whether they are those of a list. */
+  #next = { version: 0n, isList: true };
+
+  constructor(context: RelayContext, query: Query, { reserve }: SourceRole) {
+    const { versions, window, ownMemory, silenceMs = SILENCE_MS } = context;
+    const { resource, encoding, metadataOnly = false } = query;
+    const codec = CODECS[encoding];
+    this.query = query;
+    this.#silenceMs = silenceMs;
+    this.view = new View({ resource: metadataOnly ? PARTIAL : resource, codec, versions, window });
+    const { view, projection } = this;
+    const memory =
+      reserve === undefined
+        ? ownMemory?.account()
+        : createViewMemory({ view, projection, hasSnapshots: false, reserve });
+    this.#shortWatch = new CollectionClient({
+      ...context,
+      query,
+      metadataOnly,
+      watchSeconds: SHORT_WATCH_SECONDS,
+    });
+    this.#reflector = runReflector({
+      ...context,
+      query,
+      metadataOnly,
+      decode: (object) => codec.meta(object),
+      handler: this,
+      memory,
+      onUnanswerable: (error) => view.refuse(error ?? this.problem),
+    });
+  }
+
+  get status(): ReflectorStatus {
+    return this.#reflector.status;
+  }
+
+  /** Why it must not be served: the API server is lost, or has not answered yet. Undefined: it is served, or will be. */
+  get problem(): WrapperError | undefined {
+    const { connected, synced, staleMs, error } = this.status;
+    if (connected || (synced ? staleMs < this.#silenceMs : error === undefined)) return undefined;
+    const why = error === undefined ? '' : `: ${error.message}`;
+    const problem = `this relay receives no changes of ${queryPath(this.query)} from the API server`;
+    return new WrapperError('Unreachable', `${problem}${why}`);
+  }
+
+  find(key: string): ObjectBytes | undefined {
+    return this.view.get(key);
+  }
+
+  onVersion(resourceVersion: string, isList: boolean): void {
+    const version = parseVersion(resourceVersion) ?? 0n;
+    this.#next = { version, isList };
+    if (!isList) this.view.log.reach(version);
+  }
+
+  onChanges(changes: readonly Change[]): void {
+    let continues = true;
+    for (const change of changes) continues = this.#apply(change) && continues;
+    if (this.#next.isList) return;
+    if (continues) this.view.log.commit();
+    else this.#restart();
+  }
+
+  onSynced(): void {
+    this.#restart();
+  }
+
+  /** Waits until the view has reached a version. Rejects with `TooLargeResourceVersion`. */
+  async catchUp(version = 0n): Promise<void> {
+    const { view } = this;
+    const end = performance.now() + CATCH_UP_MS;
+    while (view.log.version < version) {
+      if (performance.now() > end) {
+        const problem = `Too large resource version: ${version}, current: ${view.log.version}`;
+        throw new WrapperError('TooLargeResourceVersion', problem);
+      }
+      await Promise.race([this.#probing.run(() => this.#probe()), delay(LOOK_MS)]);
+    }
+  }
+
+  /** Calls back when watches have to end. Returns how to cancel that. */
+  onEnd(callback: () => void): () => void {
+    this.#ends.add(callback);
+    return () => this.#ends.delete(callback);
+  }
+
+  endWatches(): void {
+    for (const end of this.#ends) end();
+  }
+
+  close(): Promise<void> {
+    this.#closed.abort();
+    return this.#reflector.close();
+  }
+
+  /** Returns whether the change follows the last one. */
+  #apply(change: Change): boolean {
+    const { type, key } = change;
+    const { resourceVersion = '0' } = type === 'DELETED' ? change : change.facts;
+    const version = BigInt(resourceVersion);
+    const continues = version > this.#last;
+    this.#last = version;
+    if (type === 'DELETED') this.view.delete(key, version);
+    else this.view.set(key, change.object, {}, version);
+    return continues;
+  }
+
+  #restart(): void {
+    // Before the log starts again: a watch reads its last bookmark from the old one.
+    this.endWatches();
+    this.#last = this.#next.version;
+    this.view.startAt(this.#last);
+  }
+
+  /**
+   * Asks how far the API server has come, because a quiet collection has one bookmark a minute. If a watch from the
+   * newest version begins with a bookmark, nothing has changed between the two. What has changed arrives by itself.
+   */
+  async #probe(): Promise<void> {
+    const { view } = this;
+    const { log, codec } = view;
+    const enough = new AbortController();
+    const signal = AbortSignal.any([enough.signal, this.#closed.signal]);
+    const events = ([first]: readonly RawEvent[]): void => {
+      enough.abort();
+      if (first?.type !== 'BOOKMARK' || view.log !== log) return;
+      log.reach(parseVersion(codec.meta(first.object).resourceVersion) ?? 0n);
+    };
+    const checkFailed = (error: unknown): Promise<void> => Promise.reject(error);
+    const handlers = { opened: () => {}, checkFailed, events };
+    // A failure is the reflector's to report; here the version is just not reached.
+    await this.#shortWatch
+      .watch(String(log.version), undefined, signal, handlers)
+      .catch(() => delay(LOOK_MS));
+  }
+}

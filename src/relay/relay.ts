@@ -1,0 +1,144 @@
+import { WrapperError } from '../errors.ts';
+import { SERVICES } from '../filter/codec/facts/resource.ts';
+import { VersionAllocator } from '../filter/view/version-allocator.ts';
+import { DEFAULT_READ_LIMITS } from '../proxy/api/read-limits.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../proxy/http/listener-limits.ts';
+import type { NodeProxyOptions } from '../proxy/node-proxy.ts';
+import { CollectionClient } from '../proxy/reflector/collection-client.ts';
+import { checkListeners } from '../proxy/server/check-listeners.ts';
+import { createListeners, type Listeners } from '../proxy/server/listeners.ts';
+import { Upstream } from '../proxy/upstream/upstream.ts';
+import { OwnReadMemory } from '../proxy/util/read-memory.ts';
+import { parseRelayRead } from './parse-relay-read.ts';
+import { RelayViews, type RelayViewsOptions } from './relay-views.ts';
+
+/*
+ * The room `relay`: one watch of each query for all nodes of a site. To a wrapper a relay is one more API server:
+ *
+ * - It has the API server's own versions. A watch continues at another relay or at the API server without a list.
+ * - Each change is sent once and in order. After a gap it ends its watches and forgets its window (relay-source.ts).
+ * - Without news from the API server for its silence limit it ends its watches, answers 503 and is not ready.
+ * - A version that it has not reached gets 504 after some seconds, never an older state. The newest state, which only
+ *   the API server has, is refused, as is everything else that wrappers do not send (parse-relay-read.ts).
+ * - The API server decides what the owner of each token may read. Nothing is forwarded or written.
+ *
+ * It has no Node, no policy and no projection. relay.ts connects its parts; relay-views.ts says which views are open;
+ * relay-admin.ts answers probes and scrapes.
+ */
+
+export type RelayOptions = Pick<
+  NodeProxyOptions,
+  | 'credentials'
+  | 'servers'
+  | 'https'
+  | 'returnMs'
+  | 'quietMs'
+  | 'readLimits'
+  | 'window'
+  | 'maxViewBytes'
+  | 'idleViewMs'
+  | 'bookmarkMs'
+  | 'minWatchMs'
+  | 'drainMs'
+  | 'logger'
+> &
+  Pick<RelayViewsOptions, 'silenceMs'>;
+
+export interface Relay {
+  readonly url: string;
+  readonly upstream: Upstream;
+  readonly views: RelayViews;
+  readonly listeners: Listeners;
+  /** Ends the watches of clients, then those at the API server, and waits for both. */
+  close(): Promise<void>;
+}
+
+/** Limits for 200 nodes, each with its own Node and 12 connections. They are one user with many tokens. */
+const MAX_CONNECTIONS = 4_096;
+const MAX_VIEWS = 1_024;
+const HTTPS_LIMITS = {
+  maxCallers: 2_048,
+  maxReviews: 64,
+  reads: {
+    maxRequests: MAX_CONNECTIONS,
+    maxPerCaller: 3_072,
+    // One node more goes to the API server: it does not wait here.
+    refusal: { code: 503, reason: 'ServiceUnavailable' },
+  },
+};
+/** How long a request waits for its view, in milliseconds: for a slow link, and less than a client waits for an answer. */
+const READY_WAIT_MS = 35_000;
+/** Exists in every cluster. */
+const KUBERNETES = {
+  resource: SERVICES,
+  namespace: 'default',
+  labelSelector: '',
+  fieldSelector: 'metadata.name=kubernetes',
+  encoding: 'protobuf',
+} as const;
+
+/** Starts a relay. Rejects with `InvalidSettings` if it cannot be started. */
+export async function startRelay(options: RelayOptions): Promise<Relay> {
+  const { https, logger, readLimits = DEFAULT_READ_LIMITS } = options;
+  const upstream = new Upstream({
+    ...options,
+    list: async (request) => {
+      const upstream = { request, address: '' };
+      const client = { query: KUBERNETES, metadataOnly: true, readLimits, upstream };
+      await new CollectionClient(client).list('', new AbortController().signal);
+    },
+  });
+  const views = new RelayViews({
+    ...options,
+    upstream,
+    readLimits,
+    versions: new VersionAllocator(Date.now()),
+    ownMemory: new OwnReadMemory(readLimits.maxListBytes),
+    maxViews: MAX_VIEWS,
+    idleMs: options.idleViewMs,
+  });
+  const close = async (): Promise<void> => {
+    await views.close();
+    await upstream.close();
+  };
+  try {
+    const certificate = await checkListeners({ https }, upstream.failover.servers, logger);
+    if (https === undefined) {
+      throw new WrapperError(
+        'InvalidSettings',
+        'https: a relay needs an address and a certificate',
+      );
+    }
+    const listeners = await createListeners(
+      {
+        ...options,
+        http: undefined,
+        https: { ...https, ...HTTPS_LIMITS },
+        listenerLimits: { ...DEFAULT_LISTENER_LIMITS, maxConnections: MAX_CONNECTIONS },
+        credentials: upstream.failover,
+        upstream,
+        nodeName: '',
+        forwards: false,
+        parse: parseRelayRead,
+        acquire: (query, caller) => views.acquire(query, caller),
+        readyWaitMs: READY_WAIT_MS,
+        times: { bookmarkMs: options.bookmarkMs, minWatchMs: options.minWatchMs },
+      },
+      certificate,
+    );
+    const { https: url = '' } = await listeners.listen();
+    return {
+      url,
+      upstream,
+      views,
+      listeners,
+      close: async () => {
+        await listeners.close();
+        await close();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

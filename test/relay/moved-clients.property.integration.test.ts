@@ -1,0 +1,82 @@
+import { expect, jest, test } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { checkGuarantees } from '../support/guarantees/watch-guarantees.ts';
+import { sendRequest } from '../support/recorder/exchange.ts';
+import { follow } from '../support/recorder/follow.ts';
+import { stateAfter, toClientRecords } from '../support/recorder/read-records.ts';
+import { type RecordedObject, toRecord } from '../support/recorder/written-object.ts';
+import type { WrittenRecord } from '../support/recorder/written-record.ts';
+import { RelayedCluster } from '../support/relay/relayed-cluster.ts';
+
+jest.setTimeout(120_000);
+
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=site%3Da';
+/** How long each client is moved about, in milliseconds. */
+const RUN_MS = 6_000;
+const CLIENTS = 8;
+
+/** Sends each request to any server, and leaves its watches after some events. */
+function moving(cluster: RelayedCluster): typeof sendRequest {
+  return async (requested, options) => {
+    const { pathname, search } = new URL(requested);
+    const server = cluster.anyServer();
+    const response = await sendRequest(server + pathname + search, { ...options, token: 'node' });
+    let left = Math.floor(20 * cluster.random());
+    const leavesAtBookmark = cluster.random() < 0.5;
+    return {
+      ...response,
+      batches: async function* () {
+        for await (const lines of response.batches()) {
+          yield lines.slice(0, left);
+          left -= lines.length;
+          if (left <= 0) return;
+          if (leavesAtBookmark && lines.at(-1)?.includes('"BOOKMARK"')) return;
+        }
+      },
+    };
+  };
+}
+
+test('a client that is moved between relays and the API server gets each change once, in order', async () => {
+  const cluster = await RelayedCluster.start();
+  const records = new Map<string, WrittenRecord[]>();
+  const stopped = new AbortController();
+  const followers: Promise<void>[] = [];
+  const start = (name: string, send: typeof sendRequest): void => {
+    const own: WrittenRecord[] = [];
+    records.set(name, own);
+    const receive = (record: Parameters<typeof toRecord>[0], answered: number): void => {
+      own.push({ ...toRecord(record), answered });
+    };
+    const options = {
+      url: `https://any${SLICES}`,
+      mode: 'list',
+      watchSeconds: 2,
+      pauseMs: 5,
+    } as const;
+    followers.push(follow<RecordedObject>(options, { receive }, stopped.signal, send));
+  };
+  // It stays at the API server: what it receives is what happened.
+  start('steady', (url, options) => sendRequest(url.replace('https://any', cluster.api), options));
+  for (let n = 0; n < CLIENTS; n++) start(`moved ${n}`, moving(cluster));
+  await eventually(() => [...records.values()].every(({ length }) => length > 0), true);
+  await cluster.disturb(RUN_MS);
+  const last = cluster.version;
+  const newest = (own: readonly WrittenRecord[]): string =>
+    JSON.stringify([...stateAfter(own)].sort());
+  await eventually(() => {
+    const states = new Set([...records.values()].map(newest));
+    return states.size;
+  }, 1).finally(() => stopped.abort());
+  await Promise.all(followers);
+  const generations = [{ log: 'cluster', start: 0, end: undefined }];
+  const clients = [...records].map(
+    ([name, own]) => [name, toClientRecords(own, generations)] as const,
+  );
+  expect(checkGuarantees(new Map(clients))).toEqual([]);
+  expect(last).toBeGreaterThan(300);
+  // Few of them lose their place: nearly all watches go on at another server.
+  const all = [...records.values()].flat();
+  const count = (kind: WrittenRecord['kind']) => all.filter((each) => each.kind === kind).length;
+  expect(count('watch')).toBeGreaterThan(3 * count('list'));
+});

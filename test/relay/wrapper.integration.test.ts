@@ -1,0 +1,129 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../embedded/api-server.ts';
+import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
+import { nodeStatus } from '../../src/admin/status/node-status.ts';
+import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { freePorts } from '../e2e/support/free-port.ts';
+import { eventually } from '../support/eventually.ts';
+import { type ServingFiles, writeServingFiles } from '../support/http/certificates.ts';
+import { behind, useRelayOf } from '../support/relay/relay-fixture.ts';
+import { useFolder } from '../support/use-folder.ts';
+import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { useCluster, useWrapper } from '../support/wrapper/use.ts';
+import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
+
+const SLICES =
+  '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless';
+/** The preferred server is tried again after this time, in milliseconds. */
+const returnMs = 300;
+
+let cluster: ApiServer;
+let api: string;
+let files: ServingFiles;
+
+beforeEach(async () => {
+  cluster = useCluster({ bookmarkIntervalMs: 100 });
+  putService(cluster, 'web', ['site']);
+  putSlices(2);
+  api = await cluster.listen();
+  files = await writeServingFiles(useFolder());
+});
+
+/** Changes the last octet of what edge-2 (site a) and edge-3 (site b) have. */
+function putSlices(last: number): void {
+  putSlice(cluster, 'web-a', 'web', [
+    { ip: `10.0.2.${last}`, node: 'edge-2' },
+    { ip: `10.0.3.${last}`, node: 'edge-3' },
+  ]);
+}
+
+async function shown(node: NodeProxy): Promise<string[]> {
+  const { items = [] } = (await (await fetch(node.url + SLICES)).json()) as {
+    items?: { endpoints: { addresses: string[] }[] }[];
+  };
+  return items.flatMap(({ endpoints }) => endpoints.flatMap(({ addresses }) => addresses));
+}
+
+/** How many whole lists a wrapper has requested. */
+const listsOf = ({ views }: NodeProxy): number =>
+  views.sources.reduce((sum, { status }) => sum + status.lists, 0);
+
+/** Watches of relays: they have a token. */
+const relayed = (): number =>
+  cluster.openWatches().filter(({ request }) => request.headers.authorization !== undefined).length;
+
+async function useNode(...relays: Parameters<typeof behind>[2][]): Promise<NodeProxy> {
+  const node = await useWrapper(api, { ...behind(api, files, ...relays), returnMs });
+  await eventually(() => shown(node), ['10.0.2.2']);
+  return node;
+}
+
+test('a wrapper behind a relay decides as without, and costs the API server nothing', async () => {
+  const relay = await useRelayOf(api, files);
+  const [direct, first] = [await useWrapper(api), await useNode(relay)];
+  await eventually(() => shown(direct), ['10.0.2.2']);
+  // Services, the own Node, those in the site, and slices for the wrapper and for this test, which reads JSON.
+  await eventually(relayed, 5);
+  const nodes = [first, await useNode(relay), await useNode(relay)];
+  await eventually(() => relay.listeners.watches, 12);
+  expect(relayed()).toBe(5);
+  for (const site of ['b', 'a'] as const) {
+    cluster.label('edge-1', 'site', site);
+    putSlices(site === 'a' ? 7 : 6);
+    for (const node of [direct, ...nodes]) {
+      await eventually(() => shown(node), [site === 'a' ? '10.0.2.7' : '10.0.3.6']);
+    }
+  }
+  const { lines } = await nodeStatus(first, new KernelRules(first));
+  expect(lines.find(({ id }) => id === 'data')?.detail).toContain('from the relay 127.0.0.1:');
+});
+
+test('when a relay dies its wrappers watch on at the API server, and return, without a list', async () => {
+  const [port] = await freePorts(1);
+  const relay = await useRelayOf(api, files, {}, port);
+  const node = await useNode(relay);
+  const before = listsOf(node);
+  await relay.close();
+  putSlices(3);
+  await eventually(() => shown(node), ['10.0.2.3']);
+  expect(node.upstream.address).toBe(new URL(api).host);
+  expect(listsOf(node)).toBe(before);
+  const next = await useRelayOf(api, files, {}, port);
+  await eventually(() => next.views.problem, undefined);
+  await eventually(() => node.upstream.address, `127.0.0.1:${port}`);
+  await eventually(() => next.listeners.watches > 3, true);
+  putSlices(4);
+  await eventually(() => shown(node), ['10.0.2.4']);
+  expect(listsOf(node)).toBe(before);
+});
+
+test('with two relays, the second one goes on where the first was', async () => {
+  const relays = [await useRelayOf(api, files), await useRelayOf(api, files)] as const;
+  const node = await useNode(...relays);
+  await relays[0].close();
+  putSlices(3);
+  await eventually(() => shown(node), ['10.0.2.3']);
+  await eventually(() => node.upstream.address, new URL(relays[1].url).host);
+});
+
+test('a relay that has lost the API server gives its wrappers up, and these go on', async () => {
+  const lost = await useCluster();
+  const other = await lost.listen();
+  const relay = await useRelayOf(other, files, { silenceMs: 200 });
+  const node = await useWrapper(api, { ...behind(api, files, relay), returnMs: 60_000 });
+  await eventually(() => node.upstream.address, new URL(relay.url).host);
+  await lost.close();
+  await eventually(() => node.upstream.address, new URL(api).host);
+  await eventually(() => shown(node), ['10.0.2.2']);
+});
+
+test('without a relay the API server is used at once', async () => {
+  const [port] = await freePorts(1);
+  const { logger, lines } = recordingLogger();
+  const servers = [new URL(`https://127.0.0.1:${port}`)];
+  const relays = { servers, caFile: files.caFile };
+  const node = await useWrapper(api, { ...behind(api, files), relays, logger });
+  await eventually(() => shown(node), ['10.0.2.2']);
+  const switches = lines.filter(({ msg }) => msg === 'another API server is used');
+  expect(switches).toMatchObject([{ from: `127.0.0.1:${port}`, to: new URL(api).host }]);
+});

@@ -1,0 +1,86 @@
+import { pino } from 'pino';
+import { Agent, request } from 'undici';
+import { listenersOptions } from '../../../src/config/listener-options.ts';
+import { nodeProxyOptions } from '../../../src/config/node-proxy-options.ts';
+import { loadSettings } from '../../../src/config/settings.ts';
+import type { NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import { type Relay, type RelayOptions, startRelay } from '../../../src/relay/relay.ts';
+import { closedLater } from '../closed-later.ts';
+import type { ServingFiles } from '../http/certificates.ts';
+import { FakeCredentials } from '../http/credentials.ts';
+
+const NO_CHECK = { rejectUnauthorized: false };
+
+/** Credentials for an API server in memory over TLS. */
+export function credentialsFor(apiServer: string): FakeCredentials {
+  return new FakeCredentials(new URL(apiServer), NO_CHECK);
+}
+
+/** Starts a relay; it is closed later. @param port default: any */
+export async function useRelayOf(
+  apiServer: string,
+  files: ServingFiles,
+  options: Partial<RelayOptions> = {},
+  port = 0,
+): Promise<Relay> {
+  const https = { listen: `127.0.0.1:${port}`, certFile: files.certFile, keyFile: files.keyFile };
+  const settings = loadSettings({ nodeName: 'relay', https }, {}, undefined);
+  const relay = await startRelay({
+    ...nodeProxyOptions(settings),
+    https: listenersOptions(settings).https,
+    credentials: credentialsFor(apiServer),
+    logger: pino({ level: 'silent' }),
+    ...options,
+  });
+  return closedLater(relay);
+}
+
+/** Options of a wrapper behind relays. */
+export function behind(
+  apiServer: string,
+  files: ServingFiles,
+  ...relays: readonly Relay[]
+): Partial<NodeProxyOptions> {
+  const servers = relays.map(({ url }) => new URL(url));
+  return { credentials: credentialsFor(apiServer), relays: { servers, caFile: files.caFile } };
+}
+
+export interface Answer {
+  readonly code: number;
+  /** Parsed JSON. */
+  readonly body: {
+    readonly metadata: { readonly resourceVersion: string };
+    readonly items: readonly { readonly metadata: { readonly name: string } }[];
+    readonly message: string;
+    readonly reason: string;
+  };
+}
+
+export interface AskOptions {
+  readonly method?: 'GET' | 'POST' | 'PUT';
+  readonly accept?: string;
+  /** Undefined: none. */
+  readonly token?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Sends a request in JSON, over TLS to any certificate. */
+export async function ask(url: string, options: AskOptions = {}): Promise<Answer> {
+  const { method = 'GET', accept = 'application/json', headers } = options;
+  const token = 'token' in options ? options.token : 'node';
+  const dispatcher = new Agent({ connect: NO_CHECK });
+  try {
+    const { statusCode, body } = await request(url, {
+      dispatcher,
+      method,
+      headers: {
+        accept,
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+    });
+    return { code: statusCode, body: (await body.json()) as Answer['body'] };
+  } finally {
+    await dispatcher.destroy();
+  }
+}
