@@ -24,7 +24,8 @@ interface AdmissionPolicy {
 
 const MANIFEST = 'manifests/components/admission-policy/policy.yaml';
 const [{ spec }] = loadAll(readFileSync(MANIFEST, 'utf8')) as [AdmissionPolicy];
-const ANNOTATIONS: readonly string[] = Object.values(annotationNames);
+const { RETURN_DELAY_ANNOTATION: _removed, ...names } = annotationNames;
+const ANNOTATIONS: readonly string[] = Object.values(names);
 const PREFIX = 'kube-proxy-wrapper.io/';
 
 /** The list of strings with which the CEL of a variable begins. */
