@@ -2,7 +2,12 @@ import { countEndpoints, type Decision, type PortDecision } from '../../topology
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import { readAddresses } from '../../topology/decide/read-addresses.ts';
 import { type ManagedPolicy, UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
-import { isHidden, outcomeOf, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
+import {
+  isHidden,
+  outcomeOf,
+  type ServiceOutcome,
+  undecided,
+} from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
 import { Interner } from '../../util/interner.ts';
@@ -119,13 +124,7 @@ export class ServiceDecider {
     if (policy.dryRun === true || topology.canDecide(policy, groups)) {
       return this.#managed(service, policy, objects, groups);
     }
-    const none = outcomeOf(
-      service,
-      { policy: undefined, latest: policy, cloudOnly: false },
-      groups,
-    );
-    const outcome = { ...(before?.outcome ?? none), kind: none.kind, total: none.total };
-    return { projected: 'unchanged', outcome };
+    return { projected: 'unchanged', outcome: undecided(service, before?.outcome, groups) };
   }
 
   /** The outcome without a policy that selects endpoints. */

@@ -1,4 +1,4 @@
-import type { Decision, PortDecision } from '../decide/decide.ts';
+import { countEndpoints, type Decision, type PortDecision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { classesByPort, type EndpointClass } from '../decide/endpoint-classes.ts';
 import type { Policy, UnmanagedReason } from '../policy/policy.ts';
@@ -99,6 +99,16 @@ export function outcomeOf(
   const winners = isFiltered ? winnersOf(policy.keys, decision) : [];
   const reason = policy?.managed === false ? policy.reason : undefined;
   return { service, kind, dryRun, reason, winners, total, kept, ready, problem, problemPorts };
+}
+
+/** The outcome of a Service that cannot be decided yet: it remains as it was shown, with the endpoints that it has now. */
+export function undecided(
+  service: string,
+  before: ServiceOutcome | undefined,
+  groups: readonly EndpointGroup[],
+): ServiceOutcome {
+  const none = { service, dryRun: false, winners: [], kept: 0, ready: 0 };
+  return { ...none, ...before, kind: 'undecided', total: countEndpoints(groups) };
 }
 
 /** Keys that won for any port, sorted. */
