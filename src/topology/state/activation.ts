@@ -7,6 +7,18 @@ import type { TopologyChange } from './topology-change.ts';
 import type { NodeContext } from './topology-match.ts';
 import type { ViewReports } from './view-reports.ts';
 
+/** What the next node context changes about one key. */
+interface KeyChange {
+  /** Services to be decided again, wherever their endpoints are. */
+  readonly services: ReadonlySet<string>;
+  /** Nodes that match now and did not before, or the reverse. */
+  readonly nodes: ReadonlySet<string>;
+  /** Whether the key matches by other labels. */
+  readonly isMoved: boolean;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
 /**
  * Makes the next node context and the next policies active, once the node sets that they require are known. Until
  * then the previous ones remain active, and the node sets of both are needed.
@@ -109,14 +121,20 @@ export class Activation {
       for (const service of policies.services()) change.services.add(service);
     }
     // A policy for edge nodes only always has the cloud key, so the Services that it affects are found here too.
-    change.ownNode = keys.filter((key) => this.#addKeyChange(change, key, next));
+    const moved: string[] = [];
+    for (const key of keys) {
+      const { services, nodes, isMoved } = this.#keyChange(key, next);
+      for (const service of services) change.services.add(service);
+      for (const node of nodes) change.addNode(node, key);
+      if (isMoved) moved.push(key);
+    }
+    change.ownNode = moved;
     ownNode.adopt();
     matcher.invalidate();
     return true;
   }
 
-  /** Adds what the next node context changes about one key. Returns whether the key matches other nodes. */
-  #addKeyChange(change: TopologyChange, key: string, next: NodeContext): boolean {
+  #keyChange(key: string, next: NodeContext): KeyChange {
     const matcher = this.#matcher;
     const before = matcher.active(key);
     const after = matcher.of(key, next);
@@ -126,13 +144,12 @@ export class Activation {
     // compares zones of endpoints. `self` of the cloud key, and room for node sets, decide whether a policy applies.
     const { nodeSets } = matcher;
     const apply = nodeSets.apply(before?.selectors ?? []) && nodeSets.apply(after.selectors);
+    const isMoved = !sameSelf || !sameSelectors;
     if (before === undefined || !sameSelf || !apply || (key === ZONE_KEY && !sameSelectors)) {
-      for (const service of this.#policies.usersOf(key)) change.services.add(service);
-    } else {
-      const nodes = matcher.otherNodes(before).symmetricDifference(matcher.otherNodes(after));
-      for (const node of nodes) change.addNode(node, key);
+      return { services: this.#policies.usersOf(key), nodes: NONE, isMoved };
     }
-    return !sameSelf || !sameSelectors;
+    const nodes = matcher.otherNodes(before).symmetricDifference(matcher.otherNodes(after));
+    return { services: NONE, nodes, isMoved };
   }
 
   /** Selectors that the latest policy of a Service requires, and whose nodes are not known. */
