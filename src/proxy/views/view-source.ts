@@ -189,13 +189,11 @@ function openEndpoints(
   const handler = corrector ?? next;
   const find = (key: string) => view.get(key);
   const parts = { view, projection, corrector, decode, handler, find, close, reserve };
-  const { snapshots: _none, ...withoutSnapshots } = context;
   // A snapshot belongs to what is read, and several views may read the same. Such a view is not kube-proxy's, so it may
   // do without.
-  const source: ViewSource =
-    selection === undefined
-      ? run(context, { ...parts, query })
-      : run(withoutSnapshots, { ...parts, query: selection.whole });
+  const snapshots = selection === undefined ? context.snapshots : undefined;
+  const read = selection?.whole ?? query;
+  const source: ViewSource = run({ ...context, snapshots }, { ...parts, query: read });
   return selection === undefined ? source : partOf(source, query, view);
 }
 
