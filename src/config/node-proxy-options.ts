@@ -32,7 +32,7 @@ export function nodeProxyOptions(
     namespacePolicies: settings.namespacePolicies,
     topologyMatch: { communities, edge: edge.labelSelector },
     fabedgeCluster: communities.fabedgeCluster,
-    cloudPassthrough: cloud.mode === 'passthrough',
+    withholdsServices: cloud.mode === 'passthrough',
     window: { entries: settings.windowEntries, bytes: settings.windowBytes },
     maxNodeSets: settings.maxNodeSets,
     maxViews: settings.maxViews,

@@ -131,12 +131,12 @@ export class ServiceDecider {
   #unfiltered(service: string, objects: readonly EndpointsObject[]): ServiceOutcome {
     const { topology } = this.#options;
     const policy = topology.activePolicy(service);
-    const latest = topology.policies.latest(service);
+    const pendingOrActive = topology.policies.pendingOrActive(service);
     const inherited = objects.length > 0 && objects.every((object) => object.ofOtherProxy);
     const ofOtherProxy =
-      latest === UNKNOWN_SERVICE && (topology.isUnreadHidden(service) ?? inherited);
+      pendingOrActive === UNKNOWN_SERVICE && (topology.isUnreadHidden(service) ?? inherited);
     const groups = groupsOf(objects);
-    return outcomeOf(service, { policy, latest, ofOtherProxy, cloudOnly: false }, groups);
+    return outcomeOf(service, { policy, pendingOrActive, ofOtherProxy, withheld: false }, groups);
   }
 
   #managed(
@@ -148,9 +148,14 @@ export class ServiceDecider {
     const { topology, addressesOf } = this.#options;
     const addressOf = policy.minReady && readAddresses(objects, addressesOf);
     const decided = topology.decide(service, groups, policy, addressOf);
-    const cloudOnly = topology.isCloudOnly(policy, decided);
-    const outcome = outcomeOf(service, { policy, latest: policy, cloudOnly }, groups, decided);
-    const decision = cloudOnly
+    const withheld = topology.isWithheld(policy, decided);
+    const outcome = outcomeOf(
+      service,
+      { policy, pendingOrActive: policy, withheld },
+      groups,
+      decided,
+    );
+    const decision = withheld
       ? { id: 'withheld', mask: 0 }
       : { id: idOf(policy, decided), mask: hashOf(decided.keep) };
     if (isHidden(outcome)) return { projected: 'hidden', outcome, decision };

@@ -113,12 +113,12 @@ function isUnmatched({ keys, without }: PortExplanation): boolean {
 
 /** The latest annotations, because a policy that is pending may correct them. */
 function warnOfAnnotations({ topology, explanation }: WarningsInput): Warning[] {
-  const { ignored = [] } = topology.policies.latest(explanation.service);
+  const { ignored = [] } = topology.policies.pendingOrActive(explanation.service);
   return ignored.map((message) => warning('annotation-ignored', message));
 }
 
 function warnOfMinReady({ topology, explanation, active }: WarningsInput): Warning[] {
-  const policy = active ?? topology.policies.latest(explanation.service);
+  const policy = active ?? topology.policies.pendingOrActive(explanation.service);
   if (!policy.managed || policy.unusedMinReady === undefined) return [];
   const { unusedMinReady, moreUnusedMinReady: more = 0 } = policy;
   const unused = unusedMinReady.map(quote).join(', ') + (more > 0 ? ` and ${more} more` : '');
@@ -220,8 +220,9 @@ function notes({ explanation, active, hinted, topology }: WarningsInput): Warnin
   }
   if (active === undefined || outcome.waitsFor.length === 0) return notes;
   const { policies } = topology;
-  const isNew = policies.withNext.has(service) && !samePolicy(active, policies.latest(service));
-  if (isNew || topology.hasNext) {
+  const isNew =
+    policies.withPending.has(service) && !samePolicy(active, policies.pendingOrActive(service));
+  if (isNew || topology.hasPending) {
     const what = isNew ? 'a new policy becomes' : 'a change of this node becomes';
     const text = `${what} active once nodes with ${outcome.waitsFor.join('; ')} are known; until then the previous decision remains`;
     notes.push({ code: 'change-pending', severity: 'warning', message: text });
