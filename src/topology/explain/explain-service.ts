@@ -48,7 +48,7 @@ export function explainService(input: ExplainInput): ServiceExplanation {
   const { topology, outcome, objects, origins, since, limits } = input;
   const { service, total } = outcome;
   const active = topology.activePolicy(service);
-  const policy = active ?? topology.policies.latest(service);
+  const policy = active ?? topology.policies.pendingOrActive(service);
   const groups = groupsOf(objects);
   const decided = decideFor(input, active, groups);
   const policyText = explainPolicy(policy, origins);

@@ -109,12 +109,12 @@ function isUnmatched({ keys, without }: PortExplanation): boolean {
 
 /** The latest annotations, because a policy that is pending may correct them. */
 function warnOfAnnotations({ topology, explanation }: WarningsInput): Warning[] {
-  const { ignored = [] } = topology.policies.latest(explanation.service);
+  const { ignored = [] } = topology.policies.pendingOrActive(explanation.service);
   return ignored.map((message) => warn('annotation-ignored', message));
 }
 
 function warnOfMinReady({ topology, explanation, active }: WarningsInput): Warning[] {
-  const policy = active ?? topology.policies.latest(explanation.service);
+  const policy = active ?? topology.policies.pendingOrActive(explanation.service);
   if (!policy.managed || policy.unusedMinReady === undefined) return [];
   const { unusedMinReady, moreUnusedMinReady: more = 0 } = policy;
   const unused = unusedMinReady.map(quote).join(', ') + (more > 0 ? ` and ${more} more` : '');
@@ -190,8 +190,9 @@ function notes({ explanation, active, hinted, topology }: WarningsInput): Warnin
   ];
   if (active === undefined || outcome.waitsFor.length === 0) return notes;
   const { policies } = topology;
-  const isNew = policies.withNext.has(service) && !samePolicy(active, policies.latest(service));
-  const isPending = isNew || topology.hasNext;
+  const isNew =
+    policies.withPending.has(service) && !samePolicy(active, policies.pendingOrActive(service));
+  const isPending = isNew || topology.hasPending;
   return isPending ? [...notes, warn('change-pending', isNew, outcome.waitsFor)] : notes;
 }
 
