@@ -5,7 +5,7 @@ import { DEFAULT_LISTENER_LIMITS } from '../proxy/http/listener-limits.ts';
 import type { ListenAddress } from '../util/address.ts';
 import type { Relay } from './relay.ts';
 
-const LIMITS = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 32, requestTimeoutMs: 2_000 };
+const LIMITS = { ...DEFAULT_LISTENER_LIMITS, maxConnections: 32 };
 const HEADERS = { 'content-type': 'text/plain; charset=utf-8' };
 
 /** Starts the admin listener of a relay: /healthz and /readyz. */
