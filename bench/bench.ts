@@ -5,6 +5,7 @@ import { ensureClientBinary } from './client-binary.ts';
 import { type Measure, summarize } from './measure.ts';
 import type { BenchOptions } from './options.ts';
 import { startBenchPlane } from './plane.ts';
+import type { ProcessUsage } from './process-usage.ts';
 import {
   ensureWrapper,
   type MeasuredWrapper,
@@ -107,12 +108,15 @@ export async function addMemory(
   bench.add({ id, what, unit: 'MB', wrapper: summarize([wrapper.memory().now]) });
 }
 
-/** CPU that a process uses while `during` runs, in per cent of a core. */
-export async function cpuShare(
-  wrapper: MeasuredWrapper,
+/** CPU that processes use while `during` runs, each in per cent of a core. */
+export async function cpuShares(
+  processes: readonly ProcessUsage[],
   during: () => Promise<unknown>,
-): Promise<number> {
-  const before = { cpu: wrapper.cpu(), at: performance.now() };
+): Promise<number[]> {
+  const before = { cpu: processes.map((process) => process.cpu()), at: performance.now() };
   await during();
-  return ((wrapper.cpu() - before.cpu) / (performance.now() - before.at)) * 100_000;
+  const ms = performance.now() - before.at;
+  return processes.map((process, index) => {
+    return ((process.cpu() - (before.cpu[index] ?? 0)) / ms) * 100_000;
+  });
 }

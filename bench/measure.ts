@@ -16,6 +16,7 @@ export interface Measure {
   readonly what: string;
   readonly unit:
     | 'ms'
+    | 'µs'
     | 'MB'
     | '% of a core'
     | 'events'

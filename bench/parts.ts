@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { testUsers } from '../test/e2e/support/control-plane.ts';
-import { addMemory, type Bench, cpuShare, withReadyWrapper } from './bench.ts';
+import { addMemory, type Bench, cpuShares, withReadyWrapper } from './bench.ts';
 import type { Encoding, Target, Times } from './client.ts';
 import { type Measure, summarize } from './measure.ts';
-import type { MeasuredWrapper } from './wrapper.ts';
+import { type MeasuredWrapper, startWatchReader } from './wrapper.ts';
 
 /** Unseen slices that are to change in a second while CPU is measured, and the share of them that is enough. */
 const CHURN_PER_SECOND = 100;
@@ -114,13 +114,15 @@ export async function measureEvents(bench: Bench): Promise<void> {
 export async function measureChurn(bench: Bench, wrapper: MeasuredWrapper): Promise<void> {
   const { client, options } = bench;
   const { cpuSeconds, cpuWindows, cpuQuietMs } = options;
-  // Before the windows, not in them: the initial events of this watch, and what the parts before have left to do.
+  const reader = await startWatchReader(bench.plane);
+  // Before the windows, not in them: the initial events of these watches, and what the parts before have left to do.
   await client.follow('wrapper');
   await sleep(cpuQuietMs);
-  const [quiet, busy, rates]: [number[], number[], number[]] = [[], [], []];
+  const quiet: number[] = [];
   for (let window = 0; window < cpuWindows; window++) {
-    quiet.push(await cpuShare(wrapper, async () => await sleep(cpuSeconds * 1000)));
+    quiet.push(...(await cpuShares([wrapper], async () => await sleep(cpuSeconds * 1000))));
   }
+  const [busy, direct, rates]: [number[], number[], number[]] = [[], [], []];
   let events = 0;
   const count = cpuSeconds * CHURN_PER_SECOND;
   for (let window = 0; window < cpuWindows; window++) {
@@ -129,9 +131,12 @@ export async function measureChurn(bench: Bench, wrapper: MeasuredWrapper): Prom
       events += churned.events;
       rates.push(count / churned.seconds);
     };
-    busy.push(await cpuShare(wrapper, churn));
+    const [ofWrapper = 0, ofReader = 0] = await cpuShares([wrapper, reader], churn);
+    busy.push(ofWrapper);
+    direct.push(ofReader);
   }
   await client.unfollow();
+  await reader.stop();
   const rate = summarize(rates).p50;
   if (!options.smoke && rate < CHURN_PER_SECOND * MIN_RATE_SHARE) {
     throw new Error(
@@ -142,6 +147,15 @@ export async function measureChurn(bench: Bench, wrapper: MeasuredWrapper): Prom
   bench.add({ id: 'cpu.quiet', what: 'CPU, no events', unit, wrapper: summarize(quiet) });
   const what = `CPU, ${rate.toFixed(0)} unseen slice events a second`;
   bench.add({ id: 'cpu.churn', what, unit, wrapper: summarize(busy) });
+  const perEvent = (shares: number[]) =>
+    summarize(shares.map((share, window) => (share * 10_000) / (rates[window] ?? rate)));
+  bench.add({
+    id: 'cpu.event',
+    what: 'CPU per unseen slice event; direct: a process that only reads them',
+    unit: 'µs',
+    direct: perEvent(direct),
+    wrapper: perEvent(busy),
+  });
   const sent = `events sent to the client by these ${count * cpuWindows}`;
   bench.add({ id: 'churn.events', what: sent, unit: 'events', wrapper: summarize([events]) });
 }

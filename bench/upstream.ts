@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { testUsers } from '../test/e2e/support/control-plane.ts';
 import { startTcpRelay, type TcpRelay } from '../test/support/http/tcp-relay.ts';
-import { addMemory, type Bench, cpuShare, withReadyWrapper } from './bench.ts';
+import { addMemory, type Bench, cpuShares, withReadyWrapper } from './bench.ts';
 import { type Measure, summarize } from './measure.ts';
 import type { MeasuredWrapper } from './wrapper.ts';
 
@@ -80,7 +80,7 @@ export async function measureFleet(bench: Bench): Promise<void> {
       let cpu = 0;
       const hour = await measureHour(bench, askers, async () => {
         const life = { seconds, slices: changes, heartbeats: nodes / HEARTBEAT_SECONDS };
-        cpu = await cpuShare(wrapper, async () => {
+        [cpu = 0] = await cpuShares([wrapper], async () => {
           const { slices, heartbeats } = await client.live(life);
           const perSecond = (count: number) => (count / seconds).toFixed(1);
           rates = `${perSecond(heartbeats)} heartbeats/s, ${perSecond(slices)} slice events/s`;

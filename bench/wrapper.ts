@@ -1,4 +1,6 @@
 import { join, resolve } from 'node:path';
+import { CURRENT_SLICES } from '../src/proxy/api/kube-proxy-queries.ts';
+import { queryPath } from '../src/proxy/api/query.ts';
 import type { ControlPlane } from '../test/e2e/support/control-plane.ts';
 import { freePorts } from '../test/e2e/support/free-port.ts';
 import { getStatus } from '../test/e2e/support/http-status.ts';
@@ -62,6 +64,21 @@ export async function startMeasuredWrapper(
     ...createProcessUsage(managed.pid),
     stop: async () => await managed.stop(),
   };
+}
+
+/** A process that reads the same slices as the wrapper, from the same API server, and does nothing with them. */
+export async function startWatchReader(
+  plane: ControlPlane,
+): Promise<ProcessUsage & Pick<MeasuredWrapper, 'stop'>> {
+  const path = `${queryPath(CURRENT_SLICES)}&watch=true&allowWatchBookmarks=true`;
+  const managed = startProcess({
+    name: 'reader',
+    command: process.execPath,
+    args: [join(root, 'bench/read-watch.ts'), plane.server, plane.caFile, path],
+    logFile: join(plane.folder, 'reader.log'),
+    env: { TOKEN: plane.tokens.wrapper },
+  });
+  return { ...createProcessUsage(managed.pid), stop: async () => await managed.stop() };
 }
 
 /** Milliseconds since the epoch, finer than Date.now(). */

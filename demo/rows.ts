@@ -1,5 +1,5 @@
 import type { ApiServer } from '../embedded/api-server.ts';
-import { createJsonCodec } from '../src/filter/codec/json/json-codec.ts';
+import { JsonCodec } from '../src/filter/codec/json/json-codec.ts';
 import type { EndpointGroup, EndpointState } from '../src/topology/decide/endpoint.ts';
 import { endpointReasons } from '../src/topology/explain/endpoint-reasons.ts';
 import { shortKey } from '../src/topology/explain/short-key.ts';
@@ -20,7 +20,7 @@ const HEADLESS = 'service.kubernetes.io/headless';
 
 /** A stored object is replaced, never changed. */
 const known = new WeakMap<object, Slice>();
-const codec = createJsonCodec();
+const codec = new JsonCodec();
 
 /** Compares the endpoints at the API server with those that a client of the wrapper sees, and gives the reasons. */
 export function rowsOf(

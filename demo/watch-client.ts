@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import type { ObjectMeta } from '../src/filter/codec/codec.ts';
 import type { Change } from '../src/filter/codec/facts/change.ts';
 import { ENDPOINT_SLICES } from '../src/filter/codec/facts/resource.ts';
-import { createProtobufCodec } from '../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../src/filter/codec/protobuf/protobuf-codec.ts';
 import { VersionAllocator } from '../src/filter/view/version-allocator.ts';
 import { CURRENT_SLICES } from '../src/proxy/api/kube-proxy-queries.ts';
 import { DEFAULT_READ_LIMITS } from '../src/proxy/api/read-limits.ts';
@@ -19,7 +19,7 @@ export interface WatchClient {
   close(): Promise<void>;
 }
 
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 
 /**
  * Watches EndpointSlices as the newest kube-proxy does, with the reflector that the wrapper itself has. Resolves when the

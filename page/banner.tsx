@@ -1,4 +1,4 @@
-import type { NodeState } from '../src/admin/page/node-state.ts';
+import type { NodeDetails } from '../src/admin/page/node-details.ts';
 import type { PageState } from './poller.ts';
 import { duration, sentence } from './text.ts';
 
@@ -56,6 +56,6 @@ function Stale({ answeredAt }: Pick<PageState, 'answeredAt'>) {
 }
 
 /** Whether this node is not ready only because the wrapper, or a view that the page opens, has just started. */
-export function isStarting({ causes }: NodeState): boolean {
-  return causes.length > 0 && causes.every(({ isStart }) => isStart);
+export function isStarting({ causes }: NodeDetails): boolean {
+  return causes.length > 0 && causes.every(({ nature }) => nature === 'starting');
 }

@@ -1,4 +1,4 @@
-import type { NodeState } from '../src/admin/page/node-state.ts';
+import type { NodeDetails } from '../src/admin/page/node-details.ts';
 import type { LineState, NodeStatus } from '../src/admin/status/status-line.ts';
 import { Copy } from './copy.tsx';
 import { number } from './text.ts';
@@ -8,7 +8,7 @@ export function Node({
   state,
   status,
 }: {
-  readonly state: NodeState | undefined;
+  readonly state: NodeDetails | undefined;
   readonly status: NodeStatus | undefined;
 }) {
   if (state === undefined) return <p class="empty">Loading…</p>;
@@ -57,7 +57,7 @@ function Status({ status }: { readonly status: NodeStatus }) {
 }
 
 /** The topology keys in use, and the nodes that match them. */
-function Neighbours({ state }: { readonly state: NodeState }) {
+function Neighbours({ state }: { readonly state: NodeDetails }) {
   return (
     <section>
       <h2>Neighbours</h2>
@@ -91,7 +91,7 @@ function Neighbours({ state }: { readonly state: NodeState }) {
 }
 
 /** Communities and labels of this node. */
-function Labels({ state }: { readonly state: NodeState }) {
+function Labels({ state }: { readonly state: NodeDetails }) {
   return (
     <section>
       <h2>
@@ -116,7 +116,7 @@ function Labels({ state }: { readonly state: NodeState }) {
 }
 
 /** The checks of /readyz. */
-function Checks({ state }: { readonly state: NodeState }) {
+function Checks({ state }: { readonly state: NodeDetails }) {
   return (
     <section>
       <h2>Checks of /readyz</h2>
@@ -138,7 +138,7 @@ function Checks({ state }: { readonly state: NodeState }) {
 }
 
 /** Endpoints that are corrected from the container runtime. */
-function Corrected({ state: { localRuntime } }: { readonly state: NodeState }) {
+function Corrected({ state: { localRuntime } }: { readonly state: NodeDetails }) {
   if (localRuntime === undefined || localRuntime.count === 0) return null;
   const { corrected, count } = localRuntime;
   return (
@@ -176,7 +176,7 @@ function Corrected({ state: { localRuntime } }: { readonly state: NodeState }) {
 }
 
 /** API servers, clients and views. */
-function Connections({ state }: { readonly state: NodeState }) {
+function Connections({ state }: { readonly state: NodeDetails }) {
   return (
     <section>
       <h2>Upstream and clients</h2>
@@ -231,7 +231,7 @@ function others(nodes: number | undefined, named: number): string {
   return named > 0 && unnamed > 0 ? ` and ${number(unnamed)} more` : '';
 }
 
-function upstream({ started, connected, fromDisk }: NodeState['views'][number]): string {
+function upstream({ started, connected, fromDisk }: NodeDetails['views'][number]): string {
   if (fromDisk) return 'from disk';
   if (!started) return 'not complete yet';
   return connected ? 'connected' : 'unreachable';

@@ -2,12 +2,12 @@ import type { Decisions } from '../src/admin/explain/decisions.ts';
 import type { Explained } from '../src/admin/explain/explained-service.ts';
 import type { NodeSummary } from '../src/admin/explain/node-summary.ts';
 import type { Summary } from '../src/admin/explain/summary.ts';
-import type { NodeState } from '../src/admin/page/node-state.ts';
+import type { NodeDetails } from '../src/admin/page/node-details.ts';
 import type { NodeStatus } from '../src/admin/status/status-line.ts';
 
 /** What the page can show, by name. */
 interface Parts {
-  readonly node: NodeState;
+  readonly node: NodeDetails;
   readonly status: NodeStatus;
   readonly summary: NodeSummary;
   readonly list: Summary;

@@ -1,5 +1,5 @@
 import { useEffect } from 'preact/hooks';
-import type { NodeState } from '../src/admin/page/node-state.ts';
+import type { NodeDetails } from '../src/admin/page/node-details.ts';
 import { shortKey } from '../src/topology/explain/short-key.ts';
 import { isStarting } from './banner.tsx';
 import type { PageState } from './poller.ts';
@@ -53,7 +53,7 @@ export function Title({ page: { connection, answers } }: { readonly page: PageSt
   );
 }
 
-function healthOf(connection: PageState['connection'], node: NodeState | undefined): string {
+function healthOf(connection: PageState['connection'], node: NodeDetails | undefined): string {
   if (connection === 'lost') return 'no answer';
   if (node === undefined) return 'connecting…';
   return isStarting(node) ? 'starting…' : 'not ready';

@@ -1,4 +1,4 @@
-import { globSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { importsOf } from './support/imports-of.ts';
@@ -48,4 +48,15 @@ test('an integration test loads one of them, at once or later', () => {
   const files = suite('integration');
   expect(files.length).toBeGreaterThan(50);
   expect(files.filter((file) => !loadsWhole(file, 'ever'))).toEqual([]);
+});
+
+// The paths of `npm test -- PATH` were once taken for further projects, and everything ran.
+test('each npm script of a suite takes a path', () => {
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    scripts: Record<string, string>;
+  };
+  const suites = Object.entries(scripts).filter(([, line]) => line.includes('--selectProjects'));
+  expect(suites.length).toBeGreaterThan(10);
+  const endsList = /--selectProjects \S+ --/;
+  expect(suites.filter(([, line]) => !endsList.test(line)).map(([name]) => name)).toEqual([]);
 });

@@ -22,8 +22,13 @@ import { GIVEN_BACK, judge } from './verdict.ts';
 /** Time for the heap to find its size, before slopes are taken: a quarter of the run, but no less than this. */
 const WARM_UP_SHARE = 0.25;
 const MIN_WARM_UP_SECONDS = 60;
-/** Views are closed after this, and their connections with them. */
-const IDLE_VIEW_SECONDS = 5;
+/** A window that is soon full. Views are closed after 5 s, and their connections with them. */
+const VIEW_BOUNDS = {
+  window: { entries: 500, bytes: 500_000 },
+  bookmarkMs: 60_000,
+  idleViewMs: 5_000,
+};
+const SET_VIEW_BOUNDS = new URL('../../test/e2e/support/view-bounds.ts', import.meta.url).href;
 /** The first clients stay for so long, and then all that they leave is closed. */
 const FIRST_CLIENTS_MS = 5_000;
 const QUIET_MS = 15_000;
@@ -113,15 +118,13 @@ async function startWrapper(folder: string, credentials: string): Promise<SoakWr
   const kubeconfig = join(folder, 'kubeconfig');
   writeFileSync(kubeconfig, credentials);
   const configFile = join(folder, 'settings.yaml');
-  const bounds = { windowEntries: 500, windowBytes: 500_000 };
-  const settings = { ...bounds, idleViewSeconds: IDLE_VIEW_SECONDS, logLevel: 'error' };
-  writeFileSync(configFile, JSON.stringify(settings));
-  const args = [PROGRAM, 'run'];
+  writeFileSync(configFile, JSON.stringify({ logLevel: 'error' }));
+  const args = ['--import', SET_VIEW_BOUNDS, PROGRAM, 'run'];
   args.push('--kubeconfig', kubeconfig, '--node-name', NODE_NAME, '--config', configFile);
   args.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
   const logFile = join(folder, 'wrapper.log');
   // With an arena for each thread, glibc takes minutes to fill them all, and what they gain looks like a leak.
-  const env = { MALLOC_ARENA_MAX: '1' };
+  const env = { MALLOC_ARENA_MAX: '1', KPW_TEST_VIEW_BOUNDS: JSON.stringify(VIEW_BOUNDS) };
   const command = process.execPath;
   const managed = startProcess({ name: 'wrapper', command, args, logFile, env });
   const admin = `http://127.0.0.1:${adminPort}`;

@@ -17,7 +17,7 @@ import { versionInfo } from './health/version-info.ts';
 import type { LogLosses } from './metrics/metric-readers.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { MetricsReader } from './metrics/metrics-reader.ts';
-import { nodeState } from './page/node-state.ts';
+import { nodeDetails } from './page/node-details.ts';
 import { pageAnswers } from './page/page-server.ts';
 import { KernelRules } from './status/kernel-rules.ts';
 
@@ -112,19 +112,19 @@ function assertAccepted(
 const PATHS =
   '/, /node, /explain, /decisions, /diff, /summary, /status, /views, /flush, /version, /healthz, /readyz and /metrics';
 
-type Answer = (response: ServerResponse, request: IncomingMessage) => Promise<void>;
+type Route = (response: ServerResponse, request: IncomingMessage) => Promise<void>;
 
 function answersOf(
   proxy: NodeProxy,
   logger: Logger,
   log: LogLosses | undefined,
-): ReadonlyMap<string, Answer> {
+): ReadonlyMap<string, Route> {
   const rules = new KernelRules(proxy);
   const metrics = createMetrics(proxy, log, rules);
   const reader = new MetricsReader(metrics);
   const explain = new ExplainRoutes(proxy, rules);
-  const answerExplain: Answer = (response, request) => explain.answer(request, response);
-  return new Map<string, Answer>([
+  const answerExplain: Route = (response, request) => explain.answer(request, response);
+  return new Map<string, Route>([
     ...EXPLANATIONS.map((path) => [path, answerExplain] as const),
     ...pageAnswers(logger),
     ['/healthz', async (response) => sendText(response, 200, 'ok\n')],
@@ -137,7 +137,10 @@ function answersOf(
       },
     ],
     ['/version', async (response) => sendJson(response, JSON.stringify(versionInfo(proxy)))],
-    ['/node', async (response) => sendJson(response, escapeJson(JSON.stringify(nodeState(proxy))))],
+    [
+      '/node',
+      async (response) => sendJson(response, escapeJson(JSON.stringify(nodeDetails(proxy)))),
+    ],
     ['/views', async (response) => sendViews(response, proxy)],
     ['/flush', (response) => flush(response, proxy)],
   ]);

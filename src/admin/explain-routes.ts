@@ -32,7 +32,7 @@ interface Asked {
 }
 
 /** Answers by the first part of the path. */
-const ANSWERS: Readonly<Record<string, (asked: Asked) => object | Promise<object>>> = {
+const EXPLAINERS: Readonly<Record<string, (asked: Asked) => object | Promise<object>>> = {
   '/explain': ({ proxy, names, query, slice }) =>
     names.join('') === ''
       ? summarize(proxy, readSelection(query), slice)
@@ -44,7 +44,7 @@ const ANSWERS: Readonly<Record<string, (asked: Asked) => object | Promise<object
 };
 
 /** The first parts of the paths that {@link ExplainRoutes} answers. */
-export const EXPLANATIONS: readonly string[] = Object.keys(ANSWERS);
+export const EXPLANATIONS: readonly string[] = Object.keys(EXPLAINERS);
 
 /**
  * Answers the requests that explain the wrapper:
@@ -88,7 +88,13 @@ export class ExplainRoutes {
     try {
       const slice = new TimeSlice(gone.signal);
       await openViewToExplain(proxy, gone.signal);
-      const body = await ANSWERS[`/${verb}`]?.({ proxy, names, query, rules: this.#rules, slice });
+      const body = await EXPLAINERS[`/${verb}`]?.({
+        proxy,
+        names,
+        query,
+        rules: this.#rules,
+        slice,
+      });
       json(response, 200, await jsonOf(body ?? {}, slice));
     } catch (error) {
       if (gone.signal.aborted) return;

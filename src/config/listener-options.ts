@@ -2,7 +2,6 @@ import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../proxy/http/list
 import type { HttpsListenerOptions, ListenersOptions } from '../proxy/server/listeners.ts';
 import type { ListenAddress } from '../util/address.ts';
 import type { HttpsSettings } from './https-settings.ts';
-import type { ListenerName } from './listen-fds.ts';
 import type { Settings } from './settings.ts';
 
 /**
@@ -17,36 +16,28 @@ const ACCESS_REVIEWS = {
   maxReviews: 16,
 } as const;
 
-/** Options of the listeners. A listener in `fds` uses the socket that systemd has passed for it. */
-export function listenersOptions(
-  settings: Settings,
-  fds: ReadonlyMap<ListenerName, number> = new Map(),
-): Pick<ListenersOptions, 'http' | 'https'> & {
+/** Options of the listeners. */
+export function listenersOptions(settings: Settings): Pick<ListenersOptions, 'http' | 'https'> & {
   readonly admin: ListenAddress;
   readonly listenerLimits: ListenerLimits;
 } {
   const { listen, https, adminListen } = settings;
-  const bind = (name: ListenerName, address: ListenAddress): ListenAddress => {
-    const fd = fds.get(name);
-    // Without a planned restart a second process is a mistake. It must not get a share of the connections.
-    const reusePort = settings.handoverSeconds > 0;
-    return fd === undefined ? { ...address, reusePort } : { ...address, fd };
-  };
+  // Without a planned restart a second process is a mistake. It must not get a share of the connections.
+  const reusePort = settings.handoverSeconds > 0;
   return {
-    http: listen && bind('listen', listen),
-    https: https && httpsOptions(https, bind('https', https.listen)),
-    admin: bind('adminListen', adminListen),
+    http: listen && { ...listen, reusePort },
+    https: https && httpsOptions(https, { ...https.listen, reusePort }),
+    admin: { ...adminListen, reusePort },
     listenerLimits: { ...DEFAULT_LISTENER_LIMITS, maxConnections: settings.maxConnections },
   };
 }
 
 function httpsOptions(https: HttpsSettings, address: ListenAddress): HttpsListenerOptions {
-  const { certFile, keyFile, clientCaFile } = https;
+  const { certFile, keyFile } = https;
   return {
     address,
     certFile,
     keyFile,
-    clientCaFile,
     ...ACCESS_REVIEWS,
   };
 }

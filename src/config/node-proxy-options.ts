@@ -4,6 +4,7 @@ import type { PolicySettings, ServiceFilter } from '../topology/policy/service-p
 import { listenersOptions } from './listener-options.ts';
 import type { Settings } from './settings.ts';
 import { settingsRevision } from './settings-revision.ts';
+import { VIEW_BOUNDS } from './view-bounds.ts';
 
 /** A watch without timeoutSeconds lasts at least this long, in milliseconds, as at kube-apiserver. */
 const MIN_WATCH_MS = 30 * 60_000;
@@ -33,13 +34,13 @@ export function nodeProxyOptions(
     topologyMatch: { communities, edge: edge.labelSelector },
     fabedgeCluster: communities.fabedgeCluster,
     cloudPassthrough: cloud.mode === 'passthrough',
-    window: { entries: settings.windowEntries, bytes: settings.windowBytes },
+    window: VIEW_BOUNDS.window,
     maxNodeSets: settings.maxNodeSets,
     maxViews: settings.maxViews,
     maxViewBytes: settings.maxViewBytes,
-    idleViewMs: settings.idleViewSeconds * 1000,
+    idleViewMs: VIEW_BOUNDS.idleViewMs,
     readyWaitMs: READY_WAIT_MS,
-    bookmarkMs: settings.bookmarkSeconds * 1000,
+    bookmarkMs: VIEW_BOUNDS.bookmarkMs,
     minWatchMs: MIN_WATCH_MS,
     writeTimeoutMs: STALLED_CLIENT_MS,
     servers: settings.servers,

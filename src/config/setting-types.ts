@@ -67,9 +67,6 @@ const whole = v.pipe(v.number(), v.safeInteger('must be a whole number'));
 export const notNegative = v.pipe(whole, v.minValue(0));
 export const positive = v.pipe(whole, v.minValue(1));
 
-/** A timer of Node.js cannot wait longer than 2³¹ ms: it would fire immediately. */
-export const seconds = v.pipe(positive, v.maxValue(2_147_483));
-
 /** The URL of an API server. */
 export const apiServer = v.pipe(
   v.string(),

@@ -23,7 +23,6 @@ import {
   overlap,
   positive,
   relayServer,
-  seconds,
   socketPath,
 } from './setting-types.ts';
 
@@ -130,14 +129,6 @@ export const settingsSchema = mapping({
     v.optional(flag, false),
     'Decide and explain, but show all endpoints. Use it to try policies.',
   ),
-  windowEntries: described(
-    v.optional(positive, 10_000),
-    'Number of changes that each view keeps at least, for clients that fall behind.',
-  ),
-  windowBytes: described(
-    v.optional(positive, 32 * 1024 * 1024),
-    'Bytes of changes that each view keeps at least.',
-  ),
   maxViews: described(
     v.optional(positive, 64),
     'Different queries, from clients other than kube-proxy, that are served at the same time. One more replaces a view that no client has used for 5 seconds, or gets 503. With https, one user may read a quarter of them, and plain http half.',
@@ -150,18 +141,13 @@ export const settingsSchema = mapping({
     v.optional(positive, DEFAULT_MAX_NODE_SETS),
     'Label values whose nodes are watched at the same time. If a policy needs one more, its key matches this node only.',
   ),
-  idleViewSeconds: described(
-    v.optional(seconds, 300),
-    'A view without clients is closed after this time.',
-  ),
-  bookmarkSeconds: described(v.optional(seconds, 60), 'Time between the bookmarks of a watch.'),
   maxListBytes: described(
     v.optional(positive, DEFAULT_READ_LIMITS.maxListBytes),
     'Maximum size of one LIST from the API server, uncompressed. It is also the limit of all LISTs together that kube-proxy and the wrapper itself need at the same time.',
   ),
   stateDir: described(
     v.optional(nonEmpty),
-    'Folder for the last known state. A wrapper that starts while the API server is unreachable uses it. If absent, nothing is saved.',
+    'Folder for the last known state, an absolute path. A wrapper that starts while the API server is unreachable uses it. If absent, nothing is saved.',
   ),
   stateMaxBytes: described(
     v.optional(positive, 256 * 1024 * 1024),

@@ -1,5 +1,6 @@
 import { Histogram } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import { Batches } from '../filter/projection/batch.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
 import { VersionAllocator } from '../filter/view/version-allocator.ts';
 import { PolicyResolver } from '../topology/policy/policy-resolver.ts';
@@ -15,11 +16,7 @@ import type { OpenCollection } from './cluster/open-collection.ts';
 import { PolicyLog } from './cluster/policy-log.ts';
 import { watchCluster } from './cluster/watch-cluster.ts';
 import type { Credentials } from './credentials/credentials.ts';
-import {
-  assertSameCluster,
-  type RunningNode,
-  waitUntilReadyToListen,
-} from './hot-restart/hot-restart.ts';
+import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
 import { LocalRuntime } from './local-runtime/local-runtime.ts';
 import { CollectionClient } from './reflector/collection-client.ts';
 import { checkListeners } from './server/check-listeners.ts';
@@ -70,8 +67,6 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly queries?: readonly Query[];
   /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
   readonly defaultViewsMs?: number;
-  /** For which Node the process works that listens at the admin address of this one; absent: there is none. */
-  readonly runningNode?: RunningNode;
   /** Further API servers of the same cluster; see {@link Failover}. */
   readonly servers?: readonly URL[];
   /** See FailoverOptions. */
@@ -178,6 +173,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const views = new ViewRegistry({
     ...reflecting,
     topology,
+    batches: new Batches(topology),
     policyResolver,
     policyLog,
     decisionLog,
@@ -212,14 +208,15 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   );
   const close = async (): Promise<void> => {
     await listeners.close();
-    snapshots?.end();
+    // Clients see nothing newer than what is written now.
+    await snapshots?.close();
     localRuntime?.close();
     const watching = [views, topology, ...clusterWatchers];
     await Promise.all(watching.map((each) => each.close()));
     nodeSetWatcher.close();
     policyLog.close();
     decisionLog.close();
-    await Promise.all([upstream.close(), apiServers.close(), snapshots?.close()]);
+    await Promise.all([upstream.close(), apiServers.close()]);
   };
   try {
     const { http, https } = await listen(options, listeners, views);
@@ -308,7 +305,6 @@ async function listen(options: NodeProxyOptions, listeners: Listeners, views: Vi
   const acquire = (query: Query) => views.acquire(query);
   await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
   signal.throwIfAborted();
-  assertSameCluster(options.runningNode, views.ownNodeUid);
   return listeners.listen();
 }
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { WrapperError } from '../errors.ts';
 import type { ObjectBytes, RawEvent } from '../filter/codec/codec.ts';
-import { CODECS } from '../filter/codec/codecs.ts';
 import type { Change, ChangeHandler } from '../filter/codec/facts/change.ts';
 import type { Resource } from '../filter/codec/facts/resource.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
 import { parseVersion } from '../filter/view/version-allocator.ts';
 import { View } from '../filter/view/view.ts';
+import { CODECS } from '../proxy/api/codecs.ts';
 import { type Query, queryPath } from '../proxy/api/query.ts';
 import { CollectionClient } from '../proxy/reflector/collection-client.ts';
 import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';

@@ -10,8 +10,6 @@ export interface Address {
 
 /** Where to listen. */
 export interface ListenAddress extends Address {
-  /** An inherited socket that listens already. Host and port are then not used. */
-  readonly fd?: number;
   /** Whether other processes of this user may listen at the same address (SO_REUSEPORT); default: false. */
   readonly reusePort?: boolean;
 }

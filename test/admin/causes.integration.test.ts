@@ -16,7 +16,9 @@ function failed(name: string, problem: string, nature?: Check['nature']): Check 
 // Five failed checks were once counted as five problems, although the API server was the cause of all.
 test('old data is one cause, whatever collections it concerns', () => {
   const checks = ['a', 'b', 'c'].map((name) => failed(name, `stale, ${name}`, 'stale'));
-  expect(causesOf(checks, OLD)).toEqual([{ isStart: false, text: OLD.cause, checks: 3 }]);
+  expect(causesOf(checks, OLD)).toEqual([
+    { check: 'a', nature: 'stale', text: OLD.cause, checks: 3 },
+  ]);
 });
 
 test('collections that cannot be read for the same reason are one cause, and what waits for them is none', () => {
@@ -26,12 +28,14 @@ test('collections that cannot be read for the same reason are one cause, and wha
     failed('nodes', unsynced, 'unsynced'),
     failed('services', unsynced, 'unsynced'),
   ];
-  expect(causesOf(checks, CURRENT)).toEqual([{ isStart: false, text: unsynced, checks: 2 }]);
+  expect(causesOf(checks, CURRENT)).toEqual([
+    { check: 'nodes', nature: 'unsynced', text: unsynced, checks: 2 },
+  ]);
 });
 
 test('a check that waits is named if nothing else fails', () => {
   expect(causesOf([failed('own-node', 'there is no Node', 'waits')], CURRENT)).toEqual([
-    { isStart: false, text: 'own-node: there is no Node', checks: 1 },
+    { check: 'own-node', nature: 'waits', text: 'own-node: there is no Node', checks: 1 },
   ]);
 });
 
@@ -43,8 +47,13 @@ test('other problems are named with their check, after the cause of most checks'
     { name: 'fine', problem: undefined, remark: 'but slow' },
   ];
   expect(causesOf(checks, OLD)).toEqual([
-    { isStart: false, text: OLD.cause, checks: 2 },
-    { isStart: false, text: 'https-certificate: has expired', checks: 1 },
+    { check: 'a', nature: 'stale', text: OLD.cause, checks: 2 },
+    {
+      check: 'https-certificate',
+      nature: undefined,
+      text: 'https-certificate: has expired',
+      checks: 1,
+    },
   ]);
 });
 
@@ -53,5 +62,7 @@ test('a collection that has not been read yet, without an error, only starts', (
     failed('own-node', 'there is no Node', 'waits'),
     failed('nodes', 'not synced yet', 'starting'),
   ];
-  expect(causesOf(checks, CURRENT)).toEqual([{ isStart: true, text: 'not synced yet', checks: 1 }]);
+  expect(causesOf(checks, CURRENT)).toEqual([
+    { check: 'nodes', nature: 'starting', text: 'not synced yet', checks: 1 },
+  ]);
 });

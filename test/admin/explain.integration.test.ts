@@ -126,7 +126,7 @@ describe('/explain', () => {
       const codecs = new Set(proxy.views.sources.map(({ view }) => view.codec));
       let explained = 0;
       for (const codec of codecs) {
-        const read = codec.service;
+        const read = codec.service.bind(codec);
         jest.spyOn(codec, 'service').mockImplementation((object) => {
           explained++;
           return read(object);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../embedded/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
-import type { NodeState } from '../../src/admin/page/node-state.ts';
+import type { NodeDetails } from '../../src/admin/page/node-details.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
@@ -26,8 +26,8 @@ afterEach(async () => {
   release();
 });
 
-async function node(): Promise<NodeState> {
-  return (await (await fetch(`${admin.url}/node`)).json()) as NodeState;
+async function node(): Promise<NodeDetails> {
+  return (await (await fetch(`${admin.url}/node`)).json()) as NodeDetails;
 }
 
 test('/node does not wait for views, and says why there are no Services', async () => {

@@ -39,7 +39,7 @@ async function turnsOf(work: () => Promise<unknown>): Promise<number[]> {
   const turns: number[] = [];
   await countTurns((now) => {
     for (const codec of codecs) {
-      const read = codec.service;
+      const read = codec.service.bind(codec);
       jest.spyOn(codec, 'service').mockImplementation((object) => {
         clock.advance(20);
         turns.push(now());
@@ -78,7 +78,7 @@ test('/explain lets other work run after each slow Service', async () => {
 test('the label selector of /explain lets other work run after each slow Service', async () => {
   const codecs = new Set(proxy.views.sources.map(({ view }) => view.codec));
   for (const codec of codecs) {
-    const read = codec.partialMetadata;
+    const read = codec.partialMetadata.bind(codec);
     jest.spyOn(codec, 'partialMetadata').mockImplementation((object) => {
       clock.advance(20);
       return read(object);

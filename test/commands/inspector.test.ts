@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
-import { listenerOwner } from '../../src/proxy/util/listener-owner.ts';
+import { listeningSockets } from '../../src/proxy/util/proc-net-tcp.ts';
 import { eventually } from '../support/eventually.ts';
 import { spawnMortal } from '../support/process/mortal-child.ts';
 
@@ -30,6 +30,19 @@ function handlesSignal(pid = 0): boolean {
   return (Number.parseInt(mask.slice(-8), 16) & SIGUSR1_BIT) !== 0;
 }
 
+/** Inodes of the sockets that a process has open. */
+function socketsOf(pid = 0): string[] {
+  const folder = `/proc/${pid}/fd`;
+  return readdirSync(folder).flatMap((fd) => {
+    try {
+      return /^socket:\[(\d+)\]$/.exec(readlinkSync(join(folder, fd)))?.[1] ?? [];
+    } catch {
+      // It has been closed.
+      return [];
+    }
+  });
+}
+
 test.each([
   ['image/kube-proxy-wrapper', /^#!\/nodejs\/bin\/node (.*)/],
   ['package.json', /"demo": "node (\S+) /],
@@ -54,6 +67,7 @@ test.each([
   await started;
   child.kill('SIGUSR1');
   await delay(1_000);
-  expect(listenerOwner(INSPECTOR) ?? '').not.toContain(`process ${child.pid} `);
+  const opened = socketsOf(child.pid);
+  expect(listeningSockets(INSPECTOR).filter(({ inode }) => opened.includes(inode))).toEqual([]);
   expect([child.exitCode, child.signalCode]).toEqual([null, null]);
 });

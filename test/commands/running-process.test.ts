@@ -3,17 +3,11 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import {
-  assertSameNode,
-  createLastProcessFlush,
-  readRunningProcess,
-} from '../../src/commands/run/running-process.ts';
+import { createLastProcessFlush, readOpenViews } from '../../src/commands/run/running-process.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 
 const NODE = 'edge-1';
-/** What is known without a usable response. */
-const NOTHING = { queries: undefined, node: undefined };
 const servers: Server[] = [];
 const sockets = new Set<Socket>();
 
@@ -62,56 +56,29 @@ function flushOptions(userId = process.geteuid?.()) {
 }
 
 async function ask(port: number) {
-  return await readRunningProcess({ host: '127.0.0.1', port, reusePort: true }, NODE);
+  return await readOpenViews({ host: '127.0.0.1', port, reusePort: true }, NODE);
 }
 
-describe('readRunningProcess()', () => {
+describe('readOpenViews()', () => {
   test('returns the queries of the process that listens at the admin address', async () => {
     const port = await startNeighbour(respond(serializeQueries(currentKubeProxyQueries(NODE))));
-    expect((await ask(port)).queries).toEqual(currentKubeProxyQueries(NODE));
+    expect(await ask(port)).toEqual(currentKubeProxyQueries(NODE));
   });
-
-  const version = JSON.stringify({ version: '1.0.0', node: 'edge-2', nodeUid: 'u-1' });
-
-  test('returns for which Node that process works', async () => {
-    const port = await startNeighbour(respond(version));
-    const address = { host: '127.0.0.1', port, reusePort: true };
-    const node = { address, node: 'edge-2', nodeUid: 'u-1' };
-    expect(await ask(port)).toEqual({ queries: undefined, node });
-  });
-
-  // Otherwise a local process without rights could prevent every start.
-  test('ignores the Node that a process of another user names', async () => {
-    const port = await startNeighbour(respond(version));
-    const otherUser = (process.geteuid?.() ?? 0) + 1;
-    const admin = { host: '127.0.0.1', port, reusePort: true };
-    expect(await readRunningProcess(admin, NODE, otherUser)).toEqual(NOTHING);
-  });
-
-  test.each(['{"node":""}', '{"node":7}', '[]', 'null', `{"node":"${'x'.repeat(254)}"}`])(
-    'ignores a Node that is not a name: %s',
-    async (body) => {
-      expect(await ask(await startNeighbour(respond(body)))).toEqual(NOTHING);
-    },
-  );
 
   test('sends no request if the port is 0', async () => {
-    expect(await ask(0)).toEqual(NOTHING);
+    expect(await ask(0)).toBeUndefined();
   });
 
-  // This process has the only socket, and accepts nothing yet: it would wait for its own response at each start.
-  // Without handoverSeconds the port is not shared either.
-  test('sends no request to a socket that systemd has passed to this process', async () => {
+  // Without handoverSeconds the port is not shared.
+  test('sends no request to a port that is not shared', async () => {
     let requests = 0;
     const port = await startNeighbour((socket) => {
       requests++;
-      respond(version)(socket);
+      respond(serializeQueries(currentKubeProxyQueries(NODE)))(socket);
     });
-    const inherited = { host: '127.0.0.1', port, fd: 3, reusePort: true };
-    for (const admin of [inherited, { host: '127.0.0.1', port }]) {
-      expect(await readRunningProcess(admin, NODE)).toEqual(NOTHING);
-      await createLastProcessFlush(admin, flushOptions())();
-    }
+    const admin = { host: '127.0.0.1', port };
+    expect(await readOpenViews(admin, NODE)).toBeUndefined();
+    await createLastProcessFlush(admin, flushOptions())();
     expect(requests).toBe(0);
   });
 
@@ -131,7 +98,7 @@ describe('readRunningProcess()', () => {
     ['sends headers without end', repeat('HTTP/1.1 200 OK\r\n', `X-Y: ${endless}\r\n`, 1)],
   ])('ignores a process that %s', async (_name, answer) => {
     const port = await startNeighbour(answer);
-    expect((await ask(port)).queries).toBeUndefined();
+    expect(await ask(port)).toBeUndefined();
     // It does not keep the connection either.
     const [socket] = sockets;
     if (socket?.destroyed === false) await new Promise((resolve) => socket.once('close', resolve));
@@ -155,28 +122,9 @@ describe('readRunningProcess()', () => {
     const began = performance.now();
     const answers = await Promise.all(neighbours.map(ask));
     const elapsed = performance.now() - began;
-    expect(answers).toEqual(neighbours.map(() => NOTHING));
+    expect(answers).toEqual(neighbours.map(() => undefined));
     // Half of it is for a busy machine.
     expect(elapsed).toBeLessThan(4_000);
-  });
-});
-
-describe('assertSameNode()', () => {
-  const of = (node: string) => ({
-    address: { host: '127.0.0.1', port: 10361 },
-    node,
-    nodeUid: undefined,
-  });
-
-  test('accepts a process for the same Node, and one that does not say for which', () => {
-    expect(() => assertSameNode(undefined, NODE)).not.toThrow();
-    expect(() => assertSameNode(of(NODE), NODE)).not.toThrow();
-  });
-
-  test('refuses a process for another Node, and names both and the address', () => {
-    expect(() => assertSameNode(of('edge-2'), NODE)).toThrow(
-      /for the Node "edge-2", listens at 127\.0\.0\.1:10361; this one is for "edge-1" and does not start/,
-    );
   });
 });
 

@@ -134,9 +134,9 @@ describe('many findings of one kind', () => {
 
   // 10,000 Services once made 7,400 lines.
   test('are one line with their number and the first names', () => {
-    const text = formatFindings(many('key-unused', 'info', 7_400));
+    const text = formatFindings(many('no-endpoint', 'info', 7_400));
     expect(text).toBe(
-      'i 7400 Services: a key does not win on any node at present (key-unused): default/s0, default/s1, default/s2 and 7397 more; all are in -o json\n',
+      'i 7400 Services: no endpoint left on some nodes (no-endpoint): default/s0, default/s1, default/s2 and 7397 more; all are in -o json\n',
     );
   });
 
@@ -144,7 +144,7 @@ describe('many findings of one kind', () => {
     const text = formatFindings([
       ...many('no-endpoint', 'warning', 20),
       ...many('invalid-policy', 'warning', 21),
-      ...many('key-unused', 'info', 5),
+      ...many('no-endpoint', 'info', 5),
     ]);
     expect(text.match(/^ {4}next: /gm)).toHaveLength(2);
     const lines = text

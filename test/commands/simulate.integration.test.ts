@@ -219,32 +219,6 @@ describe('findingsOf()', () => {
     });
   });
 
-  test('names endpoints with too much load', () => {
-    const [plain] = cluster.slices.filter(({ service }) => service === 'plain');
-    const [group] = plain?.groups ?? [];
-    const [, far] = group?.endpoints ?? [];
-    if (plain === undefined || far === undefined) throw new Error('no endpoint on cloud-2');
-    // All nodes but cloud-2 have one endpoint in their site, edge-2's. There are ten.
-    const more = {
-      ...plain,
-      groups: [{ ports: ['TCP/http'], endpoints: Array(8).fill({ ...far, node: 'cloud-2' }) }],
-      addresses: Array.from({ length: 8 }, (_, n) => `10.0.0.${n}`),
-    };
-    const only = [
-      'service/plain:topologyKeys=["site","*"]',
-      'node/edge-3:site=a',
-      'node/cloud-1:site=a',
-    ];
-    const found = findingsOf(run({ ...cluster, slices: [...cluster.slices, more] }, {}, only));
-    const overload = found.find(
-      ({ code, service }) => code === 'overload' && service === 'default/plain',
-    );
-    // Four nodes go to this one alone, and cloud-2 to all ten: 4.1, the mean being 0.5.
-    expect(overload?.subjects).toEqual([
-      { id: '10.244.2.40', text: '10.244.2.40 on edge-2 8.2 times' },
-    ]);
-  });
-
   test('names keys that no node has, and annotations that are invalid or ignored', () => {
     const changes = [
       'service/web:topologyKeys=["rack","*"]',

@@ -155,12 +155,16 @@ describe('loadSettings()', () => {
       `https: { listen: '127.0.0.1:1', ${PAIR}, selfSigned: { caFile: /a } }`,
       /https.selfSigned was removed: .*openssl/,
     ],
+    [
+      `https: { listen: '127.0.0.1:1', ${PAIR}, clientCaFile: /a }`,
+      /https.clientCaFile was removed: .*need a token/,
+    ],
     ['allowedTopologyKeys: [a b]', /allowedTopologyKeys.0="a b": is not a label key, a prefix/],
     [
       'defaultTopologyKeys: [site]\nallowedTopologyKeys: [zone]',
       /defaultTopologyKeys=.*: topologyKeys holds "site", which the setting allowedTopologyKeys does/,
     ],
-    ['bookmarkSeconds: 2592000', /bookmarkSeconds=2592000.*2147483/],
+    ['bookmarkSeconds: 30', /bookmarkSeconds was removed: its default is now fixed/],
   ])('refuses %j', (text, message) => {
     expect(() => loadSettings({ nodeName: 'n' }, {}, file(text))).toThrow(message);
   });

@@ -1,7 +1,6 @@
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from '@jest/globals';
-import { loadSettings } from '../../src/config/settings.ts';
 import { writeKubeconfig } from '../e2e/support/kubeconfig.ts';
 import { waitUntilReady } from '../e2e/support/managed-process.ts';
 import { createNodeNetns } from '../e2e/support/node-netns.ts';
@@ -11,7 +10,6 @@ import { useFolder } from '../support/use-folder.ts';
 import { readText, repository } from './support/repository.ts';
 
 const unit = 'kube-proxy-wrapper.service';
-const socket = 'kube-proxy-wrapper.socket';
 let folder: string;
 
 beforeAll(async () => {
@@ -21,8 +19,8 @@ beforeAll(async () => {
   cpSync(join(repository, 'manifests/systemd'), folder, { recursive: true });
 });
 
-test('systemd understands every line of the units', async () => {
-  const files = [join(folder, unit), join(folder, socket)];
+test('systemd understands every line of the unit', async () => {
+  const files = [join(folder, unit)];
   // It exits with 0 even if it ignores a line. Then it reports the line on stderr.
   const script = 'systemd-analyze verify --man=no "$@" 2>&1';
   const said = await runCommand('sh', ['-c', script, 'sh', ...files]);
@@ -33,13 +31,6 @@ test('the service has almost no rights', async () => {
   const args = ['security', '--offline=true', '--threshold=15', join(folder, unit)];
   expect(await runCommand('systemd-analyze', args)).toMatch(
     /Overall exposure level .*: [01]\.\d OK/,
-  );
-});
-
-test('the socket is that of the settings', () => {
-  const { listen } = loadSettings({ nodeName: 'a' }, {}, undefined);
-  expect(readText(`manifests/systemd/${socket}`)).toContain(
-    `\nListenStream=${listen?.host}:${listen?.port}\n`,
   );
 });
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import {
   annotateService,
@@ -29,6 +30,9 @@ afterAll(async () => {
 const NEAR = '10.244.1.5:8080';
 const FAR = '10.244.1.6:8080';
 const BOTH = [NEAR, FAR];
+
+/** The commands that show what the kernel has. */
+const DOCUMENTED = readFileSync('docs/operations-node.md', 'utf8');
 
 /** Near endpoints, else any. */
 const SITE_ELSE_ANY = '["site","*"]';
@@ -164,5 +168,16 @@ describe.each([
       );
       expect(value).toEqual(answers);
     }
+  });
+
+  test('the line of docs/operations-node.md prints the backends of a Service', async () => {
+    const tool = mode === 'nftables' ? 'nft' : 'iptables-save';
+    const line = DOCUMENTED.split('\n').find((each) => each.startsWith(`${tool} `));
+    const printed = await node.netns.exec('sh', [
+      '-c',
+      `${line}`.replace('shop/', `${namespace}/`),
+    ]);
+    const addresses = printed.match(/10[.]244(?:[.]\d+){2}(?=( [.] |[:/])8080)/g);
+    expect(new Set(addresses)).toEqual(new Set([NEAR.split(':')[0]]));
   });
 });

@@ -16,7 +16,7 @@ function expectSettingsOrReason(content: string | Uint8Array): void {
   try {
     const settings = loadSettings({ nodeName: 'edge-1' }, {}, file);
     expect(settings.nodeName).toBe('edge-1');
-    expect(settings.windowEntries).toBeGreaterThan(0);
+    expect(settings.maxViews).toBeGreaterThan(0);
   } catch (error) {
     if (!(error instanceof WrapperError)) throw error;
     expect(error.code).toBe('InvalidSettings');
@@ -30,7 +30,7 @@ communities: { nodeLabels: [site], labelValues: [b] }
 edge: { labelSelector: 'a in (b, c),!d' }
 serviceFilter: { mode: FilterIfLabelExists }
 minReady: { '*': 2 }
-windowEntries: 10
+maxViews: 10
 `;
 
 describe('loadSettings() returns settings or throws InvalidSettings', () => {

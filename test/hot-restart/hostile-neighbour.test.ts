@@ -71,7 +71,7 @@ test.each<[string, RequestListener]>([
     read(`${origin}${SLICES}?watch=1&timeoutSeconds=1&resourceVersion=${from}`);
   expect((await watch(version)).status).toBe(200);
   expect((await watch('9'.repeat(31))).status).toBe(410);
-  expect(requested.toSorted()).toEqual(['/version', '/views']);
+  expect(requested).toEqual(['/views']);
 });
 
 function* endless(): Generator<string> {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
@@ -17,7 +17,6 @@ import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useCluster } from '../support/wrapper/use.ts';
 import { generateLoad } from './load-generator.ts';
 
-const ACTIVATOR = new URL('socket-activator.ts', import.meta.url).pathname;
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const WAITING = 'stopping when the next process listens';
 const NOT_YET_LISTENING =
@@ -279,39 +278,14 @@ describe('a planned restart', () => {
   );
 });
 
-describe('a socket of systemd', () => {
-  test('is served, and its connections survive a crash', async () => {
-    const activator = startActivated();
-    const { listen } = await activator.logged('listening');
-    expect(listen).toBe(`http://127.0.0.1:${port}`);
-    expect(await list()).toBe(200);
-    for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-      const before = activator.lines.length;
-      process.kill(childOf(activator), signal);
-      const answers = await Promise.all([list(), list(), list()]);
-      expect(answers).toEqual([200, 200, 200]);
-      // The process that stops may have answered these requests itself.
-      const listened = (): boolean =>
-        activator.lines.slice(before).some(({ msg }) => msg === 'listening');
-      while (!listened()) await delay(20);
-    }
-  });
-});
-
-describe('a socket of systemd that is open to the network', () => {
-  test('is not served by plain http', async () => {
-    const socket = createServer().listen(0, '0.0.0.0');
-    await once(socket, 'listening');
-    const { fd } = (socket as unknown as { _handle: { fd: number } })._handle;
-    const passed = 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"';
-    const command = [process.execPath, MAIN, 'run', ...argumentsOf({})];
-    const { status, stderr } = spawnSync('sh', ['-c', passed, ...command], {
-      stdio: ['ignore', 'ignore', 'pipe', fd],
-      encoding: 'utf8',
-    });
-    socket.close();
-    expect([status, stderr]).toEqual([1, expect.stringMatching(/"0\.0\.0\.0".*loopback only/)]);
-  });
+test('sockets of systemd, which an earlier version used, are refused with the way out', () => {
+  const passed = 'LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" "$@"';
+  const command = [process.execPath, MAIN, 'run', ...argumentsOf({})];
+  const { status, stderr } = spawnSync('sh', ['-c', passed, ...command], { encoding: 'utf8' });
+  expect([status, stderr]).toEqual([
+    1,
+    expect.stringMatching(/systemctl disable --now kube-proxy-wrapper\.socket/),
+  ]);
 });
 
 /** Whether a kernel setting is on. Older kernels do not have all of them. */
@@ -319,61 +293,18 @@ function isOn(path: string): boolean {
   return existsSync(path) && readFileSync(path, 'latin1').trim() === '1';
 }
 
-/** Starts the wrapper under a program that acts like systemd. */
-function startActivated(): WrapperProcess {
-  const args = argumentsOf({});
-  return useProcess([`${port}`, ...args], ACTIVATOR);
-}
-
-function childOf({ child: { pid } }: WrapperProcess): number {
-  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
-}
-
-/*
- * A second wrapper with another --node-name once joined the port: 7 of 8 lists came from the wrong node, explain
- * alternated between the two, and check was green.
- */
-describe('a second wrapper that is no planned restart', () => {
-  const refused = (flags: readonly string[]) => refusedWith([...argumentsOf({}), ...flags]);
-
-  function refusedWith(flags: readonly string[]): { status: number | null; stderr: string } {
-    const { NODE_NAME: _node, KUBECONFIG: _config, ...env } = process.env;
-    const args = [MAIN, 'run', ...flags];
-    return spawnSync(process.execPath, args, { env, encoding: 'utf8', timeout: 30_000 });
-  }
-
-  test('does not start with another Node name, and says what to do', async () => {
-    await listening();
-    const { status, stderr } = refused(['--node-name', 'edge-2']);
-    expect(status).toBe(1);
-    expect(stderr).toMatch(
-      /^kube-proxy-wrapper: another kube-proxy-wrapper, for the Node "edge-1", listens at .*correct --node-name/,
-    );
-    expect(await list()).toBe(200);
+test('a second wrapper does not start without handoverSeconds, and names the address', async () => {
+  await listening({ handoverSeconds: 0 });
+  const { NODE_NAME: _node, KUBECONFIG: _config, ...env } = process.env;
+  const args = [MAIN, 'run', ...argumentsOf({ handoverSeconds: 0 })];
+  const { status, stderr } = spawnSync(process.execPath, args, {
+    env,
+    encoding: 'utf8',
+    timeout: 30_000,
   });
-
-  test('does not start without handoverSeconds, and names the process that has the port', async () => {
-    const first = await listening({ handoverSeconds: 0 });
-    const { status, stderr } = refusedWith(argumentsOf({ handoverSeconds: 0 }));
-    expect([status, stderr]).toEqual([
-      1,
-      expect.stringMatching(
-        `cannot listen on 127.0.0.1:${port} \\(listen\\): the address is in use by process ${first.child.pid} \\(.+\\); stop it`,
-      ),
-    ]);
-    expect(await list()).toBe(200);
-  });
-
-  test('does not listen for a Node of the same name in another cluster', async () => {
-    await listening();
-    const version = `http://127.0.0.1:${adminPort}/version`;
-    const uid = async () => ((await (await fetch(version)).json()) as { nodeUid?: string }).nodeUid;
-    await eventually(uid, server.get('nodes', 'edge-1')?.metadata.uid);
-    const kubeconfig = join(folder, 'other');
-    writeFileSync(kubeconfig, kubeconfigFor(await useCluster().listen()));
-    const second = useProcess([...argumentsOf({}), '--kubeconfig', kubeconfig]);
-    const [code] = await once(second.child, 'close');
-    expect(code).toBe(1);
-    expect(second.lines.map(({ msg }) => msg)).not.toContain('listening');
-  });
+  expect([status, stderr]).toEqual([
+    1,
+    expect.stringMatching(`cannot listen on 127.0.0.1:${port} \\(listen\\): .*EADDRINUSE`),
+  ]);
+  expect(await list()).toBe(200);
 });

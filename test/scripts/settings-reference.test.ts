@@ -41,7 +41,7 @@ test.each([
   ['listen', { flag: '`--listen`', type: 'string', default: '`127.0.0.1:10360`' }],
   ['handoverSeconds', { type: 'integer', unit: 's', bounds: '≥ 0' }],
   ['cloud.mode', { type: '`endpoints`, `passthrough`', default: '`endpoints`' }],
-  ['https.clientCaFile', { type: 'string', default: 'none' }],
+  ['stateDir', { type: 'string', default: 'none' }],
 ])('%s is described as %j', (key, expected) => {
   expect(settingRows().find((row) => row.key === key)).toMatchObject(expected);
 });

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createMetrics } from '../../src/admin/metrics/metrics.ts';
-import { makeAuthority } from '../support/http/certificates.ts';
 import { type RawConnection, raw } from '../support/http/http-client.ts';
-import { type HttpsWrapper, issueClient, useHttps } from '../support/wrapper/https-wrapper.ts';
+import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 
@@ -186,80 +185,6 @@ describe('the identity headers of a caller', () => {
   });
 });
 
-describe('a caller with a client certificate', () => {
-  test('reads a view if the API server allows it to the owner, for whom we request the review', async () => {
-    const cert = await issueClient('system:kube-proxy', ['proxies', 'nodes']);
-    expect((await wrapper.ask(SLICES, { cert })).code).toBe(200);
-    expect(wrapper.api.reviews).toMatchObject([
-      {
-        kind: 'SubjectAccessReview',
-        authorization: 'Bearer own-token',
-        spec: {
-          user: 'system:kube-proxy',
-          groups: ['proxies', 'nodes', 'system:authenticated'],
-          resourceAttributes: { verb: 'list', resource: 'endpointslices' },
-        },
-      },
-    ]);
-    wrapper.api.decide = () => false;
-    expect((await wrapper.ask('/api/v1/services', { cert })).code).toBe(403);
-  });
-
-  test('has nothing forwarded, because that would be with our identity', async () => {
-    const cert = await issueClient('admin', ['system:masters']);
-    for (const [method, path] of [
-      ['GET', '/api/v1/secrets'],
-      ['POST', '/apis/events.k8s.io/v1/namespaces/default/events'],
-    ] as const) {
-      const status = statusOf(await wrapper.ask(path, { cert, method }));
-      expect(status).toMatchObject({ code: 403 });
-      expect(status.message).toMatch(/client certificate cannot be forwarded/);
-    }
-    expect(wrapper.api.passed).toEqual([]);
-  });
-
-  test('and a token is the owner of the token', async () => {
-    const cert = await issueClient('admin', ['system:masters']);
-    await wrapper.ask('/api/v1/secrets', { cert, token: 'caller' });
-    await wrapper.ask(SLICES, { cert, token: 'caller' });
-    expect(wrapper.api.passed[0]?.headers.authorization).toBe('Bearer caller');
-    expect(wrapper.api.reviews).toMatchObject([{ kind: 'SelfSubjectAccessReview' }]);
-  });
-
-  test.each([
-    [
-      'of another authority',
-      async () => issueClient('a', [], { authority: await makeAuthority() }),
-    ],
-    ['that is for servers', () => issueClient('a', [], { server: true })],
-    ['that has expired', () => issueClient('a', [], { seconds: -1 })],
-    ['without a common name', () => issueClient('', ['system:masters'])],
-  ])('%s gets 401', async (_name, make) => {
-    const answer = await wrapper.ask(SLICES, { cert: await make() });
-    expect(statusOf(answer)).toMatchObject({ code: 401 });
-    expect(wrapper.api.reviews).toEqual([]);
-  });
-
-  test('that expires on an open connection gets 401 afterwards', async () => {
-    const cert = await issueClient('a', [], { seconds: 2 });
-    const socket = openTls(cert);
-    expect(await request(socket, SLICES)).toMatch(/^HTTP\/1.1 200 /);
-    await new Promise((resolve) => setTimeout(resolve, 2500));
-    expect(await request(socket, SLICES)).toMatch(/^HTTP\/1.1 401 /);
-  });
-
-  test('is not used for a web page of another origin', async () => {
-    const cert = await issueClient('a', []);
-    const codeFrom = async (origin: string) =>
-      (await wrapper.ask(SLICES, { cert, headers: { origin } })).code;
-    expect(await codeFrom('https://evil.example')).toBe(403);
-    const host = `127.0.0.1:${wrapper.port}`;
-    expect(await codeFrom(`http://${host}`)).toBe(403);
-    // The watches of some clients send their server as origin.
-    expect(await codeFrom(`https://${host}`)).toBe(200);
-  });
-});
-
 test('reviews, certificates and refused connections are counted', async () => {
   await wrapper.ask(SLICES, { token: 'counted' });
   const metrics = await createMetrics(wrapper.proxy).metrics();
@@ -302,18 +227,9 @@ describe('switching protocols', () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${code} .*connection: close`, 'is'));
     expect(wrapper.api.passed).toEqual([]);
   });
-
-  test.each([
-    [exec, 403],
-    [`${SLICES}?watch=1`, 503],
-  ])('is refused to the owner of a certificate: %s', async (path, code) => {
-    const socket = openTls(await issueClient('admin', ['system:masters']));
-    expect(await request(socket, path, upgrade(path))).toMatch(new RegExp(`^HTTP/1.1 ${code} `));
-    expect(wrapper.api.passed).toEqual([]);
-  });
 });
 
-const openTls = (cert = {}) => raw(wrapper.proxy.httpsUrl ?? '', '', { ca: wrapper.ca, ...cert });
+const openTls = () => raw(wrapper.proxy.httpsUrl ?? '', '', { ca: wrapper.ca });
 
 /** Writes a request and returns the beginning of the response. */
 async function request({ socket }: RawConnection, path: string, bytes?: string): Promise<string> {

@@ -118,7 +118,8 @@ async function cost(target: Target, input: Input): Promise<number> {
   const before = process.cpuUsage();
   for (let n = 0; n < REQUESTS; n++) {
     if (target === 'parser') parseSelectors(input);
-    else if (target === 'snapshot') await snapshots.load(`protobuf ${input.path}`);
+    else if (target === 'snapshot')
+      await snapshots.load(snapshots.writer.open(`protobuf ${input.path}`));
     else await send(target, input);
   }
   const { user, system } = process.cpuUsage(before);

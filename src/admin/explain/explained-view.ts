@@ -28,15 +28,15 @@ export interface ViewHead extends ResponseHead {
 }
 
 /** What is read of a proxy to find a view. */
-type Views = Pick<NodeProxy, 'views'>;
+type HasViews = Pick<NodeProxy, 'views'>;
 
 /** The view of endpoints that kube-proxy reads, else any open one; undefined: no view of endpoints is open. */
-export function findView({ views }: Views): ExplainedView | undefined {
+export function findView({ views }: HasViews): ExplainedView | undefined {
   return likeliest(views, views.sources.filter(isOfEndpoints));
 }
 
 /** The view of Services that kube-proxy reads, else any of all namespaces; undefined: no view of Services is open. */
-export function findServices({ views }: Views): ViewSource | undefined {
+export function findServices({ views }: HasViews): ViewSource | undefined {
   return likeliest(
     views,
     views.sources.filter(({ query }) => query.resource === SERVICES),
@@ -70,7 +70,7 @@ function likeliest<Source extends ViewSource>(
 export const NO_VIEW = 'no view of endpoints is open yet; try again';
 
 /** Like findView(). Throws `NotReady` if no view of endpoints is open yet. */
-export function explainedView(proxy: Views): ExplainedView {
+export function explainedView(proxy: HasViews): ExplainedView {
   const view = findView(proxy);
   if (view !== undefined) return view;
   throw new WrapperError('NotReady', NO_VIEW);
@@ -94,7 +94,7 @@ export function notStarted({ topology }: NodeProxy): WrapperError {
 }
 
 /** The name of a view in a response. */
-export function nameOf({ views }: Views, source: ViewSource): ViewName {
+export function nameOf({ views }: HasViews, source: ViewSource): ViewName {
   const { query } = source;
   const clients = views.users(source);
   return { query: queryPath(query), encoding: query.encoding, clients };
@@ -111,7 +111,7 @@ export function viewHead(proxy: NodeProxy, source: ViewSource): ViewHead {
 
 /** A Service as at the API server, from any view that contains it. */
 export function findService(
-  { views }: Views,
+  { views }: HasViews,
   service: string,
 ): { readonly source: ViewSource; readonly object: Buffer } | undefined {
   for (const source of views.sources) {

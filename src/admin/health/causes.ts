@@ -11,9 +11,10 @@ import { type Check, readiness } from './readiness.ts';
  */
 
 /** A cause of failed checks. */
-export interface Cause {
-  /** Whether the wrapper only has not finished its start. */
-  readonly isStart: boolean;
+export interface ReadinessCause {
+  /** Name of its first check. */
+  readonly check: string;
+  readonly nature: Check['nature'];
   readonly text: string;
   /** Number of checks that fail because of it. */
   readonly checks: number;
@@ -24,7 +25,7 @@ export interface Health {
   readonly checks: readonly Check[];
   readonly data: DataAge;
   /** The one with the most failed checks first; empty: ready. */
-  readonly causes: readonly Cause[];
+  readonly causes: readonly ReadinessCause[];
 }
 
 export function healthOf(proxy: NodeProxy): Health {
@@ -40,19 +41,23 @@ export function healthOf(proxy: NodeProxy): Health {
  * - checks with the same problem have the same cause
  * - a check that waits for another one is named only if nothing else fails
  */
-export function causesOf(checks: readonly Check[], data: DataAge): Cause[] {
-  const causes = new Map<string, Cause>();
+export function causesOf(checks: readonly Check[], data: DataAge): ReadinessCause[] {
+  const causes = new Map<string, ReadinessCause>();
   const failed = checks.filter(({ problem }) => problem !== undefined);
   const causing = failed.filter(({ nature }) => nature !== 'waits');
   for (const check of causing.length > 0 ? causing : failed) {
     const text = textOf(check, data);
-    const isStart = check.nature === 'starting';
-    causes.set(text, { isStart, text, checks: (causes.get(text)?.checks ?? 0) + 1 });
+    const { name, nature } = check;
+    const cause = causes.get(text) ?? { check: name, nature, text, checks: 0 };
+    causes.set(text, { ...cause, checks: cause.checks + 1 });
   }
   return [...causes.values()].sort((a, b) => b.checks - a.checks);
 }
 
+/** The same problem has the same cause, whatever collection could not be read. */
+const UNREAD = ['starting', 'unsynced', 'forbidden'] as const;
+
 function textOf({ name, problem = '', nature }: Check, { cause }: DataAge): string {
   if (nature === 'stale' && cause !== undefined) return cause;
-  return nature === 'starting' || nature === 'unsynced' ? problem : `${name}: ${problem}`;
+  return UNREAD.some((each) => each === nature) ? problem : `${name}: ${problem}`;
 }

@@ -61,13 +61,13 @@ export function dataAge(proxy: Sources): DataAge {
   return { ...age, cause, warning: `${old}: ${cause}` };
 }
 
-interface Source {
+interface AgedSource {
   readonly name: string;
   readonly status: ReflectorStatus;
 }
 
 /** All collections, without those that the API server refuses: readiness reports these. */
-function* readSources({ views, topology, clusterWatchers }: Sources): Iterable<Source> {
+function* readSources({ views, topology, clusterWatchers }: Sources): Iterable<AgedSource> {
   for (const source of views.sources) {
     if (views.refusalOf(source) !== undefined) continue;
     yield { name: queryPath(source.query), status: source.status };
@@ -94,7 +94,11 @@ function ageOf(status: ReflectorStatus, silentMs: number, now: number): number {
   return connected ? silentMs : staleMs;
 }
 
-function stateOf(sources: readonly Source[], ageMs: number, since: number | undefined): DataState {
+function stateOf(
+  sources: readonly AgedSource[],
+  ageMs: number,
+  since: number | undefined,
+): DataState {
   if (sources.some(({ status }) => status.restoredFrom !== undefined)) return 'snapshot';
   if (since !== undefined) return 'unreachable';
   if (sources.some(({ status }) => isInterrupted(status))) return 'interrupted';
@@ -113,14 +117,17 @@ function isInterrupted({ synced, connected, error, staleMs }: ReflectorStatus): 
  * When the last byte of the last open watch arrived, in milliseconds since the epoch. Before the first contact: the
  * start of the process.
  */
-function unreachableSince(sources: readonly Source[], now: number): number | undefined {
+function unreachableSince(sources: readonly AgedSource[], now: number): number | undefined {
   if (sources.some(({ status }) => status.connected)) return undefined;
   if (!sources.some(({ status }) => status.error !== undefined)) return undefined;
   const sinceMs = Math.min(...sources.map(({ status }) => status.staleMs));
   return now - (Number.isFinite(sinceMs) ? sinceMs : process.uptime() * 1000);
 }
 
-function causeOf({ unreachableSince, snapshotFrom }: DataAge, { name, status }: Source): string {
+function causeOf(
+  { unreachableSince, snapshotFrom }: DataAge,
+  { name, status }: AgedSource,
+): string {
   const reason = status.error === undefined ? '' : ` (${status.error.message})`;
   if (snapshotFrom !== undefined) {
     const cause = unreachableSince === undefined ? '' : '; the API server is unreachable';

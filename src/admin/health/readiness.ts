@@ -15,9 +15,10 @@ export interface Check {
    * - `stale`: the data is old, as dataAge() reports for all collections
    * - `starting`: the collection has not been read yet, without an error so far
    * - `unsynced`: the collection cannot be read
+   * - `forbidden`: the API server does not let the wrapper read it (403)
    * - `waits`: another check probably fails, too
    */
-  readonly nature?: 'stale' | 'starting' | 'unsynced' | 'waits';
+  readonly nature?: 'stale' | 'starting' | 'unsynced' | 'forbidden' | 'waits';
   /**
    * A problem that does not affect what clients see now, but later or elsewhere. The check passes: otherwise the problem
    * would stop a roll-out that corrects it, and a restart of the container runtime would stop every roll-out.
@@ -43,7 +44,7 @@ export function readiness(proxy: NodeProxy): Check[] {
     ...nodeSetChecks(proxy),
     ...clusterWatchers.map(({ query, status, refusal }) => ({
       name: `source ${queryPath(query)}`,
-      ...(refusal === undefined ? problemOf(status) : { problem: refusal }),
+      ...(refusal === undefined ? problemOf(status) : forbidden(refusal)),
     })),
   ];
 }
@@ -53,12 +54,15 @@ export function isReady(proxy: NodeProxy): boolean {
   return readiness(proxy).every(({ problem }) => problem === undefined);
 }
 
+/** The check that fails if there is no Node of this name. */
+export const OWN_NODE = 'own-node';
+
 function ownNodeCheck({ views, topology }: NodeProxy): Check {
   const node = JSON.stringify(topology.nodeName);
   const problem = views.ownNodeExists
     ? undefined
     : `there is no Node ${node}, or it has not been read yet`;
-  return { name: 'own-node', problem, nature: 'waits' };
+  return { name: OWN_NODE, problem, nature: 'waits' };
 }
 
 function certificateChecks({ listeners: { certificate } }: NodeProxy): Check[] {
@@ -107,7 +111,8 @@ function nodeSetChecks({ topology }: NodeProxy): Check[] {
       // Before the first list, clients wait until the node sets are known. Afterwards an annotation must not make the
       // node unready. No view depends on a set that no policy needs any more.
       const { status } = set.watch;
-      checks.push(refused === undefined ? newQueryCheck(name, status) : { name, problem: refused });
+      const failure = refused === undefined ? newQueryCheck(name, status) : forbidden(refused);
+      checks.push({ ...failure, name });
     }
   }
   return checks;
@@ -152,7 +157,13 @@ function isBeingRead({ restoredFrom, synced, error }: ReflectorStatus): boolean 
   return restoredFrom === undefined && !synced && error === undefined;
 }
 
-function problemOf(status: ReflectorStatus): Pick<Check, 'problem' | 'nature'> {
+type Failure = Pick<Check, 'problem' | 'nature'>;
+
+function forbidden(problem: string): Failure {
+  return { problem, nature: 'forbidden' };
+}
+
+function problemOf(status: ReflectorStatus): Failure {
   const { restoredFrom, synced, staleMs, error } = status;
   const reason = error === undefined ? '' : `: ${error.message}`;
   if (restoredFrom !== undefined) {
@@ -161,8 +172,9 @@ function problemOf(status: ReflectorStatus): Pick<Check, 'problem' | 'nature'> {
     return { problem, nature: 'stale' };
   }
   if (!synced) {
-    const nature = error === undefined ? 'starting' : 'unsynced';
-    return { problem: `not synced yet${reason}`, nature };
+    const problem = `not synced yet${reason}`;
+    if (error?.status?.code === 403) return forbidden(problem);
+    return { problem, nature: error === undefined ? 'starting' : 'unsynced' };
   }
   if (staleMs < GRACE_MS) return {};
   const problem = `stale, nothing has arrived for ${Math.floor(staleMs / 1000)} s${reason}`;

@@ -9,8 +9,6 @@ export interface VersionInfo {
   readonly nodeVersion: string;
   /** Name of the Node. */
   readonly node: string;
-  /** UID of the Node object. It differs between clusters. Undefined: the Node has not been read. */
-  readonly nodeUid?: string;
   /** A watch of the API server is open. */
   readonly receivesChanges: boolean;
 }
@@ -21,12 +19,11 @@ export interface ResponseHead {
   readonly data: DataAge;
 }
 
-export function versionInfo({ topology, views, upstream }: NodeProxy): VersionInfo {
+export function versionInfo({ topology, upstream }: NodeProxy): VersionInfo {
   return {
     version: VERSION,
     nodeVersion: process.version,
     node: topology.nodeName,
-    nodeUid: views.ownNodeUid,
     receivesChanges: upstream.serverState.isWatched,
   };
 }

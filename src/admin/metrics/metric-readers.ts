@@ -1,6 +1,7 @@
 import { knownQueryTest } from '../../proxy/api/kube-proxy-queries.ts';
 import { collectionPath, type Query, queryPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { winnerText } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
 import type { EndpointNumbers, ServiceTally } from '../explain/service-tally.ts';
@@ -70,9 +71,6 @@ export const buildInfo: Reader = {
   read: () => [[1, VERSION, process.version]],
 };
 
-type Views = NodeProxy['views'];
-type Source = Views['sources'][number];
-
 /** How the values of views that share their labels become one. */
 type Combine = (values: readonly number[]) => number;
 
@@ -87,10 +85,10 @@ export const greatest: Combine = (values) => Math.max(...values);
  * @param combine for views that share a series; default: the sum
  */
 export function perView(
-  read: (source: Source, views: Views) => number | undefined,
+  read: (source: ViewSource, views: NodeProxy['views']) => number | undefined,
   combine: Combine = sum,
 ): Reader {
-  const sampleOf = (source: Source, views: Views): Sample[] => {
+  const sampleOf = (source: ViewSource, views: NodeProxy['views']): Sample[] => {
     const value = read(source, views);
     return value === undefined ? [] : [[value]];
   };
@@ -103,7 +101,7 @@ export function perView(
 /** The samples of each view, with its labels in front of their own. */
 function* readViews(
   { views, topology }: NodeProxy,
-  read: (source: Source, views: Views) => Iterable<Sample>,
+  read: (source: ViewSource, views: NodeProxy['views']) => Iterable<Sample>,
 ): Iterable<Sample> {
   const collection = collectionLabel(topology.nodeName);
   for (const source of views.sources) {
@@ -133,25 +131,25 @@ export const winners: Reader = {
   read: ({ proxy }) => combineSamples(readViews(proxy, countWinners), sum),
 };
 
-function countWinners({ projection }: Source): Sample[] {
+function countWinners({ projection }: ViewSource): Sample[] {
   const byWinner = Map.groupBy(projection?.outcomes() ?? [], winnerText);
   return Array.from(byWinner, ([winner, outcomes]) => [outcomes.length, winner]);
 }
 
-type HttpListener = NodeProxy['listeners']['handlers'][number];
+type ListenerHandler = NodeProxy['listeners']['handlers'][number];
 
 /** Reads one value of each listener for clients. */
-export function perListener(read: (listener: HttpListener) => number): Reader {
+export function perListener(read: (listener: ListenerHandler) => number): Reader {
   return by('listener', ({ listeners }) =>
     listeners.handlers.map((listener): Sample => [read(listener), listener.name]),
   );
 }
 
 type NodeSets = NodeProxy['topology']['nodeSets'];
-type NodeSet = NodeSets extends Iterable<readonly [string, infer Set]> ? Set : never;
+type WatchedNodeSet = NodeSets extends Iterable<readonly [string, infer Set]> ? Set : never;
 
 /** Reads one value of each node set; one that is undefined is left out. */
-export function perNodeSet(read: (set: NodeSet) => number | undefined): Reader {
+export function perNodeSet(read: (set: WatchedNodeSet) => number | undefined): Reader {
   return {
     labels: ['selector'],
     *read({ proxy: { topology } }) {

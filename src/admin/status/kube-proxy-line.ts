@@ -1,9 +1,7 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import { findServices, findView } from '../explain/explained-view.ts';
+import { RECONNECT_MS } from './reconnect.ts';
 import { ok, problem, type StatusLine, unknown } from './status-line.ts';
-
-/** A kube-proxy that has lost its connection tries again at the latest after this time (client-go), in milliseconds. */
-const RECONNECT_MS = 60_000;
 
 /**
  * Whether kube-proxy watches Services and EndpointSlices through this wrapper.

@@ -2,11 +2,10 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
 import { findView } from '../explain/explained-view.ts';
-import { type Health, healthOf } from '../health/causes.ts';
+import { type Health, healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
-import type { Check } from '../health/readiness.ts';
+import { type Check, OWN_NODE } from '../health/readiness.ts';
 import type { KernelRules } from './kernel-rules.ts';
-import { outcomesHash } from './outcomes-hash.ts';
 import { policyLines } from './policy-lines.ts';
 import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status-line.ts';
 
@@ -45,7 +44,6 @@ export async function nodeStatus(proxy: NodeProxy, rules: KernelRules): Promise<
         ? [unknown('policies', 'the view that kube-proxy reads is not complete yet')]
         : policyLines(topology, outcomes)),
     ],
-    outcomes: outcomes && outcomesHash(outcomes),
   };
 }
 
@@ -62,9 +60,11 @@ const OFFLINE: Readonly<Record<string, 'localRuntime' | 'stateDir'>> = {
 
 /** Old data is the line `data`, whatever checks fail because of it. */
 function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
-  const others = causes.filter(({ text }) => text !== data.cause);
-  const failed = others.map(({ isStart, text }) =>
-    isStart ? unknown('wrapper', 'starting', text) : problem('wrapper', text, nextOf(text)),
+  const others = causes.filter(({ nature }) => nature !== 'stale' || data.cause === undefined);
+  const failed = others.map((cause) =>
+    cause.nature === 'starting'
+      ? unknown('wrapper', 'starting', cause.text)
+      : problem('wrapper', cause.text, nextOf(cause)),
   );
   const degraded = checks.flatMap(({ name, degraded: text }) =>
     text === undefined || name in OFFLINE
@@ -75,11 +75,11 @@ function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
   return lines.length > 0 ? lines : [ok('wrapper', 'ready')];
 }
 
-function nextOf(cause: string): string {
-  if (cause.startsWith('own-node: ')) {
+function nextOf({ check, nature }: ReadinessCause): string {
+  if (check === OWN_NODE) {
     return 'correct nodeName (--node-name, NODE_NAME), or register the Node';
   }
-  return cause.includes('403')
+  return nature === 'forbidden'
     ? 'grant the missing rights: see manifests/base/cluster-role.yaml, and manifests/components for settings that need more'
     : 'see /readyz and the log of the wrapper';
 }

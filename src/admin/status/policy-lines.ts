@@ -73,32 +73,29 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
     outcomes.filter(({ problem }) => problem !== undefined && kinds.includes(problem));
   const withoutBroken = (kind: OutcomeProblem) => having(kind).filter((each) => !isBroken(each));
   const lines = [
-    ...about(having('withoutEndpoints', 'withoutReady').filter(isBroken), 'services', FAILING),
-    ...about(having('invalidPolicy'), 'services', INVALID),
-    ...about(having('noNodeSet'), 'services', WITHOUT_ROOM),
-    ...about(withoutBroken('withoutReady'), 'services', WITHOUT_READY),
-    ...about(having('portMismatch'), 'services', MISMATCH),
-    ...about(outcomes.filter(isIgnored), 'ignoredIn', IGNORED),
-    ...about(misspelt, 'keys', MISSPELT),
-    ...about(withoutBroken('withoutEndpoints'), 'services', INTENDED),
+    ...about(having('withoutEndpoints', 'withoutReady').filter(isBroken), FAILING),
+    ...about(having('invalidPolicy'), INVALID),
+    ...about(having('noNodeSet'), WITHOUT_ROOM),
+    ...about(withoutBroken('withoutReady'), WITHOUT_READY),
+    ...about(having('portMismatch'), MISMATCH),
+    ...about(outcomes.filter(isIgnored), IGNORED),
+    ...about(misspelt, MISSPELT),
+    ...about(withoutBroken('withoutEndpoints'), INTENDED),
   ];
   return lines.length > 0 ? lines : [ok('policies', 'no problem found')];
 }
 
-/** The line with what it is about; none if that is empty. */
-function about(
-  found: readonly (ServiceOutcome | string)[],
-  field: 'services' | 'ignoredIn' | 'keys',
-  line: StatusLine,
-): StatusLine[] {
+/** The line with the Services or keys that it is about; none if there are none. */
+function about(found: readonly (ServiceOutcome | string)[], line: StatusLine): StatusLine[] {
   if (found.length === 0) return [];
-  const names = found.map((each) => (typeof each === 'string' ? each : each.service));
-  const sorted = found.map((each) => (typeof each === 'string' ? each : nameOf(each))).toSorted();
-  const more = sorted.length > NAMED ? ` and ${sorted.length - NAMED} more` : '';
-  return [{ ...line, detail: `${sorted.slice(0, NAMED).join(', ')}${more}`, [field]: names }];
+  const names = found.map(nameOf).sort();
+  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
+  return [{ ...line, detail: `${names.slice(0, NAMED).join(', ')}${more}` }];
 }
 
-/** A Service, with the ports that fail if others do not. */
-function nameOf({ service, problemPorts }: ServiceOutcome): string {
+/** A key; or a Service, with the ports that fail if others do not. */
+function nameOf(found: ServiceOutcome | string): string {
+  if (typeof found === 'string') return found;
+  const { service, problemPorts } = found;
   return problemPorts === undefined ? service : `${service} (${problemPorts})`;
 }

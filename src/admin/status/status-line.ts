@@ -16,8 +16,7 @@ export type LineId =
   | 'data'
   | 'localRuntime'
   | 'stateDir'
-  | 'policies'
-  | 'expected';
+  | 'policies';
 
 /** One answer to "is it well?". An id has several lines if it has several problems. */
 export interface StatusLine {
@@ -27,12 +26,6 @@ export interface StatusLine {
   readonly text: string;
   /** What differs from node to node: names, numbers, times. */
   readonly detail?: string;
-  /** Of `policies`: all Services (`namespace/name`) that have the problem. */
-  readonly services?: readonly string[];
-  /** Of `policies`: all Services with an annotation that is ignored. */
-  readonly ignoredIn?: readonly string[];
-  /** Of `policies`: all topology keys that have the problem. */
-  readonly keys?: readonly string[];
   /** What the reader can do; always there if it is a problem or a warning. */
   readonly next?: string;
 }
@@ -44,8 +37,6 @@ export interface NodeStatus extends ResponseHead {
   readonly settings: string;
   readonly dryRun: boolean;
   readonly lines: readonly StatusLine[];
-  /** Hash of what this node makes of all Services, to compare it with a simulation; absent: there is no view yet. */
-  readonly outcomes?: string;
 }
 
 export function ok(id: LineId, text: string, detail?: string): StatusLine {

@@ -51,7 +51,7 @@ export function parseCommandLine(
     });
   }
   const named = args[0] === 'help' ? args[1] : args[0];
-  if (named?.startsWith('-') === false) assertKnown(root, named);
+  if (named?.startsWith('-') === false) assertKnownCommand(root, named);
   const known = commands.find(({ name }) => name === args[0]);
   if (known !== undefined) assertValues(known, args);
   try {
@@ -63,7 +63,7 @@ export function parseCommandLine(
 }
 
 /** Commander prints the list of commands as the help of a command that it does not have. */
-function assertKnown(root: Commander, name: string): void {
+function assertKnownCommand(root: Commander, name: string): void {
   const isKnown = name === 'help' || root.commands.some((each) => each.name() === name);
   if (!isKnown) root.parse([name], { from: 'user' });
 }

@@ -1,7 +1,7 @@
 import { Option } from 'commander';
 import type { Command } from '../command-line/command.ts';
-import type { ClusterStatusFlags } from '../remote/cluster-status.ts';
 import type { RemoteExplainFlags } from '../remote/remote-explain.ts';
+import type { WrapperFlags } from '../remote/wrappers.ts';
 import { explain } from './explain.ts';
 import { ADMIN, kubeconfigFlags, numberFlag, outputFlag } from './flags.ts';
 import { simulate } from './simulate.ts';
@@ -45,27 +45,18 @@ With --all-nodes, nodes that see the same of a Service share one line.`,
   execute: async (call) => (await import('../remote/remote-explain.ts')).executeRemoteExplain(call),
 };
 
-const clusterStatus: Command<ClusterStatusFlags> = {
+const clusterStatus: Command<WrapperFlags> = {
   name: 'status',
   summary: 'show whether it is well, on all nodes or one',
-  description: `Shows whether it is well: Pods of the wrapper that do not run, and why; two versions or settings for long; what
-status says on each node; and whether each node sees what simulate computes. Nodes with the same outcome share one line,
-the problems first. Findings about policies are those of simulate.`,
+  description: `Shows whether it is well: Pods of the wrapper that do not run, and why; two versions or settings for long; and what
+status says on each node. Nodes with the same outcome share one line, the problems first.`,
   usage: [
     ['[flags]', 'all nodes'],
     ['--node NAME [flags]', 'one node, all its lines'],
   ],
-  flags: [
-    ...TARGET,
-    new Option(
-      '--config <FILE>',
-      'settings of the wrappers; default: the ConfigMap that their Pods mount',
-    ),
-    ...CONNECTION,
-    outputFlag('text', 'json', 'yaml'),
-  ],
-  notes: `It needs the rights to list pods, and to create and get pods/portforward. To compare with simulate it needs the rights to
-list nodes, services and endpointslices, and to get the ConfigMap of the wrapper.`,
+  flags: [...TARGET, ...CONNECTION, outputFlag('text', 'json', 'yaml')],
+  notes: `It needs the rights to list pods, and to create and get pods/portforward. With the right to list nodes it names those
+without a wrapper, and does not wait for those whose kubelet no longer reports.`,
   examples: ['{program} status', '{program} status --node edge-1', '{program} status -o json'],
   exits: {
     0: 'no problem found',

@@ -1,7 +1,7 @@
 import type { NodeStatus } from '../../admin/status/status-line.ts';
 import { printLine } from '../../untrusted-text.ts';
 import { type AdminFlags, withAdmin } from '../client/admin-client.ts';
-import { readStatus } from '../client/read-status.ts';
+import { readNodeStatus } from '../client/read-node-status.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { formatStatusLines } from '../output/status-text.ts';
 
@@ -15,7 +15,7 @@ import { formatStatusLines } from '../output/status-text.ts';
 
 /** Executes `status`. */
 export async function executeStatus({ flags }: Call<AdminFlags>): Promise<Result> {
-  const status = await withAdmin(flags, readStatus);
+  const status = await withAdmin(flags, readNodeStatus);
   const isProblem = status.lines.some(({ state }) => state === 'problem');
   return {
     code: isProblem ? EXIT.findings : EXIT.ok,

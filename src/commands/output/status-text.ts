@@ -24,12 +24,12 @@ export function formatStatusLines(lines: readonly StatusLine[]): string {
   const sums = [
     problems === 0 ? 'no problem found' : plural(problems, 'problem'),
     ...(count('warning') === 0 ? [] : [plural(count('warning'), 'warning')]),
-    ...some(count('unknown'), 'not known'),
-    ...some(count('notConnected'), 'not yet'),
+    ...counted(count('unknown'), 'not known'),
+    ...counted(count('notConnected'), 'not yet'),
   ];
   return `${lines.map(formatStatusLine).join('')}\n${sums.join(', ')}\n`;
 }
 
-function some(number: number, what: string): string[] {
+function counted(number: number, what: string): string[] {
   return number === 0 ? [] : [`${number} ${what}`];
 }

@@ -3,8 +3,6 @@ import { printLine } from '../../untrusted-text.ts';
 import { some } from '../output/format-output.ts';
 import type { Report } from '../output/report.ts';
 import { formatStatusLine } from '../output/status-text.ts';
-import type { Finding } from '../simulate/findings.ts';
-import { formatFindings } from '../simulate/format-findings.ts';
 
 /** Whether it is well on one node, as seen from elsewhere. */
 export interface NodeReport {
@@ -16,7 +14,7 @@ export interface NodeReport {
 }
 
 /** Nodes that share a line. */
-interface Group {
+interface LineGroup {
   readonly line: StatusLine;
   readonly nodes: readonly string[];
 }
@@ -24,53 +22,19 @@ interface Group {
 /** Groups on one screen; the others are in -o json. */
 const MAX_GROUPS = 20;
 
-/**
- * Nodes with the same outcome share one line, the problems first.
- *
- * @param findings about policies, from the simulation. A line of a node that says the same is left out.
- */
-export function clusterReport(nodes: readonly NodeReport[], findings: readonly Finding[]): Report {
-  const groups = groupLines(withoutFound(nodes, findings));
+/** Nodes with the same outcome share one line, the problems first. */
+export function clusterReport(nodes: readonly NodeReport[]): Report {
+  const groups = groupLines(nodes);
   const counts = countNodes(nodes);
   return {
-    data: { ...counts, groups, findings, nodes: nodes.map(({ lines, ...about }) => about) },
-    text: () => formatCluster(nodes, groups, findings, counts),
+    data: { ...counts, groups, nodes: nodes.map(({ lines, ...about }) => about) },
+    text: () => formatCluster(nodes, groups, counts),
   };
-}
-
-/**
- * The nodes without the warnings whose Services, on this node, or keys are all in findings. A node that does not see what
- * simulate computes keeps its lines.
- */
-function withoutFound(nodes: readonly NodeReport[], findings: readonly Finding[]): NodeReport[] {
-  const anywhere = new Set<string>();
-  const onNode = new Set<string>();
-  const ignoredIn = new Set<string>();
-  const keys = new Set<string>();
-  for (const { code, service, key, subjects } of findings) {
-    if (code === 'invalid-policy') anywhere.add(service);
-    if (code === 'annotation-ignored') ignoredIn.add(service);
-    if (code === 'port-without-endpoints') anywhere.add(service);
-    if (code === 'no-endpoint') {
-      for (const { id, within = id } of subjects) onNode.add(`${service} ${within}`);
-    }
-    if (key !== undefined) keys.add(key);
-  }
-  return nodes.map((each) => {
-    const { node, lines } = each;
-    if (!lines.some(({ id, state }) => id === 'expected' && state === 'ok')) return each;
-    const isFound = (line: StatusLine): boolean =>
-      line.services?.every((name) => anywhere.has(name) || onNode.has(`${name} ${node}`)) ??
-      line.ignoredIn?.every((name) => ignoredIn.has(name)) ??
-      line.keys?.every((key) => keys.has(key)) ??
-      false;
-    return { ...each, lines: lines.filter((line) => line.state !== 'warning' || !isFound(line)) };
-  });
 }
 
 const ORDER = ['problem', 'warning', 'unknown', 'notConnected', 'ok'] as const;
 
-function groupLines(nodes: readonly NodeReport[]): Group[] {
+function groupLines(nodes: readonly NodeReport[]): LineGroup[] {
   const all = nodes.flatMap(({ node, lines }) => lines.map((line) => ({ node, line })));
   const groups = Map.groupBy(all, ({ line: { state, id, text } }) => `${state} ${id} ${text}`);
   return Array.from(groups.values(), (group) => {
@@ -113,8 +77,7 @@ function countNodes(nodes: readonly NodeReport[]) {
 
 function formatCluster(
   nodes: readonly NodeReport[],
-  groups: readonly Group[],
-  findings: readonly Finding[],
+  groups: readonly LineGroup[],
   counts: NodeCounts,
 ): string {
   const isOne = nodes.length === 1;
@@ -125,12 +88,11 @@ function formatCluster(
     .map((group) => formatStatusLine(nodesOf(group, nodes.length)));
   const rest = printed.length - lines.length;
   const more = rest > 0 ? printLine(`and ${rest} more lines; all are in -o json`) : '';
-  const policies = formatFindings(findings);
-  const parts = [`${lines.join('')}${more}`, policies, versionsOf(nodes) + summaryOf(counts)];
+  const parts = [`${lines.join('')}${more}`, versionsOf(nodes) + summaryOf(counts)];
   return parts.filter((part) => part !== '').join('\n');
 }
 
-function nodesOf({ line, nodes }: Group, all: number): StatusLine {
+function nodesOf({ line, nodes }: LineGroup, all: number): StatusLine {
   if (all === 1) return line;
   const where = `${nodes.length} of ${all} nodes: ${some(nodes)}`;
   return { ...line, detail: line.detail === undefined ? where : `${where}; ${line.detail}` };

@@ -1,3 +1,4 @@
+import { RECONNECT_MS } from '../../admin/status/reconnect.ts';
 import { problem, type StatusLine, unknown } from '../../admin/status/status-line.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { listPods, unlessRefused } from './list-pods.ts';
@@ -36,9 +37,6 @@ export async function nodesPointedAtWrapper(
     ]),
   );
 }
-
-/** A kube-proxy that is refused tries again at the latest after this time (client-go), in milliseconds. */
-const RECONNECT_MS = 60_000;
 
 /** A kube-proxy that is pointed at the wrapper, and has not used it. @param since when its Pod or the wrapper's was made, in ms */
 export function pointedLine(since: number): StatusLine {

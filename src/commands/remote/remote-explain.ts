@@ -70,14 +70,17 @@ function reportOfNodes(answers: readonly NodeAnswer[], isOutcome: boolean): Repo
 }
 
 /** Nodes with the same answer. */
-interface Group {
+interface AnswerGroup {
   readonly text: string;
   readonly isError: boolean;
   readonly nodes: readonly string[];
 }
 
 /** Groups nodes by a text of their answer. Those without an answer come first, then the largest groups. */
-function groupsOf(answers: readonly NodeAnswer[], print: (report: Report) => string): Group[] {
+function groupsOf(
+  answers: readonly NodeAnswer[],
+  print: (report: Report) => string,
+): AnswerGroup[] {
   const groups = Map.groupBy(answers, ({ answer }) =>
     isError(answer) ? `no answer: ${answer.message}` : print(answer),
   );
@@ -120,7 +123,7 @@ function textOf({ data, text }: Report, style: TextStyle): string {
   return `${formatStaleness(summary)}${formatTable(summaryTable(services, style.wide), style)}`;
 }
 
-function formatSection({ text, isError, nodes }: Group): string {
+function formatSection({ text, isError, nodes }: AnswerGroup): string {
   const what = nodes.length === 1 ? `node ${nodes[0]}` : `${nodes.length} nodes: ${some(nodes)}`;
   return `${printLine(`--- ${what}`)}${isError ? printLine(`! ${text}`) : text}`;
 }

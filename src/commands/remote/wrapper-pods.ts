@@ -2,8 +2,8 @@ import type { V1Pod } from '@kubernetes/client-node';
 import { WrapperError } from '../../errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
+import { listNodes } from './list-nodes.ts';
 import { listPods, unlessRefused } from './list-pods.ts';
-import { lostNodes } from './lost-nodes.ts';
 import { type PodTrouble, troubleOf } from './pod-trouble.ts';
 import { timeOf } from './time-of.ts';
 
@@ -49,8 +49,16 @@ export async function findWrapperPods(
   flags: PodFlags,
   node: string | undefined,
 ): Promise<WrapperPod[]> {
-  const nodes = await findWrapperNodes(client, flags, node);
-  return nodes.flatMap(({ pod }) => pod ?? []);
+  const { wrappers } = await findWrapperNodes(client, flags, node);
+  return wrappers.flatMap(({ pod }) => pod ?? []);
+}
+
+/** The nodes of a cluster. */
+export interface ClusterNodes {
+  /** Those with Pods of the wrapper, sorted by name. */
+  readonly wrappers: readonly WrapperNode[];
+  /** Names of the others; empty without the right to list nodes. */
+  readonly others: readonly string[];
 }
 
 /** Finds the nodes with Pods of the wrapper, those included that do not run. See {@link findWrapperPods}. */
@@ -58,7 +66,7 @@ export async function findWrapperNodes(
   client: KubeClient,
   flags: PodFlags,
   node: string | undefined,
-): Promise<WrapperNode[]> {
+): Promise<ClusterNodes> {
   const pods = await listPods(client, {
     namespace: flags.podNamespace,
     selector: flags.podSelector,
@@ -66,12 +74,15 @@ export async function findWrapperNodes(
   });
   assertOneInstallation(pods, flags);
   // Who names a node wants it to be asked.
-  const lost = node === undefined ? await lostNodes(client) : new Set<string>();
+  const nodes = node === undefined ? await listNodes(client) : [];
+  const lost = new Set(nodes.flatMap(({ name, isLost }) => (isLost ? [name] : [])));
   const byNode = Map.groupBy(pods.filter(isMeantToRun), nodeNameOf);
   byNode.delete('');
-  return Array.from(byNode, ([name, all]) => nodeOf(name, all, lost.has(name))).sort((a, b) =>
-    a.node < b.node ? -1 : 1,
-  );
+  const wrappers = Array.from(byNode, ([name, all]) => nodeOf(name, all, lost.has(name)));
+  return {
+    wrappers: wrappers.sort((a, b) => (a.node < b.node ? -1 : 1)),
+    others: nodes.flatMap(({ name }) => (byNode.has(name) ? [] : [name])),
+  };
 }
 
 function nodeOf(node: string, all: readonly V1Pod[], isLost: boolean): WrapperNode {
@@ -152,10 +163,10 @@ function createdOf({ metadata }: V1Pod): number {
 }
 
 function byPreference(a: V1Pod, b: V1Pod): number {
-  return Number(isReady(b)) - Number(isReady(a)) || createdOf(b) - createdOf(a);
+  return Number(isPodReady(b)) - Number(isPodReady(a)) || createdOf(b) - createdOf(a);
 }
 
-function isReady({ status }: V1Pod): boolean {
+function isPodReady({ status }: V1Pod): boolean {
   return (
     status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true
   );

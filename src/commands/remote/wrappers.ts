@@ -7,10 +7,10 @@ import type { PodFlags, WrapperPod } from './wrapper-pods.ts';
 
 /*
  * The room `remote`: kubectl kpw, which reaches the wrappers of all nodes through the API server.
- *   wrappers.ts, wrapper-pods.ts, list-pods.ts            which wrappers there are, and how they are reached
+ *   wrappers.ts, wrapper-pods.ts,                         which wrappers there are, and how they are reached
+ *   list-pods.ts, list-nodes.ts
  *   cluster-status.ts, cluster-report.ts                  status: one line for all nodes with the same outcome
  *   pod-trouble.ts, roll-out.ts, pointed-nodes.ts         what only the cluster knows about a node
- *   expectation.ts, wrapper-config.ts                     what simulate computes for each node
  *   remote-explain.ts                                     explain, of one node or all
  */
 

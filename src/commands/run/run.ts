@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type Logger, pino } from 'pino';
 import { type Admin, startAdmin } from '../../admin/admin.ts';
 import { isReady } from '../../admin/health/readiness.ts';
-import { takeListenFds } from '../../config/listen-fds.ts';
 import { listenersOptions } from '../../config/listener-options.ts';
 import { nodeProxyOptions } from '../../config/node-proxy-options.ts';
+import { assertNoInheritedSockets } from '../../config/removed-settings.ts';
 import { type RawSettings, readSettings, type Settings } from '../../config/settings.ts';
 import { assertLoopback } from '../../proxy/auth/loopback-access.ts';
 import { loadCredentials } from '../../proxy/credentials/credentials.ts';
@@ -13,7 +13,7 @@ import { type NodeProxy, startNodeProxy } from '../../proxy/node-proxy.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
-import { assertSameNode, createLastProcessFlush, readRunningProcess } from './running-process.ts';
+import { createLastProcessFlush, readOpenViews } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { logStart, logWhenReady } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
@@ -47,7 +47,8 @@ export async function run(
   const signals = listenForSignals();
   const { settings, changed } = readSettings(flags, process.env, configFile);
   if (settings.listen !== undefined) assertLoopback(settings.listen.host);
-  const listeners = listenersOptions(settings, takeListenFds(process.env, process.pid));
+  assertNoInheritedSockets(process.env, process.pid);
+  const listeners = listenersOptions(settings);
   const base = { node: settings.nodeName };
   const options = { ...LOG_OPTIONS, level: settings.logLevel, base };
   const log = createLogDestination();
@@ -87,15 +88,13 @@ async function startWrapper(options: RunOptions): Promise<void> {
     const { admin } = listeners;
     const flush = { logger, listening: listening.signal, stop: signals.stop };
     const flushLastProcess = createLastProcessFlush(admin, flush);
-    const { queries, node: runningNode } = await readRunningProcess(admin, nodeName);
-    assertSameNode(runningNode, nodeName);
+    const queries = await readOpenViews(admin, nodeName);
     const proxy = await startNodeProxy({
       ...nodeProxyOptions(settings),
       ...listeners,
       credentials,
       queries,
       flushLastProcess,
-      runningNode,
       drainMs: DRAIN_MS,
       signal: signals.stop,
       logger,

@@ -1,7 +1,7 @@
 import { some } from '../output/format-output.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
 import { addressesOf, cellOf, isDryRun } from './matrix.ts';
-import type { Answer, SimulatedService } from './simulated-service.ts';
+import type { SimulatedOutcome, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
 
 /** A change of a Service, with all nodes that see the same change. */
@@ -68,14 +68,14 @@ function lookupIn(simulation: Simulation): (service: string, node: string) => Se
   const nodes = new Map(simulation.nodes.map((name, index) => [name, index]));
   const services = new Map(
     simulation.services.map((each) => {
-      const seen = each.answers.map((answer) => describe(each, answer));
+      const seen = each.answers.map((answer) => seenBy(each, answer));
       return [each.service, (node: number) => seen[each.byNode[node] ?? -1]];
     }),
   );
   return (service, node) => services.get(service)?.(nodes.get(node) ?? -1) ?? ABSENT;
 }
 
-function describe(service: SimulatedService, answer: Answer): Seen {
+function seenBy(service: SimulatedService, answer: SimulatedOutcome): Seen {
   // In a dry run the excluded endpoints are still shown.
   const addresses = isDryRun(service)
     ? service.endpoints.map(({ address }) => address)

@@ -44,10 +44,6 @@ const KINDS: Readonly<Record<Finding['code'], Kind>> = {
     meaning: 'no endpoint has a port of the Service',
     next: 'give the Service and its EndpointSlices the same names of ports',
   },
-  overload: {
-    meaning: 'endpoints get much more than the mean load',
-    next: 'add endpoints there, or use min-ready',
-  },
   'key-without-nodes': {
     meaning: 'no node has the label of a key',
     next: 'check the spelling of the key, or label the nodes',
@@ -59,9 +55,5 @@ const KINDS: Readonly<Record<Finding['code'], Kind>> = {
   'annotation-ignored': {
     meaning: 'an annotation is ignored, because it is misspelt or contradicts another',
     next: 'correct or remove the annotation; docs/policies.md has the names',
-  },
-  'key-unused': {
-    meaning: 'a key does not win on any node at present',
-    next: 'nothing, if the key is for a failure of the keys before it',
   },
 };

@@ -2,7 +2,7 @@ import { shortKey } from '../../topology/explain/short-key.ts';
 import { printLine } from '../../untrusted-text.ts';
 import { plural, some } from '../output/format-output.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
-import type { Answer, SimulatedService } from './simulated-service.ts';
+import type { SimulatedOutcome, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
 
 /** With more different columns than this, the matrix shows sums instead. */
@@ -91,16 +91,19 @@ export function matrixData({ services, nodes }: Simulation): unknown {
 }
 
 /** What a node sees of a Service. */
-export function answerOn(service: SimulatedService, node: number): Answer {
-  return service.answers[service.byNode[node] as number] as Answer;
+export function answerOn(service: SimulatedService, node: number): SimulatedOutcome {
+  return service.answers[service.byNode[node] as number] as SimulatedOutcome;
 }
 
-export function addressesOf({ endpoints }: SimulatedService, { shown }: Answer): string[] {
+export function addressesOf(
+  { endpoints }: SimulatedService,
+  { shown }: SimulatedOutcome,
+): string[] {
   return shown.map((index) => endpoints[index]?.address ?? '');
 }
 
 /** A cell such as `1/3 site`. In a dry run it is what the policy would show: `1/3 site (dry run)`. */
-export function cellOf(service: SimulatedService, answer: Answer): string {
+export function cellOf(service: SimulatedService, answer: SimulatedOutcome): string {
   const what = whatOf(service, answer);
   if (answer.kind === 'hidden' || answer.kind === 'withheld') return what;
   return `${answer.shown.length}/${service.endpoints.length} ${what}`;
@@ -126,7 +129,7 @@ function cellsOf(services: readonly SimulatedService[], node: number): string[] 
   return services.map((service) => cellOf(service, answerOn(service, node)));
 }
 
-function whatOf(service: SimulatedService, { kind, winners, shown }: Answer): string {
+function whatOf(service: SimulatedService, { kind, winners, shown }: SimulatedOutcome): string {
   if (kind === 'unfiltered' && service.hinted) return marked(service, 'unfiltered, hints');
   if (kind !== 'filtered') return marked(service, kind);
   const names = winners.map(shortKey);

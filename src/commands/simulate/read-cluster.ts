@@ -1,6 +1,6 @@
 import { WrapperError } from '../../errors.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
 import { NAMESPACES, NODES, type Resource } from '../../filter/codec/facts/resource.ts';
+import { CODECS } from '../../proxy/api/codecs.ts';
 import { DEFAULT_READ_LIMITS } from '../../proxy/api/read-limits.ts';
 import { COMMUNITIES } from '../../proxy/cluster/communities-handler.ts';
 import { CollectionClient } from '../../proxy/reflector/collection-client.ts';

@@ -1,5 +1,5 @@
-import { CODECS } from '../../filter/codec/codecs.ts';
 import type { Resource } from '../../filter/codec/facts/resource.ts';
+import { CODECS } from '../../proxy/api/codecs.ts';
 import { parseYaml, reading } from '../../read-yaml.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
 import { readManifestFiles } from './manifest-files.ts';

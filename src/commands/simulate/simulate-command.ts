@@ -12,8 +12,8 @@ import {
   type InputFlags,
   readFiles,
   readInput,
-  serviceFilter,
   serviceNames,
+  servicePredicate,
   settingsOf,
 } from './simulation-input.ts';
 import { differencesReport, simulationReport } from './simulation-report.ts';
@@ -31,7 +31,7 @@ export interface SimulateFlags extends InputFlags, ServiceFlags {
 /** Executes `simulate`. */
 export async function executeSimulate({ flags, args }: Call<SimulateFlags>): Promise<Result> {
   const names = serviceNames(flags, args);
-  const wanted = serviceFilter(flags, names);
+  const wanted = servicePredicate(flags, names);
   const compared = flags.against !== undefined || flags.diff === true;
   const settings = trialSettings(flags);
   const base = compared ? baseOf(flags) : undefined;
@@ -39,12 +39,12 @@ export async function executeSimulate({ flags, args }: Call<SimulateFlags>): Pro
   const after = simulate(cluster, settings, wanted);
   const found = findingsOf(after);
   if (base === undefined) {
-    assertKnown(flags, names, [cluster], [after]);
+    assertKnownServices(flags, names, [cluster], [after]);
     return { code: exitCode(found), report: simulationReport(after, found) };
   }
   const other = base.cluster ?? cluster;
   const before = simulate(other, base.settings, wanted);
-  assertKnown(flags, names, [other, cluster], [before, after]);
+  assertKnownServices(flags, names, [other, cluster], [before, after]);
   const fresh = newFindings(findingsOf(before), found);
   return { code: exitCode(fresh), report: differencesReport(before, after, fresh, base.note) };
 }
@@ -116,7 +116,7 @@ function parseKeys(text: string): unknown {
  * Throws for a Service or namespace that does not exist, and for a selector that matches nothing: it is probably
  * misspelt, and a CI job must not be green.
  */
-function assertKnown(
+function assertKnownServices(
   { namespace, selector }: ServiceFlags,
   names: readonly string[],
   clusters: readonly ClusterObjects[],

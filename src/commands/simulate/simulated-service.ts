@@ -12,7 +12,7 @@ import type { Topology } from '../../topology/state/topology.ts';
 import type { SimulatedSlice } from './cluster-objects.ts';
 
 /** What a group of nodes sees of a Service. */
-export interface Answer extends ServiceOutcome {
+export interface SimulatedOutcome extends ServiceOutcome {
   /** Indices of the shown endpoints. */
   readonly shown: readonly number[];
   /** {@link SimulatedService.ports} for which the policy leaves no usable endpoint. */
@@ -44,7 +44,7 @@ export class SimulatedService {
   /** Ports of the Service that no endpoint has, while endpoints have only others. */
   mismatched: readonly string[] = [];
   /** Distinct answers. `byNode` has an index into this list for each node. */
-  readonly answers: Answer[] = [];
+  readonly answers: SimulatedOutcome[] = [];
   readonly byNode: Uint32Array;
   readonly #groups: readonly EndpointGroup[];
   readonly #usable: ReadonlyMap<string, readonly number[]>;
@@ -95,7 +95,7 @@ export class SimulatedService {
     this.byNode[node] = known;
   }
 
-  #answer(outcome: ServiceOutcome, keep: Uint8Array | undefined): Answer {
+  #answer(outcome: ServiceOutcome, keep: Uint8Array | undefined): SimulatedOutcome {
     const { kind } = outcome;
     const isKept = (index: number) => keep === undefined || keep[index] === 1;
     const all = kind === 'hidden' || kind === 'withheld' ? [] : [...this.endpoints.keys()];

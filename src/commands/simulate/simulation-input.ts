@@ -14,7 +14,7 @@ import { readManifests } from './read-manifests.ts';
 import type { SimulationSettings } from './simulation.ts';
 
 /** Which Services a simulation includes. */
-export type ServiceFilter = (service: string, facts: ServiceFacts) => boolean;
+export type ServicePredicate = (service: string, facts: ServiceFacts) => boolean;
 
 /** Flags that name the objects of a simulation. */
 export interface InputFlags extends KubeconfigFlags {
@@ -56,10 +56,10 @@ export function readFiles(
 }
 
 /** The Services that names, --namespace and --selector choose. */
-export function serviceFilter(
+export function servicePredicate(
   { namespace, selector: text }: ServiceFlags,
   names: readonly string[],
-): ServiceFilter {
+): ServicePredicate {
   const selector = text === undefined ? [] : parseLabelSelector(text);
   return (service, facts) =>
     (names.length === 0 || names.includes(service)) &&

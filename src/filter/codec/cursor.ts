@@ -56,16 +56,22 @@ export interface AddedField {
 /** Called at the end of a message, when all its fields have been visited. */
 export type AddFields = () => readonly AddedField[];
 
-/** Edits one object. What is not edited stays, see Edit. Use it once. */
+/** Edits an object of one encoding. What is not edited stays, see Edit. */
 export interface Editor {
   /**
-   * Edits the object, and returns its new bytes; its own if nothing has changed.
+   * Returns the edited object; the object itself if nothing has changed.
    *
-   * @param transient the new bytes will not live long
+   * @param transient the result will not live long
    */
-  object(message: AnyMessage, transient: boolean, visit: FieldVisitor, add: AddFields): Buffer;
+  object(
+    object: Buffer,
+    message: AnyMessage,
+    transient: boolean,
+    visit: FieldVisitor,
+    add?: AddFields,
+  ): Buffer;
   /** Edits the message that is the current field. */
   message(field: Cursor, visit: FieldVisitor, add?: AddFields): FieldAction;
   /** Removes entries from the current field, a map of texts; without any entry it is removed itself. */
-  entries(field: Cursor, keeps: (key: string, valueBytes: number) => boolean): FieldAction;
+  entries(field: Cursor, keeps: (key: string, value: string) => boolean): FieldAction;
 }

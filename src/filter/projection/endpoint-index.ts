@@ -1,5 +1,4 @@
-import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
-import { hasEndpointWithoutZone } from '../../topology/state/without-zone.ts';
+import { type EndpointGroup, hasEndpointWithoutZone } from '../../topology/decide/endpoint.ts';
 import { Interner } from '../../util/interner.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 

@@ -1,19 +1,24 @@
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
-import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
+import { isHidden, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
-import type { Change, ChangeHandler } from '../codec/facts/change.ts';
+import type { Change } from '../codec/facts/change.ts';
 import type { View } from '../view/view.ts';
 import { changeSteps } from './change-steps.ts';
-import { causeOfObjects, causeOfTopology } from './decision-cause.ts';
-import { type Cause, type DecisionChange, DecisionJournal } from './decision-journal.ts';
+import {
+  type Cause,
+  causeOfObjects,
+  causeOfTopology,
+  type DecisionChange,
+  DecisionJournal,
+} from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsWriter } from './endpoints-writer.ts';
 import { firstAddresses } from './explained-object.ts';
 import { mostReadyFirst } from './most-ready-first.ts';
-import { type DecidedService, type ProjectedEndpoints, ServiceDecider } from './service-decider.ts';
+import { type ProjectedEndpoints, ServiceDecider } from './service-decider.ts';
 
 /** What the projection did since the start, for metrics. */
 export interface ProjectionCounters {
@@ -57,22 +62,30 @@ export interface EndpointsProjectionOptions {
  */
 const FIRST_PORTION = 32;
 
+/** What the topology must learn from a batch. */
+export interface BatchReport {
+  /** Services that were decided, and whether all their traffic goes to the cloud; undefined: not reported. */
+  readonly withheld: ReadonlyMap<string, boolean> | undefined;
+  /** Services whose objects changed, and whether any of their endpoints names a node but no zone. */
+  readonly withoutZone: ReadonlyMap<string, boolean>;
+}
+
 /** Services to be decided again, each with the keys of its objects that no longer exist and are still shown. */
 type AffectedServices = Map<string, string[]>;
 
 /**
  * Shows, for each EndpointSlice or Endpoints object, the endpoints that the decision about its Service selects.
  *
- *     listing ──onSynced()──▶ listed ──topology settled──▶ started
+ *     listing ──listed()──▶ listed ──topology settled──▶ started
  *
- *     objects changed ──store──▶ affected Services ─┬─decide─▶ write what differs ─▶ commit to the event log
+ *     objects changed ──store──▶ affected Services ─┬─decide─▶ write what differs ─▶ report
  *     topology changed ────────▶ affected Services ─┘
  *
- * Invariant: after each call, the view equals that of a fresh list under the same topology, except for versions and
+ * Batches calls it, and commits what it has written. Invariant: after each call, the view equals that of a fresh list under the same topology, except for versions and
  * for changes that do not count (see Edit.withoutNoise). A Service whose first policy is pending shows no objects.
  * A Service that cannot be decided, because its endpoints lost their zones, remains as it was shown.
  */
-export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
+export class EndpointsProjection {
   readonly view: View;
   /** Decisions that changed since the view started. */
   readonly journal: DecisionJournal;
@@ -80,11 +93,8 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   readonly #index = new EndpointIndex();
   readonly #decider: ServiceDecider;
   readonly #writer: EndpointsWriter;
-  readonly #unsubscribe: () => void;
   /** Services that cannot be decided yet, each with the keys of its objects that no longer exist and are still shown. */
   readonly #undecided = new Map<string, readonly string[]>();
-  /** Services whose decision the topology does not know yet, and whether all their traffic goes to the cloud. */
-  readonly #cloudOnly = new Map<string, boolean>();
   #isListed = false;
   #injected = 0;
 
@@ -100,7 +110,6 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       journal: this.journal,
       addressesOf: ({ raw }) => firstAddresses(view, raw),
     });
-    this.#unsubscribe = topology.subscribe({ changed: (change) => this.#topologyChanged(change) });
   }
 
   get counters(): ProjectionCounters {
@@ -134,14 +143,8 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     return this.#index.services();
   }
 
-  /** Unsubscribes from the topology, and withdraws what was reported to it. */
-  close(): void {
-    this.#unsubscribe();
-    const services = Array.from(this.#index.services(), (service) => [service, false] as const);
-    this.#options.topology.setServicesWithoutZone(this, new Map(services));
-  }
-
-  onChanges(changes: readonly Change<EndpointsFacts>[]): void {
+  /** Takes changes of objects, and writes what they alter. */
+  update(changes: readonly Change<EndpointsFacts>[]): BatchReport {
     const withoutZone = new Map<string, boolean>();
     for (const step of changeSteps(changes)) {
       const affected = this.#store(step);
@@ -154,41 +157,69 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
         );
       }
     }
-    if (this.view.started) this.#commit();
-    this.#options.topology.setServicesWithoutZone(this, withoutZone);
+    return { withheld: this.#withheld(withoutZone.keys()), withoutZone };
   }
 
-  onSynced(): void {
+  /** All objects that exist at the API server have been passed to {@link update}. */
+  listed(): void {
     this.#isListed = true;
-    this.#tryStart();
   }
 
-  #topologyChanged(change: TopologyChange): void {
+  /** Starts the view if that is possible now. Returns what BatchReport.withheld is for all Services. */
+  start(): BatchReport['withheld'] {
+    if (this.view.started || !this.#isListed || !this.#options.topology.settled) return undefined;
+    this.#writer.start(this.#initialObjects());
+    return this.#withheld(this.#index.services());
+  }
+
+  /**
+   * Decides Services again that a change of the topology affects, and writes what differs. Each portion must be
+   * committed before the next one, see {@link FIRST_PORTION}.
+   */
+  *decideAgain(change: TopologyChange): Generator<BatchReport['withheld']> {
     if (!this.view.started) {
-      this.#tryStart();
+      yield this.start();
       return;
     }
-    const { services, ownNode, nodes } = change;
+    const cause = causeOfTopology(change);
+    const services = [...this.#affectedBy(change)];
+    const before = this.view.log.end;
+    for (let start = 0, end = FIRST_PORTION; start < services.length; start = end, end *= 2) {
+      const portion = services.slice(start, end);
+      for (const service of portion) this.#projectService(service, cause);
+      yield this.#withheld(portion);
+    }
+    this.#injected += this.view.log.end - before;
+  }
+
+  #affectedBy({ services, nodes, ownNode }: TopologyChange): Set<string> {
     const all = new Set([...services, ...this.#servicesOn(nodes), ...this.#undecided.keys()]);
     // The topology does not know these Services, and this node may have been switched off or on.
     for (const service of ownNode === undefined ? [] : this.#index.services()) {
       if (this.#options.topology.policies.latest(service) === UNKNOWN_SERVICE) all.add(service);
     }
-    this.#decideAgain(all, causeOfTopology(change));
+    return all;
   }
 
-  #tryStart(): void {
-    const { topology, reportsCloudOnly } = this.#options;
-    if (this.view.started || !this.#isListed || !topology.settled) return;
-    this.#writer.start(this.#initialObjects());
-    if (!reportsCloudOnly) return;
-    topology.setCloudOnly(this.#cloudOnly);
-    this.#cloudOnly.clear();
+  /** Of these Services, those that the last batch has decided; see BatchReport. */
+  #withheld(services: Iterable<string>): BatchReport['withheld'] {
+    if (!this.#options.reportsCloudOnly || !this.view.started) return undefined;
+    const withheld = new Map<string, boolean>();
+    for (const service of services) {
+      if (this.#undecided.has(service)) continue;
+      const outcome = this.#decider.outcome(service);
+      withheld.set(service, outcome.kind === 'withheld' && isHidden(outcome));
+    }
+    return withheld;
   }
 
   *#initialObjects(): Generator<ProjectedEndpoints> {
     for (const service of this.#index.services()) {
-      const projected = this.#decide(service);
+      const { projected } = this.#decider.decide(
+        service,
+        this.#index.ofService(service),
+        undefined,
+      );
       if (typeof projected === 'string') continue;
       for (const each of projected) if (each.object.selected) yield each;
     }
@@ -238,8 +269,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
   /** Whether the decision about a Service uses more of its objects than the index compares. */
   #comparesAddresses(service: string | undefined): service is string {
     if (service === undefined) return false;
-    const groups = this.#index.ofService(service).flatMap((object) => object.groups);
-    return this.#decider.comparesAddresses(service, groups.length);
+    return this.#decider.comparesAddresses(service, this.#index.ofService(service));
   }
 
   #remove(object: EndpointsObject, affected: AffectedServices): void {
@@ -271,7 +301,8 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
 
   /** @param removed objects of the Service that no longer exist and are still shown; they leave last */
   #projectService(service: string, cause: Cause, removed: readonly string[] = []): void {
-    const projected = this.#decide(service, cause);
+    const objects = this.#index.ofService(service);
+    const { projected } = this.#decider.decide(service, objects, cause);
     const gone = [...(this.#undecided.get(service) ?? []), ...removed];
     if (projected === 'unchanged') {
       this.#undecided.set(service, gone);
@@ -279,7 +310,7 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     }
     this.#undecided.delete(service);
     if (projected === 'hidden') {
-      for (const object of this.#index.ofService(service)) this.#writer.hide(object);
+      for (const object of objects) this.#writer.hide(object);
     } else {
       for (const each of mostReadyFirst(projected)) this.#show(each);
     }
@@ -293,15 +324,6 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
     else this.#writer.hide(object);
   }
 
-  #decide(service: string, cause?: Cause): DecidedService['projected'] {
-    const objects = this.#index.ofService(service);
-    const { projected, outcome } = this.#decider.decide(service, objects, cause);
-    if (this.#options.reportsCloudOnly && projected !== 'unchanged') {
-      this.#cloudOnly.set(service, projected === 'hidden' && outcome.kind === 'withheld');
-    }
-    return projected;
-  }
-
   /** Services with endpoints on these nodes that use one of the keys. */
   #servicesOn(nodes: TopologyChange['nodes']): Set<string> {
     const found = new Set<string>();
@@ -313,37 +335,6 @@ export class EndpointsProjection implements ChangeHandler<EndpointsFacts> {
       }
     }
     return found;
-  }
-
-  /** Decides Services again whose objects have not changed. */
-  #decideAgain(services: Iterable<string>, cause: Cause): void {
-    const before = this.view.log.end;
-    let decided = 0;
-    let portion = FIRST_PORTION;
-    for (const service of services) {
-      this.#projectService(service, cause);
-      if (++decided < portion) continue;
-      this.#commit();
-      portion *= 2;
-    }
-    this.#commit();
-    this.#injected += this.view.log.end - before;
-  }
-
-  /**
-   * Notifies the watchers. A Service that is left to the cloud is hidden before its endpoints go, and shown after they
-   * come back. In between, kube-proxy would refuse its connections.
-   */
-  #commit(): void {
-    this.#reportCloudOnly(true);
-    this.view.log.commit();
-    this.#reportCloudOnly(false);
-  }
-
-  #reportCloudOnly(isCloudOnly: boolean): void {
-    const reported = [...this.#cloudOnly].filter(([, each]) => each === isCloudOnly);
-    for (const [service] of reported) this.#cloudOnly.delete(service);
-    if (reported.length > 0) this.#options.topology.setCloudOnly(new Map(reported));
   }
 }
 

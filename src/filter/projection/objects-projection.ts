@@ -1,6 +1,5 @@
-import type { Topology } from '../../topology/state/topology.ts';
 import type { ObjectBytes, ObjectMeta } from '../codec/codec.ts';
-import type { Change, ChangeHandler } from '../codec/facts/change.ts';
+import type { Change } from '../codec/facts/change.ts';
 import type { View } from '../view/view.ts';
 
 /** Decides which objects of a collection clients see. */
@@ -15,51 +14,36 @@ export interface Visibility<Facts extends ObjectMeta> {
   isHidden(key: string, hidden?: ObjectBytes): boolean;
   /** Takes each change before it is applied. */
   note?(change: Change<Facts>): void;
-  /** Called when the changes are applied, and the view is committed. */
-  onApplied?(): void;
-  /** The view is closed. */
-  close?(): void;
-}
-
-export interface ObjectsProjectionOptions<Facts extends ObjectMeta> {
-  readonly view: View;
-  /** Default: nothing is hidden. */
-  readonly visibility?: Visibility<Facts>;
-  /** What the visibility depends on; default: it never changes. */
-  readonly topology?: Topology;
-  /** Receives each change first: the policies must be active before clients see the change. */
-  readonly feed?: ChangeHandler<Facts>;
+  /** What the topology must learn from the changes since the last call, see Topology.setUnreadServices. */
+  takeUnread?(): ReadonlyMap<string, boolean | undefined>;
 }
 
 /**
  * Shows objects unchanged except for the resourceVersion: Services, the own Node, ServiceCIDRs. Hides some of them, and
  * passes on every change of the others.
  *
- *     listing ──onSynced()──▶ listed ──visibility known──▶ started
+ *     listing ──listed()──▶ listed ──visibility known──▶ started
  *
  * Each object is in one of two places. Until the view starts, all are hidden:
  *
  *     shown (in the view) ──isHidden──▶ hidden ──no longer isHidden──▶ shown
  */
-export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta>
-  implements ChangeHandler<Facts>
-{
+export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
   readonly view: View;
   readonly #visibility: Visibility<Facts>;
-  readonly #feed: ChangeHandler<Facts> | undefined;
-  readonly #unsubscribe: (() => void) | undefined;
   /** Objects that exist and are not in the view. */
   readonly #hidden = new Map<string, ObjectBytes>();
   #isListed = false;
 
-  constructor({ view, visibility = ALL_SHOWN, topology, feed }: ObjectsProjectionOptions<Facts>) {
+  /** @param visibility default: nothing is hidden */
+  constructor(view: View, visibility: Visibility<Facts> = ALL_SHOWN) {
     this.view = view;
     this.#visibility = visibility;
-    this.#feed = feed;
-    this.#unsubscribe = topology?.subscribe({
-      hiding: (keys) => this.#hide(keys),
-      showing: (keys) => this.#show(keys),
-    });
+  }
+
+  /** Whether it hides anything, which depends on the topology. */
+  get hides(): boolean {
+    return this.#visibility !== ALL_SHOWN;
   }
 
   /** The object as the API server has it, except for the version, also when it is hidden or the view is not open yet. */
@@ -67,36 +51,29 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta>
     return this.#hidden.get(key) ?? this.view.get(key);
   }
 
-  /** Unsubscribes from the topology. */
-  close(): void {
-    this.#unsubscribe?.();
-    this.#visibility.close?.();
-  }
-
-  onChanges(changes: readonly Change<Facts>[]): void {
-    this.#applyAll(changes);
-    this.#visibility.onApplied?.();
-  }
-
-  #applyAll(changes: readonly Change<Facts>[]): void {
-    if (!this.view.started) {
-      for (const change of changes) this.#apply(change);
-      this.#feed?.onChanges(changes);
-      return;
-    }
-    // Clients must see a Service go before its endpoints change or go.
+  /**
+   * Removes what changes delete or may alter while it is hidden. Clients must see a Service go before its endpoints
+   * change or go, and no longer see the old state of a hidden one. {@link apply} must follow.
+   */
+  leave(changes: readonly Change<Facts>[]): void {
     for (const key of deletedOnly(changes)) this.view.delete(key);
-    this.view.log.commit();
-    // The feed makes the topology show Services again. It must not show the old state of these.
+    if (this.view.started) this.view.log.commit();
     for (const { key } of changes) this.#hidden.delete(key);
-    this.#feed?.onChanges(changes);
-    for (const change of changes) this.#apply(change);
-    this.view.log.commit();
   }
 
-  onSynced(): void {
+  apply(changes: readonly Change<Facts>[]): void {
+    for (const change of changes) this.#apply(change);
+    if (this.view.started) this.view.log.commit();
+  }
+
+  /** See {@link Visibility.takeUnread}. */
+  takeUnread(): ReadonlyMap<string, boolean | undefined> {
+    return this.#visibility.takeUnread?.() ?? NONE;
+  }
+
+  /** All objects that exist at the API server have been passed to {@link apply}. */
+  listed(): void {
     this.#isListed = true;
-    this.#feed?.onSynced();
     this.#tryStart();
   }
 
@@ -114,7 +91,8 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta>
     }
   }
 
-  #hide(keys: Iterable<string> = this.view.keys()): void {
+  /** Hides those of these objects that must be hidden; default: of all. */
+  hide(keys: Iterable<string> = this.view.keys()): void {
     if (!this.view.started) return;
     for (const key of keys) {
       const object = this.view.get(key);
@@ -125,7 +103,8 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta>
     this.view.log.commit();
   }
 
-  #show(keys: Iterable<string> = this.#hidden.keys()): void {
+  /** Shows those of these objects that must not be hidden; default: of all. */
+  show(keys: Iterable<string> = this.#hidden.keys()): void {
     if (!this.view.started) {
       this.#tryStart();
       return;
@@ -147,6 +126,7 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta>
   }
 }
 
+const NONE: ReadonlyMap<string, never> = new Map<string, never>();
 const ALL_SHOWN: Visibility<ObjectMeta> = { isKnown: () => true, isHidden: () => false };
 
 /** Keys of the objects that these changes delete and do nothing else to. */

@@ -94,11 +94,11 @@ export class ServiceDecider {
     return decided && this.#options.clock.now() - decided.since;
   }
 
-  /** Whether a decision about a Service with this many groups depends on the addresses of its endpoints. */
-  comparesAddresses(service: string, groups: number): boolean {
-    if (groups < 2) return false;
+  /** Whether a decision about a Service with these objects depends on the addresses of its endpoints. */
+  comparesAddresses(service: string, objects: readonly EndpointsObject[]): boolean {
     const policy = this.#options.topology.activePolicy(service);
-    return policy?.managed === true && policy.minReady !== undefined;
+    if (policy?.managed !== true || policy.minReady === undefined) return false;
+    return objects.flatMap(({ groups }) => groups).length > 1;
   }
 
   #newDecision(

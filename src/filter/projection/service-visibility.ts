@@ -21,8 +21,8 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
   readonly #options: ServiceVisibilityOptions;
   /** Services that the settings leave to another proxy, by their labels. */
   readonly #ofOtherProxy = new Set<string>();
-  /** What {@link onApplied} reports to the topology; undefined: kube-proxy reads the Service, or it is gone. */
-  readonly #unread = new Map<string, boolean | undefined>();
+  /** For {@link takeUnread}; undefined: kube-proxy reads the Service, or it is gone. */
+  #unread = new Map<string, boolean | undefined>();
 
   constructor(options: ServiceVisibilityOptions) {
     this.#options = options;
@@ -41,14 +41,10 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
     }
   }
 
-  onApplied(): void {
-    if (this.#unread.size === 0) return;
-    this.#options.topology.setUnreadServices(this, this.#unread);
-    this.#unread.clear();
-  }
-
-  close(): void {
-    this.#options.topology.forgetUnreadServices(this);
+  takeUnread(): ReadonlyMap<string, boolean | undefined> {
+    const unread = this.#unread;
+    if (unread.size > 0) this.#unread = new Map();
+    return unread;
   }
 
   isKnown(): boolean {

@@ -6,7 +6,7 @@ import type { ForwardOptions } from '../passthrough/passthrough.ts';
  * The room auth: who sends a request, and whether it may be read or forwarded.
  *   loopback-access.ts           plain http: anybody on the node reads, and nothing is forwarded
  *   caller-access.ts             https: each caller with its own rights
- *   caller-reader.ts             the caller of an https request: its token or its certificate
+ *   caller-reader.ts             the caller of an https request, by its token
  *   access-review-authorizer.ts  who a caller is and what it may read, as the API server answers
  *   access-review.ts             how it is asked
  *   caller-cache.ts              its answers
@@ -16,22 +16,16 @@ import type { ForwardOptions } from '../passthrough/passthrough.ts';
 /** Who sends a request, as far as we can tell. */
 export type Caller =
   /** Any process on the node: over loopback they cannot be distinguished. */
-  | { readonly kind: 'anyone' }
-  /** The owner of a token. Only the API server can verify it. */
-  | {
-      readonly kind: 'token';
-      /** The Authorization header. */
-      readonly authorization: string;
-      /** Identifies the token, in all its spellings; does not contain it. */
-      readonly id: string;
-    }
-  /** The owner of a client certificate, which we have verified. */
-  | {
-      readonly kind: 'certificate';
-      readonly user: string;
-      readonly groups: readonly string[];
-      readonly id: string;
-    };
+  { readonly kind: 'anyone' } | TokenCaller;
+
+/** The owner of a token. Only the API server can verify it. */
+export interface TokenCaller {
+  readonly kind: 'token';
+  /** The Authorization header. */
+  readonly authorization: string;
+  /** Identifies the token, in all its spellings; does not contain it. */
+  readonly id: string;
+}
 
 /** A read as the API server's authorizers see it (authorization/v1 ResourceAttributes). */
 export interface ReadAttributes {

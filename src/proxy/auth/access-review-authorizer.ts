@@ -5,8 +5,8 @@ import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { Semaphore } from '../../util/semaphore.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { CallerLimits } from '../http/caller-limits.ts';
-import type { ReadAttributes } from './access-policy.ts';
-import type { IdentifiedCaller, Reviews, TokenCaller } from './access-review.ts';
+import type { ReadAttributes, TokenCaller } from './access-policy.ts';
+import type { Reviews } from './access-review.ts';
 import { type CachedCaller, CallerCache, type Decision, type KnownCaller } from './caller-cache.ts';
 
 export interface AccessReviewAuthorizerOptions {
@@ -82,33 +82,31 @@ export class AccessReviewAuthorizer {
    *
    * @param gone aborts when the client disconnects: its request does not wait for a review any longer
    */
-  async identify(caller: IdentifiedCaller, gone?: AbortSignal): Promise<string> {
+  async identify(caller: TokenCaller, gone?: AbortSignal): Promise<string> {
     return (await this.#find(caller, gone)).user;
   }
 
   /** The same, if the caller may read this; rejects with `Forbidden` if not. */
   async authorize(
-    caller: IdentifiedCaller,
+    caller: TokenCaller,
     attributes: ReadAttributes,
     gone?: AbortSignal,
   ): Promise<string> {
     const known = await this.#find(caller, gone);
     const decision = await this.#decide(caller, known, attributes);
-    if (decision.kind === 'denied') throw forbidden(decision.reason, caller, attributes);
+    if (decision.kind === 'denied') throw forbidden(decision.reason, attributes);
     return known.user;
   }
 
-  async #find(caller: IdentifiedCaller, gone: AbortSignal | undefined): Promise<KnownCaller> {
+  async #find(caller: TokenCaller, gone: AbortSignal | undefined): Promise<KnownCaller> {
     const found = this.#callers.fresh(caller.id) ?? (await this.#identify(caller, gone));
     if (found.user === undefined) throw unauthenticated();
     return found;
   }
 
   /** Without an answer of the API server, the last one counts. */
-  async #identify(caller: IdentifiedCaller, gone: AbortSignal | undefined): Promise<CachedCaller> {
+  async #identify(caller: TokenCaller, gone: AbortSignal | undefined): Promise<CachedCaller> {
     const { id } = caller;
-    if (caller.kind === 'certificate')
-      return this.#callers.accept(id, userId(caller.user), FOREVER);
     const isUnknown = this.#callers.last(id)?.user === undefined;
     const endTurn = isUnknown ? await this.#waitForTurn(gone) : undefined;
     try {
@@ -151,7 +149,7 @@ export class AccessReviewAuthorizer {
     return this.#callers.accept(id, lastUser ?? id, allowedMs);
   }
 
-  async #decide(caller: IdentifiedCaller, known: KnownCaller, read: ReadAttributes) {
+  async #decide(caller: TokenCaller, known: KnownCaller, read: ReadAttributes) {
     const { decisions } = known;
     const key = digest(read);
     try {
@@ -173,7 +171,7 @@ export class AccessReviewAuthorizer {
   }
 
   async #reviewAccess(
-    caller: IdentifiedCaller,
+    caller: TokenCaller,
     { user, decisions }: KnownCaller,
     read: ReadAttributes,
   ): Promise<Decision> {
@@ -225,13 +223,13 @@ function unauthenticated(): WrapperError {
 
 function forbidden(
   reason: string,
-  caller: IdentifiedCaller,
   { verb, resource, group, namespace }: ReadAttributes,
 ): WrapperError {
-  const who =
-    caller.kind === 'certificate' ? JSON.stringify(caller.user) : 'the owner of the token';
   const what = group === '' ? resource : `${resource}.${group}`;
   const where = namespace === '' ? '' : ` in namespace ${JSON.stringify(namespace)}`;
   const why = reason === '' ? '' : `: ${reason}`;
-  return new WrapperError('Forbidden', `${who} may not ${verb} ${what}${where}${why}`);
+  return new WrapperError(
+    'Forbidden',
+    `the owner of the token may not ${verb} ${what}${where}${why}`,
+  );
 }

@@ -1,7 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { readBody } from '../upstream/upstream-body.ts';
-import type { Caller, ReadAttributes } from './access-policy.ts';
+import type { ReadAttributes, TokenCaller } from './access-policy.ts';
 
 /** The decision of the API server about one read of one caller. */
 export type Verdict =
@@ -18,10 +18,6 @@ export type Identity =
   /** It does not accept the token. */
   | { readonly kind: 'unauthenticated' };
 
-/** A caller with an identity of its own. */
-export type IdentifiedCaller = Exclude<Caller, { readonly kind: 'anyone' }>;
-export type TokenCaller = Extract<Caller, { readonly kind: 'token' }>;
-
 /** A review as it is sent. */
 interface Review {
   /** API group. */
@@ -29,8 +25,8 @@ interface Review {
   readonly kind: string;
   /** The spec as JSON. */
   readonly spec?: object;
-  /** An Authorization header in place of our own identity. */
-  readonly authorization?: string;
+  /** The Authorization header of the caller, which is sent in place of our own. */
+  readonly authorization: string;
 }
 
 /** What the API server answered. */
@@ -45,7 +41,7 @@ const AUTHORIZATION = 'authorization.k8s.io';
 const AUTHENTICATION = 'authentication.k8s.io';
 
 /**
- * The two reviews of an API server. Both reject with `Unreachable` if the response has no decision, with the errors of
+ * The two reviews of an API server. The owner of a token asks with that token, so that nobody needs another right. Both reject with `Unreachable` if the response has no decision, with the errors of
  * {@link Upstream.request}, and when the signal aborts.
  */
 export class Reviews {
@@ -55,19 +51,14 @@ export class Reviews {
     this.#upstream = upstream;
   }
 
-  /**
-   * May this caller read this? The owner of a token asks with that token (SelfSubjectAccessReview). About the owner of a
-   * certificate we ask with our own identity (SubjectAccessReview).
-   */
+  /** May this caller read this? */
   async access(
-    caller: IdentifiedCaller,
+    { authorization }: TokenCaller,
     attributes: ReadAttributes,
     signal: AbortSignal,
   ): Promise<Verdict> {
-    const own = caller.kind === 'token';
-    const kind = own ? 'SelfSubjectAccessReview' : 'SubjectAccessReview';
-    const spec = { ...subject(caller), resourceAttributes: resourceAttributes(attributes) };
-    const authorization = own ? caller.authorization : undefined;
+    const kind = 'SelfSubjectAccessReview';
+    const spec = { resourceAttributes: resourceAttributes(attributes) };
     const review = { group: AUTHORIZATION, kind, spec, authorization };
     const { statusCode, status } = await postReview(this.#upstream, review, signal);
     if (status !== undefined) {
@@ -75,19 +66,15 @@ export class Reviews {
       if (allowed === true && denied !== true) return { kind: 'allowed' };
       return { kind: 'denied', reason: typeof reason === 'string' ? reason.slice(0, 500) : '' };
     }
-    if (own && statusCode === 401) return { kind: 'unauthenticated' };
-    if (own && statusCode === 403) {
+    if (statusCode === 401) return { kind: 'unauthenticated' };
+    if (statusCode === 403) {
       const reason = `it may not create a ${kind} (ClusterRole system:basic-user)`;
       return { kind: 'denied', reason };
     }
-    const hint =
-      statusCode === 403
-        ? '; the wrapper needs the right to create SubjectAccessReviews to serve client certificates'
-        : '';
-    throw unreachable(kind, `HTTP ${statusCode}${hint}`);
+    throw unreachable(kind, `HTTP ${statusCode}`);
   }
 
-  /** Whose token is this? The owner asks with the token, so that nobody needs another right. */
+  /** Whose token is this? */
   async identity({ authorization }: TokenCaller, signal: AbortSignal): Promise<Identity> {
     const kind = 'SelfSubjectReview';
     const review = { group: AUTHENTICATION, kind, authorization };
@@ -136,12 +123,6 @@ function reviewStatus(body: Buffer, kind: string): Readonly<Record<string, unkno
 
 function unreachable(kind: string, what: string): WrapperError {
   return new WrapperError('Unreachable', `the API server answered a ${kind} with ${what}`);
-}
-
-/** An API server adds the group system:authenticated to a user. Here we authenticated the user, so we add it. */
-function subject(caller: IdentifiedCaller): Record<string, unknown> {
-  if (caller.kind === 'token') return {};
-  return { user: caller.user, groups: [...caller.groups, 'system:authenticated'] };
 }
 
 function resourceAttributes(attributes: ReadAttributes): Record<string, unknown> {

@@ -6,9 +6,8 @@ import { metadataAccept } from '../api/media-type.ts';
 import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';
 import type { CallerLimits } from '../http/caller-limits.ts';
 import { readBody } from '../http/request-body.ts';
-import { assertSameOrigin } from '../http/request-checks.ts';
 import type { ForwardOptions, Passthrough } from '../passthrough/passthrough.ts';
-import type { AccessPolicy, Caller, ReadAttributes } from './access-policy.ts';
+import type { AccessPolicy, Caller, ReadAttributes, TokenCaller } from './access-policy.ts';
 import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';
 import { CallerReader } from './caller-reader.ts';
 
@@ -44,10 +43,7 @@ export class CallerAccess implements AccessPolicy {
   }
 
   authenticate(request: IncomingMessage): Caller {
-    const caller = this.#callers.read(request);
-    // A browser sends a certificate for any web page, but not a token.
-    if (caller.kind === 'certificate') assertSameOrigin(request);
-    return caller;
+    return this.#callers.read(request);
   }
 
   forwarding(
@@ -79,7 +75,7 @@ export class CallerAccess implements AccessPolicy {
     attributes: ReadAttributes,
     response: ServerResponse,
   ): Promise<string> {
-    if (caller.kind === 'anyone') throw new WrapperError('Unauthorized', 'the caller is unknown');
+    assertToken(caller);
     const { authorizer, reads } = this.#options;
     const user = await authorizer.authorize(caller, attributes, goneSignal(response));
     if (!response.closed) response.once('close', reads.enter(user));
@@ -92,7 +88,7 @@ export class CallerAccess implements AccessPolicy {
     caller: Caller,
     options: ForwardOptions,
   ): Promise<void> {
-    assertCanForward(caller);
+    assertToken(caller);
     const { passthrough, authorizer, forwarding } = this.#options;
     const user = await authorizer.identify(caller, goneSignal(response));
     if (response.closed) return;
@@ -133,13 +129,8 @@ function isSmallBody({ headers }: IncomingMessage): boolean {
   return length > 0 && length <= MAX_BUFFERED_BYTES;
 }
 
-function assertCanForward(caller: Caller): asserts caller is Extract<Caller, { kind: 'token' }> {
-  if (caller.kind === 'token') return;
-  throw new WrapperError(
-    'Forbidden',
-    'a client certificate cannot be forwarded to the API server: its owner can only read what is ' +
-      'served here (services, endpoints, endpointslices, servicecidrs, this node); use a token for the rest',
-  );
+function assertToken(caller: Caller): asserts caller is TokenCaller {
+  if (caller.kind !== 'token') throw new WrapperError('Unauthorized', 'the caller is unknown');
 }
 
 /**

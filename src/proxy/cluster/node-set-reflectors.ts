@@ -1,6 +1,5 @@
 import type { WrapperError } from '../../errors.ts';
 import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
 import type { Change } from '../../filter/codec/facts/change.ts';
 import { NODES } from '../../filter/codec/facts/resource.ts';
 import {
@@ -10,6 +9,7 @@ import {
 } from '../../topology/state/node-set.ts';
 import type { Clock } from '../../util/clock.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
+import { CODECS } from '../api/codecs.ts';
 import type { ReflectorContext } from '../reflector/running-reflector.ts';
 import { type OpenCollection, openCollection } from './open-collection.ts';
 

@@ -9,7 +9,6 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
   readonly #topology: Topology;
   readonly #logger: Logger;
   #exists = false;
-  #uid: string | undefined;
   /** The last invalid value of the annotation that was logged. */
   #wrongFilter: string | undefined;
 
@@ -23,11 +22,6 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
     return this.#exists;
   }
 
-  /** UID of the Node object that was read last; undefined: none was read. */
-  get uid(): string | undefined {
-    return this.#uid;
-  }
-
   onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {
     for (const change of changes) {
       if (change.key !== this.#topology.nodeName) continue;
@@ -37,7 +31,6 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
           'the own Node was deleted; its last labels and annotations remain active',
         );
       } else {
-        this.#uid = change.facts.uid;
         this.#topology.setOwnNode(change.facts);
         this.#reportFilter(filterOf(change.facts.annotations));
       }

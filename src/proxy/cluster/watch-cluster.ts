@@ -1,8 +1,8 @@
 import type { ObjectMeta } from '../../filter/codec/codec.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
 import { NAMESPACES } from '../../filter/codec/facts/resource.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { Topology } from '../../topology/state/topology.ts';
+import { CODECS } from '../api/codecs.ts';
 import type { ReflectorContext } from '../reflector/running-reflector.ts';
 import { COMMUNITIES, CommunitiesHandler, communityFacts } from './communities-handler.ts';
 import { NamespacesHandler } from './namespaces-handler.ts';

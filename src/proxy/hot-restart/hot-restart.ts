@@ -17,14 +17,6 @@ import type { ViewLease } from '../views/view-registry.ts';
  * 6. If two processes keep listening on one port, that is a mistake, which is logged (warnOfSharedPort).
  */
 
-/** For which Node the process works that already listens at the admin address of this one. */
-export interface RunningNode {
-  readonly address: ListenAddress;
-  readonly node: string;
-  /** UID of the Node object. It differs between clusters. Undefined: the Node has not been read. */
-  readonly nodeUid: string | undefined;
-}
-
 const POLL_MS = 50;
 /** Time between two checks for a shared port, in milliseconds. */
 const SHARED_PORT_POLL_MS = 60_000;
@@ -73,22 +65,6 @@ export async function waitUntilReadyToListen(options: {
   } finally {
     for (const lease of leases) lease.release();
   }
-}
-
-/**
- * Throws `InvalidSettings` if the Node of a process that listens is another object than the Node of this one: they have
- * the same name in different clusters. Without both UIDs nothing is known, and this process may listen.
- */
-export function assertSameCluster(running: RunningNode | undefined, own: string | undefined): void {
-  if (running === undefined || own === undefined) return;
-  const { address, nodeUid = own } = running;
-  if (nodeUid === own || !anotherListens([address])) return;
-  throw new WrapperError(
-    'InvalidSettings',
-    `another kube-proxy-wrapper listens at ${addressText(address)} for a Node of the same name in another cluster (its ` +
-      `UID is ${nodeUid}, here it is ${own}); this one does not start, because clients would get the endpoints of ` +
-      'either cluster by chance; stop the other one, or correct --kubeconfig',
-  );
 }
 
 /**
@@ -142,9 +118,9 @@ function anotherListens(addresses: readonly ListenAddress[]): boolean {
   return addresses.filter(isShareable).some((address) => ownListeners(address).length > 0);
 }
 
-/** systemd listens on an inherited socket, and a port that the kernel chooses belongs to one process. */
-export function isShareable({ port, fd, reusePort }: ListenAddress): boolean {
-  return reusePort === true && port !== 0 && fd === undefined;
+/** A port that the kernel chooses belongs to one process. */
+export function isShareable({ port, reusePort }: ListenAddress): boolean {
+  return reusePort === true && port !== 0;
 }
 
 function tryAcquire(

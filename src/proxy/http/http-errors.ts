@@ -7,7 +7,7 @@ import {
 import type { Duplex } from 'node:stream';
 import { WrapperError } from '../../errors.ts';
 import type { Encoding } from '../../filter/codec/codec.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
+import { CODECS } from '../api/codecs.ts';
 import { MEDIA_TYPES, statusEncoding } from '../api/media-type.ts';
 import { statusOf } from '../api/status.ts';
 import type { ListenerLimits } from './listener-limits.ts';

@@ -5,9 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { WrapperError } from '../../errors.ts';
 import { addressText, type ListenAddress } from '../../util/address.ts';
 import { statusOf } from '../api/status.ts';
-import { listenerOwner } from '../util/listener-owner.ts';
 import { acceptPending } from './accept-pending.ts';
-import { ClientAuthorities } from './client-authorities.ts';
 import { ClientConnections } from './client-connections.ts';
 import type { RequestState } from './connection-table.ts';
 import { fromParserError, respondAndDestroy, tooManyRequests } from './http-errors.ts';
@@ -27,8 +25,6 @@ export interface HttpListenerOptions {
   readonly certificate?: ServerCertificate;
   readonly listenerLimits: ListenerLimits;
   readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void;
-  /** Throws if an inherited socket must not be served. Another program has opened it. */
-  readonly assertHost?: (host: string) => void;
   /** The kind of a request. Requests of one kind share a limit. Default: all requests have the same kind. */
   readonly kindOf?: (request: IncomingMessage) => string;
   /** Maximum number of active requests of each kind; default: `listenerLimits.maxConnections`. */
@@ -77,7 +73,6 @@ export class HttpListener {
   /** The response to the next request, which waits for the end of the current response. */
   readonly #queued = new WeakMap<Duplex, ServerResponse>();
   readonly #unfollow: (() => void) | undefined;
-  readonly #clientAuthorities: ClientAuthorities | undefined;
   #closing = false;
 
   constructor(options: HttpListenerOptions) {
@@ -90,8 +85,6 @@ export class HttpListener {
     this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
       this.#record(TOO_MANY, 'a connection was closed for another (maxConnections)', 'warn');
     });
-    this.#clientAuthorities =
-      certificate && new ClientAuthorities(server, certificate, this.#connections);
     server.on('request', (request, response) => this.#onRequest(request, response));
     // Without this, Node itself answers an Expect header with 417, past all limits and checks.
     server.on('checkExpectation', (request, response) => this.#onRequest(request, response));
@@ -111,25 +104,21 @@ export class HttpListener {
 
   /** Starts to listen; returns the URL. Rejects with `InvalidSettings` if the address cannot be used. */
   async listen(): Promise<string> {
-    const { name, address, assertHost, certificate, backlog = BACKLOG } = this.#options;
-    const { host, port, fd } = address;
+    const { name, address, certificate, backlog = BACKLOG } = this.#options;
+    const { host, port } = address;
     // The kernel could otherwise choose a port that another program has. Only Linux has it.
     const reusePort = address.reusePort === true && process.platform === 'linux' && port !== 0;
     await new Promise<void>((resolve, reject) => {
       this.#server.on('error', (cause: NodeJS.ErrnoException) => {
-        const where = fd === undefined ? `${host}:${port}` : `inherited socket ${fd}`;
-        const problem = cause.code === 'EADDRINUSE' ? inUse(address) : cause.message;
-        const message = `cannot listen on ${where} (${name}): ${problem}`;
+        const message = `cannot listen on ${addressText(address)} (${name}): ${cause.message}`;
         // While it listens, this is an error of one connection, such as too many open files.
         if (this.#server.listening) this.#record('AcceptFailed', message, 'error');
         reject(new WrapperError('InvalidSettings', message, { cause }));
       });
-      const where = fd === undefined ? { host, port, reusePort } : { fd };
-      this.#server.listen({ ...where, backlog }, resolve);
+      this.#server.listen({ host, port, reusePort, backlog }, resolve);
     });
     const bound = this.#server.address();
     const found = typeof bound === 'object' && bound !== null ? bound : { address: host, port };
-    assertHost?.(found.address);
     const shown = addressText({ host: found.address, port: found.port });
     return `http${certificate === undefined ? '' : 's'}://${shown}`;
   }
@@ -204,7 +193,6 @@ export class HttpListener {
     const { socket } = request;
     try {
       assertNoRequestSmuggling(request);
-      if (this.#clientAuthorities?.isOutdated(request) === true) throw outdated();
       this.#begin(request, {
         isReceived: () => request.complete,
         isAnswered: () => response.writableEnded || socket.writableEnded,
@@ -273,14 +261,4 @@ export class HttpListener {
       resource,
     });
   }
-}
-
-function inUse(address: ListenAddress): string {
-  const owner = listenerOwner(address) ?? 'another process';
-  return `the address is in use by ${owner}; stop it, or use another address`;
-}
-
-function outdated(): WrapperError {
-  const message = 'the authorities of client certificates have changed; connect again';
-  return new WrapperError('Unauthorized', message);
 }

@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
-import { TLSSocket } from 'node:tls';
 import { WrapperError } from '../../errors.ts';
 import { isLoopback } from '../../util/address.ts';
 
@@ -16,11 +15,10 @@ export function assertLocalRequest(request: IncomingMessage): void {
 }
 
 /** Throws `Forbidden` if the request comes from a web page of another origin (Fetch, section 3.2). */
-export function assertSameOrigin({ headers, socket }: IncomingMessage): void {
+function assertSameOrigin({ headers }: IncomingMessage): void {
   const { origin, host = '' } = headers;
-  const scheme = socket instanceof TLSSocket ? 'https' : 'http';
   const site = headers['sec-fetch-site'];
-  const sameOrigin = origin === undefined || origin === `${scheme}://${host}`;
+  const sameOrigin = origin === undefined || origin === `http://${host}`;
   const sameSite = site === undefined || site === 'none' || site === 'same-origin';
   if (sameOrigin && sameSite) return;
   throw new WrapperError('Forbidden', 'cross-origin requests are not answered');

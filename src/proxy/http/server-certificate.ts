@@ -5,25 +5,21 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { FileFollower } from '../util/file-follower.ts';
-import { assertCertificates } from '../util/pem.ts';
 
 /** The files of the https listener, PEM. */
 export interface CertificateFiles {
   /** The certificate with its intermediates. */
   readonly certFile: string;
   readonly keyFile: string;
-  /** Authorities of client certificates; absent: clients need no certificate. */
-  readonly clientCaFile?: string;
 }
 
 /** Their content. */
 interface CertificatePems {
   readonly cert: string;
   readonly key: string;
-  readonly clientCa: string | undefined;
 }
 
-/** The certificate of the https listener, and the authorities that it trusts. It follows changes of the files. */
+/** The certificate of the https listener. It follows changes of the files. */
 export class ServerCertificate {
   readonly #files: CertificateFiles;
   readonly #logger: Logger;
@@ -32,7 +28,7 @@ export class ServerCertificate {
   /** The files in use, and their first certificate. */
   #current: { readonly pems: CertificatePems; readonly leaf: X509Certificate };
 
-  /** Reads certificate, key and client authorities. Rejects with `InvalidSettings`. */
+  /** Reads certificate and key. Rejects with `InvalidSettings`. */
   static async load(files: CertificateFiles, logger: Logger): Promise<ServerCertificate> {
     const pems = await readPems(files).catch((cause) => {
       const { message } = WrapperError.from(cause, 'InvalidSettings');
@@ -45,14 +41,13 @@ export class ServerCertificate {
     this.#files = files;
     this.#logger = logger;
     this.#current = { pems, leaf: check(pems) };
-    const { certFile, keyFile, clientCaFile } = files;
     this.#follower = new FileFollower({
       read: () => this.#reread(),
       onFailure: (error) => {
         const { message: err } = WrapperError.from(error, 'InvalidSettings');
         logger.error({ err }, 'new https files cannot be used; the old ones are kept');
       },
-      watched: [certFile, keyFile, clientCaFile].filter((each) => each !== undefined),
+      watched: [files.certFile, files.keyFile],
     });
   }
 
@@ -68,11 +63,7 @@ export class ServerCertificate {
 
   /** Options for a TLS server, at its creation or later. */
   options(): TlsOptions {
-    const { cert, key, clientCa } = this.#current.pems;
-    const common: TlsOptions = { cert, key, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] };
-    if (clientCa === undefined) return common;
-    // A client without a certificate may have a token. The certificate is checked for each request.
-    return { ...common, ca: clientCa, requestCert: true, rejectUnauthorized: false };
+    return { ...this.#current.pems, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] };
   }
 
   /** Calls the listener when {@link options} changes; returns a function that stops this. */
@@ -107,32 +98,21 @@ export class ServerCertificate {
   }
 }
 
-async function readPems({
-  certFile,
-  keyFile,
-  clientCaFile,
-}: CertificateFiles): Promise<CertificatePems> {
-  const [cert, key, clientCa] = await Promise.all([
-    readFile(certFile, 'utf8'),
-    readFile(keyFile, 'utf8'),
-    clientCaFile === undefined ? undefined : readFile(clientCaFile, 'utf8'),
-  ]);
-  return { cert, key, clientCa };
+async function readPems({ certFile, keyFile }: CertificateFiles): Promise<CertificatePems> {
+  const [cert, key] = await Promise.all([readFile(certFile, 'utf8'), readFile(keyFile, 'utf8')]);
+  return { cert, key };
 }
 
 /** Throws if a part is invalid, or if certificate and key do not match; returns the first certificate. */
-function check({ cert, key, clientCa }: CertificatePems): X509Certificate {
+function check({ cert, key }: CertificatePems): X509Certificate {
   try {
-    if (clientCa !== undefined) assertCertificates(clientCa);
-    createSecureContext({ cert, key, ca: clientCa });
+    createSecureContext({ cert, key });
     const leaf = new X509Certificate(cert);
     // OpenSSL accepts an empty file without an error.
     if (leaf.checkPrivateKey(createPrivateKey(key))) return leaf;
     throw new Error('key values mismatch');
   } catch (cause) {
     const { message } = WrapperError.from(cause, 'InvalidSettings');
-    throw new WrapperError('InvalidSettings', `https: certificate, key or client CA: ${message}`, {
-      cause,
-    });
+    throw new WrapperError('InvalidSettings', `https: certificate or key: ${message}`, { cause });
   }
 }

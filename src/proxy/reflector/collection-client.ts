@@ -10,9 +10,9 @@ import type {
   RawList,
   WatchDecoder,
 } from '../../filter/codec/codec.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
 import { READ_ANNOTATIONS } from '../../topology/policy/key-sources.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
+import { CODECS } from '../api/codecs.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
 import { RequestError } from '../api/request-error.ts';

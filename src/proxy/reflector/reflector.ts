@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
 import type { Change } from '../../filter/codec/facts/change.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { waitFor } from '../../util/wait-for.ts';
+import { CODECS } from '../api/codecs.ts';
 import { queryPath } from '../api/query.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 import { endOf, RequestError, tooLargeVersion } from '../api/request-error.ts';
@@ -151,7 +151,7 @@ export class Reflector<Facts extends ObjectMeta> {
         if (!signal.aborted) await this.#waitAfter(error, attempt, signal).catch(() => undefined);
       }
     }
-    await this.#snapshot?.close();
+    this.#snapshot?.close();
   }
 
   /** Sends the next request and uses its answer. Ends it when the history changes; a watch also when it has to move. */

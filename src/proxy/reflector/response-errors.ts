@@ -1,6 +1,6 @@
 import { type Status, WrapperError } from '../../errors.ts';
 import type { Codec } from '../../filter/codec/codec.ts';
-import { decodeStatus as decodeJsonStatus } from '../../filter/codec/json/decode.ts';
+import { CODECS } from '../api/codecs.ts';
 import { RequestError } from '../api/request-error.ts';
 import type { UpstreamResponse } from '../upstream/upstream.ts';
 import { readBody } from '../upstream/upstream-body.ts';
@@ -52,7 +52,7 @@ async function readStatus(response: UpstreamResponse, codec: Codec): Promise<Sta
   }
   try {
     const bytes = await readBody(body, MAX_STATUS_BYTES, headers);
-    return decodeJsonStatus(bytes) ?? codec.decodeStatus(bytes);
+    return CODECS.json.decodeStatus(bytes) ?? codec.decodeStatus(bytes);
   } catch (error) {
     const { code } = WrapperError.from(error, 'Unreachable');
     if (code === 'TooLarge' || code === 'Malformed') return undefined;

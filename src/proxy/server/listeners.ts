@@ -4,7 +4,7 @@ import type { ListenAddress } from '../../util/address.ts';
 import { Reviews } from '../auth/access-review.ts';
 import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
 import { CallerAccess } from '../auth/caller-access.ts';
-import { assertLoopback, LoopbackAccess } from '../auth/loopback-access.ts';
+import { LoopbackAccess } from '../auth/loopback-access.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { CallerLimits, type CallerLimitsOptions } from '../http/caller-limits.ts';
 import { sendError } from '../http/http-errors.ts';
@@ -145,7 +145,6 @@ function createHttp(context: ListenersContext, address: ListenAddress): RequestH
   return createRequestHandler(context, {
     name: 'listen',
     address,
-    assertHost: assertLoopback,
     accessPolicy: new LoopbackAccess(),
   });
 }
@@ -192,10 +191,7 @@ async function createHttps(
 
 function createRequestHandler(
   context: ListenersContext,
-  listener: Pick<
-    RequestHandlerOptions,
-    'name' | 'address' | 'accessPolicy' | 'certificate' | 'assertHost'
-  >,
+  listener: Pick<RequestHandlerOptions, 'name' | 'address' | 'accessPolicy' | 'certificate'>,
 ): RequestHandler {
   const { listenerLimits = DEFAULT_LISTENER_LIMITS, drainMs = 0 } = context;
   const { writeTimeoutMs = WRITE_TIMEOUT_MS } = context;

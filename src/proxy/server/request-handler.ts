@@ -24,7 +24,7 @@ import type { Watcher } from './watcher.ts';
 export interface RequestHandlerOptions
   extends Pick<
     HttpListenerOptions,
-    'name' | 'address' | 'certificate' | 'assertHost' | 'listenerLimits' | 'refusals' | 'requests'
+    'name' | 'address' | 'certificate' | 'listenerLimits' | 'refusals' | 'requests'
   > {
   /** Who may read and forward what. */
   readonly accessPolicy: AccessPolicy;

@@ -3,7 +3,7 @@ import type { ServerState } from '../upstream/server-state.ts';
 
 export interface SnapshotFallbackOptions {
   readonly serverState: ServerState;
-  /** How long the API server may be unreachable, in milliseconds. */
+  /** How long a server may be unreachable, in milliseconds. */
   readonly graceMs: number;
   /** How long it may send nothing after it has accepted a connection, in milliseconds; default 10,000. */
   readonly silenceMs?: number;
@@ -13,21 +13,6 @@ export interface SnapshotFallbackOptions {
   readonly onUnusable: () => void;
 }
 
-/**
- * - `waiting`: the server in use is tried; when its time is up, another one is used, if there is one.
- * - `lastWait`: when the time of this one is up, the API server is unreachable.
- * - `ended`: the list has arrived, or the API server is unreachable.
- */
-type State = 'waiting' | 'lastWait' | 'ended';
-
-/** A list that was sent and has neither arrived nor failed. */
-interface Attempt {
-  /** Monotonic, in milliseconds. */
-  readonly since: number;
-  /** It went to the server before the one in use, so that its failure is not held against this one. */
-  readonly toEarlierServer: boolean;
-}
-
 const SILENCE_MS = 10_000;
 /** The grace time when another query has found the API server unreachable, in milliseconds. */
 const KNOWN_UNREACHABLE_MS = 200;
@@ -35,103 +20,92 @@ const KNOWN_UNREACHABLE_MS = 200;
 /**
  * Decides, before the first list of a query, whether the API server is unreachable, so that the snapshot is used.
  *
- *     waiting ── time is up: another server is tried ──▶ lastWait ── time is up ──▶ ended
- *     any state ── the list has arrived ──────────────────────────────────────────▶ ended
+ *     waiting ── the list has arrived, or is not needed ──────────────────▶ over
+ *        │ │ └── the list exceeds a limit ─────────────── use the disk ──▶ over
+ *        │ └──── no contact in time, no other server ──── use the disk ──▶ over
+ *        └────── no contact in time: another server, which has its own time
  *
- * Time is up after the grace time without an accepted connection, or with nothing but failures, foreign answers, 429
- * and 5xx.
- * A server that accepts a connection and then sends nothing gets `silenceMs` in `lastWait`, which is enough to
- * prepare a large list.
+ * The time of a server begins with the first attempt to list from it, and again after each answer that is not a list:
  *
- * A list that exceeds a limit ends each state immediately, because it is not an answer that can be used.
+ *     while                            it ends
+ *     an attempt has no connection     after the grace time
+ *     a connection or a list is open   after the silence since the last part of a response; after the grace time if
+ *                                      there is another server
+ *     the next attempt is waited for   after the grace time, if the last one was an outage
  *
  * Invariant: while the API server answers, nothing from disk is shown. A list in progress is an answer, however
  * slow the link. So is a refusal with a Status (401, 403, …): the snapshot does not show what the API server denies.
- * So is 504 because the API server is behind our version.
+ * So is 504 because the API server is behind our version. A list that exceeds a limit is not, because waiting does not
+ * help, and no other server has less.
  */
 export class SnapshotFallback {
   readonly #options: SnapshotFallbackOptions;
-  #state: State = 'waiting';
-  #attempt: Attempt | undefined;
-  /** The server in use: since when it is tried (monotonic), and how the last request ended. */
-  #server: { readonly since: number; readonly end: RequestEnd | undefined };
+  /** The last attempt to list from the server in use; none: there was no attempt, or it was answered. */
+  #attempt: 'none' | 'sent' | 'outage' = 'none';
+  /** When the time of that server began; monotonic. */
+  #since = 0;
+  #isOver = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SnapshotFallbackOptions) {
     this.#options = options;
-    this.#server = { since: performance.now(), end: undefined };
   }
 
   /** A request for the first list is sent. */
   listStarted(): void {
-    this.#attempt = { since: performance.now(), toEarlierServer: false };
-    this.#proceed();
+    if (this.#attempt === 'none') this.#since = performance.now();
+    this.#attempt = 'sent';
+    this.#check();
   }
 
   /** The request failed. */
   failed(end: RequestEnd): void {
-    // The API server answers, but its list exceeds a limit: waiting does not help, and no other server has less.
-    if (REQUEST_ENDS[end].snapshot === 'at once' && this.#state !== 'ended') {
-      this.end();
-      this.#options.onUnusable();
-      return;
-    }
-    if (this.#attempt?.toEarlierServer !== true) this.#server = { ...this.#server, end };
-    this.#attempt = undefined;
-    this.#proceed();
+    const { snapshot } = REQUEST_ENDS[end];
+    if (snapshot === 'at once') this.#useDisk();
+    // Otherwise a server has failed that is no longer in use.
+    else if (this.#attempt === 'sent') this.#attempt = snapshot === 'outage' ? 'outage' : 'none';
+    this.#check();
   }
 
   /** The list has arrived, or is not needed. */
   end(): void {
-    this.#state = 'ended';
+    this.#isOver = true;
     clearTimeout(this.#timer);
   }
 
-  /** Moves on when the time of the server is up, else waits for that. */
-  #proceed(): void {
-    if (this.#state === 'ended') return;
+  /** Acts when the time of the server has ended, else waits for that. */
+  #check(): void {
     clearTimeout(this.#timer);
-    const due = this.#due();
-    if (due === undefined) return;
-    const wait = due - performance.now();
-    if (wait > 0) this.#timer = setTimeout(() => this.#proceed(), wait);
-    else if (this.#state === 'waiting') this.#leaveServer();
-    else this.#giveUp();
-  }
-
-  #leaveServer(): void {
-    this.#state = 'lastWait';
-    if (this.#options.leaveServer(this.#server.since)) {
-      const since = performance.now();
-      this.#server = { since, end: undefined };
-      if (this.#attempt !== undefined) this.#attempt = { since, toEarlierServer: true };
+    if (this.#isOver || this.#attempt === 'none') return;
+    const { serverState, graceMs, silenceMs = SILENCE_MS, leaveServer } = this.#options;
+    const { lastContactAt, isGivenUp, condition } = serverState;
+    const now = performance.now();
+    // The connection may be older than the attempt, and quiet while the API server answers others.
+    const isConnected =
+      this.#attempt === 'sent' &&
+      (now - lastContactAt < silenceMs || condition.name === 'reachable');
+    const from = isConnected ? Math.max(this.#since, lastContactAt) : this.#since;
+    // If other queries have waited already, this one only makes an attempt.
+    const grace = isGivenUp && !isConnected ? KNOWN_UNREACHABLE_MS : graceMs;
+    if (now < from + grace) {
+      this.#checkIn(from + grace - now);
+    } else if (leaveServer(this.#since)) {
+      this.#attempt = 'none';
+    } else if (isConnected && now < from + silenceMs) {
+      this.#checkIn(from + silenceMs - now);
+    } else {
+      serverState.giveUp();
+      this.#useDisk();
     }
-    this.#proceed();
   }
 
-  #giveUp(): void {
+  #checkIn(ms: number): void {
+    this.#timer = setTimeout(() => this.#check(), ms);
+  }
+
+  #useDisk(): void {
+    if (this.#isOver) return;
     this.end();
-    this.#options.serverState.giveUp();
     this.#options.onUnusable();
-  }
-
-  /** When the time of the server is up; undefined: nothing to wait for until the next attempt. */
-  #due(): number | undefined {
-    const { serverState, silenceMs = SILENCE_MS } = this.#options;
-    const { graceMs: wholeMs } = this.#options;
-    // Other queries have waited already. This one still makes an attempt, and a list that arrives has the whole time.
-    const isArriving =
-      this.#attempt !== undefined && serverState.lastContactAt > this.#attempt.since;
-    const graceMs = serverState.isGivenUp && !isArriving ? KNOWN_UNREACHABLE_MS : wholeMs;
-    if (this.#attempt !== undefined) {
-      const isSilent =
-        this.#state === 'lastWait' && performance.now() - serverState.lastContactAt <= silenceMs;
-      return (
-        Math.max(this.#attempt.since, serverState.lastContactAt) + (isSilent ? silenceMs : graceMs)
-      );
-    }
-    const { since, end } = this.#server;
-    const isOutage = end !== undefined && REQUEST_ENDS[end].snapshot === 'outage';
-    return isOutage ? since + graceMs : undefined;
   }
 }

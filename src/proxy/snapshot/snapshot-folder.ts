@@ -1,37 +1,38 @@
 import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { lstat, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { WrapperError } from '../../errors.ts';
+import { messageOf } from '../../util/message-of.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { withTimeout } from '../../util/with-timeout.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { type SetAsideCause, SnapshotFiles } from './snapshot-files.ts';
+import type { QueryState } from './query-state.ts';
+import { readOwnFile, replaceFile } from './snapshot-file.ts';
 import {
+  decodeHeader,
   decodeSnapshot,
   encodeSnapshot,
-  type SnapshotHeader,
+  SNAPSHOT_HEAD_BYTES,
   type StoredState,
   snapshotBytes,
+  Untrusted,
 } from './snapshot-format.ts';
-import { foreignTo, ownerOf, type SnapshotOwner } from './snapshot-owner.ts';
-import { SnapshotWriter } from './snapshot-writer.ts';
+import { assertOurs, ownerOf, type SnapshotOwner } from './snapshot-owner.ts';
+import { SnapshotWriter, type SnapshotWriterOptions } from './snapshot-writer.ts';
+import { ifExists, prepareStateFolder } from './state-folder.ts';
 
-export interface SnapshotFolderOptions {
-  /** Folder of the snapshots, used for nothing else; made when it is missing. */
+export interface SnapshotFolderOptions extends Omit<SnapshotWriterOptions, 'save'> {
+  /** Absolute path of the folder of the snapshots, used for nothing else; made when it is missing. */
   readonly folder: string;
   readonly nodeName: string;
   /** Identify the cluster that a snapshot is from. */
   readonly credentials: Credentials;
   /** All snapshots together take no more than this on disk. */
   readonly maxBytes: number;
-  /** What one query may write in the long run, so that many changes do not wear out flash memory. */
-  readonly writeBytesPerSecond: number;
   /** How long the API server may be unreachable at the start before a snapshot is used, in milliseconds. */
   readonly graceMs: number;
-  /** A snapshot is written once nothing has changed for this long, in milliseconds; default 1,000. */
-  readonly quietMs?: number;
-  /** … or at the latest this long after the first change, in milliseconds; default 10,000. */
-  readonly unrestMs?: number;
-  /** Pause after a failed write, in milliseconds; default 60,000. */
-  readonly retryMs?: number;
   /** A write that takes longer than this is reported as a failure, in milliseconds; default 30,000. */
   readonly slowMs?: number;
   /**
@@ -42,30 +43,27 @@ export interface SnapshotFolderOptions {
   readonly logger: Logger;
 }
 
+/** A file in the folder: its size in bytes, and when it was written, in milliseconds since the epoch. */
+type SnapshotFile = Pick<Stats, 'size' | 'mtimeMs'>;
+
+const SUFFIX = '.snapshot';
+/** Files that need not be kept are removed above this number. */
+const MAX_FILES = 256;
+/** An unfinished file older than this has lost its writer, in milliseconds. A younger one may be another process's. */
+const ORPHAN_MS = 60_000;
 /** How long a disk that hangs delays the end of the process, in milliseconds. */
 const CLOSE_MS = 5_000;
 /** How long a read may take, together with those before it, in milliseconds. */
 const LOAD_MS = 2_000;
-const SLOW_MS = 30_000;
-const RETRY_MS = 60_000;
 
-const WAY_OUT: Readonly<Record<SetAsideCause, string>> = {
+const WAY_OUT: Readonly<Record<Untrusted['kind'], string>> = {
   torn: 'it is kept to be looked at and can be deleted; the next one is written from the live state',
   foreign: 'delete it, or set stateDir to the folder of this node and cluster',
   newer: 'start the newer program again, or delete it',
 };
 
-const FAILED = {
-  read: 'a snapshot cannot be read (stateDir)',
-  write: 'a snapshot cannot be written, the one before is kept (stateDir)',
-} as const;
-
-/** Why the state of a query is not on disk. */
-interface Problem {
-  /** The code, or else the message: a message may name a file that has another name each time. */
-  readonly cause: string;
-  readonly message: string;
-}
+const CANNOT_READ = 'a snapshot cannot be read (stateDir)';
+const CANNOT_WRITE = 'a snapshot cannot be written, the one before is kept (stateDir)';
 
 /**
  * The room snapshot: the last state of each query on disk. It must not decide what a client sees: it hands a state to the
@@ -74,7 +72,7 @@ interface Problem {
  * There is one file per query. So a heartbeat of the own Node does not rewrite 15 MB of slices, and a
  * torn file costs one query only.
  *
- *     reflector ─▶ SnapshotRestore ─▶ SnapshotWriter (when) ─▶ SnapshotFolder (what, one at a time) ─▶ SnapshotFiles
+ *     reflector ─▶ SnapshotRestore ─▶ QueryState ─▶ SnapshotWriter: when ─▶ SnapshotFolder: one at a time ─▶ disk
  *                        │
  *                  SnapshotFallback
  *
@@ -85,116 +83,96 @@ interface Problem {
  * Nothing depends on the disk: its failures are logged and counted, and the program continues without it.
  */
 export class SnapshotFolder {
+  /** For metrics. */
+  readonly counters = { writes: 0, failures: 0, setAside: { torn: 0, foreign: 0, newer: 0 } };
   readonly graceMs: number;
+  readonly writer: SnapshotWriter;
   readonly #options: SnapshotFolderOptions;
-  readonly #writers = new Set<SnapshotWriter>();
   readonly #unsubscribe: () => void;
-  readonly #counts = { writes: 0, failures: 0, setAside: { torn: 0, foreign: 0, newer: 0 } };
-  /** When closed queries may write again, as of performance.now(). */
-  readonly #notBefore = new Map<string, number>();
-  /** By open query; logged once per cause until all of them can be written again. */
-  readonly #problems = new Map<string, Problem>();
   readonly #flushing = new SingleFlight<void>();
-  /** The files when they were last used; undefined: the folder could not be used yet. */
-  #files: SnapshotFiles | undefined;
+  /** The files when they were last listed; undefined: the folder could not be used yet. */
+  #files: Map<string, SnapshotFile> | undefined;
   /** Resolves when nothing is read or written: each file that hangs blocks one of the four threads of Node. */
   #queue: Promise<unknown> = Promise.resolve();
   #owner: string;
-  #isEnding = false;
-  /** A close did not wait for the disk any longer. */
-  #hasTimedOut = false;
 
   constructor(options: SnapshotFolderOptions) {
     this.#options = options;
     this.graceMs = options.graceMs;
+    this.writer = new SnapshotWriter({
+      ...options,
+      save: (state) => this.#inTurn(() => this.#save(state)),
+    });
     this.#owner = JSON.stringify(this.#currentOwner());
     this.#unsubscribe = options.credentials.onTlsChange(() => this.#onTlsChange());
   }
 
-  /** For metrics. */
-  get counters() {
-    return this.#counts;
-  }
-
   /** Why some of the state is not on disk; undefined: all of it is. */
   get problem(): string | undefined {
-    const [problem] = this.#problems.values();
-    return problem?.message;
+    return this.#problems[0]?.message;
   }
 
   /** Bytes on disk. */
   get bytes(): number {
-    return this.#files?.bytes ?? 0;
+    return this.#files === undefined ? 0 : sizeOf(this.#files);
   }
 
-  /** Starts to keep the objects of one query, until {@link closeWriter}. */
-  open(query: string): SnapshotWriter {
-    const { quietMs = 1_000, unrestMs = 10_000, retryMs = RETRY_MS } = this.#options;
-    const { writeBytesPerSecond } = this.#options;
-    const writer = new SnapshotWriter({
-      query,
-      save: (state) => this.#save(query, state),
-      times: { quietMs, unrestMs, retryMs, writeBytesPerSecond },
-      notBefore: this.#notBefore.get(query) ?? 0,
-    });
-    this.#writers.add(writer);
-    return writer;
-  }
-
-  /** Lets a writer write once more, if its write bound allows it or the process ends. Never rejects. */
-  async closeWriter(writer: SnapshotWriter): Promise<void> {
-    await this.#untilDisk(writer.finish(this.#isEnding));
-    this.#writers.delete(writer);
-    this.#problems.delete(writer.query);
-    this.#keepBound(writer);
-  }
-
-  /** The state of a query on disk; undefined if there is none that can be trusted. Never rejects. */
-  async load(query: string): Promise<StoredState | undefined> {
+  /**
+   * The state of a query on disk; undefined if there is none that can be trusted. Never rejects.
+   *
+   * @param use called with the state before anything else uses the disk, also if the disk takes so long that the result
+   *   is undefined. If it throws, the file is set aside.
+   */
+  async load(
+    state: QueryState,
+    use: (stored: StoredState) => void = () => {},
+  ): Promise<StoredState | undefined> {
     try {
       return await withTimeout(
         LOAD_MS,
-        this.#inTurn(async () => this.#read(this.#files ?? (await this.#open()), query)),
+        this.#inTurn(() => this.#read(state.query, use)),
       );
     } catch (error) {
-      this.#failed('read', query, error as Error);
+      this.#failed(CANNOT_READ, state, error as Error);
       return undefined;
     }
   }
 
   /** The same, after the process that this one replaces has written its newest state. Never rejects. */
-  async loadNewest(query: string): Promise<StoredState | undefined> {
+  async loadNewest(
+    state: QueryState,
+    use: (stored: StoredState) => void,
+  ): Promise<StoredState | undefined> {
     const { flushLastProcess } = this.#options;
     // One request for all queries that are read together.
     if (flushLastProcess !== undefined) await this.#flushing.run(flushLastProcess);
-    return await this.load(query);
-  }
-
-  /** Sets a file aside that was whole, but whose objects cannot be parsed. Never rejects. */
-  async distrust(query: string, problem: string): Promise<void> {
-    const name = fileName(query);
-    await this.#inTurn(async () => this.#setAside(await this.#open(), name, 'torn', problem)).catch(
-      (error) => this.#failed('read', query, error),
-    );
+    return await this.load(state, use);
   }
 
   /** Writes all that is not on disk, for the process that replaces this one. Never rejects. */
   async flush(): Promise<void> {
-    await this.#untilDisk(Promise.all(Array.from(this.#writers, (writer) => writer.flush())));
+    await this.#untilDisk(this.writer.flush());
   }
 
-  /** Call it when the process ends, before the writers are closed: each then writes once more. */
-  end(): void {
-    this.#isEnding = true;
-  }
-
-  /** Call it after the writers are closed. It waits for the disk unless one of them has timed out. */
+  /** Writes all that is not on disk, and nothing after that. Never rejects. */
   async close(): Promise<void> {
     this.#unsubscribe();
-    if (!this.#hasTimedOut) await this.#untilDisk(this.#queue);
+    await this.#untilDisk(this.writer.close());
   }
 
-  /** Does this when nobody else uses the files. */
+  /** Waits for the disk, but not for one that hangs. */
+  async #untilDisk(written: Promise<void>): Promise<void> {
+    try {
+      await withTimeout(CLOSE_MS, written);
+    } catch (error) {
+      const { folder, logger } = this.#options;
+      const text =
+        'what is not on disk yet is not waited for, the snapshots before are kept (stateDir)';
+      logger.error({ folder, err: messageOf(error) }, text);
+    }
+  }
+
+  /** Does this when nobody else uses the disk. */
   async #inTurn<T>(use: () => Promise<T>): Promise<T> {
     const used = this.#queue.then(use);
     const ignore = (): void => {};
@@ -203,66 +181,71 @@ export class SnapshotFolder {
     return await used;
   }
 
-  /** Makes the folder if it is missing, checks it and lists the files. */
-  async #open(): Promise<SnapshotFiles> {
-    this.#files = await SnapshotFiles.open(this.#options.folder);
-    return this.#files;
+  /** Makes the folder if it is missing, checks it, removes what an interrupted writer left, and lists the files. */
+  async #open(): Promise<Map<string, SnapshotFile>> {
+    const { folder } = this.#options;
+    await prepareStateFolder(folder);
+    const files = new Map<string, SnapshotFile>();
+    for (const name of await readdir(folder)) {
+      const path = join(folder, name);
+      const file = await ifExists(lstat(path));
+      if (file === undefined) continue;
+      const isOrphan = name.endsWith('.tmp') && Date.now() - file.mtimeMs > ORPHAN_MS;
+      if (isOrphan) await rm(path, { force: true });
+      else if (name.endsWith(SUFFIX) && file.isFile()) files.set(name, file);
+    }
+    this.#files = files;
+    return files;
   }
 
-  async #read(files: SnapshotFiles, query: string): Promise<StoredState | undefined> {
-    const name = fileName(query);
-    const file = await files.read(name, this.#options.maxBytes);
+  async #read(query: string, use: (stored: StoredState) => void): Promise<StoredState | undefined> {
+    if (this.#files === undefined) await this.#open();
+    const file = await ifExists(readOwnFile(this.#path(query), this.#options.maxBytes));
     if (file === undefined) return undefined;
-    const decoded = decodeSnapshot(file);
-    if (decoded.kind !== 'whole') {
-      await this.#setAside(files, name, decoded.kind, decoded.problem);
+    try {
+      const { header, objects } = decodeSnapshot(file);
+      assertOurs(header, query, this.#currentOwner());
+      const stored = { ...header, objects };
+      use(stored);
+      return stored;
+    } catch (error) {
+      await this.#setAside(query, error);
       return undefined;
     }
-    const { header, objects } = decoded;
-    const foreign =
-      header.question === query
-        ? foreignTo(this.#currentOwner(), header)
-        : `it answers ${JSON.stringify(header.question)}`;
-    if (foreign === undefined) return { ...header, objects };
-    await this.#setAside(files, name, 'foreign', foreign);
-    return undefined;
   }
 
-  /** Renames a file that cannot be trusted, and logs why. Never rejects. */
-  async #setAside(
-    files: SnapshotFiles,
-    name: string,
-    cause: SetAsideCause,
-    problem: string,
-  ): Promise<void> {
-    const { logger } = this.#options;
-    this.#counts.setAside[cause]++;
+  /** Renames a file that cannot be trusted, so that the latest of each cause is kept, and logs why. Never rejects. */
+  async #setAside(query: string, untrusted: unknown): Promise<void> {
+    const { folder, logger } = this.#options;
+    const cause = untrusted instanceof Untrusted ? untrusted.kind : 'torn';
+    const problem = messageOf(untrusted);
+    const file = join(folder, `set-aside.${cause}`);
+    this.counters.setAside[cause]++;
     try {
-      const file = await files.setAside(name, cause);
-      logger.error({ file, cause, problem }, `a snapshot was set aside: ${WAY_OUT[cause]}`);
+      await rename(this.#path(query), file);
+      const fields = { file, query, cause, problem };
+      logger.error(fields, `a snapshot was set aside: ${WAY_OUT[cause]}`);
     } catch (error) {
-      const { message: err } = error as Error;
-      const file = files.path(name);
-      logger.error({ file, cause, problem, err }, 'a snapshot is not trusted; delete it');
+      const fields = { file: this.#path(query), cause, problem, err: messageOf(error) };
+      logger.error(fields, 'a snapshot is not trusted; delete it');
     }
   }
 
-  /** Returns the bytes that were written. Rejects with `TooLarge`, or with the error of the disk; both are logged. */
-  async #save(query: string, state: StoredState): Promise<number> {
-    const { slowMs = SLOW_MS } = this.#options;
-    // The write goes on, because nothing can end it. Writes that wait behind it are slow too.
+  /** Returns the bytes that were written; undefined if the write failed, which has been logged. */
+  async #save(state: QueryState): Promise<number | undefined> {
+    const { slowMs = 30_000 } = this.#options;
+    // The write goes on, because nothing can end it.
     const slow = setTimeout(() => {
-      this.#failed('write', query, new Error(`the disk takes more than ${slowMs / 1000} s`));
-    }, slowMs);
-    slow.unref();
+      this.#failed(CANNOT_WRITE, state, new Error(`the disk takes more than ${slowMs / 1000} s`));
+    }, slowMs).unref();
     try {
-      const bytes = await this.#inTurn(async () => this.#write(await this.#open(), query, state));
-      this.#counts.writes++;
-      this.#written(query);
+      const bytes = await this.#write(state.query, state.take());
+      this.counters.writes++;
+      this.#written(state);
       return bytes;
     } catch (error) {
-      this.#failed('write', query, error as Error);
-      throw error;
+      this.#failed(CANNOT_WRITE, state, error as Error);
+      return undefined;
     } finally {
       clearTimeout(slow);
     }
@@ -270,11 +253,13 @@ export class SnapshotFolder {
 
   /**
    * Writes nothing, and returns 0, if the file has a state that was reported later, to another process, or to the next
-   * writer of the same query.
+   * reflector of the same query.
    */
-  async #write(files: SnapshotFiles, query: string, state: StoredState): Promise<number> {
-    const { resourceVersion, savedAt, objects } = state;
-    const header: SnapshotHeader = {
+  async #write(query: string, { resourceVersion, savedAt, objects }: StoredState): Promise<number> {
+    const files = await this.#open();
+    const name = fileName(query);
+    const path = this.#path(query);
+    const header = {
       ...this.#currentOwner(),
       question: query,
       resourceVersion,
@@ -282,71 +267,72 @@ export class SnapshotFolder {
       objects: objects.length,
       bytes: objects.reduce((sum, { length }) => sum + length, 0),
     };
-    const name = fileName(query);
+    if (await hasLater(path, savedAt)) return 0;
     const bytes = snapshotBytes(header);
-    const onDisk = await files.header(name);
-    if (onDisk?.question === query && isLater(onDisk.savedAt, savedAt)) return 0;
-    const keep = new Set(Array.from(this.#writers, (writer) => fileName(writer.query)));
-    await files.makeRoom(name, bytes, { maxBytes: this.#options.maxBytes, keep });
-    await files.write(name, encodeSnapshot(header, objects));
+    await this.#makeRoom(files, name, bytes);
+    await replaceFile(path, encodeSnapshot(header, objects));
+    files.set(name, { size: bytes, mtimeMs: Date.now() });
     this.#rewriteGone(files);
     return bytes;
   }
 
+  /** Removes files of no open query, the oldest first, until one more has room. Throws `TooLarge`. */
+  async #makeRoom(files: Map<string, SnapshotFile>, name: string, bytes: number): Promise<void> {
+    const { folder, maxBytes } = this.#options;
+    const used = new Set(Array.from(this.writer.states, ({ query }) => fileName(query))).add(name);
+    const byAge = [...files].sort(([, a], [, b]) => a.mtimeMs - b.mtimeMs);
+    let total = sizeOf(files) - (files.get(name)?.size ?? 0) + bytes;
+    for (const [other, { size }] of byAge) {
+      if (used.has(other)) continue;
+      if (total <= maxBytes && files.size <= MAX_FILES) break;
+      await rm(join(folder, other), { force: true });
+      files.delete(other);
+      total -= size;
+    }
+    if (total <= maxBytes) return;
+    const problem = `the snapshots would take ${total} bytes, more than stateMaxBytes=${maxBytes}`;
+    throw new WrapperError('TooLarge', problem);
+  }
+
   /** Files that were written before have gone: somebody has removed or replaced the folder. */
-  #rewriteGone(files: SnapshotFiles): void {
-    const gone = [...this.#writers].filter(
+  #rewriteGone(files: ReadonlyMap<string, SnapshotFile>): void {
+    const gone = [...this.writer.states].filter(
       ({ isOnDisk, query }) => isOnDisk && !files.has(fileName(query)),
     );
     if (gone.length === 0) return;
-    const { folder } = files;
+    const { folder, logger } = this.#options;
     const text = 'snapshots have gone from their folder: they are written again (stateDir)';
-    this.#options.logger.warn({ folder, files: gone.length }, text);
-    for (const writer of gone) writer.rewrite();
+    logger.warn({ folder, files: gone.length }, text);
+    for (const state of gone) state.rewrite();
   }
 
-  #failed(
-    what: keyof typeof FAILED,
-    query: string,
-    { code, message }: NodeJS.ErrnoException,
-  ): void {
-    this.#counts.failures++;
-    const cause = code ?? message;
-    const isLogged = [...this.#problems.values()].some((each) => each.cause === cause);
-    // No later write would resolve the problem of a closed query.
-    const isOpen = [...this.#writers].some((writer) => writer.query === query);
-    if (isOpen) this.#problems.set(query, { cause, message });
+  /** Of the open queries: no later write would resolve the problem of a closed one. */
+  get #problems(): NodeJS.ErrnoException[] {
+    const problems = Array.from(this.writer.states, ({ problem }) => problem);
+    return problems.filter((problem) => problem !== undefined);
+  }
+
+  /** Logs each cause once, until all open queries can be written again. */
+  #failed(text: string, state: QueryState, problem: Error): void {
+    const cause = causeOf(problem);
+    const isLogged = this.#problems.some((known) => causeOf(known) === cause);
+    this.counters.failures++;
+    state.problem = problem;
     if (isLogged) return;
     const { folder, logger } = this.#options;
-    logger.error({ folder, query, err: message }, FAILED[what]);
+    logger.error({ folder, query: state.query, err: problem.message }, text);
   }
 
-  #written(query: string): void {
-    const had = this.#problems.delete(query);
-    if (!had || this.#problems.size > 0) return;
+  #written(state: QueryState): void {
+    const had = state.problem !== undefined;
+    state.problem = undefined;
+    if (!had || this.#problems.length > 0) return;
     const { folder, logger } = this.#options;
     logger.info({ folder }, 'all snapshots can be written again (stateDir)');
   }
 
-  /** A query that is opened again keeps its write bound. */
-  #keepBound({ query, notBefore }: SnapshotWriter): void {
-    this.#notBefore.set(query, notBefore);
-    const now = performance.now();
-    for (const [each, until] of this.#notBefore) if (until <= now) this.#notBefore.delete(each);
-  }
-
-  /** Waits for work on the disk, but not for a disk that hangs. */
-  async #untilDisk(work: Promise<unknown>): Promise<void> {
-    try {
-      await withTimeout(CLOSE_MS, work);
-    } catch (error) {
-      if (this.#hasTimedOut) return;
-      this.#hasTimedOut = true;
-      const { folder, logger } = this.#options;
-      const text =
-        'what is not on disk yet is not waited for, the snapshots before are kept (stateDir)';
-      logger.error({ folder, err: (error as Error).message }, text);
-    }
+  #path(query: string): string {
+    return join(this.#options.folder, fileName(query));
   }
 
   #currentOwner(): SnapshotOwner {
@@ -358,13 +344,29 @@ export class SnapshotFolder {
     const owner = JSON.stringify(this.#currentOwner());
     if (owner === this.#owner) return;
     this.#owner = owner;
-    for (const writer of this.#writers) writer.rewrite();
+    for (const state of this.writer.states) state.rewrite();
   }
 }
 
-/** A time in the future is from a clock that was wrong. Such a file would never be replaced. */
-function isLater(savedAt: number, than: number): boolean {
-  return savedAt > than && savedAt <= Date.now();
+/** Whether a file has a state that was reported later. One that cannot be read or trusted has none. */
+async function hasLater(path: string, savedAt: number): Promise<boolean> {
+  try {
+    const head = await readOwnFile(path, Number.POSITIVE_INFINITY, SNAPSHOT_HEAD_BYTES);
+    const { header } = decodeHeader(head);
+    // A time in the future is from a clock that was wrong. Such a file would never be replaced.
+    return header.savedAt > savedAt && header.savedAt <= Date.now();
+  } catch {
+    return false;
+  }
+}
+
+/** The code, or else the message: a message may name a file that has another name each time. */
+function causeOf({ code, message }: NodeJS.ErrnoException): string {
+  return code ?? message;
+}
+
+function sizeOf(files: ReadonlyMap<string, SnapshotFile>): number {
+  return [...files.values()].reduce((sum, { size }) => sum + size, 0);
 }
 
 /** Name of a query's file: its kind, for people, and a hash. */
@@ -372,5 +374,5 @@ function fileName(query: string): string {
   // No regular expression: a client chooses the namespace in the path, and its length.
   const [path = ''] = query.split('?', 1);
   const kind = path.slice(path.lastIndexOf('/') + 1);
-  return `${kind}-${createHash('sha256').update(query).digest('hex').slice(0, 16)}`;
+  return `${kind}-${createHash('sha256').update(query).digest('hex').slice(0, 16)}${SUFFIX}`;
 }

@@ -53,15 +53,15 @@ export interface StoredState {
   readonly objects: readonly ObjectBytes[];
 }
 
-/** What a file holds, or why it cannot be trusted. */
-export type DecodedSnapshot =
-  | {
-      readonly kind: 'whole';
-      readonly header: SnapshotHeader;
-      /** Share the memory of the file. */
-      readonly objects: readonly ObjectBytes[];
-    }
-  | { readonly kind: 'torn' | 'newer'; readonly problem: string };
+/** Why a file cannot be trusted: it is damaged, of another node, cluster or query, or of a newer program. */
+export class Untrusted extends Error {
+  readonly kind: 'torn' | 'foreign' | 'newer';
+
+  constructor(kind: Untrusted['kind'], problem: string) {
+    super(problem);
+    this.kind = kind;
+  }
+}
 
 /** Size of the file for a header and its objects. */
 export function snapshotBytes(header: SnapshotHeader): number {
@@ -91,66 +91,61 @@ export function* encodeSnapshot(
   yield Buffer.concat([last, uint32(crc32(last, crc))]);
 }
 
-/** Reads a file. Never throws. A file is whole only if no byte is missing, changed or added. */
-export function decodeSnapshot(file: Buffer): DecodedSnapshot {
-  const head = decodeHead(file);
-  if (head.kind !== 'head') return head;
-  return decodeObjects(head.header, file.subarray(head.end));
+/**
+ * Reads a file; the objects share its memory. A file is whole only if no byte is missing, changed or added. Throws
+ * {@link Untrusted}.
+ */
+export function decodeSnapshot(file: Buffer): {
+  readonly header: SnapshotHeader;
+  readonly objects: readonly ObjectBytes[];
+} {
+  const { header, length } = decodeHeader(file);
+  return { header, objects: decodeObjects(header, file.subarray(length)) };
 }
 
-/** Reads only the header, from the first {@link SNAPSHOT_HEAD_BYTES} of a file; undefined if it cannot be trusted. */
-export function decodeHeader(start: Buffer): SnapshotHeader | undefined {
-  const head = decodeHead(start);
-  return head.kind === 'head' ? head.header : undefined;
-}
-
-type Damaged = Exclude<DecodedSnapshot, { readonly kind: 'whole' }>;
-
-/** The header, and where it ends. */
-function decodeHead(
-  file: Buffer,
-): { readonly kind: 'head'; readonly header: SnapshotHeader; readonly end: number } | Damaged {
-  if (file.length < PREFIX_BYTES) return torn(`it has only ${file.length} bytes`);
-  if (!file.subarray(0, MAGIC.length).equals(MAGIC)) return torn('it does not begin as a snapshot');
+/** Reads only the header, from the first {@link SNAPSHOT_HEAD_BYTES} of a file. Throws {@link Untrusted}. */
+export function decodeHeader(file: Buffer): {
+  readonly header: SnapshotHeader;
+  readonly length: number;
+} {
+  if (file.length < PREFIX_BYTES) throw torn(`it has only ${file.length} bytes`);
+  if (!file.subarray(0, MAGIC.length).equals(MAGIC)) throw torn('it does not begin as a snapshot');
   const version = file.readUInt32BE(MAGIC.length);
   if (version > SNAPSHOT_VERSION) {
     const problem = `its format is version ${version}, this program reads ${SNAPSHOT_VERSION}`;
-    return { kind: 'newer', problem };
+    throw new Untrusted('newer', problem);
   }
-  if (version !== SNAPSHOT_VERSION) return torn(`its format is version ${version}`);
-  const length = file.readUInt32BE(MAGIC.length + 4);
-  const end = PREFIX_BYTES + length;
-  if (length > MAX_HEADER_BYTES || end + LENGTH_BYTES > file.length) {
-    return torn('it ends within the header');
+  if (version !== SNAPSHOT_VERSION) throw torn(`its format is version ${version}`);
+  const jsonBytes = file.readUInt32BE(MAGIC.length + 4);
+  const end = PREFIX_BYTES + jsonBytes;
+  if (jsonBytes > MAX_HEADER_BYTES || end + LENGTH_BYTES > file.length) {
+    throw torn('it ends within the header');
   }
   if (crc32(file.subarray(0, end)) !== file.readUInt32BE(end)) {
-    return torn('the checksum of its header is wrong');
+    throw torn('the checksum of its header is wrong');
   }
-  const header = parseHeader(file.subarray(PREFIX_BYTES, end));
-  if (header === undefined) return torn('its header cannot be read');
-  return { kind: 'head', header, end: end + LENGTH_BYTES };
+  return { header: parseHeader(file.subarray(PREFIX_BYTES, end)), length: end + LENGTH_BYTES };
 }
 
-function decodeObjects(header: SnapshotHeader, body: Buffer): DecodedSnapshot {
+function decodeObjects(header: SnapshotHeader, body: Buffer): ObjectBytes[] {
   const end = header.objects * LENGTH_BYTES + header.bytes;
   if (body.length !== end + LENGTH_BYTES) {
-    return torn(`its objects take ${body.length} bytes, not ${end + LENGTH_BYTES}`);
+    throw torn(`its objects take ${body.length} bytes, not ${end + LENGTH_BYTES}`);
   }
   if (crc32(body.subarray(0, end)) !== body.readUInt32BE(end)) {
-    return torn('the checksum of its objects is wrong');
+    throw torn('the checksum of its objects is wrong');
   }
   const objects: ObjectBytes[] = [];
   let position = 0;
-  while (position + LENGTH_BYTES <= end) {
+  while (position < end) {
     const start = position + LENGTH_BYTES;
     position = start + body.readUInt32BE(position);
-    if (position > end) break;
     objects.push(body.subarray(start, position));
   }
   if (position !== end || objects.length !== header.objects) {
-    return torn('its objects do not fill it');
+    throw torn('its objects do not fill it');
   }
-  return { kind: 'whole', header, objects };
+  return objects;
 }
 
 function encodeHeader(header: SnapshotHeader): Buffer {
@@ -159,18 +154,17 @@ function encodeHeader(header: SnapshotHeader): Buffer {
   return Buffer.concat([head, uint32(crc32(head))]);
 }
 
-function parseHeader(json: Buffer): SnapshotHeader | undefined {
+function parseHeader(json: Buffer): SnapshotHeader {
   try {
-    const { success, output } = v.safeParse(headerSchema, JSON.parse(json.toString()));
-    return success ? output : undefined;
+    return v.parse(headerSchema, JSON.parse(json.toString()));
   } catch {
-    // Its checksum is right, so that another program wrote it. It cannot be trusted either.
-    return undefined;
+    // Its checksum is right, so that another program wrote it.
+    throw torn('its header cannot be read');
   }
 }
 
-function torn(problem: string): Damaged {
-  return { kind: 'torn', problem };
+function torn(problem: string): Untrusted {
+  return new Untrusted('torn', problem);
 }
 
 function uint32(value: number): Buffer {

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { Credentials } from '../credentials/credentials.ts';
 import { certificatesIn } from '../util/pem.ts';
-import type { SnapshotHeader } from './snapshot-format.ts';
+import { type SnapshotHeader, Untrusted } from './snapshot-format.ts';
 
 /** Which Node wrote a snapshot, and from which cluster. */
 export type SnapshotOwner = Pick<SnapshotHeader, 'node' | 'servers' | 'authorities'>;
@@ -17,17 +17,27 @@ export function ownerOf(node: string, credentials: Credentials): SnapshotOwner {
 }
 
 /**
- * Why a snapshot is not ours; undefined when it is. Ours has the same Node, at least one server in common and at
- * least one authority in common. So a rotated authority or one more server changes nothing. Another cluster at the
- * same address has another authority, and one with the same authority has another address.
+ * Throws {@link Untrusted} if a snapshot is not ours. Ours has the same query, the same Node, at least one server in
+ * common and at least one authority in common. So a rotated authority or one more server changes nothing. Another
+ * cluster at the same address has another authority, and one with the same authority has another address.
  */
-export function foreignTo(owner: SnapshotOwner, written: SnapshotOwner): string | undefined {
-  if (written.node !== owner.node) return `it is of the node ${JSON.stringify(written.node)}`;
-  if (!overlap(written.servers, owner.servers)) {
-    return `it came from ${written.servers.join(', ')}, not from ${owner.servers.join(', ')}`;
+export function assertOurs(written: SnapshotHeader, query: string, owner: SnapshotOwner): void {
+  const problem = problemOf(written, query, owner);
+  if (problem !== undefined) throw new Untrusted('foreign', problem);
+}
+
+function problemOf(
+  { question, node, servers, authorities }: SnapshotHeader,
+  query: string,
+  owner: SnapshotOwner,
+): string | undefined {
+  if (question !== query) return `it answers ${JSON.stringify(question)}`;
+  if (node !== owner.node) return `it is of the node ${JSON.stringify(node)}`;
+  if (!overlap(servers, owner.servers)) {
+    return `it came from ${servers.join(', ')}, not from ${owner.servers.join(', ')}`;
   }
-  const none = written.authorities.length === 0 && owner.authorities.length === 0;
-  if (none || overlap(written.authorities, owner.authorities)) return undefined;
+  const none = authorities.length === 0 && owner.authorities.length === 0;
+  if (none || overlap(authorities, owner.authorities)) return undefined;
   return 'it came from API servers of another certificate authority';
 }
 

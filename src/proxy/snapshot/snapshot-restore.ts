@@ -4,10 +4,10 @@ import type { Change } from '../../filter/codec/facts/change.ts';
 import { type Query, queryKey } from '../api/query.ts';
 import type { RequestEnd } from '../api/request-end.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import type { QueryState } from './query-state.ts';
 import { SnapshotFallback } from './snapshot-fallback.ts';
 import type { SnapshotFolder } from './snapshot-folder.ts';
 import type { StoredState } from './snapshot-format.ts';
-import type { SnapshotWriter } from './snapshot-writer.ts';
 
 export interface SnapshotRestoreOptions {
   readonly folder: SnapshotFolder;
@@ -29,31 +29,29 @@ export interface SnapshotRestoreOptions {
  * unreachable at the start, or its first list is larger than a limit. That happens at most once, and only before the first list.
  */
 export class SnapshotRestore {
-  readonly #writer: SnapshotWriter;
-  readonly #fallback: SnapshotFallback;
   readonly #options: SnapshotRestoreOptions;
-  /** What may still be shown. */
-  #stored: StoredState | undefined;
-  /** A list has arrived, or none is waited for. */
+  readonly #state: QueryState;
+  readonly #fallback: SnapshotFallback;
+  /** A list has arrived, none is waited for, or the disk has not answered in time. */
   #isOver = false;
   #error: WrapperError | undefined;
 
   constructor(options: SnapshotRestoreOptions) {
     const { folder, query, metadataOnly, upstream } = options;
     this.#options = options;
-    this.#writer = folder.open((metadataOnly ? 'metadata ' : '') + queryKey(query));
+    this.#state = folder.writer.open((metadataOnly ? 'metadata ' : '') + queryKey(query));
     this.#fallback = new SnapshotFallback({
       serverState: upstream.serverState,
       graceMs: folder.graceMs,
       leaveServer: (since) => upstream.leaveServer(since),
-      onUnusable: () => void this.#fallBack(),
+      onUnusable: () => void this.#useDisk(),
     });
   }
 
   /** Reads the snapshot; returns its version, empty without one. The first list must not be older. */
   async load(): Promise<string> {
-    this.#stored = await this.#options.folder.load(this.#writer.query);
-    return this.#stored?.resourceVersion ?? '';
+    const stored = await this.#options.folder.load(this.#state);
+    return stored?.resourceVersion ?? '';
   }
 
   /** A request for the first list is sent. */
@@ -69,34 +67,32 @@ export class SnapshotRestore {
   /** The API server has listed; from now on the snapshot is only written. */
   listed(): void {
     this.#fallback.end();
-    this.#stored = undefined;
     this.#isOver = true;
   }
 
   /** Writes changes that the API server reported, up to a version. */
   update(changes: readonly Change[], resourceVersion: string): void {
-    this.#writer.update(changes, resourceVersion);
+    this.#state.update(changes, resourceVersion);
   }
 
-  async close(): Promise<void> {
-    this.#fallback.end();
-    this.#isOver = true;
-    await this.#options.folder.closeWriter(this.#writer);
+  close(): void {
+    this.listed();
+    this.#options.folder.writer.closeState(this.#state);
   }
 
   /**
    * Reads the file again: the process that this one replaces may have shown a newer state than it had written at the
    * start.
    */
-  async #fallBack(): Promise<void> {
+  async #useDisk(): Promise<void> {
     const { folder, logger, onNothing, upstream } = this.#options;
-    const stored = (await folder.loadNewest(this.#writer.query)) ?? this.#stored;
-    if (this.#isOver) return;
-    this.#stored = undefined;
-    if (stored !== undefined && this.#restore(stored)) return;
-    if (stored === undefined) {
-      logger.warn(`${this.#problem}, and there is no snapshot to use`);
-    }
+    let isShown = false;
+    const stored = await folder.loadNewest(this.#state, (found) => {
+      isShown = !this.#isOver && this.#show(found);
+    });
+    if (isShown || this.#isOver) return;
+    this.#isOver = true;
+    if (stored === undefined) logger.warn(`${this.#problem}, and there is no snapshot to use`);
     const why = this.#error?.message ?? 'the API server is unreachable';
     const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
     if (!upstream.serverState.answered) onNothing?.(problem);
@@ -108,18 +104,17 @@ export class SnapshotRestore {
       : 'the API server is unreachable';
   }
 
-  /** Returns whether the snapshot is shown now. If it is not, the reason has been logged. */
-  #restore(stored: StoredState): boolean {
-    const { folder, logger, restore } = this.#options;
+  /** Returns whether the snapshot is shown now. Throws `Malformed`. */
+  #show(stored: StoredState): boolean {
+    const { logger, restore } = this.#options;
     const { savedAt, resourceVersion: rv, objects } = stored;
     try {
-      this.#writer.adopt(restore(stored), rv, savedAt);
+      this.#state.adopt(restore(stored), rv, savedAt);
     } catch (error) {
       const { code, message: err } = WrapperError.from(error, 'Malformed');
       // The file itself is valid when it exceeds a limit, and the limit can be raised.
-      if (code !== 'TooLarge' && code !== 'LimitExceeded')
-        void folder.distrust(this.#writer.query, err);
-      else logger.error({ err }, 'the snapshot on disk is larger than a limit: it is not used');
+      if (code !== 'TooLarge' && code !== 'LimitExceeded') throw error;
+      logger.error({ err }, 'the snapshot on disk is larger than a limit: it is not used');
       return false;
     }
     logger.warn(

@@ -7,11 +7,14 @@ const FIRST_MS = [200, 500] as const;
 const MIN_MS = 1_500;
 const MAX_MS = 5_000;
 const PART_OF_OUTAGE = 1 / 60;
+/** Once the API server answers, the queries of this node are spread over this time, in milliseconds. */
+const SPREAD_MS = 250;
 
 /**
  * Queries that wait for the API server. While the queue is closed, one after another gets its turn: after 0.2 s,
  * 0.5 s, and then every 1.5 s, or every 5 s in an outage of many minutes. Up to half of each pause is removed at
- * random, so that the nodes of a cluster do not try in step. When it opens, all are released.
+ * random, so that the nodes of a cluster do not try in step. When it opens, all are released within a quarter of a
+ * second.
  *
  *     open ── close ──▶ closed ── every pause: the first in the queue gets its turn ──┐
  *      ▲                  │  ▲                                                         │
@@ -44,7 +47,7 @@ export class AttemptQueue {
     this.#closed = undefined;
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    for (const release of this.#waiting) release();
+    for (const release of this.#waiting) this.#clock.after(this.#random() * SPREAD_MS, release);
     this.#waiting.clear();
   }
 

@@ -37,7 +37,7 @@ export interface UpstreamResponse {
   readonly body: UpstreamBody;
   /**
    * Records the end of the request, which its reader calls once: when it is known, or when a watch brings its first
-   * event; see {@link judgeResponse}. A response without a report shows nothing about the API server.
+   * event; see REQUEST_ENDS. A response without a report shows nothing about the API server.
    */
   report(end: RequestEnd): void;
 }
@@ -69,7 +69,7 @@ const USER_AGENT = `kube-proxy-wrapper/${VERSION}`;
  *     request ─▶ Failover: the server in use ─▶ Line: one per server and identity ─▶ undici
  *        │           ▲ its end
  *        │           │
- *     judgeResponse() ── who has answered ─▶ ServerState: whether any server answers any query
+ *     report() ── how it ended ────────────▶ ServerState: whether any server answers any query
  *                                                │ no                          ▲ yes: all queries go on
  *                                                ▼                             │
  *                                            AttemptQueue: one query after another tries

@@ -1,7 +1,7 @@
 import type { WrapperError } from '../../errors.ts';
-import { CODECS } from '../../filter/codec/codecs.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
+import { CODECS } from '../api/codecs.ts';
 import {
   ALL_SERVICES,
   CURRENT_SLICES,
@@ -92,11 +92,6 @@ export class ViewRegistry {
   /** Whether the own Node exists at the API server. */
   get ownNodeExists(): boolean {
     return this.#ownNode.exists;
-  }
-
-  /** UID of the own Node; undefined: it has not been read. */
-  get ownNodeUid(): string | undefined {
-    return this.#ownNode.uid;
   }
 
   /** Whether a kube-proxy has read endpoints in the life of this process. */

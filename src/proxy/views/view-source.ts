@@ -14,7 +14,9 @@ import {
   SERVICE_CIDRS,
   SERVICES,
 } from '../../filter/codec/facts/resource.ts';
+import type { Batches } from '../../filter/projection/batch.ts';
 import { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
+import { feedFirst } from '../../filter/projection/feed-first.ts';
 import { ObjectsProjection, type Visibility } from '../../filter/projection/objects-projection.ts';
 import { ServiceVisibility } from '../../filter/projection/service-visibility.ts';
 import type { LogBounds } from '../../filter/view/event-log.ts';
@@ -35,6 +37,7 @@ import { createViewMemory, type ReserveBytes } from './view-memory.ts';
 /** What every source of a view needs. */
 export interface SourceContext extends ReflectorContext {
   readonly topology: Topology;
+  readonly batches: Batches;
   /** The minimum that an event log keeps. */
   readonly window: LogBounds;
   readonly time: Clock;
@@ -140,14 +143,15 @@ function openObjects<Facts extends ObjectMeta>(
   },
 ): ViewSource {
   const { view, visibility, feed } = source;
-  const topology = visibility && context.topology;
-  const objects = new ObjectsProjection({ view, visibility, topology, feed });
+  const objects = new ObjectsProjection(view, visibility);
+  const shown = context.batches.objects(objects);
+  const handler = feed === undefined ? shown : feedFirst(feed, objects, shown);
   return run(context, {
     ...source,
     projection: undefined,
-    handler: objects,
+    handler,
     find: (key) => objects.find(key),
-    close: () => objects.close(),
+    close: () => handler.close(),
   });
 }
 
@@ -174,14 +178,15 @@ function openEndpoints(
   const decode = (object: ObjectBytes): EndpointsFacts =>
     resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
   const { localRuntime } = context;
+  const next = context.batches.endpoints(projection);
   const isCurrent = (): boolean => source.status.connected;
-  const corrector = localRuntime?.add({ next: projection, codec, resource, isCurrent });
+  const corrector = localRuntime?.add({ next, codec, resource, isCurrent });
   const close = (): void => {
     if (corrector !== undefined) localRuntime?.remove(corrector);
     decisionLog?.release(view);
-    projection.close();
+    next.close();
   };
-  const handler = corrector ?? projection;
+  const handler = corrector ?? next;
   const find = (key: string) => view.get(key);
   const parts = { view, projection, corrector, decode, handler, find, close, reserve };
   const { snapshots: _none, ...withoutSnapshots } = context;

@@ -120,12 +120,14 @@ function decidePorts(
   addresses: Addresses | undefined,
   { ports, minReady }: DecideOptions,
 ): PortDecision[] {
-  return [...classesByPort(classes, ports).values()].map(({ family, port, having }) => {
+  const decided: PortDecision[] = [];
+  for (const { family, port, having } of classesByPort(classes, ports).values()) {
     const { key, stage } = decidePort({ having, addresses }, minReady);
+    decided.push({ family, port, key, stage });
     const winners = key < 0 ? ALL_KEYS : 1 << key;
     for (const each of having) each.winners |= winners;
-    return { family, port, key, stage };
-  });
+  }
+  return decided;
 }
 
 /** Adds the ports of the Service that no endpoint has, for each address family that has endpoints. */

@@ -23,3 +23,10 @@ export interface EndpointGroup {
   readonly ports: readonly string[];
   readonly endpoints: readonly Endpoint[];
 }
+
+/** Whether any of these endpoints names a node but no zone. */
+export function hasEndpointWithoutZone(groups: readonly EndpointGroup[]): boolean {
+  return groups.some(({ endpoints }) => {
+    return endpoints.some(({ node, zone }) => node !== '' && zone === '');
+  });
+}

@@ -9,5 +9,3 @@ export const PREFIXED_KEYS_ANNOTATION = 'kube-proxy-wrapper.io/topology-keys';
 export const FILTER_ANNOTATION = 'kube-proxy-wrapper.io/filter';
 /** Annotation of a Service: a JSON object of topology key → ready endpoints that it needs to count. */
 export const MIN_READY_ANNOTATION = 'kube-proxy-wrapper.io/min-ready';
-/** Removed: it kept the key that won until a nearer one had been ready for a while. */
-export const RETURN_DELAY_ANNOTATION = 'kube-proxy-wrapper.io/return-delay';

@@ -3,7 +3,6 @@ import {
   FILTER_ANNOTATION,
   MIN_READY_ANNOTATION,
   PREFIXED_KEYS_ANNOTATION,
-  RETURN_DELAY_ANNOTATION,
   TOPOLOGY_KEYS_ANNOTATION,
 } from './annotation-names.ts';
 import { quote } from './quote.ts';
@@ -17,7 +16,10 @@ const OWN_ANNOTATIONS: readonly string[] = [
 ];
 /** Annotations of earlier versions that are gone, and what to use instead. */
 const REMOVED: ReadonlyMap<string, string> = new Map([
-  [RETURN_DELAY_ANNOTATION, `successThreshold of the readiness probe, and ${MIN_READY_ANNOTATION}`],
+  [
+    `${OWN_PREFIX}/return-delay`,
+    `successThreshold of the readiness probe, and ${MIN_READY_ANNOTATION}`,
+  ],
 ]);
 /** Letters by which a name may differ from the one that was meant. Case and hyphens do not count. */
 const MAX_EDITS = 2;

@@ -5,7 +5,7 @@ import { inOrderOfShares } from './node-set-shares.ts';
 import type { PolicyStates } from './policy-states.ts';
 import type { TopologyChange } from './topology-change.ts';
 import type { NodeContext } from './topology-match.ts';
-import type { ServicesWithoutZone } from './without-zone.ts';
+import type { ViewReports } from './view-reports.ts';
 
 /**
  * Makes the next node context and the next policies active, once the node sets that they require are known. Until
@@ -14,37 +14,35 @@ import type { ServicesWithoutZone } from './without-zone.ts';
 export class Activation {
   readonly #policies: PolicyStates;
   readonly #matcher: KeyMatcher;
-  readonly #servicesWithoutZone: ServicesWithoutZone;
+  readonly #withoutZone: ViewReports<true>;
   /** The last order of node sets, because it depends only on the context and on who uses which key. */
   readonly #ordered = new WeakMap<
     NodeContext,
     { revision: number; selectors: readonly string[] }
   >();
 
-  constructor(
-    policies: PolicyStates,
-    matcher: KeyMatcher,
-    servicesWithoutZone: ServicesWithoutZone,
-  ) {
+  constructor(policies: PolicyStates, matcher: KeyMatcher, withoutZone: ViewReports<true>) {
     this.#policies = policies;
     this.#matcher = matcher;
-    this.#servicesWithoutZone = servicesWithoutZone;
+    this.#withoutZone = withoutZone;
   }
 
   /**
-   * Makes all active that is ready, and adds to the change what that affects.
+   * Makes all active that is ready, and adds to the change what that affects. Returns whether there was anything.
    *
    * @param services the only Services whose policies changed; undefined: something else changed too. A next
    *   policy depends only on itself, the node context and the states of node sets. If only some policies changed,
    *   and no set has lost its room, all others that wait go on waiting.
    */
-  run(change: TopologyChange, services?: Iterable<string>): void {
+  run(change: TopologyChange, services?: Iterable<string>): boolean {
     const { withNext } = this.#policies;
     let candidates = services ?? withNext;
+    let activated = false;
     // Each may make the other ready: a policy that is replaced may have held up the node context.
     for (;;) {
       if (this.#adoptNodeContext(change)) candidates = withNext;
-      else if (!this.#activatePolicies(change, candidates)) break;
+      else if (!this.#activatePolicies(change, candidates)) return activated;
+      activated = true;
     }
   }
 
@@ -159,8 +157,8 @@ export class Activation {
   /** Most endpoints name their zone: then the zone key needs no nodes. */
   #needsZoneNodes(service: string | undefined): boolean {
     return service === undefined
-      ? this.#servicesWithoutZone.hasAnyOf(this.#policies.usersOf(ZONE_KEY))
-      : this.#servicesWithoutZone.has(service);
+      ? this.#withoutZone.hasAnyOf(this.#policies.usersOf(ZONE_KEY))
+      : this.#withoutZone.get(service) === true;
   }
 
   /** Selectors of the node sets that a context requires. Their order matters only if there are too many. */

@@ -122,16 +122,6 @@ export function keptByPolicy({ reason, kept }: ServiceOutcome): number | undefin
   return reason === undefined ? kept : undefined;
 }
 
-/** What must be the same on a node and in a simulation, as one line. */
-export function outcomeLine(
-  outcome: Pick<ServiceOutcome, 'service' | 'kind' | 'winners' | 'kept' | 'total'>,
-): string {
-  const { service, kind, winners, kept, total } = outcome;
-  // kube-proxy does not see a hidden Service, so its numbers do not matter.
-  if (kind === 'hidden' || kind === 'withheld') return `${service} ${kind}`;
-  return `${service} ${kind} ${winners.join()} ${kept}/${total}`;
-}
-
 interface Numbers {
   readonly total: number;
   readonly kept: number;

@@ -1,18 +1,17 @@
 /*
  * The room `state`: what the decisions of this node depend on, and when it changes.
  *
- * - topology.ts: the state as a whole, its changes and its listeners (topology-listeners.ts, topology-change.ts)
+ * - topology.ts: the state as a whole; topology-change.ts: what a change may affect
  * - own-node-state.ts, policy-states.ts: the states of this node and of policies
  * - node-set.ts: a node set, with its watch and its timer; node-set-registry.ts, node-set-shares.ts: which are open
  * - activation.ts: makes active what has all its node sets
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
  * - service-outcome.ts: what this node makes of a Service, and whether it hides it
- * - without-zone.ts: which Services need the nodes of the zone
- * - unread-services.ts: which Services are hidden that the topology does not read
+ * - view-reports.ts: what views have reported about Services
  */
 
 import { type DecideOptions, type Decision, decide } from '../decide/decide.ts';
-import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
+import { type Endpoint, type EndpointGroup, hasEndpointWithoutZone } from '../decide/endpoint.ts';
 import {
   CLOUD_NODE,
   type ManagedPolicy,
@@ -29,7 +28,6 @@ import { type Communities, type OwnNode, OwnNodeState } from './own-node-state.t
 import { PolicyStates } from './policy-states.ts';
 import { isHidden, kindOf } from './service-outcome.ts';
 import { TopologyChange } from './topology-change.ts';
-import { type TopologyListener, TopologyListeners } from './topology-listeners.ts';
 import {
   communitiesOf,
   isEdge,
@@ -37,8 +35,7 @@ import {
   type TopologyMatch,
   type TopologyMatchSettings,
 } from './topology-match.ts';
-import { UnreadServices } from './unread-services.ts';
-import { hasEndpointWithoutZone, ServicesWithoutZone } from './without-zone.ts';
+import { ViewReports } from './view-reports.ts';
 
 export type { Communities, OwnNode } from './own-node-state.ts';
 
@@ -73,9 +70,11 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   readonly nodeName: string;
   readonly policies = new PolicyStates();
   readonly #options: TopologyOptions<Watch>;
-  readonly #listeners = new TopologyListeners();
-  readonly #servicesWithoutZone = new ServicesWithoutZone();
-  readonly #unreadServices = new UnreadServices();
+  readonly #listeners = new Set<(change: TopologyChange) => void>();
+  /** Services with an endpoint that names a node but no zone: only these need the nodes of the zone. */
+  readonly #withoutZone = new ViewReports<true>();
+  /** Services that the topology does not read, and whether their labels hide them. */
+  readonly #unread = new ViewReports<boolean>();
   readonly #nodeSets: NodeSetRegistry<Watch>;
   readonly #ownNode: OwnNodeState;
   readonly #matcher: KeyMatcher;
@@ -97,13 +96,13 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     });
     this.#ownNode = new OwnNodeState(nodeName, declaredCommunities);
     this.#matcher = new KeyMatcher(nodeName, topologyMatch, this.#ownNode, this.#nodeSets);
-    this.#activation = new Activation(this.policies, this.#matcher, this.#servicesWithoutZone);
+    this.#activation = new Activation(this.policies, this.#matcher, this.#withoutZone);
     this.#incomplete = new Set(namespaces ? ['services', 'namespaces'] : ['services']);
   }
 
-  /** Calls a listener from now on. Returns a function that ends this. */
-  subscribe(listener: TopologyListener): () => void {
-    return this.#listeners.add(listener);
+  /** Calls a listener with each change, synchronously, when it is active. */
+  subscribe(listener: (change: TopologyChange) => void): void {
+    this.#listeners.add(listener);
   }
 
   /** Whether a change of this node waits for node sets. */
@@ -137,12 +136,12 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
 
   /** Own Node added or changed. A deleted Node is not reported: its last state remains active. */
   setOwnNode(node: OwnNode): void {
-    if (this.#ownNode.setOwnNode(node)) this.#settle(new TopologyChange());
+    if (this.#ownNode.setOwnNode(node)) this.#notify(this.#settle());
   }
 
   /** All communities that custom resources declare now. */
   setCommunities(communities: Communities): void {
-    if (this.#ownNode.setCommunities(communities)) this.#settle(new TopologyChange());
+    if (this.#ownNode.setCommunities(communities)) this.#notify(this.#settle());
   }
 
   /**
@@ -164,31 +163,31 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     for (const [service, list] of ports) {
       if (this.policies.setPorts(service, list)) change.services.add(service);
     }
-    this.#settle(change, [...policies.keys()]);
+    this.#notify(this.#settle(change, [...policies.keys()]));
   }
 
   /** All Services, or all Namespaces, that exist at the start were set. */
   setSynced(source: Source): void {
     this.#incomplete.delete(source);
-    this.#settle(new TopologyChange());
+    this.#notify(this.#settle());
   }
 
   /**
    * A view has (true) or no longer has (false) endpoints of these Services that name a node but no zone. Policies of
-   * such a Service require the nodes of the zone if they use the zone key.
+   * such a Service require the nodes of the zone if they use the zone key. Returns the change, for which no listener is
+   * called; undefined: none.
    */
-  setServicesWithoutZone(view: object, services: ReadonlyMap<string, boolean>): void {
-    if (!this.#servicesWithoutZone.set(view, services)) return;
-    const change = new TopologyChange();
-    const { selectors = [] } = this.matchOf(ZONE_KEY) ?? {};
-    if (!this.#nodeSets.apply(selectors))
-      for (const each of services.keys()) change.services.add(each);
-    this.#settle(change, [...services.keys()]);
+  setServicesWithoutZone(
+    view: object,
+    services: ReadonlyMap<string, boolean>,
+  ): TopologyChange | undefined {
+    const reported = Array.from(services, ([service, has]) => [service, has || undefined] as const);
+    return this.#zonesChanged(this.#withoutZone.set(view, reported));
   }
 
   /**
    * Which of these Services are hidden because all their traffic goes to the cloud; the view of slices that decides
-   * about cloud passthrough reports them, first all of them. The views of Services follow before this returns.
+   * about cloud passthrough reports them, first all of them. No listener is called.
    */
   setCloudOnly(services: ReadonlyMap<string, boolean>): void {
     this.#cloudOnly ??= new Set();
@@ -196,22 +195,29 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
       if (isCloudOnly) this.#cloudOnly.add(service);
       else this.#cloudOnly.delete(service);
     }
-    this.#listeners.visibility([...services.keys()]);
   }
 
-  /** Services of a view that kube-proxy does not read, and whether it hides them; undefined: not among them (now). */
-  setUnreadServices(view: object, services: ReadonlyMap<string, boolean | undefined>): void {
-    this.#endpointsChanged(this.#unreadServices.set(view, services));
+  /**
+   * Services of a view that kube-proxy does not read, and whether it hides them; undefined: not among them (now). Returns
+   * the change, for which no listener is called; undefined: none.
+   */
+  setUnreadServices(
+    view: object,
+    services: ReadonlyMap<string, boolean | undefined>,
+  ): TopologyChange | undefined {
+    return changeOf(this.#unread.set(view, services));
   }
 
-  /** A view of Services was closed. */
-  forgetUnreadServices(view: object): void {
-    this.#endpointsChanged(this.#unreadServices.forget(view));
+  /** A view was closed: what it has reported no longer counts. Returns as {@link setUnreadServices}. */
+  forgetView(view: object): TopologyChange | undefined {
+    const unread = changeOf(this.#unread.forget(view));
+    // A view of Services reports these, and a view of endpoints those.
+    return unread ?? this.#zonesChanged(this.#withoutZone.forget(view));
   }
 
   /** Whether a Service that the topology does not read is hidden by its labels; undefined: no view has it. */
   isUnreadHidden(service: string): boolean | undefined {
-    return this.#unreadServices.isHidden(service);
+    return this.#unread.get(service);
   }
 
   /** The active policy of a Service on this node; undefined while its first policy is not active yet. */
@@ -323,30 +329,41 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
       if (this.policies.usersOf(key).size === 0) continue;
       for (const node of changed) change.addNode(node, key);
     }
-    this.#listeners.changed(change);
+    this.#notify(change);
   }
 
   /** @param applied whether policies that need the set applied before */
   #onNodeSetState({ selector }: NodeSet, applied: boolean): void {
     const change = new TopologyChange();
     if (!applied) this.#addUsers(change, selector);
-    this.#settle(change);
+    this.#notify(this.#settle(change));
   }
 
-  /** @param services the only Services that changed; undefined: something else changed too */
-  #settle(change: TopologyChange, services?: readonly string[]): void {
-    // Nothing waits any longer for a set that loses its room.
-    const lostRoom = this.#updateNodeSets(change);
-    this.#activation.run(change, lostRoom ? undefined : services);
-    while (this.#updateNodeSets(change)) this.#activation.run(change);
-    this.#listeners.changed(change);
+  /** @param services those that began or ceased to have endpoints without a zone */
+  #zonesChanged(services: readonly string[]): TopologyChange | undefined {
+    const change = changeOf(services);
+    if (change === undefined) return undefined;
+    const { selectors = [] } = this.matchOf(ZONE_KEY) ?? {};
+    return this.#settle(this.#nodeSets.apply(selectors) ? undefined : change, services);
   }
 
-  #endpointsChanged(services: readonly string[]): void {
-    if (services.length === 0) return;
-    const change = new TopologyChange();
-    for (const service of services) change.services.add(service);
-    this.#listeners.changed(change);
+  #notify(change: TopologyChange): void {
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  /**
+   * Opens the node sets that are needed now, and makes active what has all of them.
+   *
+   * @param change what is affected already; what else is affected is added
+   * @param services the only Services that changed; undefined: something else changed too
+   */
+  #settle(change = new TopologyChange(), services?: readonly string[]): TopologyChange {
+    let candidates = services;
+    do {
+      // Nothing waits any longer for a set that loses its room.
+      if (this.#updateNodeSets(change)) candidates = undefined;
+    } while (this.#activation.run(change, candidates));
+    return change;
   }
 
   /** Returns whether any set has lost its room. */
@@ -367,4 +384,12 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   #isEdge(context: NodeContext): boolean {
     return isEdge(context, this.#options.topologyMatch);
   }
+}
+
+/** A change that affects these Services; undefined: there are none. */
+function changeOf(services: readonly string[]): TopologyChange | undefined {
+  if (services.length === 0) return undefined;
+  const change = new TopologyChange();
+  for (const service of services) change.services.add(service);
+  return change;
 }

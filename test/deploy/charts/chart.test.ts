@@ -134,11 +134,6 @@ describe('values', () => {
     expect(await rights({})).not.toContain('namespaces');
     expect(await rights({ namespacePolicies: true })).toContain('namespaces');
     expect(await rights({ communities: { fabedgeCluster: 'a' } })).toContain('communities');
-    const https = { listen: '127.0.0.1:10362', certFile: '/a', keyFile: '/b' };
-    expect(await rights({ https })).not.toContain('subjectaccessreviews');
-    expect(await rights({ https: { ...https, clientCaFile: '/c' } })).toContain(
-      'subjectaccessreviews',
-    );
   });
 
   test('the canary has what differs from the others, and the role what either needs', async () => {

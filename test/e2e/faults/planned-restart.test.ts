@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
@@ -14,8 +13,6 @@ const RESTARTS = Number(process.env.KPW_RESTARTS ?? 12);
 const WITHIN_MS = 5_000;
 /** Changes without a restart, before each, to compare with. */
 const QUIET_CHANGES = 3;
-/** Crashes in a row. After each one client-go waits twice as long before it lists again. */
-const CRASHES = 2;
 /** In the wrapper's log: a watch was answered with 410, and its client lists again after a while. */
 const EXPIRED = 'too old resource version: a watch cannot continue';
 /** In kube-proxy's log: a connection was lost. */
@@ -97,28 +94,4 @@ describe('stock kube-proxies', () => {
     expect(during.filter((ms) => ms > allowedMs)).toEqual([]);
     expect(await scene.readAsNewClient()).toEqual(scene.readModel());
   });
-
-  test('get all changes from the time of a crash, with a socket of systemd', async () => {
-    const { node } = scene;
-    await node.stopWrapper('SIGINT');
-    const activator = join(import.meta.dirname, '../../hot-restart/socket-activator.ts');
-    const port = new URL(node.wrapper().url).port;
-    const dying = ['setpriv', '--pdeathsig', 'KILL', '--'];
-    await node.startWrapper({ runBy: [process.execPath, activator, port, ...dying] });
-    await scene.restartKubeProxies();
-    await scene.settle();
-    const times: number[] = [];
-    for (let crash = 0; crash < CRASHES; crash++) {
-      process.kill(childOf(node.wrapper().pid), 'SIGKILL');
-      times.push(await change());
-    }
-    print('crashes, with a socket that outlives them', times);
-    expect(Math.max(...times)).toBeLessThan(15_000);
-  });
 });
-
-/** The process of the wrapper itself. The stand-in for systemd starts it through a shell, which it replaces. */
-function childOf(pid: number): number {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
-  return Number(children.trim().split(' ')[0]);
-}

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
+import type { ViewBounds } from '../../../src/config/view-bounds.ts';
 import { getStatus } from '../support/http-status.ts';
 import { writeKubeconfig } from '../support/kubeconfig.ts';
 import {
@@ -27,6 +28,8 @@ export interface WrapperUnderTestOptions {
   readonly token: string;
   /** More settings. */
   readonly settings?: Readonly<Record<string, unknown>>;
+  /** Default: those of the program. */
+  readonly viewBounds?: ViewBounds;
   /** Where it runs. Default: on this machine. */
   readonly place?: Place;
 }
@@ -65,6 +68,7 @@ export interface Usage {
 
 /** Shifts the clock of the process. */
 const SHIFTED_CLOCK = new URL('shifted-clock.ts', import.meta.url).href;
+const SET_VIEW_BOUNDS = new URL('../support/view-bounds.ts', import.meta.url).href;
 const HANDOVER_SECONDS = 60;
 /** The soft limit of descriptors where none is meant. Each machine allows that much. */
 const DESCRIPTORS = 4_096;
@@ -111,6 +115,8 @@ export class WrapperUnderTest {
       process.execPath,
       '--import',
       SHIFTED_CLOCK,
+      '--import',
+      SET_VIEW_BOUNDS,
       PROGRAM,
       'run',
       '--kubeconfig',
@@ -135,7 +141,10 @@ export class WrapperUnderTest {
       command,
       args,
       logFile: this.logFile,
-      env: { KPW_TEST_CLOCK_FILE: this.#clockFile },
+      env: {
+        KPW_TEST_CLOCK_FILE: this.#clockFile,
+        KPW_TEST_VIEW_BOUNDS: JSON.stringify(this.#options.viewBounds ?? null),
+      },
     });
     void this.#process.exited.then(() => {
       run.end = Date.now();

@@ -10,13 +10,11 @@ export interface KubeconfigOptions {
   readonly token?: string;
   /** File that holds the bearer token, as in kubeadm's kubeconfig of kube-proxy. */
   readonly tokenFile?: string;
-  /** Files of a client certificate. */
-  readonly clientCert?: { readonly certFile: string; readonly keyFile: string };
 }
 
 /** Writes a kubeconfig (as JSON, which is YAML too) with one cluster, user and context. */
 export function writeKubeconfig(path: string, options: KubeconfigOptions): void {
-  const { server, caFile, token, tokenFile, clientCert } = options;
+  const { server, caFile, token, tokenFile } = options;
   const isTls = server.startsWith('https:');
   const cluster = {
     server,
@@ -25,9 +23,6 @@ export function writeKubeconfig(path: string, options: KubeconfigOptions): void 
   const user = {
     ...(token === undefined ? {} : { token }),
     ...(tokenFile === undefined ? {} : { tokenFile }),
-    ...(clientCert === undefined
-      ? {}
-      : { 'client-certificate': clientCert.certFile, 'client-key': clientCert.keyFile }),
   };
   const config = {
     apiVersion: 'v1',

@@ -14,11 +14,6 @@ const rules = [
     resources,
     verbs: ['get', 'list', 'watch'],
   })),
-  {
-    apiGroups: ['authorization.k8s.io'],
-    resources: ['subjectaccessreviews'],
-    verbs: ['create'],
-  },
 ];
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1';

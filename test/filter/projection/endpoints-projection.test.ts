@@ -6,7 +6,8 @@ import {
   ENDPOINTS,
   type Resource,
 } from '../../../src/filter/codec/facts/resource.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
@@ -20,7 +21,7 @@ import type { ManualClock } from '../../support/projection/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 const NEAR = { ip: '10.0.0.1', node: 'own' };
 const FAR = { ip: '10.0.0.2', node: 'far' };
 const ALONE = sliceChange(codec, { name: 'alone', service: '', endpoints: [FAR] });
@@ -29,11 +30,12 @@ let topology: Topology;
 let view: View;
 let clock: ManualClock;
 let projection: EndpointsProjection;
+let handler: ViewHandler<EndpointsFacts>;
 
 beforeEach(() => start(ENDPOINT_SLICES));
 
 function start(resource: Resource): void {
-  ({ topology, view, clock, projection } = startSliceProjection({ resource }));
+  ({ topology, view, clock, projection, handler } = startSliceProjection({ resource }));
   topology.setOwnNode({ labels: new Map([[ZONE, 'z']]), annotations: new Map() });
   setKeys(['default/web'], HOST);
   topology.setSynced('services');
@@ -76,28 +78,28 @@ function shown(): Record<string, string[]> {
 
 describe('a slice of no Service', () => {
   test('is shown unchanged from the start, and is deleted with it', () => {
-    projection.onChanges([ALONE]);
-    projection.onSynced();
+    handler.onChanges([ALONE]);
+    handler.onSynced();
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
-    projection.onChanges([slice('alone', '', NEAR)]);
+    handler.onChanges([slice('alone', '', NEAR)]);
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.1'] });
     const { end } = view.log;
-    projection.onChanges([slice('alone', '', NEAR)]);
+    handler.onChanges([slice('alone', '', NEAR)]);
     expect(view.log.end).toBe(end + 1);
-    projection.onChanges([{ type: 'DELETED', key: 'default/alone' }]);
+    handler.onChanges([{ type: 'DELETED', key: 'default/alone' }]);
     expect(shown()).toEqual({});
   });
 
   test('is added, joins a Service, moves to another one and leaves it', () => {
-    projection.onSynced();
-    projection.onChanges([ALONE]);
+    handler.onSynced();
+    handler.onChanges([ALONE]);
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
-    projection.onChanges([slice('alone', 'web', FAR)]);
+    handler.onChanges([slice('alone', 'web', FAR)]);
     expect(shown()).toEqual({ 'default/alone': [] });
-    projection.onChanges([slice('alone', 'other', FAR)]);
+    handler.onChanges([slice('alone', 'other', FAR)]);
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
-    projection.onChanges([slice('alone', 'web', FAR)]);
-    projection.onChanges([slice('alone', '', FAR)]);
+    handler.onChanges([slice('alone', 'web', FAR)]);
+    handler.onChanges([slice('alone', '', FAR)]);
     expect(shown()).toEqual({ 'default/alone': ['10.0.0.2'] });
     expect([...projection.services()]).toEqual([]);
   });
@@ -108,8 +110,8 @@ describe('the events of one change', () => {
 
   beforeEach(() => {
     setKeys(['default/web'], HOST, '*');
-    projection.onChanges([replacing('a', 'u', NEAR), replacing('b', 'u', FAR)]);
-    projection.onSynced();
+    handler.onChanges([replacing('a', 'u', NEAR), replacing('b', 'u', FAR)]);
+    handler.onSynced();
     first = view.log.end;
   });
 
@@ -122,20 +124,20 @@ describe('the events of one change', () => {
   test('delete each object that a list replaces only when its replacement is added', () => {
     const gone = ['a', 'b'].map((name) => ({ type: 'DELETED', key: `default/${name}` }) as const);
     const near = { ...FAR, node: 'own' };
-    projection.onChanges([...gone, replacing('a', 'v', NEAR), replacing('b', 'v', near)]);
+    handler.onChanges([...gone, replacing('a', 'v', NEAR), replacing('b', 'v', near)]);
     const wanted = ['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1', 'DELETED b', 'ADDED b 10.0.0.2'];
     expect(events()).toEqual(wanted);
   });
 
   test('show an object that is added and deleted both ways', () => {
-    projection.onChanges([replacing('c', 'u', NEAR), { type: 'DELETED', key: 'default/c' }]);
+    handler.onChanges([replacing('c', 'u', NEAR), { type: 'DELETED', key: 'default/c' }]);
     expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED c 10.0.0.1']);
   });
 
   test('have slices with endpoints before empty ones, if no endpoint is ready', () => {
     setKeys(['default/web'], ZONE);
-    projection.onChanges([slice('a', 'web', { ...NEAR, zone: 'z', ready: false })]);
-    projection.onChanges([slice('b', 'web', { ...FAR, zone: 'z2', ready: false })]);
+    handler.onChanges([slice('a', 'web', { ...NEAR, zone: 'z', ready: false })]);
+    handler.onChanges([slice('b', 'web', { ...FAR, zone: 'z2', ready: false })]);
     first = view.log.end;
     topology.setOwnNode({ labels: new Map([[ZONE, 'z2']]), annotations: new Map() });
     expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
@@ -143,8 +145,8 @@ describe('the events of one change', () => {
 });
 
 test('a slice that is shown since the start is not sent again if its Service is decided again', () => {
-  projection.onChanges([slice('other-a', 'other', FAR)]);
-  projection.onSynced();
+  handler.onChanges([slice('other-a', 'other', FAR)]);
+  handler.onSynced();
   expect(projection.copiedBytes).toBe(0);
   const { end } = view.log;
   topology.setPolicies(new Map([['default/other', { managed: false, reason: 'headless' }]]));
@@ -170,20 +172,20 @@ test('a slice of domain names is shown unchanged, and its endpoints count for no
     return { type: 'MODIFIED', key: 'default/b', facts: codec.endpointSlice(object), object };
   };
   const outcome = () => projection.outcomes().next().value;
-  projection.onChanges([slice('a', 'web', FAR), names('one.example')]);
-  projection.onSynced();
+  handler.onChanges([slice('a', 'web', FAR), names('one.example')]);
+  handler.onSynced();
   expect(shown()).toEqual({ 'default/a': [], 'default/b': [] });
   expect(view.get('default/b')?.toString('latin1')).toContain('one.example');
   expect(outcome()).toMatchObject({ total: 1, kept: 0, problem: 'withoutEndpoints' });
-  projection.onChanges([slice('a', 'web', NEAR), names('two.example')]);
+  handler.onChanges([slice('a', 'web', NEAR), names('two.example')]);
   expect(view.get('default/b')?.toString('latin1')).toContain('two.example');
   expect(outcome()).toMatchObject({ total: 1, kept: 1, problem: undefined });
 });
 
 test('hints that are added to a slice, and nothing else, are cut if a policy selects its endpoints', () => {
-  projection.onChanges([withHints('a', 'web'), withHints('b', ''), withHints('c', '', 'south')]);
-  projection.onSynced();
-  projection.onChanges([withHints('a', 'web', 'north'), withHints('b', '', 'north')]);
+  handler.onChanges([withHints('a', 'web'), withHints('b', ''), withHints('c', '', 'south')]);
+  handler.onSynced();
+  handler.onChanges([withHints('a', 'web', 'north'), withHints('b', '', 'north')]);
   const zones = [...view.keys()].map(
     (key) =>
       view
@@ -198,10 +200,10 @@ test('a node remains indexed for a Service when one of its slices or another Ser
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   setKeys(['default/web'], 'site');
   topology.nodeSets.get('site=a')?.sync();
-  projection.onChanges([slice('a', 'web', FAR), slice('b', 'web', FAR), slice('c', 'other', FAR)]);
-  projection.onSynced();
-  projection.onChanges([{ type: 'DELETED', key: 'default/a' }]);
-  projection.onChanges([{ type: 'DELETED', key: 'default/c' }]);
+  handler.onChanges([slice('a', 'web', FAR), slice('b', 'web', FAR), slice('c', 'other', FAR)]);
+  handler.onSynced();
+  handler.onChanges([{ type: 'DELETED', key: 'default/a' }]);
+  handler.onChanges([{ type: 'DELETED', key: 'default/c' }]);
   topology.nodeSets.get('site=a')?.change(['far'], []);
   expect(shown()).toEqual({ 'default/b': ['10.0.0.2'] });
 });
@@ -221,22 +223,22 @@ test('an Endpoints object is cut subset by subset, and a change of its last subs
     }));
     const object = encodeObject('protobuf', 'Endpoints', { metadata, subsets });
     const facts = codec.endpoints(object);
-    projection.onChanges([{ type: 'MODIFIED', key: 'default/web', facts, object }]);
+    handler.onChanges([{ type: 'MODIFIED', key: 'default/web', facts, object }]);
   };
   put('far', 'own');
-  projection.onSynced();
+  handler.onSynced();
   expect(shown()).toEqual({ 'default/web': ['10.0.0.1', '10.0.0.1', '10.0.0.4'] });
   put('far', 'far');
   expect(shown()).toEqual({ 'default/web': ['10.0.0.1', '10.0.0.1'] });
   expect(projection.copiedBytes).toBe(view.get('default/web')?.length);
-  projection.onChanges([{ type: 'DELETED', key: 'default/web' }]);
+  handler.onChanges([{ type: 'DELETED', key: 'default/web' }]);
   expect(projection.copiedBytes).toBe(0);
 });
 
 test('watchers are notified of many changed Services in portions, each twice as large as the last', () => {
   const names = Array.from({ length: 100 }, (_, index) => `s${index}`);
-  projection.onChanges(names.map((name) => slice(name, name, FAR)));
-  projection.onSynced();
+  handler.onChanges(names.map((name) => slice(name, name, FAR)));
+  handler.onSynced();
   const services = names.map((name) => `default/${name}`);
   const commits: number[] = [];
   view.log.subscribe(() => commits.push(view.log.end));
@@ -247,21 +249,21 @@ test('watchers are notified of many changed Services in portions, each twice as 
 });
 
 test('a Service without endpoints has no answer', () => {
-  projection.onChanges([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
-  projection.onSynced();
+  handler.onChanges([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
+  handler.onSynced();
   const decided = () => [...projection.outcomes()].map(winnerText);
   expect(decided()).toEqual([HOST, 'unknown-service']);
-  projection.onChanges([{ type: 'DELETED', key: 'default/a' }]);
+  handler.onChanges([{ type: 'DELETED', key: 'default/a' }]);
   expect(decided()).toEqual(['unknown-service', 'none']);
   expect(projection.inspect('default/web').ageMs).toBeUndefined();
 });
 
 test('the age of a decision is that of its keys, whatever endpoints they match', () => {
-  projection.onChanges([slice('a', 'web', NEAR)]);
-  projection.onSynced();
+  handler.onChanges([slice('a', 'web', NEAR)]);
+  handler.onSynced();
   const age = () => projection.inspect('default/web').ageMs;
   clock.pass(1_000);
-  projection.onChanges([slice('a', 'web', NEAR, { ...NEAR, ip: '10.0.0.3' })]);
+  handler.onChanges([slice('a', 'web', NEAR, { ...NEAR, ip: '10.0.0.3' })]);
   expect(age()).toBe(1_000);
   setKeys(['default/web'], '*');
   expect(age()).toBe(0);
@@ -270,46 +272,46 @@ test('the age of a decision is that of its keys, whatever endpoints they match',
 test('a Service that cannot be decided keeps the outcome that is shown, and counts its endpoints', () => {
   setKeys(['default/web'], ZONE);
   const inZone = { ...NEAR, zone: 'z' };
-  projection.onChanges([slice('a', 'web', inZone)]);
-  projection.onSynced();
+  handler.onChanges([slice('a', 'web', inZone)]);
+  handler.onSynced();
   const outcome = () => projection.inspect('default/web').outcome;
   expect(outcome()).toMatchObject({ kind: 'filtered', winners: [ZONE], kept: 1, total: 1 });
-  projection.onChanges([slice('a', 'web', inZone, FAR)]);
+  handler.onChanges([slice('a', 'web', inZone, FAR)]);
   expect(outcome()).toMatchObject({ kind: 'undecided', winners: [ZONE], kept: 1, total: 2 });
   topology.nodeSets.get(`${ZONE}=z`)?.sync();
   expect(outcome()).toMatchObject({ kind: 'filtered', kept: 1, total: 2 });
 });
 
 test('more endpoints of a Service without a policy are not another decision', () => {
-  projection.onChanges([slice('a', 'other', NEAR)]);
-  projection.onSynced();
-  projection.onChanges([slice('a', 'other', NEAR, FAR)]);
+  handler.onChanges([slice('a', 'other', NEAR)]);
+  handler.onSynced();
+  handler.onChanges([slice('a', 'other', NEAR, FAR)]);
   expect(projection.inspect('default/other').outcome).toMatchObject({ kept: 2, total: 2 });
   expect(projection.journal.count).toBe(0);
 });
 
 test('only decided Services are reported to the topology as left to the cloud or not', () => {
-  projection.onChanges([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
-  projection.onSynced();
+  handler.onChanges([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
+  handler.onSynced();
   const reported: (readonly string[])[] = [];
   const setCloudOnly = topology.setCloudOnly.bind(topology);
   topology.setCloudOnly = (services) => {
     if (services.size > 0) reported.push([...services.keys()]);
     setCloudOnly(services);
   };
-  projection.onChanges([slice('a', 'web', FAR)]);
-  projection.onChanges([slice('b', 'other', FAR)]);
+  handler.onChanges([slice('a', 'web', FAR)]);
+  handler.onChanges([slice('b', 'other', FAR)]);
   expect(reported).toEqual([['default/web'], ['default/other']]);
 });
 
 test('a closed projection changes nothing and needs no nodes', () => {
   topology.setPolicies(new Map([['default/web', policy(ZONE, '*')] as const]));
-  projection.onChanges([slice('a', 'web', FAR)]);
+  handler.onChanges([slice('a', 'web', FAR)]);
   topology.nodeSets.get(`${ZONE}=z`)?.sync();
-  projection.onSynced();
+  handler.onSynced();
   topology.nodeSets.get(`${ZONE}=z`)?.change(['far'], []);
   const { end } = view.log;
-  projection.close();
+  handler.close();
   expect([...topology.nodeSets.values()].filter(({ needed }) => needed)).toEqual([]);
   setKeys(['default/web'], HOST);
   expect(view.log.end).toBe(end);

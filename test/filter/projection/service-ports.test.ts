@@ -1,6 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
+import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINTS } from '../../../src/filter/codec/facts/resource.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
@@ -11,23 +13,24 @@ import { startSliceProjection } from '../../support/projection/slice-projection.
 /* kube-proxy takes the ports of a Service from the Service. Slices with other ports count for nothing. */
 
 const HOST = 'kubernetes.io/hostname';
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 const NEAR = { ip: '10.0.0.1', node: 'own' };
 const FAR = { ip: '10.0.0.2', node: 'far' };
 
 let topology: Topology;
 let view: View;
 let projection: EndpointsProjection;
+let handler: ViewHandler<EndpointsFacts>;
 let version = 1;
 
 beforeEach(() => {
-  ({ topology, view, projection } = startSliceProjection());
+  ({ topology, view, projection, handler } = startSliceProjection());
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   topology.setSynced('services');
   setService([HOST, '*'], 'TCP/http');
   put('a', ['http'], FAR);
   put('b', ['metrics'], NEAR);
-  projection.onSynced();
+  handler.onSynced();
 });
 
 function setService(keys: readonly string[], ...ports: string[]): void {
@@ -51,7 +54,7 @@ function put(
     ports: ports.map((port) => ({ name: port, protocol: 'TCP', port: 80 })),
   });
   const facts = codec.endpointSlice(object);
-  projection.onChanges([{ type: 'MODIFIED', key: `default/${name}`, facts, object }]);
+  handler.onChanges([{ type: 'MODIFIED', key: `default/${name}`, facts, object }]);
 }
 
 /** The addresses that are shown of slices a and b. */
@@ -106,7 +109,7 @@ test('an address that changes is decided again where endpoints are counted', () 
 
 // The index compares no addresses, and an Endpoints object is one object.
 test('another address in one subset of an Endpoints object changes what its min-ready counts', () => {
-  ({ topology, view, projection } = startSliceProjection({ resource: ENDPOINTS }));
+  ({ topology, view, projection, handler } = startSliceProjection({ resource: ENDPOINTS }));
   topology.setOwnNode({ labels: new Map(), annotations: new Map() });
   const keys = [HOST, '*'];
   setPolicy({ managed: true, keys, source: 'default', minReady: [2, 1] }, 'TCP/http');
@@ -124,10 +127,10 @@ test('another address in one subset of an Endpoints object changes what its min-
       subsets: [subset('10.0.0.1', '10.0.0.8', 80), subset(own, '10.0.0.9', 81)],
     });
     const facts = codec.endpoints(object);
-    projection.onChanges([{ type: 'MODIFIED', key: 'default/web', facts, object }]);
+    handler.onChanges([{ type: 'MODIFIED', key: 'default/web', facts, object }]);
   };
   putEndpoints('10.0.0.2');
-  projection.onSynced();
+  handler.onSynced();
   expect(projection.inspect('default/web').outcome.winners).toEqual([HOST]);
   putEndpoints('10.0.0.1');
   expect(projection.inspect('default/web').outcome.winners).toEqual(['*']);

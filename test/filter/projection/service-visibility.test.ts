@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
 import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { Batches, type ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
@@ -10,27 +11,41 @@ import { Topology } from '../../../src/topology/state/topology.ts';
 import { servicesProjection } from '../../support/projection/services-projection.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
-const codec = createJsonCodec();
+const codec = new JsonCodec();
 const window = { entries: 1000, bytes: 1 << 20 };
 
 let topology: Topology;
 let view: View;
+let batches: Batches;
 let projection: ObjectsProjection<ServiceFacts>;
+let handler: ViewHandler<ServiceFacts>;
 
 beforeEach(() => {
-  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  begin();
   open();
   switchNode('on');
   topology.setSynced('services');
-  projection.onSynced();
+  handler.onSynced();
 });
+
+function begin(): void {
+  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  batches = new Batches(topology);
+}
 
 /** Opens another view of the topology. */
 function open({ followsCloudOnly = false, onFeed = () => {} } = {}): void {
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
   const feed = { onChanges: onFeed, onSynced: () => {} };
-  projection = servicesProjection({ view, topology, serviceFilter, followsCloudOnly, feed });
+  ({ projection, handler } = servicesProjection({
+    view,
+    topology,
+    batches,
+    serviceFilter,
+    followsCloudOnly,
+    feed,
+  }));
 }
 
 function switchNode(value: 'on' | 'off'): void {
@@ -50,7 +65,7 @@ function shown(): string[] {
 
 describe('a Service that is not in the topology', () => {
   test('is hidden by its own label, but not on a node that is switched off', () => {
-    projection.onChanges([service('web'), service('mesh', { mesh: '' })]);
+    handler.onChanges([service('web'), service('mesh', { mesh: '' })]);
     expect(shown()).toEqual(['web']);
     switchNode('off');
     expect(shown()).toEqual(['mesh', 'web']);
@@ -59,19 +74,19 @@ describe('a Service that is not in the topology', () => {
   });
 
   test('that is hidden and deleted causes no event', () => {
-    projection.onChanges([service('mesh', { mesh: '' })]);
-    projection.onChanges([{ type: 'DELETED', key: 'default/mesh' }]);
+    handler.onChanges([service('mesh', { mesh: '' })]);
+    handler.onChanges([{ type: 'DELETED', key: 'default/mesh' }]);
     switchNode('off');
     expect(view.log.end).toBe(0);
   });
 });
 
 test('a Service that is deleted before all is known is not among the first', () => {
-  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  begin();
   open();
-  projection.onChanges([service('web'), service('db')]);
-  projection.onSynced();
-  projection.onChanges([{ type: 'DELETED', key: 'default/db' }]);
+  handler.onChanges([service('web'), service('db')]);
+  handler.onSynced();
+  handler.onChanges([{ type: 'DELETED', key: 'default/db' }]);
   switchNode('on');
   expect(view.started).toBe(false);
   topology.setSynced('services');
@@ -79,10 +94,10 @@ test('a Service that is deleted before all is known is not among the first', () 
 });
 
 test('a Service can be looked up, hidden or not, and before the view is open', () => {
-  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  begin();
   open({ followsCloudOnly: true });
-  projection.onChanges([service('web'), service('mesh', { mesh: '' })]);
-  projection.onSynced();
+  handler.onChanges([service('web'), service('mesh', { mesh: '' })]);
+  handler.onSynced();
   expect(view.started).toBe(false);
   for (const name of ['web', 'mesh']) {
     const object = projection.find(`default/${name}`);
@@ -92,14 +107,17 @@ test('a Service can be looked up, hidden or not, and before the view is open', (
 });
 
 describe('a cloud-only Service that the topology no longer has', () => {
-  const setCloudOnly = (cloudOnly: boolean) =>
+  const setCloudOnly = (cloudOnly: boolean) => {
     topology.setCloudOnly(new Map([['default/web', cloudOnly]]));
+    projection.hide(['default/web']);
+    projection.show(['default/web']);
+  };
   const policy = { managed: true, keys: ['kubernetes.io/hostname'], source: 'default' } as const;
 
   beforeEach(() => {
     topology.setPolicies(new Map([['default/web', policy]]));
     setCloudOnly(true);
-    projection.onChanges([service('web')]);
+    handler.onChanges([service('web')]);
   });
 
   function removeFromTopology(): void {
@@ -110,7 +128,7 @@ describe('a cloud-only Service that the topology no longer has', () => {
   test('remains hidden in a view that has not received its deletion yet', () => {
     removeFromTopology();
     expect(shown()).toEqual([]);
-    projection.onChanges([{ type: 'DELETED', key: 'default/web' }]);
+    handler.onChanges([{ type: 'DELETED', key: 'default/web' }]);
     expect(view.log.end).toBe(0);
   });
 
@@ -122,16 +140,16 @@ describe('a cloud-only Service that the topology no longer has', () => {
     'is shown again if it has the label of another proxy, received %s the topology changes',
     (_when, first) => {
       const labelled = service('web', { 'service.kubernetes.io/service-proxy-name': 'mesh' });
-      if (first) projection.onChanges([labelled]);
+      if (first) handler.onChanges([labelled]);
       removeFromTopology();
-      if (!first) projection.onChanges([labelled]);
+      if (!first) handler.onChanges([labelled]);
       expect(shown()).toEqual(['web']);
     },
   );
 });
 
 test('a Service that is left to another proxy in the batch that shows it is not left in the view', () => {
-  projection.onChanges([service('web'), service('web', { mesh: '' })]);
+  handler.onChanges([service('web'), service('web', { mesh: '' })]);
   expect(shown()).toEqual([]);
   switchNode('off');
   expect(shown()).toEqual(['web']);
@@ -147,14 +165,14 @@ test('a Service whose policy becomes active through another Service is shown imm
   open({ onFeed: () => feed() });
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   setKeys('web', 'rack');
-  projection.onSynced();
-  projection.onChanges([service('web')]);
+  handler.onSynced();
+  handler.onChanges([service('web')]);
   topology.setOwnNode({ labels: new Map([['rack', 'r']]), annotations: new Map() });
   setKeys('db', 'site');
-  projection.onChanges([service('db')]);
+  handler.onChanges([service('db')]);
   expect(shown()).toEqual(['web']);
   feed = () => setKeys('web', '*');
-  projection.onChanges([service('web')]);
+  handler.onChanges([service('web')]);
   expect(shown()).toEqual(['db', 'web']);
 });
 
@@ -169,31 +187,31 @@ describe('the changes of one batch', () => {
   test('delete a Service before the topology follows', () => {
     const sizes: number[] = [];
     open({ onFeed: () => sizes.push(view.size) });
-    projection.onSynced();
-    projection.onChanges([service('web')]);
-    projection.onChanges([gone]);
+    handler.onSynced();
+    handler.onChanges([service('web')]);
+    handler.onChanges([gone]);
     expect(sizes).toEqual([0, 0]);
   });
 
   test('are shown one by one if they change or add a Service and delete it', () => {
-    projection.onChanges([service('web')]);
-    projection.onChanges([service('web', { a: '' }), gone]);
-    projection.onChanges([service('web'), gone]);
+    handler.onChanges([service('web')]);
+    handler.onChanges([service('web', { a: '' }), gone]);
+    handler.onChanges([service('web'), gone]);
     expect(events(1)).toEqual(['MODIFIED', 'DELETED', 'ADDED', 'DELETED']);
   });
 
   test('that replace a Service leave no state in between', () => {
-    projection.onChanges([service('web')]);
+    handler.onChanges([service('web')]);
     const sizes: number[] = [];
     view.log.subscribe(() => sizes.push(view.size));
-    projection.onChanges([gone, service('web')]);
+    handler.onChanges([gone, service('web')]);
     expect([sizes, events(1)]).toEqual([[1], ['DELETED', 'ADDED']]);
   });
 });
 
 test('close() ends all changes', () => {
-  projection.onChanges([service('mesh', { mesh: '' })]);
-  projection.close();
+  handler.onChanges([service('mesh', { mesh: '' })]);
+  handler.close();
   switchNode('off');
   expect(shown()).toEqual([]);
 });

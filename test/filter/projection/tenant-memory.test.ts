@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { EndpointsFacts, ServiceFacts } from '../../../src/filter/codec/codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { PolicyLog } from '../../../src/proxy/cluster/policy-log.ts';
 import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
@@ -13,19 +13,19 @@ import { NO_POLICY } from '../../support/projection/topology.ts';
 /** What caches may keep of earlier states, in bytes. All that a tenant wrote is several times as much. */
 const BOUND = 24e6;
 
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 
 /** A node that reads one Service and its slice, which a tenant writes. */
 function startNode() {
-  const { topology, projection, view } = startSliceProjection();
+  const { topology, handler, view } = startSliceProjection();
   const policyLog = new PolicyLog(pino({ level: 'silent' }));
   const policyResolver = new PolicyResolver(NO_POLICY);
   const services = new ServicesHandler({ topology, policyResolver, policyLog });
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   services.onChanges([]);
   services.onSynced();
-  projection.onChanges([]);
-  projection.onSynced();
+  handler.onChanges([]);
+  handler.onSynced();
   expect(view.started).toBe(true);
   return {
     service(annotations: Record<string, string>) {
@@ -43,7 +43,7 @@ function startNode() {
       };
       const object = encodeObject('protobuf', 'EndpointSlice', model);
       const facts: EndpointsFacts = codec.endpointSlice(object);
-      projection.onChanges([{ type: 'MODIFIED', key: 'shop/web', facts, object }]);
+      handler.onChanges([{ type: 'MODIFIED', key: 'shop/web', facts, object }]);
     },
   };
 }

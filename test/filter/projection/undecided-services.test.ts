@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
-import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
+import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import { eventsSince } from '../../support/projection/events-since.ts';
@@ -12,20 +13,20 @@ import { startSliceProjection } from '../../support/projection/slice-projection.
 const ZONE = 'topology.kubernetes.io/zone';
 const IN_ZONE = { ip: '10.0.0.1', node: 'near', zone: 'z1' };
 const WITHOUT_ZONE = { ip: '10.0.0.3', node: 'new' };
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 
 let topology: Topology;
 let view: View;
-let projection: EndpointsProjection;
+let handler: ViewHandler<EndpointsFacts>;
 let start: number;
 
 beforeEach(() => {
-  ({ topology, view, projection } = startSliceProjection());
+  ({ topology, view, handler } = startSliceProjection());
   topology.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
   setKeys(ZONE);
   topology.setSynced('services');
-  projection.onChanges([slice('a', IN_ZONE)]);
-  projection.onSynced();
+  handler.onChanges([slice('a', IN_ZONE)]);
+  handler.onSynced();
   start = view.log.end;
 });
 
@@ -51,8 +52,8 @@ function answer(): void {
 const events = () => eventsSince(view, start);
 
 test('a Service with an endpoint without a zone remains as it was shown', () => {
-  projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('c')]);
-  projection.onChanges([both('d')]);
+  handler.onChanges([{ type: 'DELETED', key: 'default/a' }, both('c')]);
+  handler.onChanges([both('d')]);
   expect(events()).toEqual([]);
   answer();
   expect(events()).toEqual([
@@ -63,21 +64,21 @@ test('a Service with an endpoint without a zone remains as it was shown', () => 
 });
 
 test('a Service whose endpoints name their zone again is decided immediately', () => {
-  projection.onChanges([both('c')]);
-  projection.onChanges([{ type: 'DELETED', key: 'default/c' }]);
-  projection.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
+  handler.onChanges([both('c')]);
+  handler.onChanges([{ type: 'DELETED', key: 'default/c' }]);
+  handler.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
   expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
 });
 
 test('a Service whose policy is replaced is decided immediately', () => {
-  projection.onChanges([both('c')]);
+  handler.onChanges([both('c')]);
   setKeys('*');
   expect(events()).toEqual(['ADDED c 10.0.0.1 10.0.0.3']);
 });
 
 test('an object that is replaced by one of the same name leaves no state in between', () => {
-  projection.onChanges([{ type: 'DELETED', key: 'default/a' }, both('a')]);
-  projection.onChanges([both('a')]);
+  handler.onChanges([{ type: 'DELETED', key: 'default/a' }, both('a')]);
+  handler.onChanges([both('a')]);
   expect(events()).toEqual([]);
   answer();
   expect(events()).toEqual(['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1 10.0.0.3']);
@@ -86,7 +87,7 @@ test('an object that is replaced by one of the same name leaves no state in betw
 test('a view whose endpoints all have a zone is not affected by another that has not', () => {
   topology.setServicesWithoutZone({}, new Map([['default/web', true]]));
   expect([...topology.nodeSets.keys()]).toEqual([`${ZONE}=z1`]);
-  projection.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
+  handler.onChanges([slice('a', { ...IN_ZONE, ip: '10.0.0.4' })]);
   answer();
   expect(events()).toEqual(['MODIFIED a 10.0.0.4']);
 });

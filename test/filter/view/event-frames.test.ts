@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { EventFrames } from '../../../src/filter/view/event-frames.ts';
 import { EventLog } from '../../../src/filter/view/event-log.ts';
 
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 
 function setUp() {
   const log = new EventLog(0n, () => ({ entries: 1000, bytes: 100_000_000 }));

@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { initialVersion } from '../../../src/filter/view/initial-version.ts';
 import { sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
 
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 const HOST = 'kubernetes.io/hostname';
 const BOTH = [
   { ip: '10.0.0.1', node: 'own' },
@@ -19,15 +19,15 @@ const plain = sliceChange(codec, { name: 'plain', service: 'plain', endpoints: B
 /** A process, from its first list on. The Service web is managed. */
 function start(startedAt: number, slices: readonly Change<EndpointsFacts>[], key = HOST) {
   const started = startSliceProjection({ startedAt });
-  const { topology, projection, view, versions } = started;
+  const { topology, handler, view, versions } = started;
   topology.setOwnNode({ labels: new Map(), annotations: new Map() });
   topology.setPolicies(
     new Map([['default/web', { managed: true, keys: [key], source: 'default' }]]),
   );
   topology.setSynced('services');
   versions.observe('1000');
-  projection.onChanges(slices);
-  projection.onSynced();
+  handler.onChanges(slices);
+  handler.onSynced();
   const versionOf = (name: string): string => {
     const object = view.get(`default/${name}`);
     return object === undefined ? '' : codec.meta(object).resourceVersion;
@@ -64,7 +64,7 @@ describe('the version of an object in the first state of a view', () => {
   test('is another one when the object has changed since', () => {
     const before = start(1_000, [web]);
     const changed = sliceChange(codec, { name: 'web', service: 'web', endpoints: BOTH.slice(1) });
-    before.projection.onChanges([changed]);
+    before.handler.onChanges([changed]);
     const after = start(2_000, [web]);
     expect(after.versionOf('web')).not.toBe(before.versionOf('web'));
   });

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 
@@ -15,7 +15,7 @@ test.each([
     let now = 0;
     const view = new View({
       resource: SERVICES,
-      codec: createJsonCodec(),
+      codec: new JsonCodec(),
       window,
       versions: new VersionAllocator(0),
       now: () => now,
@@ -46,7 +46,7 @@ test.each([
 test('its objects have the order of their keys, whatever was added in between', () => {
   const window = { entries: 10, bytes: 1 << 20 };
   const versions = new VersionAllocator(0);
-  const view = new View({ resource: SERVICES, codec: createJsonCodec(), versions, window });
+  const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
   const named = (name: string) =>
     Buffer.from(`{"metadata":{"name":"${name}","resourceVersion":"1"}}`);
   const order = () => view.snapshot().items.map((item) => JSON.parse(String(item)).metadata.name);
@@ -61,7 +61,7 @@ test('its objects have the order of their keys, whatever was added in between', 
 test("with the API server's versions, it starts again at a later one and forgets what was before", () => {
   const window = { entries: 10, bytes: 1 << 20 };
   const versions = new VersionAllocator(0);
-  const view = new View({ resource: SERVICES, codec: createJsonCodec(), versions, window });
+  const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
   const versionOf = (object = view.get('default/web')) => object && view.codec.meta(object);
   view.set('default/web', OBJECT, {}, 7n);
   expect(view.started).toBe(false);

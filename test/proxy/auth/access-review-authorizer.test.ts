@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { LRUCache } from 'lru-cache';
 import { pino } from 'pino';
 import { WrapperError } from '../../../src/errors.ts';
-import type { ReadAttributes } from '../../../src/proxy/auth/access-policy.ts';
-import type { IdentifiedCaller, Identity, Verdict } from '../../../src/proxy/auth/access-review.ts';
+import type { ReadAttributes, TokenCaller } from '../../../src/proxy/auth/access-policy.ts';
+import type { Identity, Verdict } from '../../../src/proxy/auth/access-review.ts';
 import {
   AccessReviewAuthorizer,
   type AccessReviewAuthorizerOptions,
@@ -70,16 +70,10 @@ beforeEach(() => {
   reviews = create();
 });
 
-const caller = (id: string): IdentifiedCaller => ({
+const caller = (id: string): TokenCaller => ({
   kind: 'token',
   authorization: `Bearer ${id}`,
   id,
-});
-const certificate = (user: string): IdentifiedCaller => ({
-  kind: 'certificate',
-  user,
-  groups: [],
-  id: `certificate of ${user}`,
 });
 const away = async (): Promise<never> => {
   throw new WrapperError('Unreachable', 'away');
@@ -226,11 +220,6 @@ describe('the user of a token', () => {
     expect(one).toBe(two);
     expect(await user('b')).not.toBe(one);
     expect(await reviews.authorize(caller('a/3'), READ)).toBe(one);
-  });
-
-  test('is the same for a client certificate, which needs no review', async () => {
-    expect(await reviews.identify(certificate('a'))).toBe(await user('a/1'));
-    expect(named).toEqual(['a/1']);
   });
 
   test('that cannot be named is asked again when a right would be, and keeps its decisions', async () => {

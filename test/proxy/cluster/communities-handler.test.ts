@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import {
   CommunitiesHandler,
   communityFacts,
@@ -8,7 +8,7 @@ import type { Communities } from '../../../src/topology/state/topology.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
-const codec = createJsonCodec();
+const codec = new JsonCodec();
 
 function facts(spec: unknown) {
   const metadata = { name: 'red', uid: 'u', resourceVersion: '1' };

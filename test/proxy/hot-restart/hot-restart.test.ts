@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
-import { CODECS } from '../../../src/filter/codec/codecs.ts';
 import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
+import { CODECS } from '../../../src/proxy/api/codecs.ts';
 import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
 import {

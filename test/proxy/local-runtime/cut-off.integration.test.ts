@@ -3,7 +3,7 @@ import type { ApiServer, ApiServerOptions } from '../../../embedded/api-server.t
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
-import { nodeState } from '../../../src/admin/page/node-state.ts';
+import { nodeDetails } from '../../../src/admin/page/node-details.ts';
 import { formatExplained } from '../../../src/commands/node/explain-text.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';
@@ -143,7 +143,7 @@ describe('what was corrected', () => {
         /^but 1 endpoints of this node are corrected from the container runtime, the first since 20/,
       ),
     });
-    expect(nodeState(proxy).localRuntime).toEqual({
+    expect(nodeDetails(proxy).localRuntime).toEqual({
       state: 'cutOff',
       corrected: [corrected],
       count: 1,

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { CorrectedNode, GRACE_MS, RETURN_MS } from '../../support/local-runtime/corrected-node.ts';
 import type { FakeSandbox } from '../../support/local-runtime/fake-runtime.ts';
 
 let node: CorrectedNode;
 
 beforeEach(() => {
-  node = new CorrectedNode(createProtobufCodec());
+  node = new CorrectedNode(new ProtobufCodec());
 });
 
 /** What a power cut leaves: the old sandbox, and the new one with another address. */

@@ -7,6 +7,7 @@ import { endOf } from '../../../src/proxy/api/request-error.ts';
 import { CollectionClient } from '../../../src/proxy/reflector/collection-client.ts';
 import { eventually } from '../../support/eventually.ts';
 import { refuseWithStatus } from '../../support/http/api-answers.ts';
+import { recordOutcomes } from '../../support/http/outcomes.ts';
 import { useUpstream } from '../../support/http/upstream.ts';
 
 /** Closes those of the latest client. */
@@ -325,7 +326,7 @@ describe('with a manual clock', () => {
 
   async function watching() {
     const begun = Promise.withResolvers<ServerResponse>();
-    const client = await clientOf((query, response) => {
+    const { client, upstream } = await clientAndUpstream((query, response) => {
       if (!query.has('watch')) return refuseWithStatus(response, 500);
       response.flushHeaders();
       begun.resolve(response);
@@ -340,16 +341,19 @@ describe('with a manual clock', () => {
     const ended = client.watch('10', undefined, signal, handlers);
     ended.catch(() => undefined);
     await Promise.race([opened.promise, ended]);
-    return { ended, response: await begun.promise, batches: () => batches };
+    const outcomes = recordOutcomes(upstream);
+    return { ended, response: await begun.promise, batches: () => batches, outcomes };
   }
 
   test('a watch is ended after 90 s without a complete event, and not sooner', async () => {
-    const { ended, response, batches } = await watching();
+    const { ended, response, batches, outcomes } = await watching();
     for (let n = 1; n <= 3; n++) {
       jest.advanceTimersByTime(89_999);
       response.write(`${JSON.stringify(bookmark)}\n`);
       await eventually(() => batches() === n, true);
     }
+    // Its first event shows that an API server has sent it.
+    expect(outcomes).toEqual(['answered']);
     jest.advanceTimersByTime(89_999);
     // Half an event does not count.
     response.write('{"type":');

@@ -13,7 +13,7 @@ import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 /*
  * Any local process could keep /readyz red: a query that the API server refuses with 400 was repeated without end. Its
- * view was never complete, and remained open for idleViewSeconds after its client had left.
+ * view was never complete, and remained open for five minutes after its client had left.
  */
 const BAD = '/api/v1/services?fieldSelector=foo%3Dbar';
 const CIDRS = PATHS.cidrs;

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { WrapperError } from '../../../src/errors.ts';
 import type { ObjectMeta, RawEvent } from '../../../src/filter/codec/codec.ts';
 import type { ChangeHandler } from '../../../src/filter/codec/facts/change.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { TrackedObjects } from '../../../src/proxy/reflector/tracked-objects.ts';
 
-const codec = createJsonCodec();
+const codec = new JsonCodec();
 
 function object(name: string, resourceVersion: string, uid = name): Buffer {
   return Buffer.from(

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
 import { ENDPOINT_SLICES, NODES } from '../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
 import { assertReached } from '../../../src/proxy/reflector/version-check.ts';
 
@@ -12,7 +12,7 @@ const SLICES: Query = {
   labelSelector: '!headless',
   fieldSelector: '',
 };
-const codec = createJsonCodec();
+const codec = new JsonCodec();
 
 function object(name: string, version: number, namespace = 'default'): Buffer {
   const metadata = { namespace, name, uid: name, resourceVersion: String(version) };

@@ -2,7 +2,7 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from 'no
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { Watcher } from '../../../src/proxy/server/watcher.ts';
@@ -27,7 +27,7 @@ const server = createServer();
 beforeEach(async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] });
   [stalled, hasRoom] = [0, true];
-  const codec = createJsonCodec();
+  const codec = new JsonCodec();
   const window = { entries: 100, bytes: 1 << 20 };
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   view.start([['a/x', objectOf('x')]]);

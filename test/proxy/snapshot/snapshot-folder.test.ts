@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import {
-  chmod,
+  type FileHandle,
   mkdir,
   mkdtemp,
+  open,
   readdir,
   readFile,
   rename,
@@ -17,12 +18,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
-import { SnapshotFiles } from '../../../src/proxy/snapshot/snapshot-files.ts';
+import type { QueryState } from '../../../src/proxy/snapshot/query-state.ts';
 import {
   SnapshotFolder,
   type SnapshotFolderOptions,
 } from '../../../src/proxy/snapshot/snapshot-folder.ts';
-import type { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
 import { eventually } from '../../support/eventually.ts';
 import { makeAuthority } from '../../support/http/certificates.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
@@ -35,11 +35,11 @@ let folder: string;
 let lines: readonly LogLine[];
 let logger: SnapshotFolderOptions['logger'];
 let credentials: FakeCredentials;
-/** The writers of each process that a test has started. */
-let processes: Map<SnapshotFolder, readonly SnapshotWriter[]>;
+/** The processes that a test has started. */
+let processes: Set<SnapshotFolder>;
 
 beforeEach(async () => {
-  processes = new Map();
+  processes = new Set();
   base = await mkdtemp(join(tmpdir(), 'snapshots-'));
   folder = join(base, 'state');
   ({ logger, lines } = recordingLogger());
@@ -48,7 +48,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   jest.restoreAllMocks();
-  for (const snapshots of processes.keys()) await end(snapshots);
+  for (const snapshots of processes) await snapshots.close();
   await rm(base, { recursive: true, force: true });
 });
 
@@ -66,17 +66,10 @@ function start(options: Partial<SnapshotFolderOptions> = {}, queries: readonly s
     unrestMs: 50,
     ...options,
   });
-  const writers = queries.map((query) => snapshots.open(query));
-  const [writer] = writers as [SnapshotWriter];
-  processes.set(snapshots, writers);
-  return { snapshots, writers, writer };
-}
-
-/** Ends a process: its writers write once more. */
-async function end(snapshots: SnapshotFolder): Promise<void> {
-  for (const writer of processes.get(snapshots) ?? []) await snapshots.closeWriter(writer);
-  await snapshots.close();
-  processes.delete(snapshots);
+  processes.add(snapshots);
+  const states = queries.map((query) => snapshots.writer.open(query));
+  const [state] = states as [QueryState];
+  return { snapshots, states, state };
 }
 
 function change(key: string, text: string): Change {
@@ -90,17 +83,17 @@ async function leave(
   text = 'object',
   options: Partial<SnapshotFolderOptions> = {},
 ): Promise<string> {
-  const { snapshots, writer } = start(options);
-  writer.update([change('web', text)], '7');
-  await end(snapshots);
+  const { snapshots, state } = start(options);
+  state.update([change('web', text)], '7');
+  await snapshots.close();
   const [name = ''] = (await readdir(folder)).filter((each) => each.endsWith('.snapshot'));
   return join(folder, name);
 }
 
 async function loadAgain() {
-  const { snapshots } = start();
-  const stored = await snapshots.load(QUERY);
-  await end(snapshots);
+  const { snapshots, state } = start();
+  const stored = await snapshots.load(state);
+  await snapshots.close();
   return stored && { version: stored.resourceVersion, objects: stored.objects.map(String) };
 }
 
@@ -119,19 +112,18 @@ describe('a snapshot', () => {
   // A label of the own node that flaps opens and closes node sets.
   test('is not written more often when its query opens and closes often, but once more at the end', async () => {
     const { snapshots } = start({ writeBytesPerSecond: 1 }, []);
-    const open = async (version: string) => {
-      const writer = snapshots.open(QUERY);
-      writer.update([change('web', 'object')], version);
-      return writer;
+    const open = (version: string) => {
+      const state = snapshots.writer.open(QUERY);
+      state.update([change('web', 'object')], version);
+      return state;
     };
-    const first = await open('1');
+    const first = open('1');
     await eventually(() => snapshots.counters.writes, 1);
-    await snapshots.closeWriter(first);
-    for (const version of ['2', '3', '4']) await snapshots.closeWriter(await open(version));
+    snapshots.writer.closeState(first);
+    for (const version of ['2', '3', '4']) snapshots.writer.closeState(open(version));
+    await snapshots.flush();
     expect(snapshots.counters.writes).toBe(1);
-    const last = await open('5');
-    snapshots.end();
-    await snapshots.closeWriter(last);
+    open('5');
     await snapshots.close();
     expect((await loadAgain())?.version).toBe('5');
   });
@@ -139,12 +131,12 @@ describe('a snapshot', () => {
   test('is rewritten for a rotated authority, so that the next process still trusts it', async () => {
     const [old, next] = [(await makeAuthority('old')).cert, (await makeAuthority('next')).cert];
     credentials.setTls({ ca: old });
-    const { snapshots, writer } = start();
-    writer.update([change('web', 'object')], '7');
+    const { snapshots, state } = start();
+    state.update([change('web', 'object')], '7');
     await eventually(() => snapshots.counters.writes, 1);
     credentials.setTls({ ca: old + next });
     await eventually(() => snapshots.counters.writes, 2);
-    await end(snapshots);
+    await snapshots.close();
     credentials.setTls({ ca: next });
     expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
   });
@@ -185,9 +177,9 @@ describe('a file that cannot be trusted', () => {
       'foreign',
       'of another query',
       async (path: string) => {
-        const { writer, snapshots } = start({}, ['protobuf /api/v1/nodes']);
-        writer.update([], '1');
-        await end(snapshots);
+        const { snapshots, state } = start({}, ['protobuf /api/v1/nodes']);
+        state.update([], '1');
+        await snapshots.close();
         const [name = ''] = (await files()).filter((each) => each.startsWith('nodes'));
         await rename(join(folder, name), path);
       },
@@ -198,11 +190,11 @@ describe('a file that cannot be trusted', () => {
       const path = await leave();
       await spoil(path);
       expect(await loadAgain()).toBeUndefined();
-      const aside = path.replace(/\.snapshot$/, `.${cause}`);
-      expect(await files()).toEqual([aside.slice(folder.length + 1)]);
+      expect(await files()).toEqual([`set-aside.${cause}`]);
       expect(lines.filter(({ level }) => level >= 50)).toEqual([
         expect.objectContaining({
-          file: aside,
+          file: join(folder, `set-aside.${cause}`),
+          query: QUERY,
           cause,
           problem: expect.stringMatching(/./),
           msg: expect.stringMatching(/^a snapshot was set aside: .*delete/),
@@ -216,18 +208,17 @@ describe('a file that cannot be trusted', () => {
       await truncate(await leave(), 20 + n);
       await loadAgain();
     }
-    expect(await files()).toEqual([expect.stringMatching(/\.torn$/)]);
-    const [name = ''] = await files();
-    expect((await stat(join(folder, name))).size).toBe(22);
+    expect(await files()).toEqual(['set-aside.torn']);
+    expect((await stat(join(folder, 'set-aside.torn'))).size).toBe(22);
   });
 });
 
 describe('the disk', () => {
   /** Waits until an object of this size is written, or cannot be. */
-  async function write(snapshots: SnapshotFolder, writer: SnapshotWriter, bytes: number) {
+  async function write(snapshots: SnapshotFolder, state: QueryState, bytes: number) {
     const attempts = () => snapshots.counters.writes + snapshots.counters.failures;
     const before = attempts();
-    writer.update([change('web', 'x'.repeat(bytes))], '1');
+    state.update([change('web', 'x'.repeat(bytes))], '1');
     await eventually(attempts, before + 1);
   }
 
@@ -243,7 +234,7 @@ describe('the disk', () => {
         await writeFile(folder, '');
       },
       async () => await rm(folder),
-      /is a file, not a folder/,
+      /is not a folder/,
     ],
     [
       'that has folders in place of the files',
@@ -253,27 +244,18 @@ describe('the disk', () => {
           await mkdir(join(folder, name, 'in-the-way'), { recursive: true });
         }
       },
-      async () => await rm(folder, { recursive: true }),
+      // Not removed one by one: a write may be under way.
+      async () => await rename(folder, join(base, 'away')),
       /EISDIR|ENOTEMPTY/,
-    ],
-    [
-      // Nobody makes a folder where others could plant snapshots.
-      'whose folder has gone, and others could make it',
-      async () => {
-        await chmod(base, 0o777);
-        await rm(folder, { recursive: true });
-      },
-      async () => await chmod(base, 0o755),
-      /can be written by everybody/,
     ],
   ])(
     '%s is logged once, a problem, and logged once when it works again',
     async (_, spoil, mend, problem) => {
-      const { snapshots, writers } = start({ retryMs: 20 }, [QUERY, 'protobuf /api/v1/nodes']);
-      for (const writer of writers) writer.update([], '7');
-      await eventually(() => writers.every(({ isOnDisk }) => isOnDisk), true);
+      const { snapshots, states } = start({ retryMs: 20 }, [QUERY, 'protobuf /api/v1/nodes']);
+      for (const state of states) state.update([], '7');
+      await eventually(() => snapshots.counters.writes, 2);
       await spoil();
-      for (const writer of writers) writer.update([change('web', 'new')], '8');
+      for (const state of states) state.update([change('web', 'new')], '8');
       await eventually(() => snapshots.counters.failures > 3, true);
       expect(snapshots.problem).toMatch(problem);
       expect(lines.map(({ msg }) => msg)).toEqual([
@@ -282,7 +264,7 @@ describe('the disk', () => {
       await mend();
       await eventually(() => snapshots.problem, undefined);
       expect(lines.at(-1)?.msg).toBe('all snapshots can be written again (stateDir)');
-      await end(snapshots);
+      await snapshots.close();
       expect(await loadAgain()).toEqual({ version: '8', objects: ['new'] });
     },
   );
@@ -307,24 +289,25 @@ describe('the disk', () => {
   });
 
   test('that is newer is not replaced by an older state that was written late', async () => {
-    const { snapshots, writers } = start({}, [QUERY, QUERY]);
-    const [older, newer] = writers as [SnapshotWriter, SnapshotWriter];
+    const { snapshots, states } = start({}, [QUERY, QUERY]);
+    const [older, newer] = states as [QueryState, QueryState];
     const now = Date.now();
     const clock = jest.spyOn(Date, 'now').mockReturnValue(now - 1_000);
     older.update([change('web', 'older')], '7');
     clock.mockReturnValue(now);
     newer.update([change('web', 'newer')], '8');
-    for (const writer of [newer, older]) await snapshots.closeWriter(writer);
+    for (const state of [newer, older]) snapshots.writer.closeState(state);
+    await snapshots.close();
     expect(await loadAgain()).toEqual({ version: '8', objects: ['newer'] });
   });
 
   test('never holds more than stateMaxBytes: unused files are removed first, then the error names the setting', async () => {
     const maxBytes = 100_000;
     const old = start({ maxBytes }, ['a /x', 'b /x']);
-    for (const writer of old.writers) await write(old.snapshots, writer, 40_000);
-    await end(old.snapshots);
-    const { snapshots, writers } = start({ maxBytes }, ['c /x', 'd /x']);
-    const [first, second] = writers as [SnapshotWriter, SnapshotWriter];
+    for (const state of old.states) await write(old.snapshots, state, 40_000);
+    await old.snapshots.close();
+    const { snapshots, states } = start({ maxBytes }, ['c /x', 'd /x']);
+    const [first, second] = states as [QueryState, QueryState];
     await write(snapshots, first, 50_000);
     expect(snapshots.bytes).toBeLessThan(maxBytes);
     expect(await files()).toHaveLength(2);
@@ -333,42 +316,55 @@ describe('the disk', () => {
     expect(lines.at(-1)).toMatchObject({ err: expect.stringContaining('stateMaxBytes=100000') });
   });
 
+  /** What all open files have in common. */
+  async function openFiles(): Promise<FileHandle> {
+    const file = await open('/dev/null');
+    await file.close();
+    return Object.getPrototypeOf(file);
+  }
+
   test('that hangs does not keep the process from ending for more than 5 s, which is logged once', async () => {
-    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(new Promise(() => {}));
-    const { snapshots, writers } = start({}, ['a /x', 'b /x']);
-    for (const writer of writers) writer.update([change('web', 'new')], '8');
+    const hanging = Promise.withResolvers<void>();
+    jest.spyOn(await openFiles(), 'sync').mockReturnValue(hanging.promise);
+    const { snapshots, states } = start({}, ['a /x', 'b /x']);
+    for (const state of states) state.update([change('web', 'new')], '8');
     const started = performance.now();
-    await Promise.all(writers.map((writer) => snapshots.closeWriter(writer)));
+    for (const state of states) snapshots.writer.closeState(state);
     await snapshots.close();
-    processes.clear();
     expect(performance.now() - started).toBeLessThan(5_500);
     expect(lines).toEqual([
       expect.objectContaining({ err: expect.stringContaining('more than 5 s') }),
     ]);
+    hanging.resolve();
   });
 
   test('that hangs at the start is reported after 2 s, until it works', async () => {
+    const queries = ['a /x', 'b /x'];
+    const before = start({}, queries);
+    for (const state of before.states) state.update([], '6');
+    await before.snapshots.close();
     const hanging = Promise.withResolvers<never>();
-    jest.spyOn(SnapshotFiles, 'open').mockReturnValueOnce(hanging.promise);
-    const { snapshots, writers } = start({}, ['a /x', 'b /x']);
+    const stat = jest.spyOn(await openFiles(), 'stat').mockReturnValue(hanging.promise);
+    const { snapshots, states } = start({}, queries);
     const started = performance.now();
-    const loaded = writers.map(({ query }) => snapshots.load(query));
+    const loaded = states.map((state) => snapshots.load(state));
     expect(await Promise.all(loaded)).toEqual([undefined, undefined]);
     expect(performance.now() - started).toBeLessThan(2_500);
     expect(snapshots.problem).toBe('the disk took more than 2 s');
     expect(lines).toHaveLength(1);
+    stat.mockRestore();
     hanging.reject(new Error('it came back'));
-    for (const writer of writers) writer.update([], '7');
+    for (const state of states) state.update([], '7');
     await eventually(() => snapshots.problem, undefined);
     expect(lines).toHaveLength(2);
   });
 
   test('that hangs is logged once while the process runs, and when it works again', async () => {
     const hanging = Promise.withResolvers<void>();
-    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValue(hanging.promise);
-    const { snapshots, writers } = start({ slowMs: 20 }, ['a /x', 'b /x']);
-    for (const writer of writers) writer.update([change('web', 'new')], '8');
-    await eventually(() => snapshots.counters.failures, 2);
+    jest.spyOn(await openFiles(), 'sync').mockReturnValue(hanging.promise);
+    const { snapshots, states } = start({ slowMs: 20 }, ['a /x', 'b /x']);
+    for (const state of states) state.update([change('web', 'new')], '8');
+    await eventually(() => snapshots.counters.failures, 1);
     expect(snapshots.problem).toContain('the disk takes more than 0.02 s');
     expect(lines).toHaveLength(1);
     hanging.resolve();
@@ -378,14 +374,27 @@ describe('the disk', () => {
   });
 
   test('that fails with the state of a closed view does not remain a problem', async () => {
-    const hanging = Promise.withResolvers<void>();
-    jest.spyOn(SnapshotFiles.prototype, 'write').mockReturnValueOnce(hanging.promise);
-    const { snapshots, writer } = start();
-    writer.update([change('web', 'new')], '8');
-    await snapshots.closeWriter(writer);
+    const hanging = Promise.withResolvers<never>();
+    jest.spyOn(await openFiles(), 'sync').mockReturnValue(hanging.promise);
+    const { snapshots, state } = start();
+    state.update([change('web', 'new')], '8');
+    snapshots.writer.closeState(state);
     hanging.reject(new Error('i/o error'));
     await eventually(() => lines.at(-1)?.err, 'i/o error');
     expect(snapshots.problem).toBeUndefined();
+  });
+
+  // A power cut may otherwise leave an empty file, or bring the old one back.
+  test('has the new file before its name, and then the name', async () => {
+    const synced: number[] = [];
+    const prototype = await openFiles();
+    const { sync } = prototype;
+    jest.spyOn(prototype, 'sync').mockImplementation(async function (this: FileHandle) {
+      await sync.call(this);
+      synced.push((await files()).filter((name) => name.endsWith('.snapshot')).length);
+    });
+    await leave();
+    expect(synced).toEqual([0, 1]);
   });
 
   test('loses files whose writer was killed, but not one that is being written', async () => {
@@ -403,21 +412,21 @@ describe('the disk', () => {
 
   // Of the other queries one has not changed, and one comes from disk while the API server is unreachable.
   test('whose folder has gone is made with the next write of any query, and filled with the state of all', async () => {
-    const { snapshots, writers } = start({}, [
+    const { snapshots, states } = start({}, [
       QUERY,
       'protobuf /api/v1/nodes',
       'protobuf /apis/discovery.k8s.io/v1/endpointslices',
     ]);
-    const [services, nodes, slices] = writers as [SnapshotWriter, SnapshotWriter, SnapshotWriter];
+    const [services, nodes, slices] = states as [QueryState, QueryState, QueryState];
     services.update([], '7');
     nodes.update([], '7');
     slices.adopt([change('web', 'web')], '7', 1);
-    await eventually(async () => (await files().catch(() => [])).length, writers.length);
-    await eventually(() => writers.every(({ isOnDisk }) => isOnDisk), true);
+    await eventually(async () => (await files().catch(() => [])).length, states.length);
+    await eventually(() => snapshots.counters.writes, 3);
     await rm(folder, { recursive: true });
     services.update([change('web', 'web')], '8');
-    await eventually(async () => (await files().catch(() => [])).length, writers.length);
-    const stored = await snapshots.load(slices.query);
+    await eventually(async () => (await files().catch(() => [])).length, states.length);
+    const stored = await snapshots.load(slices);
     expect(stored).toMatchObject({ resourceVersion: '7', savedAt: 1 });
     expect(stored?.objects.map(String)).toEqual(['web']);
     const gone = lines.filter(({ msg }) => msg.includes('have gone'));
@@ -428,11 +437,11 @@ describe('the disk', () => {
     const path = await leave();
     await rm(path);
     execFileSync('mkfifo', [path]);
-    const { snapshots, writer } = start();
-    expect(await snapshots.load(QUERY)).toBeUndefined();
+    const { snapshots, state } = start();
+    expect(await snapshots.load(state)).toBeUndefined();
     expect(snapshots.problem).toBe('it is not a regular file');
-    writer.update([change('web', 'web')], '8');
+    state.update([change('web', 'web')], '8');
     await eventually(() => snapshots.problem, undefined);
-    expect((await snapshots.load(QUERY))?.resourceVersion).toBe('8');
+    expect((await snapshots.load(state))?.resourceVersion).toBe('8');
   });
 });

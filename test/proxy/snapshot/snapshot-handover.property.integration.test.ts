@@ -2,8 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
+import type { QueryState } from '../../../src/proxy/snapshot/query-state.ts';
 import { SnapshotFolder } from '../../../src/proxy/snapshot/snapshot-folder.ts';
-import type { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 import { useFolder } from '../../support/use-folder.ts';
@@ -24,7 +24,7 @@ function change(version: number): Change {
 /** A process with one query, as far as its snapshots are concerned. */
 class Process {
   readonly folder: SnapshotFolder;
-  readonly writer: SnapshotWriter;
+  readonly state: QueryState;
   /** The version that its clients see; 0: none. */
   shown = 0;
 
@@ -42,23 +42,23 @@ class Process {
       unrestMs: 1e8,
       flushLastProcess: async () => last?.folder.flush(),
     });
-    this.writer = this.folder.open(QUERY);
+    this.state = this.folder.writer.open(QUERY);
   }
 
   /** The API server reports this version. */
   receive(version: number): void {
-    this.writer.update([change(version)], String(version));
+    this.state.update([change(version)], String(version));
     this.shown = version;
   }
 
   /** It cannot reach the API server at its start. */
   async fallBack(): Promise<void> {
-    const stored = await this.folder.loadNewest(QUERY);
+    const stored = await this.folder.loadNewest(this.state, () => {});
     if (stored === undefined) return;
     this.shown = Number(stored.resourceVersion);
     expect(stored.objects.map(String)).toEqual([`v${this.shown}`]);
     const [object = Buffer.alloc(0)] = stored.objects;
-    this.writer.adopt(
+    this.state.adopt(
       [{ ...change(this.shown), object } as Change],
       stored.resourceVersion,
       stored.savedAt,
@@ -67,8 +67,6 @@ class Process {
 
   async stop(): Promise<void> {
     await this.folder.flush();
-    this.folder.end();
-    await this.folder.closeWriter(this.writer);
     await this.folder.close();
   }
 }

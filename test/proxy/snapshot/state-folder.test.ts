@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { SnapshotFiles } from '../../../src/proxy/snapshot/snapshot-files.ts';
+import { readOwnFile } from '../../../src/proxy/snapshot/snapshot-file.ts';
 import { assertStateFolder, prepareStateFolder } from '../../../src/proxy/snapshot/state-folder.ts';
 
 const isRoot = process.geteuid?.() === 0;
@@ -22,79 +22,84 @@ function makeFifo(path: string): void {
 }
 
 describe('a stateDir that can never work is refused at the start with the reason', () => {
-  // In /proc Node's recursive mkdir never ends: it used half a core without a log line.
-  test.each([
-    ['/proc/x/y', 'is on a proc file system'],
-    ['/proc/self', 'is on a proc file system'],
-    ['/sys/x', 'is on a sysfs file system'],
-    ['/dev/x', 'is in /dev'],
-  ])('%s', async (path, why) => {
-    await expect(assertStateFolder(path)).rejects.toMatchObject({
-      code: 'InvalidSettings',
-      message: expect.stringMatching(new RegExp(`stateDir "${path}" ${why}.*leave stateDir out`)),
-    });
-  });
-
-  test('a FIFO, a file, and a path below a file', async () => {
+  test('a FIFO, a file, and a path that is not absolute', async () => {
     const [fifo, file] = [join(base, 'fifo'), join(base, 'file')];
     makeFifo(fifo);
     await writeFile(file, '');
-    await expect(assertStateFolder(fifo)).rejects.toThrow('is a FIFO, not a folder');
-    await expect(assertStateFolder(file)).rejects.toThrow('is a file, not a folder');
-    await expect(assertStateFolder(join(file, 'x'))).rejects.toThrow('is below a file');
-  });
-
-  test('a link into /proc', async () => {
-    const link = join(base, 'link');
-    await symlink('/proc/self', link);
-    await expect(assertStateFolder(link)).rejects.toThrow('is on a proc file system');
+    for (const [path, why] of [
+      [fifo, 'is not a folder'],
+      [file, 'is not a folder'],
+      ['state', 'is not absolute'],
+    ] as const) {
+      await expect(assertStateFolder(path)).rejects.toMatchObject({
+        code: 'InvalidSettings',
+        message: expect.stringMatching(new RegExp(`stateDir "${path}" ${why}.*leave stateDir out`)),
+      });
+    }
   });
 
   (isRoot ? test : test.skip)('a link that another user made', async () => {
-    const link = join(base, 'link');
-    await symlink('/etc', link);
+    // Not a folder of the machine: with a defect here it would get mode 0700.
+    const [target, link] = [join(base, 'target'), join(base, 'link')];
+    await mkdir(target);
+    await symlink(target, link);
     execFileSync('chown', ['-h', String(OTHER_USER), link]);
-    const { mode } = await stat('/etc');
+    const { mode } = await stat(target);
     await expect(assertStateFolder(link)).rejects.toThrow(`is a link that user ${OTHER_USER} made`);
-    expect((await stat('/etc')).mode).toBe(mode);
+    expect((await stat(target)).mode).toBe(mode);
   });
 });
 
 describe('a stateDir that can work', () => {
-  test('may be a link of ours, which is resolved', async () => {
-    await mkdir(join(base, 'disk'));
-    await symlink(join(base, 'disk'), join(base, 'link'));
-    expect(await prepareStateFolder(join(base, 'link'))).toBe(join(base, 'disk'));
+  test('is made with mode 0700, or gets it, also behind a link of ours', async () => {
+    const [missing, disk, link] = [join(base, 'a', 'b'), join(base, 'disk'), join(base, 'link')];
+    await mkdir(disk);
+    await symlink(disk, link);
+    for (const path of [missing, link]) {
+      await prepareStateFolder(path);
+      expect((await stat(path)).mode & 0o777).toBe(0o700);
+    }
   });
 
-  test('but whose parent others can write is not used, and the start continues', async () => {
-    await mkdir(join(base, 'shared'));
-    await chmod(join(base, 'shared'), 0o777);
-    const folder = join(base, 'shared', 'state');
-    await expect(prepareStateFolder(folder)).rejects.toThrow('can be written by everybody');
-    await assertStateFolder(folder);
-  });
+  // In /proc Node's recursive mkdir never ends: it used half a core without a log line.
+  test.each(['/proc/x/y', '/proc/self', '/sys/x'])(
+    'but where nothing can be made is not used, and the start continues: %s',
+    async (path) => {
+      await expect(prepareStateFolder(path)).rejects.toThrow(/^(ENOENT|EPERM|EACCES)/);
+      await assertStateFolder(path);
+    },
+  );
 
   (isRoot ? test : test.skip)('but belongs to another user is not used', async () => {
     const folder = join(base, 'state');
     await mkdir(folder);
     await chown(folder, OTHER_USER, OTHER_USER);
     await expect(prepareStateFolder(folder)).rejects.toThrow(`belongs to user ${OTHER_USER}`);
+    await assertStateFolder(folder);
   });
 });
 
 describe('a file of the folder', () => {
   // Opening a FIFO to read waits for a writer, in one of the four threads that Node has for files and DNS.
   test('that is a FIFO, a folder or a link is not read, and does not block', async () => {
-    const files = await SnapshotFiles.open(base);
-    makeFifo(files.path('fifo'));
-    await mkdir(files.path('folder'));
+    makeFifo(join(base, 'fifo'));
+    await mkdir(join(base, 'folder'));
     await writeFile(join(base, 'elsewhere'), 'secret');
-    await symlink(join(base, 'elsewhere'), files.path('link'));
-    await expect(files.read('fifo', 100)).rejects.toThrow('not a regular file');
-    await expect(files.read('folder', 100)).rejects.toThrow('not a regular file');
-    await expect(files.read('link', 100)).rejects.toThrow('ELOOP');
-    const { bytes } = await SnapshotFiles.open(base);
-    expect(bytes).toBe(0);
+    await symlink(join(base, 'elsewhere'), join(base, 'link'));
+    const read = (name: string) => readOwnFile(join(base, name), 100);
+    await expect(read('fifo')).rejects.toThrow('not a regular file');
+    await expect(read('folder')).rejects.toThrow('not a regular file');
+    await expect(read('link')).rejects.toThrow('ELOOP');
+    await expect(read('missing')).rejects.toThrow('ENOENT');
+    await expect(readOwnFile(join(base, 'elsewhere'), 5)).rejects.toThrow('more than 5');
+    expect(String(await readOwnFile(join(base, 'elsewhere'), 100, 3))).toBe('sec');
+  });
+
+  // Somebody who may write above the folder can replace it.
+  (isRoot ? test : test.skip)('that another user made is not read', async () => {
+    const path = join(base, 'planted');
+    await writeFile(path, 'planted');
+    await chown(path, OTHER_USER, OTHER_USER);
+    await expect(readOwnFile(path, 100)).rejects.toThrow(`it belongs to user ${OTHER_USER}`);
   });
 });

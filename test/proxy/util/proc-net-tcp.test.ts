@@ -1,6 +1,5 @@
 import { networkInterfaces } from 'node:os';
 import { describe, expect, test } from '@jest/globals';
-import { listenerOwner } from '../../../src/proxy/util/listener-owner.ts';
 import { listeningSockets, parseSocket } from '../../../src/proxy/util/proc-net-tcp.ts';
 import { listeningSockets as openSockets } from '../../support/http/listening-sockets.ts';
 
@@ -35,14 +34,6 @@ describe('listeningSockets()', () => {
     const all = await listen('0.0.0.0');
     expect(listeningSockets({ host: '127.0.0.1', port: all })).toHaveLength(1);
   });
-});
-
-test('listenerOwner() names the process that listens at an address', async () => {
-  const host = '127.0.0.1';
-  const port = await listen(host);
-  expect(listenerOwner({ host, port })).toMatch(new RegExp(`^process ${process.pid} \\(.+\\)$`));
-  servers.splice(0)[0]?.close();
-  expect(listenerOwner({ host, port })).toBeUndefined();
 });
 
 test('parseSocket() parses addresses of both families, and mapped ones as IPv4', () => {

@@ -32,15 +32,17 @@ afterAll(async () => {
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 });
 
-test('F15: a stateDir in /proc ends the start with a message', async () => {
-  const stateDir = '/proc/kube-proxy-wrapper';
+test('F15: a stateDir that is a device ends the start with a message', async () => {
+  const stateDir = '/dev/null';
   const wrapper = await scene.start({ settings: { stateDir }, wait: false });
-  await Promise.race([wrapper.process.exited, sleep(3_000)]);
+  await Promise.race([wrapper.process.exited, sleep(10_000)]);
   expect(wrapper.process.ending()).toMatch(/^code [1-9]/);
-  expect(wrapper.process.log()).toContain(`stateDir "${stateDir}" is on a proc file system`);
+  expect(wrapper.process.log()).toContain(`stateDir "${stateDir}" is not a folder`);
 });
 
 test.each([
+  // In /proc Node's recursive mkdir never ends: it used half a core without a log line.
+  ['in /proc', () => ({ stateDir: '/proc/kube-proxy-wrapper', runBy: [] }), () => {}],
   [
     'a folder of another user that all may write',
     () => {

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Codec, ObjectBytes, RawEvent } from '../../../src/filter/codec/codec.ts';
 import { RESOURCES, type Resource } from '../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { decodeStream } from './decode-stream.ts';
 
 const DIRECTORY = new URL('../../fixtures/', import.meta.url);
@@ -16,7 +16,7 @@ export const PARTIAL_METADATA: Resource = {
   namespaced: true,
 };
 
-export const CODECS: readonly Codec[] = [createProtobufCodec(), createJsonCodec()];
+export const CODECS: readonly Codec[] = [new ProtobufCodec(), new JsonCodec()];
 
 export interface Fixture {
   readonly file: string;

@@ -25,7 +25,7 @@ const text = fc.oneof(
 const keys = fc.oneof(fc.constantFrom(SERVICE_NAME, TRIGGER_TIME, '__proto__x', 'é'), text);
 /**
  * No keys that look like array indexes: JavaScript objects put them first, whatever their order. No backslashes, which
- * Kubernetes allows in no key: see parseJson.
+ * Kubernetes allows in no key: see parseObject.
  */
 const dictionary = fc.dictionary(
   keys.filter((key) => !/^\d+$|\\/.test(key) && key !== '__proto__'),

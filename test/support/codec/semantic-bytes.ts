@@ -1,7 +1,7 @@
-import type { ObjectBytes, ObjectReader } from '../../../src/filter/codec/codec.ts';
+import type { Codec, ObjectBytes } from '../../../src/filter/codec/codec.ts';
 import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 
 /** An object without the fields that clients do not act on, of any resource. */
-export function semanticBytes(codec: ObjectReader, object: ObjectBytes): Buffer {
+export function semanticBytes(codec: Codec, object: ObjectBytes): Buffer {
   return codec.edit(SERVICES, object, { withoutNoise: true });
 }

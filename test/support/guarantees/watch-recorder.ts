@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import type { Codec, Encoding, RawEvent } from '../../../src/filter/codec/codec.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { decodeStream } from '../codec/decode-stream.ts';
 
 export const ACCEPT: Readonly<Record<Encoding, string>> = {
@@ -10,8 +10,8 @@ export const ACCEPT: Readonly<Record<Encoding, string>> = {
 };
 
 export const CODECS: Readonly<Record<Encoding, Codec>> = {
-  json: createJsonCodec(),
-  protobuf: createProtobufCodec(),
+  json: new JsonCodec(),
+  protobuf: new ProtobufCodec(),
 };
 
 /** A watch as a client receives it: every event so far, and how it ended. */

@@ -13,10 +13,10 @@ import {
   type Resource,
   SERVICES,
 } from '../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { Batches, type ViewHandler } from '../../../src/filter/projection/batch.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
-import type { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { CommunitiesHandler } from '../../../src/proxy/cluster/communities-handler.ts';
@@ -29,6 +29,7 @@ import type { PolicySettings } from '../../../src/topology/policy/service-policy
 import { PRESETS } from '../../../src/topology/policy/topology-keys.ts';
 import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
+import { notReentrant } from '../projection/not-reentrant.ts';
 import { servicesProjection } from '../projection/services-projection.ts';
 import { ManualClock, stillClock } from '../projection/topology.ts';
 import {
@@ -58,7 +59,8 @@ export interface HarnessViews {
 
 interface Opened extends HarnessViews {
   readonly codec: Codec;
-  readonly servicesProjection: ObjectsProjection<ServiceFacts>;
+  readonly ofServices: ViewHandler<ServiceFacts>;
+  readonly ofSlices: ViewHandler<EndpointsFacts>;
 }
 
 const policyLog = new PolicyLog(pino({ level: 'silent' }));
@@ -73,6 +75,7 @@ export class PolicyHarness {
   /** The views of kube-proxy, in protobuf. */
   readonly ofKubeProxy: HarnessViews;
   readonly #opened: readonly Opened[];
+  readonly #batches: Batches;
   readonly #clock = new VersionAllocator(12_345_670);
   /** Undefined: annotations of namespaces are not read. */
   readonly #namespaces: NamespacesHandler | undefined;
@@ -104,18 +107,19 @@ export class PolicyHarness {
       },
     });
     const { topology } = this;
+    this.#batches = new Batches(topology);
     this.#namespaces = settings.namespaces
       ? new NamespacesHandler({ topology, policyResolver, policyLog })
       : undefined;
     this.#communities = new CommunitiesHandler(topology, 'here');
     const servicesHandler = new ServicesHandler({ topology, policyResolver, policyLog });
     const ofKubeProxy = this.#open(
-      createProtobufCodec(),
+      new ProtobufCodec(),
       policies,
       settings.passthrough,
       servicesHandler,
     );
-    const others = this.#open(createJsonCodec(), policies, settings.passthrough, undefined);
+    const others = this.#open(new JsonCodec(), policies, settings.passthrough, undefined);
     this.#opened = [ofKubeProxy, others];
     this.views = this.#opened;
     this.ofKubeProxy = ofKubeProxy;
@@ -139,9 +143,9 @@ export class PolicyHarness {
     this.#namespaces?.onSynced();
     this.setSlices([...cluster.slices].map(([key, slice]) => [key, slice, false]));
     this.setServices([...cluster.services].map(([key, service]) => [key, service, false]));
-    for (const { projection, servicesProjection } of this.#opened) {
-      servicesProjection.onSynced();
-      projection.onSynced();
+    for (const { ofSlices, ofServices } of this.#opened) {
+      ofServices.onSynced();
+      ofSlices.onSynced();
     }
     while (this.unanswered().length > 0) this.answer(0, cluster);
   }
@@ -179,17 +183,15 @@ export class PolicyHarness {
   }
 
   setServices(changes: ModelChanges<ModelService>): void {
-    for (const { codec, servicesProjection } of this.#opened) {
-      servicesProjection.onChanges(
-        this.#changes(changes, codec, SERVICES, (raw) => codec.service(raw)),
-      );
+    for (const { codec, ofServices } of this.#opened) {
+      ofServices.onChanges(this.#changes(changes, codec, SERVICES, (raw) => codec.service(raw)));
     }
   }
 
   setSlices(changes: ModelChanges<ModelSlice>): void {
-    for (const { codec, projection } of this.#opened) {
+    for (const { codec, ofSlices } of this.#opened) {
       const decode = (raw: Buffer) => codec.endpointSlice(raw);
-      projection.onChanges(this.#changes(changes, codec, ENDPOINT_SLICES, decode));
+      ofSlices.onChanges(this.#changes(changes, codec, ENDPOINT_SLICES, decode));
     }
   }
 
@@ -253,27 +255,30 @@ export class PolicyHarness {
     const common = { codec, versions: this.#clock, window };
     const services = new View({ ...common, resource: SERVICES });
     const slices = new View({ ...common, resource: ENDPOINT_SLICES });
-    const ofServices = servicesProjection({
+    const { handler: ofServices } = servicesProjection({
       view: services,
       topology,
+      batches: this.#batches,
       serviceFilter,
       followsCloudOnly: passthrough,
       feed: servicesHandler,
     });
-    const projection = new EndpointsProjection({
+    const endpoints = new EndpointsProjection({
       view: slices,
       topology,
       clock: stillClock,
       reportsCloudOnly: passthrough && servicesHandler !== undefined,
     });
+    const projection = notReentrant(endpoints, ['update', 'decideAgain']);
     const { encoding } = codec;
     return {
       encoding,
       codec,
       slices,
       services,
-      servicesProjection: ofServices,
       projection,
+      ofServices,
+      ofSlices: this.#batches.endpoints(projection),
     };
   }
 }

@@ -1,13 +1,13 @@
 import type { Codec, Encoding } from '../../../src/filter/codec/codec.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
 import type { ModelService, ModelSlice, Shown } from './expected-view.ts';
 
 const CODECS: Readonly<Record<Encoding, Codec>> = {
-  json: createJsonCodec(),
-  protobuf: createProtobufCodec(),
+  json: new JsonCodec(),
+  protobuf: new ProtobufCodec(),
 };
 
 /** Makes the objects of a model and the bytes of them that count; caches the slices. */

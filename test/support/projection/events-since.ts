@@ -1,7 +1,7 @@
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 
 /** Events in the log of a view in protobuf from a position on, as `TYPE name address`; addresses are 10.0.0.0 to .9. */
 export function eventsSince({ log }: View, position: number): string[] {

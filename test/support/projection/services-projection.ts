@@ -1,22 +1,29 @@
 import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
 import type { ChangeHandler } from '../../../src/filter/codec/facts/change.ts';
+import type { Batches } from '../../../src/filter/projection/batch.ts';
+import { feedFirst } from '../../../src/filter/projection/feed-first.ts';
 import { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import {
   ServiceVisibility,
   type ServiceVisibilityOptions,
 } from '../../../src/filter/projection/service-visibility.ts';
 import type { View } from '../../../src/filter/view/view.ts';
+import { notReentrant } from './not-reentrant.ts';
 
-/** The projection of a view of Services, some of which are hidden. */
+/** The projection of a view of Services, some of which are hidden, and its handler. */
 export function servicesProjection({
   view,
+  batches,
   feed,
   ...options
 }: Omit<ServiceVisibilityOptions, 'codec'> & {
   readonly view: View;
+  readonly batches: Batches;
   readonly feed?: ChangeHandler<ServiceFacts> | undefined;
-}): ObjectsProjection<ServiceFacts> {
-  const { topology } = options;
+}) {
   const visibility = new ServiceVisibility({ ...options, codec: view.codec });
-  return new ObjectsProjection({ view, visibility, topology, feed });
+  const objects = new ObjectsProjection(view, visibility);
+  const projection = notReentrant(objects, ['leave', 'apply', 'hide', 'show']);
+  const shown = batches.objects(projection);
+  return { projection, handler: feed === undefined ? shown : feedFirst(feed, projection, shown) };
 }

@@ -1,5 +1,6 @@
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
-import { createProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { Batches } from '../../../src/filter/projection/batch.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
@@ -7,14 +8,15 @@ import { Topology } from '../../../src/topology/state/topology.ts';
 import { ManualClock, PLAIN_TOPOLOGY } from './topology.ts';
 
 /**
- * An empty topology of the node `own`, and the view of endpoints that depends on it, in protobuf.
+ * An empty topology of the node `own`, and the view of endpoints that depends on it, in protobuf. What the API server
+ * sends goes to the handler.
  *
  * @param startedAt when the process started, in milliseconds
  */
 export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0 } = {}) {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   const clock = new ManualClock();
-  const codec = createProtobufCodec();
+  const codec = new ProtobufCodec();
   const window = { entries: 10_000, bytes: 1 << 24 };
   const versions = new VersionAllocator(startedAt);
   const view = new View({ resource, codec, versions, window });
@@ -24,5 +26,6 @@ export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0
     clock,
     reportsCloudOnly: true,
   });
-  return { topology, view, clock, projection, versions };
+  const handler = new Batches(topology).endpoints(projection);
+  return { topology, view, clock, projection, handler, versions };
 }

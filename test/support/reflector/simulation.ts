@@ -1,6 +1,6 @@
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
 import { type Resource, SERVICES } from '../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { Reflector } from '../../../src/proxy/reflector/reflector.ts';
@@ -29,7 +29,7 @@ export class Simulation {
   /** The fifth query is of a custom resource, which may be absent. */
   constructor(random: () => number, queries = 5) {
     const { logger, lines } = recordingLogger();
-    const codec = createJsonCodec();
+    const codec = new JsonCodec();
     this.lines = lines;
     const { clock } = this;
     this.server = new SimulatedServer({ clock, random, logger });

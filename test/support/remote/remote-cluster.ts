@@ -23,24 +23,19 @@ export interface FakePod {
   /** Name of its DaemonSet; default: it has none. */
   readonly daemonSet?: string;
   readonly labels?: Readonly<Record<string, string>>;
-  /** Name of the ConfigMap that it mounts. */
-  readonly configMap?: string;
   /** Other fields. */
   readonly spec?: object;
   readonly status?: object;
 }
 
 /**
- * An API server in memory with what it does not have: the Pods of wrappers, their ConfigMap, and port-forward as a
- * kubelet serves it. The wrappers are real. All other requests go to the API server in memory.
+ * An API server in memory with what it does not have: the Pods of wrappers, and port-forward as a kubelet serves it. The wrappers are real. All other requests go to the API server in memory.
  */
 export interface RemoteCluster {
   readonly kubeconfig: string;
   readonly server: ApiServer;
   readonly pods: FakePod[];
   readonly kubeProxies: FakePod[];
-  /** Settings by the name of their ConfigMap. */
-  readonly configMaps: Map<string, string>;
   /** Answers requests whose path begins with the key by this status. */
   readonly refusals: Map<string, number>;
   /** What the kubelet reports instead of a connection, by Pod. */
@@ -73,7 +68,6 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
     server,
     pods: [],
     kubeProxies: [],
-    configMaps: new Map([[CONFIG_MAP, '{}']]),
     refusals: new Map(),
     forwardErrors: new Map(),
     silentForwards: new Set(),
@@ -173,12 +167,6 @@ function answer(
       .filter((pod) => namespace === undefined || namespace === (pod.namespace ?? 'kube-system'))
       .map(podObject);
     json(200, JSON.stringify({ kind: 'PodList', metadata: {}, items }));
-  } else if (pathname.startsWith('/api/v1/namespaces/kube-system/pods/')) {
-    const pod = cluster.pods.find(({ name }) => pathname.endsWith(`/${name}`)) as FakePod;
-    json(200, JSON.stringify(podObject(pod)));
-  } else if (pathname.startsWith(CONFIG_MAPS)) {
-    const settings = cluster.configMaps.get(decodeURIComponent(pathname.slice(CONFIG_MAPS.length)));
-    json(200, JSON.stringify({ data: { 'config.yaml': settings } }));
   } else {
     const { method, url, headers } = request;
     const onward = httpRequest(`${upstream}${url}`, { method, headers }, (found) => {
@@ -203,16 +191,8 @@ function statusBody(code: number, pod = 'x'): string {
   return JSON.stringify({ kind: 'Status', code, message });
 }
 
-const CONFIG_MAPS = '/api/v1/namespaces/kube-system/configmaps/';
-const CONFIG_MAP = 'kube-proxy-wrapper';
-
 function podObject(pod: FakePod) {
   const { name, node, ready = true, daemonSet } = pod;
-  const folder = '/etc/kube-proxy-wrapper';
-  const container = {
-    args: ['run', `--config=${folder}/config.yaml`],
-    volumeMounts: [{ name: 'config', mountPath: folder }],
-  };
   return {
     metadata: {
       namespace: pod.namespace ?? 'kube-system',
@@ -222,12 +202,7 @@ function podObject(pod: FakePod) {
       creationTimestamp: pod.created ?? '2026-01-01T00:00:00Z',
       ...(pod.deleted && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
     },
-    spec: {
-      nodeName: node,
-      containers: [container],
-      volumes: [{ name: 'config', configMap: { name: pod.configMap ?? CONFIG_MAP } }],
-      ...pod.spec,
-    },
+    spec: { nodeName: node, ...pod.spec },
     status: {
       phase: 'Running',
       conditions: [{ type: 'Ready', status: ready ? 'True' : 'False' }],

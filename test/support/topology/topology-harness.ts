@@ -27,7 +27,7 @@ export class TopologyHarness {
       nodeSetWatcher: notWatched(this.clock),
       ...options,
     });
-    this.topology.subscribe({ changed: (change) => this.#changes.push(change) });
+    this.topology.subscribe((change) => this.#changes.push(change));
   }
 
   /** Selectors of the node sets that are needed, sorted. */

@@ -4,11 +4,10 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { generate } from 'selfsigned';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import type { HttpsListenerOptions } from '../../../src/proxy/server/listeners.ts';
 import { closedLater } from '../closed-later.ts';
-import { issue, type KeyPair, makeAuthority } from '../http/certificates.ts';
+import { issue, makeAuthority } from '../http/certificates.ts';
 import { FakeCredentials } from '../http/credentials.ts';
 import { type ReviewServer, startReviewServer } from '../http/review-server.ts';
 import { useFolder } from '../use-folder.ts';
@@ -25,7 +24,6 @@ export interface AskOptions {
   readonly method?: string;
   readonly headers?: Record<string, string | string[]>;
   readonly token?: string;
-  readonly cert?: KeyPair;
   readonly body?: string;
   /** The authority that is trusted, as PEM; default: that of the wrapper. */
   readonly ca?: string;
@@ -42,37 +40,6 @@ export interface HttpsWrapper {
   readonly port: number;
   /** Sends a request over https, on a new connection. */
   ask(path: string, options?: AskOptions): Promise<Asked>;
-}
-
-export const CLIENT_AUTHORITY = await makeAuthority('client authority');
-
-/** A client certificate of a user and its groups. */
-export async function issueClient(
-  user: string,
-  groups: readonly string[],
-  options: {
-    readonly authority?: KeyPair;
-    readonly server?: boolean;
-    readonly seconds?: number;
-  } = {},
-): Promise<KeyPair> {
-  const { authority = CLIENT_AUTHORITY, server = false, seconds = 3600 } = options;
-  const names = groups.map((value) => ({ name: 'organizationName', value }));
-  const pems = await generate(
-    [...names, ...(user === '' ? [] : [{ name: 'commonName', value: user }])],
-    {
-      keyType: 'ec',
-      algorithm: 'sha256',
-      ca: authority,
-      notBeforeDate: new Date(Date.now() - 60_000),
-      notAfterDate: new Date(Date.now() + seconds * 1000),
-      extensions: [
-        { name: 'basicConstraints', cA: false },
-        { name: 'extKeyUsage', serverAuth: server, clientAuth: !server },
-      ],
-    },
-  );
-  return { cert: pems.cert, key: pems.private };
 }
 
 /** It is closed later; see {@link closedLater}. A token is the name of its user, or `<user>/<any text>`. */
@@ -102,7 +69,6 @@ export async function useHttps(
       address: { host: '127.0.0.1', port: 0 },
       certFile: file('tls.crt', pair.cert),
       keyFile: file('tls.key', pair.key),
-      clientCaFile: file('client-ca.crt', CLIENT_AUTHORITY.cert),
       allowedMs: 30_000,
       deniedMs: 5_000,
       maxCallers: 16,
@@ -113,7 +79,7 @@ export async function useHttps(
   });
   const port = Number(new URL(proxy.httpsUrl ?? '').port);
   const ask = async (path: string, asked: AskOptions = {}): Promise<Asked> => {
-    const { method = 'GET', headers = {}, token, cert, body } = asked;
+    const { method = 'GET', headers = {}, token, body } = asked;
     const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
     const outgoing = request({
       host: '127.0.0.1',
@@ -121,7 +87,6 @@ export async function useHttps(
       method,
       path,
       ca: asked.ca ?? ca,
-      ...cert,
       headers: { ...authorization, ...headers },
       agent: new Agent({ keepAlive: false, maxCachedSessions: 0 }),
     });

@@ -1,6 +1,6 @@
-import type { GroupAddresses, PortNumber, ServiceAddresses } from '../codec.ts';
 import { portKey } from './api-conventions.ts';
 import type { FullGroup } from './endpoint-groups.ts';
+import type { GroupAddresses, PortNumber, ServiceAddresses } from './object-facts.ts';
 import type { PORT, SERVICE, ValuesOf } from './schema.ts';
 
 /** See `Codec.addresses`. */

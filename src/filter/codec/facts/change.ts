@@ -1,4 +1,5 @@
-import type { ObjectBytes, ObjectMeta } from '../codec.ts';
+import type { ObjectBytes } from '../bytes/raw-objects.ts';
+import type { ObjectMeta } from './object-facts.ts';
 
 /**
  * One change of an object at the API server, from a watch event or from a difference that a new list shows.

@@ -1,11 +1,12 @@
 import { malformed } from '../bytes/malformed.ts';
-import type { Edit, ObjectBytes } from '../codec.ts';
+import type { ObjectBytes } from '../bytes/raw-objects.ts';
 import type { AddedField, Cursor, Editor, FieldAction } from '../cursor.ts';
 import { TRIGGER_TIME_ANNOTATION } from './api-conventions.ts';
 import type { EndpointCorrection } from './pod-endpoint.ts';
 import { ENDPOINT_SLICES, ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './resource.ts';
 import {
   ADDRESS,
+  type AnyMessage,
   CONDITIONS,
   ENDPOINT,
   ENDPOINTS,
@@ -16,13 +17,51 @@ import {
   SUBSET,
 } from './schema.ts';
 
-/** Returns an object with an edit applied; see `Codec.edit`. */
-export function editObject(editor: Editor, resource: Resource, edit: Edit): ObjectBytes {
-  return new ObjectEdit(editor, edit).run(resource);
+/** Which endpoints of an object a client sees, and how. */
+export interface EndpointsEdit {
+  /**
+   * Which endpoints stay: one entry per endpoint in the order of {@link EndpointsFacts.groups}, flattened;
+   * 0 cuts it. Absent: all stay. A subset of an Endpoints object that loses its last address is cut too, because
+   * the API does not allow an empty subset.
+   */
+  readonly keep?: Uint8Array;
+  /** Also cut `hints` from the endpoints that stay. */
+  readonly cutHints?: boolean;
 }
 
-/** The longest annotation that {@link Edit.onlyAnnotations} keeps, in bytes: 16 label keys have 5,100. */
+/** How {@link Codec.edit} changes an object. The rest of it stays: in protobuf byte for byte, in JSON as a value. */
+export interface Edit extends EndpointsEdit {
+  /** New `metadata.resourceVersion`. Absent: it stays. Not with {@link withoutNoise} or {@link onlyAnnotations}. */
+  readonly resourceVersion?: string;
+  /** Changes of single endpoints, by their index in the order of {@link keep}. */
+  readonly corrections?: ReadonlyMap<number, EndpointCorrection>;
+  /**
+   * Also cut the fields that clients do not act on: resourceVersion, generation, managedFields and the annotation
+   * `endpoints.kubernetes.io/last-change-trigger-time`. Two objects with equal results are the same for kube-proxy.
+   * Use the result for comparison only.
+   */
+  readonly withoutNoise?: boolean;
+  /** Cut managedFields and all annotations but short ones of these names, and nothing else. */
+  readonly onlyAnnotations?: readonly string[];
+}
+
+/** Returns an object with an edit applied; see `Codec.edit`. */
+export function editObject(
+  editor: Editor,
+  resource: Resource,
+  object: ObjectBytes,
+  edit: Edit,
+): ObjectBytes {
+  return new ObjectEdit(editor, edit).run(resource, object);
+}
+
+/** The longest annotation that {@link Edit.onlyAnnotations} keeps, in characters: 16 label keys have 5,100. */
 const MAX_ANNOTATION = 8 * 1024;
+
+const WITH_ENDPOINTS: ReadonlyMap<string, AnyMessage> = new Map<string, AnyMessage>([
+  [ENDPOINT_SLICES.kind, SLICE],
+  [ENDPOINTS_RESOURCE.kind, ENDPOINTS],
+]);
 
 type ChangedEndpoint = Exclude<EndpointCorrection, 'cut'>;
 
@@ -44,19 +83,19 @@ class ObjectEdit {
     this.#version = edit.resourceVersion;
   }
 
-  run({ kind }: Resource): ObjectBytes {
+  run({ kind }: Resource, object: ObjectBytes): ObjectBytes {
     const { cutHints = false, corrections, withoutNoise = false } = this.#edit;
-    const changesEndpoints = this.#keep !== undefined || (corrections?.size ?? 0) > 0;
-    const isSlice = kind === ENDPOINT_SLICES.kind && (changesEndpoints || cutHints);
-    const isEndpoints = kind === ENDPOINTS_RESOURCE.kind && changesEndpoints;
-    const object = this.#editor.object(
-      isSlice ? SLICE : isEndpoints ? ENDPOINTS : OBJECT,
+    const editsEndpoints = cutHints || this.#keep !== undefined || (corrections?.size ?? 0) > 0;
+    const message = (editsEndpoints && WITH_ENDPOINTS.get(kind)) || OBJECT;
+    const edited = this.#editor.object(
+      object,
+      message,
       withoutNoise,
       (field) => this.#root(field),
       () => this.#missingMetadata(),
     );
-    if (isSlice || isEndpoints) this.#assertMask();
-    return object;
+    if (message !== OBJECT) this.#assertMask();
+    return edited;
   }
 
   /** Throws when the mask was made for another object: some endpoints would pass unfiltered. */
@@ -98,7 +137,7 @@ class ObjectEdit {
     if (field.field !== OBJECT_META.annotations) return 'keep';
     return this.#editor.entries(
       field,
-      (key, valueBytes) => names.includes(key) && valueBytes <= MAX_ANNOTATION,
+      (key, value) => names.includes(key) && value.length <= MAX_ANNOTATION,
     );
   }
 
@@ -117,15 +156,19 @@ class ObjectEdit {
 
   /** Writes the version in place of the first one. Of several, one is enough. */
   #writeVersion(): FieldAction {
-    const value = this.#version;
-    this.#version = undefined;
+    const value = this.#takeVersion();
     return value === undefined ? 'cut' : { value };
   }
 
   #missingVersion(): readonly AddedField[] {
-    const value = this.#version;
-    this.#version = undefined;
+    const value = this.#takeVersion();
     return value === undefined ? [] : [{ field: OBJECT_META.resourceVersion, value }];
+  }
+
+  #takeVersion(): string | undefined {
+    const version = this.#version;
+    this.#version = undefined;
+    return version;
   }
 
   #missingMetadata(): readonly AddedField[] {

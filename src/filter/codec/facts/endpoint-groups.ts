@@ -1,9 +1,9 @@
 import { addressFamily, DOMAIN_NAMES } from './api-conventions.ts';
-import type { SLICE, ValuesOf } from './schema.ts';
-import { type ADDRESS, EMPTY_MAP, type ENDPOINT, type ENDPOINTS, type PORT } from './schema.ts';
+import type { ADDRESS, ENDPOINT, ENDPOINTS, PORT, SLICE, ValuesOf } from './schema.ts';
 
 /** All that is read of an endpoint of a slice, or of an address of an Endpoints object. */
-export interface FullEndpoint extends ValuesOf<typeof ENDPOINT> {
+export interface FullEndpoint
+  extends Omit<ValuesOf<typeof ENDPOINT>, 'zone' | 'deprecatedTopology'> {
   /** The slice's addressType; in an Endpoints object, the family of the address. */
   readonly family: string;
 }
@@ -14,11 +14,17 @@ export interface FullGroup {
   readonly endpoints: readonly FullEndpoint[];
 }
 
-export function sliceGroups({ addressType, ports, endpoints }: ValuesOf<typeof SLICE>) {
+/** The endpoints of a slice: one group, but none of domain names. */
+export function sliceGroups({
+  addressType,
+  ports,
+  endpoints,
+}: ValuesOf<typeof SLICE>): FullGroup[] {
   if (addressType === DOMAIN_NAMES) return [];
   return [{ ports, endpoints: endpoints.map((each) => ({ ...each, family: addressType })) }];
 }
 
+/** The endpoints of an Endpoints object: one group per subset, addresses before notReadyAddresses. */
 export function subsetGroups({ subsets }: ValuesOf<typeof ENDPOINTS>): FullGroup[] {
   return subsets.map(({ addresses, notReadyAddresses, ports }) => {
     const ready = addresses.map((address) => endpointOf(address, true));
@@ -37,9 +43,7 @@ function endpointOf(
     addresses: [ip],
     conditions: { ready, serving: undefined, terminating: undefined },
     targetRef,
-    deprecatedTopology: EMPTY_MAP,
     nodeName,
-    zone: '',
     hints: false,
     family: addressFamily(ip),
   };

@@ -1,5 +1,4 @@
 import type { Endpoint, EndpointGroup } from '../../../topology/decide/endpoint.ts';
-import type { EndpointsFacts, ObjectMeta } from '../codec.ts';
 import {
   addressFamily,
   DOMAIN_NAMES,
@@ -9,6 +8,7 @@ import {
   ZONE_LABEL,
 } from './api-conventions.ts';
 import type { EndpointCache } from './endpoint-cache.ts';
+import type { EndpointsFacts, ObjectMeta } from './object-facts.ts';
 import type { ENDPOINTS_FACTS, PORT, SLICE_FACTS, ValuesOf } from './schema.ts';
 
 /** What a decision needs of an EndpointSlice. */

@@ -1,4 +1,4 @@
-import type { EndpointsFacts, ObjectMeta } from '../codec.ts';
+import type { EndpointsFacts, ObjectMeta } from './object-facts.ts';
 
 /*
  * What objects cost in memory beside their bytes: strings, Maps, Buffers and the state of each decision. The values are

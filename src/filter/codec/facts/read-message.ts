@@ -57,6 +57,8 @@ function readValue(cursor: Cursor, before: unknown, onElement?: () => void): unk
     }
     case 'message':
       return readFields(cursor.enter(), before as FieldTable['zero'], onElement);
+    case 'bytes':
+      return cursor.encoded();
     case 'unread':
       return true;
   }

@@ -4,7 +4,7 @@
  */
 
 /** How the value of a field is read; `unread`: it is passed on or cut, not read. */
-type ValueType = 'text' | 'bool' | 'number' | 'map' | 'message' | 'unread';
+type ValueType = 'text' | 'bool' | 'number' | 'map' | 'message' | 'bytes' | 'unread';
 
 /** A field of a message. A cursor returns the same object for the field in both encodings. */
 export interface Field<Value = unknown> {
@@ -37,23 +37,17 @@ type AnyValues = Readonly<Record<string, unknown>>;
 export const EMPTY_LIST: readonly unknown[] = Object.freeze([]);
 export const EMPTY_MAP: ReadonlyMap<string, string> = new Map();
 
-/** What a message has of a field that is absent: as in Go, but an absent boolean is undefined. */
+/** The value of a field that is absent, as in Go, but undefined for a boolean or bytes. */
+const ZERO: Readonly<Partial<Record<ValueType, unknown>>> = {
+  text: '',
+  number: 0,
+  map: EMPTY_MAP,
+  unread: false,
+};
+
 function zeroValue({ type, isRepeated, message }: Field): unknown {
   if (isRepeated) return EMPTY_LIST;
-  switch (type) {
-    case 'text':
-      return '';
-    case 'number':
-      return 0;
-    case 'map':
-      return EMPTY_MAP;
-    case 'message':
-      return message?.zero;
-    case 'unread':
-      return false;
-    case 'bool':
-      return undefined;
-  }
+  return type === 'message' ? message?.zero : ZERO[type];
 }
 
 /** The fields of a message, as cursors look them up. */
@@ -68,14 +62,12 @@ export class FieldTable {
   constructor(fields: readonly Field[], unread: readonly Field[] = []) {
     this.fields = fields.filter((field) => !unread.includes(field));
     this.zero = Object.fromEntries(fields.map((field) => [field.name, zeroValue(field)]));
-    const highest = Math.max(0, ...this.fields.map(({ number }) => number));
-    for (let number = 0; number <= highest; number++) this.#byNumber.push(UNKNOWN_FIELD);
     for (const field of this.fields) this.#byNumber[field.number] = field;
   }
 
   /** The field with this protobuf number, or {@link UNKNOWN_FIELD}. */
   numbered(number: number): Field {
-    return number < this.#byNumber.length ? (this.#byNumber[number] as Field) : UNKNOWN_FIELD;
+    return this.#byNumber[number] ?? UNKNOWN_FIELD;
   }
 }
 
@@ -110,6 +102,7 @@ function field<Value>(
 export const text = (number: number) => field<string>(number, 'text');
 export const texts = (number: number) => field<readonly string[]>(number, 'text', true);
 const bool = (number: number) => field<boolean | undefined>(number, 'bool');
+export const bytes = (number: number) => field<Buffer | undefined>(number, 'bytes');
 const integer = (number: number) => field<number>(number, 'number');
 /** Whether there is such a field is all that is read. */
 export const unread = (number: number) => field<boolean>(number, 'unread');
@@ -198,21 +191,10 @@ const SERVICE_SPEC = message({
 /** Service (core/v1): where it is reached. */
 export const SERVICE = message({ spec: one(2, SERVICE_SPEC) });
 
-const { ports, type, clusterIP, internalTrafficPolicy } = SERVICE_SPEC;
-const { externalTrafficPolicy, trafficDistribution } = SERVICE_SPEC;
-const FACTS_SPEC = message({
-  ports,
-  type,
-  clusterIP,
-  internalTrafficPolicy,
-  externalTrafficPolicy,
-  trafficDistribution,
-});
-
 /** Service (core/v1): what a decision needs of it. */
 export const SERVICE_FACTS = message({
   metadata: LABELLED_OBJECT.metadata,
-  spec: one(2, FACTS_SPEC),
+  spec: one(2, without(SERVICE_SPEC, 'clusterIPs')),
 });
 
 /** ObjectReference (core/v1). */

@@ -1,28 +1,129 @@
-import { LineSplitter } from '../bytes/line-splitter.ts';
-import { createWatchDecoder } from '../bytes/watch-decoder.ts';
-import type { Codec } from '../codec.ts';
-import { createCodec } from '../create-codec.ts';
-import { TABLE } from '../facts/schema.ts';
-import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
-import { encodeBookmark, encodeEvent, encodeList, encodeMessage, encodeObject } from './encode.ts';
+import type { Status } from '../../../errors.ts';
+import { concat } from '../bytes/buffer-list.ts';
+import { malformed } from '../bytes/malformed.ts';
+import type { ObjectBytes, RawList } from '../bytes/raw-objects.ts';
+import { assertList, Codec, type EventType } from '../codec.ts';
+import type { MessageValue } from '../cursor.ts';
+import { INITIAL_EVENTS_END_ANNOTATION } from '../facts/api-conventions.ts';
+import { readMessage } from '../facts/read-message.ts';
+import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../facts/resource.ts';
+import {
+  type AnyMessage,
+  LIST_META,
+  message,
+  one,
+  STATUS,
+  text,
+  unreadList,
+} from '../facts/schema.ts';
+import { readStatus } from '../facts/status.ts';
 import { JsonCursor } from './json-cursor.ts';
-import { JsonEditor } from './json-editor.ts';
-import { parseObject } from './json-value.ts';
+import { JSON_EDITOR } from './json-editor.ts';
+import { scanJson } from './json-scanner.ts';
+import { isBlank, parseObject, untypedJson } from './json-value.ts';
+import { JsonWatchDecoder } from './json-watch-decoder.ts';
 
-/** Creates the codec of `application/json`. */
-export function createJsonCodec(): Codec {
-  return createCodec({
-    encoding: 'json',
-    cursor: (object, message) => new JsonCursor(parseObject(object, 0), message[TABLE], 0),
-    editor: (object) => new JsonEditor(object),
-    encode: (_, value) => encodeMessage(value),
-    decodeList,
-    watchDecoder: (maxFrameBytes) =>
-      createWatchDecoder(new LineSplitter(maxFrameBytes), decodeEvent),
-    decodeStatus,
-    encodeList,
-    encodeObject,
-    encodeEvent,
-    bookmark: encodeBookmark,
-  });
+/** What a body as a whole has. JSON has no field numbers. */
+const LIST = message({ kind: text(0), metadata: one(0, LIST_META), items: unreadList(0) });
+
+const COMMA = Buffer.from(',');
+const LIST_END = Buffer.from(']}\n');
+const LINE_END = Buffer.from('\n');
+const OPEN_OBJECT = 0x7b;
+const EVENT_END = Buffer.from('}\n');
+
+/**
+ * The zero values after the metadata in a bookmark's object, as a kube-apiserver 1.36 writes them. Other kinds get
+ * nothing, which decodes to the same object.
+ */
+const BOOKMARK_REST: ReadonlyMap<string, string> = new Map([
+  [ENDPOINT_SLICES.kind, ',"addressType":"","endpoints":null,"ports":null'],
+  [SERVICES.kind, ',"spec":{},"status":{"loadBalancer":{}}'],
+]);
+
+/** The codec of `application/json`. */
+export class JsonCodec extends Codec {
+  readonly encoding = 'json';
+  protected readonly editor = JSON_EDITOR;
+
+  decodeList(buffers: readonly Buffer[], maxItems?: number): RawList {
+    const body = concat(buffers);
+    const { start, ends } = scanJson(body, 0, maxItems) ?? { start: 0, ends: [] };
+    // The heap holds one item at a time, so the rest is parsed without them.
+    const rest = Buffer.concat([body.subarray(0, start), body.subarray(ends.at(-1) ?? start)]);
+    const list = parseObject(rest, 0);
+    const { kind, metadata } = readMessage(JsonCursor.over(list, LIST), LIST);
+    assertList(kind, () => readStatus(JsonCursor.over(list, STATUS)));
+    const items: ObjectBytes[] = [];
+    let from = start;
+    for (const end of ends) {
+      const item = body.subarray(from, end);
+      if (ends.length > 1 || !isBlank(item)) items.push(untypedJson(parseObject(item, from)));
+      from = end + 1;
+    }
+    const { resourceVersion, continue: token } = metadata;
+    return { kind, resourceVersion, continue: token, items };
+  }
+
+  watchDecoder(maxFrameBytes: number): JsonWatchDecoder {
+    return new JsonWatchDecoder(maxFrameBytes);
+  }
+
+  encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[] {
+    const type = typeMembers(apiVersion(resource), `${resource.kind}List`);
+    const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}}`;
+    return [
+      Buffer.from(`${type},"metadata":${metadata},"items":[`),
+      ...items.flatMap((item, index) => (index === 0 ? [item] : [COMMA, item])),
+      LIST_END,
+    ];
+  }
+
+  encodeObject(resource: Resource, object: ObjectBytes): Buffer[] {
+    return [Buffer.from(objectPrefix(resource, object)), object.subarray(1), LINE_END];
+  }
+
+  encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[] {
+    const prefix = `{"type":"${type}","object":${objectPrefix(resource, object)}`;
+    return [Buffer.from(prefix), object.subarray(1), EVENT_END];
+  }
+
+  protected cursor(object: ObjectBytes, message: AnyMessage): JsonCursor {
+    return JsonCursor.over(parseObject(object, 0), message);
+  }
+
+  protected readStatus(body: Buffer): Status | undefined {
+    scanJson(body);
+    const status = parseObject(body, 0);
+    return status.kind === 'Status' ? readStatus(JsonCursor.over(status, STATUS)) : undefined;
+  }
+
+  protected bookmark(
+    resource: Resource,
+    resourceVersion: string,
+    initialEventsEnd: boolean,
+  ): ObjectBytes {
+    const annotations = initialEventsEnd
+      ? `,"annotations":{"${INITIAL_EVENTS_END_ANNOTATION}":"true"}`
+      : '';
+    const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}${annotations}}`;
+    return Buffer.from(`{"metadata":${metadata}${BOOKMARK_REST.get(resource.kind) ?? ''}}`);
+  }
+
+  protected encodeMessage(_: AnyMessage, value: MessageValue): Buffer {
+    const omitEmpty = (_: string, each: unknown) => (each === '' || each === 0 ? undefined : each);
+    return Buffer.from(JSON.stringify(value, omitEmpty));
+  }
+}
+
+/** The beginning of an object: its kind and apiVersion, without a comma after them. */
+function typeMembers(version: string, kind: string): string {
+  return `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(version)}`;
+}
+
+/** The text that replaces an object's opening brace. */
+function objectPrefix(resource: Resource, object: ObjectBytes): string {
+  if (object[0] !== OPEN_OBJECT) throw malformed('not a JSON object', 0);
+  const isEmpty = object.length === '{}'.length;
+  return `${typeMembers(apiVersion(resource), resource.kind)}${isEmpty ? '' : ','}`;
 }

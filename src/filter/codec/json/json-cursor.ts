@@ -1,13 +1,21 @@
 import type { WrapperError } from '../../../errors.ts';
 import { malformed } from '../bytes/malformed.ts';
 import type { Cursor } from '../cursor.ts';
-import { type Field, type FieldTable, NO_FIELDS, UNKNOWN_FIELD } from '../facts/schema.ts';
+import {
+  type AnyMessage,
+  type Field,
+  type FieldTable,
+  NO_FIELDS,
+  TABLE,
+  UNKNOWN_FIELD,
+} from '../facts/schema.ts';
 import { isObject, type JsonObject, type JsonValue, numberOf } from './json-value.ts';
 
 /** A {@link Cursor} over an object of JSON. It visits the fields of a message in the order of the schema. */
 export class JsonCursor implements Cursor {
   field: Field = UNKNOWN_FIELD;
-  readonly #object: JsonObject;
+  /** The message. */
+  readonly object: JsonObject;
   readonly #fields: readonly Field[];
   readonly #base: number;
   /** Index of the current field. */
@@ -18,11 +26,15 @@ export class JsonCursor implements Cursor {
   /** Whether an element of that array was cut. */
   #hasCut = false;
 
-  /** @param base offset of the object that was parsed, for errors */
   constructor(object: JsonObject, fields: FieldTable, base: number) {
-    this.#object = object;
+    this.object = object;
     this.#fields = fields.fields;
     this.#base = base;
+  }
+
+  /** @param base offset of the object that was parsed, for errors */
+  static over(object: JsonObject, message: AnyMessage, base = 0): JsonCursor {
+    return new JsonCursor(object, message[TABLE], base);
   }
 
   next(): boolean {
@@ -74,14 +86,14 @@ export class JsonCursor implements Cursor {
 
   /** Replaces the current value. */
   set(value: JsonValue): void {
-    if (this.#array === undefined) this.#object[this.field.name] = value;
+    if (this.#array === undefined) this.object[this.field.name] = value;
     else this.#array[this.#element] = value;
   }
 
   /** Removes the current value: an element, or a member that is not an array. */
   cut(): void {
     if (this.#array === undefined) {
-      delete this.#object[this.field.name];
+      delete this.object[this.field.name];
       return;
     }
     // JSON has no undefined. To move all elements behind each one that is cut would take quadratic time.
@@ -91,7 +103,7 @@ export class JsonCursor implements Cursor {
 
   #leaveArray(): void {
     if (this.#hasCut) {
-      this.#object[this.field.name] = (this.#array ?? []).filter((each) => each !== undefined);
+      this.object[this.field.name] = (this.#array ?? []).filter((each) => each !== undefined);
     }
     this.#array = undefined;
     this.#hasCut = false;
@@ -103,7 +115,7 @@ export class JsonCursor implements Cursor {
   }
 
   get #member(): JsonValue | undefined {
-    return this.#object[this.field.name];
+    return this.object[this.field.name];
   }
 
   #textOf(value: JsonValue): string {

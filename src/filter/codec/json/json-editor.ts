@@ -1,62 +1,39 @@
-import type {
-  AddedField,
-  AddFields,
-  Cursor,
-  Editor,
-  FieldAction,
-  FieldVisitor,
-} from '../cursor.ts';
-import { type AnyMessage, type FieldTable, NO_FIELDS, TABLE } from '../facts/schema.ts';
+import type { AddFields, Editor, FieldVisitor } from '../cursor.ts';
 import { JsonCursor } from './json-cursor.ts';
-import { type JsonObject, type JsonValue, ownedJson, parseObject } from './json-value.ts';
-
-const NONE = (): readonly AddedField[] => [];
+import { type JsonValue, ownedJson, parseObject } from './json-value.ts';
 
 /** Edits an object of JSON. Messages are edited in place. */
-export class JsonEditor implements Editor {
-  readonly #bytes: Buffer;
-
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-  }
-
-  object(message: AnyMessage, transient: boolean, visit: FieldVisitor, add: AddFields): Buffer {
-    const object = parseObject(this.#bytes, 0);
-    if (!hasEdited(object, message[TABLE], visit, add)) return this.#bytes;
+export const JSON_EDITOR: Editor = {
+  object(bytes, message, transient, visit, add) {
+    const object = parseObject(bytes, 0);
+    if (!hasEdited(JsonCursor.over(object, message), visit, add)) return bytes;
     return transient ? Buffer.from(JSON.stringify(object)) : ownedJson(object);
-  }
+  },
 
-  message(field: Cursor, visit: FieldVisitor, add: AddFields = NONE): FieldAction {
-    const value = (field as JsonCursor).encoded();
-    return hasEdited(value, field.field.message ?? NO_FIELDS, visit, add) ? { value } : 'keep';
-  }
+  message(field, visit, add) {
+    const message = (field as JsonCursor).enter();
+    return hasEdited(message, visit, add) ? { value: message.object } : 'keep';
+  },
 
-  entries(field: Cursor, keeps: (key: string, valueBytes: number) => boolean): FieldAction {
+  entries(field, keeps) {
     const all = Object.entries((field as JsonCursor).encoded());
-    const kept = all.filter(([key, value]) =>
-      keeps(key, typeof value === 'string' ? Buffer.byteLength(value) : 0),
-    );
+    const kept = all.filter(([key, value]) => keeps(key, typeof value === 'string' ? value : ''));
     if (kept.length === 0) return 'cut';
     return kept.length === all.length ? 'keep' : { value: Object.fromEntries(kept) };
-  }
-}
+  },
+};
 
-function hasEdited(
-  object: JsonObject,
-  fields: FieldTable,
-  visit: FieldVisitor,
-  add: AddFields,
-): boolean {
+function hasEdited(fields: JsonCursor, visit: FieldVisitor, add?: AddFields): boolean {
   let hasChanged = false;
-  const cursor = new JsonCursor(object, fields, 0);
-  while (cursor.next()) {
-    const action = visit(cursor);
+  while (fields.next()) {
+    const action = visit(fields);
     if (action === 'keep') continue;
     hasChanged = true;
-    if (action === 'cut') cursor.cut();
-    else cursor.set(action.value as JsonValue);
+    if (action === 'cut') fields.cut();
+    else fields.set(action.value as JsonValue);
   }
-  for (const { field, value } of add()) {
+  const { object } = fields;
+  for (const { field, value } of add?.() ?? []) {
     hasChanged = true;
     const list = object[field.name];
     if (!field.isRepeated) object[field.name] = value as JsonValue;

@@ -28,7 +28,7 @@ const { parse: parseWithSource, rawJSON, isRawJSON } = JSON as unknown as JsonWi
 const LONG_NUMBER = /[:[,]\s*-?(?:[\d.]{16}|\d[\d.]*[eE])/;
 
 /**
- * Parses JSON. Throws `Malformed`.
+ * Parses an object of JSON. Throws `Malformed`.
  *
  * After a key with a backslash was parsed, V8 may read another key that has escapes wrongly (nodejs/node#63785, open in
  * Node 24 and 26). Kubernetes allows no such key in labels, annotations or selectors, and of what API servers send only
@@ -36,9 +36,14 @@ const LONG_NUMBER = /[:[,]\s*-?(?:[\d.]{16}|\d[\d.]*[eE])/;
  *
  * @param base offset of the bytes in the stream or body, for errors
  */
-export function parseJson(bytes: Buffer, base: number): JsonValue {
+export function parseObject(bytes: Buffer, base: number): JsonObject {
   if (!isUtf8(bytes)) throw malformed('JSON that is not UTF-8', base);
-  const json = bytes.toString();
+  const value = parse(bytes.toString(), base);
+  if (!isObject(value)) throw malformed('JSON that is not an object', base);
+  return value;
+}
+
+function parse(json: string, base: number): JsonValue {
   try {
     const value = LONG_NUMBER.test(json) ? parseWithSource(json, keepDigits) : JSON.parse(json);
     return value as JsonValue;
@@ -47,11 +52,9 @@ export function parseJson(bytes: Buffer, base: number): JsonValue {
   }
 }
 
-/** {@link parseJson} of an object. */
-export function parseObject(bytes: Buffer, base: number): JsonObject {
-  const value = parseJson(bytes, base);
-  if (!isObject(value)) throw malformed('JSON that is not an object', base);
-  return value;
+/** Whether bytes are nothing but white space. */
+export function isBlank(bytes: Buffer): boolean {
+  return bytes.every((byte) => byte <= 0x20);
 }
 
 /** The number that a value is; undefined: it is none. */
@@ -75,4 +78,9 @@ export function ownedJson(object: JsonObject): Buffer {
   const bytes = allocateOwned(Buffer.byteLength(json));
   bytes.write(json);
   return bytes;
+}
+
+/** {@link ownedJson} without kind and apiVersion, as one line: watches separate objects by newlines. */
+export function untypedJson({ kind: _kind, apiVersion: _version, ...object }: JsonObject): Buffer {
+  return ownedJson(object);
 }

@@ -1,138 +1,64 @@
-import type { ObjectBytes } from '../codec.ts';
-import { INITIAL_EVENTS_END_ANNOTATION } from '../facts/api-conventions.ts';
-import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../facts/resource.ts';
-import { LIST_META, MAP_ENTRY, METADATA, OBJECT_META } from '../facts/schema.ts';
-import type { EventType } from '../format.ts';
-import { MAGIC, TYPE_META, UNKNOWN } from './envelope.ts';
-import { encodeField, varintSize, writeVarint } from './length-prefix.ts';
-import { encodeMessage } from './message.ts';
+import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
+import type { AddedField, MessageValue } from '../cursor.ts';
+import { type Field, type FieldTable, NO_FIELDS } from '../facts/schema.ts';
 
-/** `runtime.Unknown` ends with its content encoding and content type, both empty. */
-const UNKNOWN_TAIL = Buffer.from('1a002200', 'hex');
-/** Tags of `Unknown.raw`, `WatchEvent.object`, `RawExtension.raw` and of a list's items. */
-const TAG_FIELD_1 = 0x0a;
-const TAG_FIELD_2 = 0x12;
-const OBJECT_TAG = Buffer.of(TAG_FIELD_2);
-const FRAME_HEADER_BYTES = 4;
-
-/** Zero values that a kube-apiserver writes into ObjectMeta before and after resourceVersion. */
-const META_BEFORE_VERSION = Buffer.from('0a0012001a0022002a00', 'hex');
-const META_AFTER_VERSION = Buffer.from('38004200', 'hex');
-/**
- * The zero values after the metadata in a bookmark's object, as a kube-apiserver 1.36 writes them. Other kinds get
- * nothing, which decodes to the same object.
- */
-const BOOKMARK_REST: ReadonlyMap<string, Buffer> = new Map([
-  [ENDPOINT_SLICES.kind, Buffer.from('2200', 'hex')],
-  [SERVICES.kind, Buffer.from('12101a0022003a00420052005a00600068001a020a00', 'hex')],
-]);
-
-const NOTHING = Buffer.alloc(0);
-
-/** The beginning of a body: magic, type and the object's tag. The object's length and the object must follow. */
-function bodyHead(resource: Resource, kind = resource.kind): Buffer {
-  const type = encodeMessage(TYPE_META, { apiVersion: apiVersion(resource), kind });
-  return Buffer.concat([MAGIC, encodeField(UNKNOWN.typeMeta.number, type), OBJECT_TAG]);
+/** Number of bytes of a varint. */
+export function varintSize(value: number): number {
+  let size = 1;
+  for (let rest = value >>> 7; rest > 0; rest >>>= 7) size++;
+  return size;
 }
 
-/** Heads by resource. They never change, and 10,000 events need the same one. */
-const HEADS = new WeakMap<Resource, Uint8Array>();
+/** Writes a length as a varint and returns the offset after it. */
+export function writeVarint(target: Uint8Array, offset: number, value: number): number {
+  let at = offset;
+  let rest = value;
+  for (; rest > 0x7f; rest >>>= 7) target[at++] = (rest & 0x7f) | 0x80;
+  target[at++] = rest;
+  return at;
+}
 
-function headOf(resource: Resource): Uint8Array {
-  const cached = HEADS.get(resource);
-  if (cached !== undefined) return cached;
-  const head = bodyHead(resource);
-  HEADS.set(resource, head);
+/** The tag and the length of a text or a message. */
+export function fieldHead(field: number, length: number): Buffer {
+  const tag = (field << 3) | WireType.LengthDelimited;
+  const head = Buffer.allocUnsafe(varintSize(tag) + varintSize(length));
+  writeVarint(head, writeVarint(head, 0, tag), length);
   return head;
 }
 
-/** A head and the object's length. The object must follow. */
-function bodyPrefix(head: Uint8Array, objectBytes: number): Buffer {
-  const prefix = Buffer.allocUnsafe(head.length + varintSize(objectBytes));
-  prefix.set(head);
-  writeVarint(prefix, head.length, objectBytes);
-  return prefix;
-}
-
-/** See `Codec.encodeList`. */
-export function encodeList(
-  resource: Resource,
-  resourceVersion: string,
-  items: readonly ObjectBytes[],
-): Buffer[] {
-  const listMeta = encodeField(
-    METADATA.number,
-    encodeMessage(LIST_META, { selfLink: '', resourceVersion, continue: '' }),
-  );
-  let size = listMeta.length;
-  for (const item of items) size += 1 + varintSize(item.length) + item.length;
-  const buffers: Buffer[] = [
-    bodyPrefix(bodyHead(resource, `${resource.kind}List`), size),
-    listMeta,
-  ];
-  // Objects of a kind have similar lengths, so there are few different prefixes.
-  const prefixes = new Map<number, Buffer>();
-  for (const item of items) {
-    const prefix = prefixes.get(item.length) ?? itemPrefix(item.length);
-    prefixes.set(item.length, prefix);
-    buffers.push(prefix, item);
-  }
-  buffers.push(UNKNOWN_TAIL);
-  return buffers;
-}
-
-function itemPrefix(bytes: number): Buffer {
-  const prefix = Buffer.allocUnsafe(1 + varintSize(bytes));
-  prefix[0] = TAG_FIELD_2;
-  writeVarint(prefix, 1, bytes);
-  return prefix;
-}
-
-/** See `Codec.encodeObject`. */
-export function encodeObject(resource: Resource, object: ObjectBytes): Buffer[] {
-  return [bodyPrefix(headOf(resource), object.length), object, UNKNOWN_TAIL];
-}
-
-/** See `Codec.encodeEvent`. */
-export function encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[] {
-  return [frameHead(type, headOf(resource), object.length), object, UNKNOWN_TAIL];
-}
-
-/** See `Format.bookmark`. */
-export function encodeBookmark(
-  resource: Resource,
-  resourceVersion: string,
-  initialEventsEnd: boolean,
+/** Encodes a field: a boolean, or a text or a message, which may be encoded already. */
+export function encodeField(
+  { number, message = NO_FIELDS }: Field,
+  value: AddedField['value'],
 ): Buffer {
-  const entry = { key: INITIAL_EVENTS_END_ANNOTATION, value: 'true' };
-  const metadata = Buffer.concat([
-    META_BEFORE_VERSION,
-    encodeField(OBJECT_META.resourceVersion.number, resourceVersion),
-    META_AFTER_VERSION,
-    initialEventsEnd
-      ? encodeField(OBJECT_META.annotations.number, encodeMessage(MAP_ENTRY, entry))
-      : NOTHING,
-  ]);
-  const rest = BOOKMARK_REST.get(resource.kind) ?? NOTHING;
-  return Buffer.concat([encodeField(METADATA.number, metadata), rest]);
+  if (typeof value === 'boolean') return Buffer.of((number << 3) | WireType.Varint, Number(value));
+  const content =
+    typeof value === 'string'
+      ? Buffer.from(value)
+      : Buffer.isBuffer(value)
+        ? value
+        : encodeMessage(message, value as MessageValue);
+  return Buffer.concat([fieldHead(number, content.length), content]);
 }
 
-/** The part of a frame before its object. Sizes are summed from the innermost message outwards. */
-function frameHead(type: string, head: Uint8Array, objectBytes: number): Buffer {
-  const prefix = head.length + varintSize(objectBytes);
-  const raw = prefix + objectBytes + UNKNOWN_TAIL.length;
-  const extension = 1 + varintSize(raw) + raw;
-  const event = 2 + type.length + 1 + varintSize(extension) + extension;
-  const target = Buffer.allocUnsafe(FRAME_HEADER_BYTES + event - objectBytes - UNKNOWN_TAIL.length);
-  let at = target.writeUInt32BE(event);
-  target[at++] = TAG_FIELD_1;
-  at = writeVarint(target, at, type.length);
-  at += target.write(type, at, 'latin1');
-  target[at++] = TAG_FIELD_2;
-  at = writeVarint(target, at, extension);
-  target[at++] = TAG_FIELD_1;
-  at = writeVarint(target, at, raw);
-  target.set(head, at);
-  writeVarint(target, at + head.length, objectBytes);
-  return target;
+/** Encodes a message; see `Codec.encodeMessage`. */
+export function encodeMessage(fields: FieldTable, value: MessageValue): Buffer {
+  const writer = new BinaryWriter();
+  writeFields(writer, fields, value);
+  return Buffer.from(writer.finish());
+}
+
+function writeFields(writer: BinaryWriter, { fields }: FieldTable, value: MessageValue): void {
+  for (const { name, number, message } of fields) {
+    const values = value[name];
+    for (const each of Array.isArray(values) ? values : [values]) {
+      if (typeof each === 'string') writer.tag(number, WireType.LengthDelimited).string(each);
+      if (typeof each === 'number') writer.tag(number, WireType.Varint).int32(each);
+      if (typeof each === 'boolean') writer.tag(number, WireType.Varint).bool(each);
+      if (message === undefined || each === undefined) continue;
+      writer.tag(number, WireType.LengthDelimited).fork();
+      writeFields(writer, message, each as MessageValue);
+      writer.join();
+    }
+  }
 }

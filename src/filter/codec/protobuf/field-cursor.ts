@@ -2,6 +2,7 @@ import { WireType } from '@bufbuild/protobuf/wire';
 import type { WrapperError } from '../../../errors.ts';
 import { malformed } from '../bytes/malformed.ts';
 import type { Cursor } from '../cursor.ts';
+import { readMessage } from '../facts/read-message.ts';
 import {
   type AnyMessage,
   type Field,
@@ -24,19 +25,18 @@ const MAX_VARINT_BITS = 70;
 export class FieldCursor implements Cursor {
   field: Field = UNKNOWN_FIELD;
   /** Number of the current field. */
-  fieldNumber: number;
-  wireType: number;
+  fieldNumber = 0;
+  wireType = 0;
   /** Offset of the current field's tag. */
   fieldStart = 0;
-  /** Offset after the tag: of the length prefix, or of a value without one. */
-  valueStart = 0;
-  /** Offset of the payload; same as `valueStart` unless the field is length-delimited. */
+  /** Offset of its value: after the tag, and after the length if it is length-delimited. */
   start = 0;
   /** Offset after the current field. */
   end: number;
-  readonly #bytes: Buffer;
+  readonly bytes: Buffer;
   readonly #fields: FieldTable;
-  readonly #limit: number;
+  /** Offset after the message. */
+  readonly limit: number;
   readonly #base: number;
 
   private constructor(
@@ -46,12 +46,10 @@ export class FieldCursor implements Cursor {
     limit: number,
     base: number,
   ) {
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.#fields = fields;
-    this.#limit = limit;
+    this.limit = limit;
     this.#base = base;
-    this.fieldNumber = 0;
-    this.wireType = 0;
     this.end = start;
   }
 
@@ -75,11 +73,11 @@ export class FieldCursor implements Cursor {
 
   /** Moves to the next field; false at the end of the message. */
   next(): boolean {
-    if (this.end >= this.#limit) return false;
+    if (this.end >= this.limit) return false;
     this.fieldStart = this.end;
     this.#readField();
-    if (this.end > this.#limit) {
-      throw this.malformed(`protobuf field ${this.fieldNumber} exceeds its message`);
+    if (this.end > this.limit) {
+      throw this.#malformed(`protobuf field ${this.fieldNumber} exceeds its message`);
     }
     return true;
   }
@@ -93,41 +91,30 @@ export class FieldCursor implements Cursor {
   enter(): FieldCursor {
     this.assertMessage();
     const fields = this.field.message ?? NO_FIELDS;
-    return new FieldCursor(this.#bytes, fields, this.start, this.end, this.#base);
+    return new FieldCursor(this.bytes, fields, this.start, this.end, this.#base);
   }
 
   encoded(): Buffer {
     this.assertMessage();
-    return this.#bytes.subarray(this.start, this.end);
-  }
-
-  /** Offset after the message. */
-  get limit(): number {
-    return this.#limit;
+    return this.bytes.subarray(this.start, this.end);
   }
 
   /** The current field as text; bytes that are not UTF-8 become U+FFFD, as in Go. */
   text(): string {
     this.#expect(WireType.LengthDelimited);
-    return this.#bytes.toString('utf8', this.start, this.end);
+    return this.bytes.toString('utf8', this.start, this.end);
   }
 
   readMap(map: Map<string, string>): void {
-    let key = '';
-    let value = '';
-    const entry = this.enter();
-    while (entry.next()) {
-      if (entry.field === MAP_ENTRY.key) key = entry.text();
-      if (entry.field === MAP_ENTRY.value) value = entry.text();
-    }
+    const { key, value } = readMessage(this.enter(), MAP_ENTRY);
     map.set(key, value);
   }
 
   /** The current field as a bool. */
   bool(): boolean {
     this.#expect(WireType.Varint);
-    for (let at = this.valueStart; at < this.end; at++) {
-      if (((this.#bytes[at] as number) & 0x7f) !== 0) return true;
+    for (let at = this.start; at < this.end; at++) {
+      if (((this.bytes[at] as number) & 0x7f) !== 0) return true;
     }
     return false;
   }
@@ -135,12 +122,12 @@ export class FieldCursor implements Cursor {
   /** The current field as an int32. */
   number(): number {
     this.#expect(WireType.Varint);
-    return this.#varint(this.valueStart) | 0;
+    return this.#varint(this.start) | 0;
   }
 
   /** An error about the current field. */
-  malformed(what: string, cause?: unknown): WrapperError {
-    return malformed(what, this.#base + this.fieldStart, cause);
+  #malformed(what: string): WrapperError {
+    return malformed(what, this.#base + this.fieldStart);
   }
 
   /** Reads the varint at an offset and sets {@link end}. Ignores bits above 32, as Kubernetes' own decoder does. */
@@ -148,24 +135,23 @@ export class FieldCursor implements Cursor {
     let value = 0;
     let at = offset;
     for (let shift = 0; shift < MAX_VARINT_BITS; shift += 7) {
-      if (at >= this.#limit || at >= this.#bytes.length) break;
-      const byte = this.#bytes[at++] as number;
+      if (at >= this.limit || at >= this.bytes.length) break;
+      const byte = this.bytes[at++] as number;
       if (shift < 32) value |= (byte & 0x7f) << shift;
       if (byte < 0x80) {
         this.end = at;
         return value >>> 0;
       }
     }
-    throw this.malformed('a protobuf field that does not parse');
+    throw this.#malformed('a protobuf field that does not parse');
   }
 
   #readField(): void {
     const tag = this.#varint(this.end);
     this.fieldNumber = tag >>> 3;
     this.wireType = tag & 7;
-    if (this.fieldNumber === 0) throw this.malformed('protobuf field number 0');
+    if (this.fieldNumber === 0) throw this.#malformed('protobuf field number 0');
     this.field = this.#fields.numbered(this.fieldNumber);
-    this.valueStart = this.end;
     this.start = this.end;
     switch (this.wireType) {
       case WireType.LengthDelimited: {
@@ -185,13 +171,13 @@ export class FieldCursor implements Cursor {
         break;
       default:
         // Also a group, which Kubernetes never writes: skipping nested ones took seconds.
-        throw this.malformed(`protobuf wire type ${this.wireType}, which Kubernetes does not use`);
+        throw this.#malformed(`protobuf wire type ${this.wireType}, which Kubernetes does not use`);
     }
   }
 
   #expect(wireType: WireType): void {
     if (this.wireType !== wireType) {
-      throw this.malformed(
+      throw this.#malformed(
         `protobuf field ${this.fieldNumber} has wire type ${this.wireType} instead of ${wireType}`,
       );
     }

@@ -1,27 +1,137 @@
-import { LengthPrefixSplitter } from '../bytes/length-prefix-splitter.ts';
-import { createWatchDecoder } from '../bytes/watch-decoder.ts';
-import type { Codec } from '../codec.ts';
-import { createCodec } from '../create-codec.ts';
-import { decodeEvent, decodeList, decodeStatus } from './decode.ts';
-import { encodeBookmark, encodeEvent, encodeList, encodeObject } from './encode.ts';
+import type { Status } from '../../../errors.ts';
+import { BufferList } from '../bytes/buffer-list.ts';
+import { tooManyObjects } from '../bytes/malformed.ts';
+import type { ObjectBytes, RawList } from '../bytes/raw-objects.ts';
+import { assertList, Codec, type EventType } from '../codec.ts';
+import type { MessageValue } from '../cursor.ts';
+import { INITIAL_EVENTS_END_ANNOTATION } from '../facts/api-conventions.ts';
+import { readMessage } from '../facts/read-message.ts';
+import { ENDPOINT_SLICES, type Resource, SERVICES } from '../facts/resource.ts';
+import {
+  type AnyMessage,
+  LIST_META,
+  METADATA,
+  message,
+  OBJECT_META,
+  one,
+  STATUS,
+  TABLE,
+  unreadList,
+} from '../facts/schema.ts';
+import { readStatus } from '../facts/status.ts';
+import { encodeField, encodeMessage, fieldHead, varintSize } from './encode.ts';
+import {
+  bodyHead,
+  fieldSpans,
+  frameHead,
+  headOf,
+  openEnvelope,
+  UNKNOWN,
+  UNKNOWN_TAIL,
+} from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
-import { encodeMessage } from './message.ts';
-import { ProtobufEditor } from './protobuf-editor.ts';
+import { PROTOBUF_EDITOR } from './protobuf-editor.ts';
+import { ProtobufWatchDecoder } from './protobuf-watch-decoder.ts';
 
-/** Creates the codec of `application/vnd.kubernetes.protobuf`. */
-export function createProtobufCodec(): Codec {
-  return createCodec({
-    encoding: 'protobuf',
-    cursor: (object, message) => FieldCursor.over(object, message),
-    editor: (object) => new ProtobufEditor(object),
-    encode: encodeMessage,
-    decodeList,
-    watchDecoder: (maxFrameBytes) =>
-      createWatchDecoder(new LengthPrefixSplitter(maxFrameBytes), decodeEvent),
-    decodeStatus,
-    encodeList,
-    encodeObject,
-    encodeEvent,
-    bookmark: encodeBookmark,
-  });
+/** A list of any kind. */
+const LIST = message({ metadata: one(1, LIST_META), items: unreadList(2) });
+
+/** Zero values that a kube-apiserver writes into ObjectMeta before and after resourceVersion. */
+const META_BEFORE_VERSION = Buffer.from('0a0012001a0022002a00', 'hex');
+const META_AFTER_VERSION = Buffer.from('38004200', 'hex');
+/**
+ * The zero values after the metadata in a bookmark's object, as a kube-apiserver 1.36 writes them. Other kinds get
+ * nothing, which decodes to the same object.
+ */
+const BOOKMARK_REST: ReadonlyMap<string, Buffer> = new Map([
+  [ENDPOINT_SLICES.kind, Buffer.from('2200', 'hex')],
+  [SERVICES.kind, Buffer.from('12101a0022003a00420052005a00600068001a020a00', 'hex')],
+]);
+
+const NOTHING = Buffer.alloc(0);
+
+/** The codec of `application/vnd.kubernetes.protobuf`. */
+export class ProtobufCodec extends Codec {
+  readonly encoding = 'protobuf';
+  protected readonly editor = PROTOBUF_EDITOR;
+
+  decodeList(buffers: readonly Buffer[], maxItems = Number.POSITIVE_INFINITY): RawList {
+    const body = new BufferList(buffers);
+    const { kind, start, end } = openEnvelope(body, 0);
+    assertList(kind, () => readStatus(FieldCursor.over(body.slice(start, end), STATUS, 0, start)));
+    let metadata = { resourceVersion: '', continue: '' };
+    const items: ObjectBytes[] = [];
+    for (const span of fieldSpans(body, LIST, start, end, 0)) {
+      const content = body.slice(span.start, span.end);
+      if (span.field === LIST.items) {
+        if (items.length >= maxItems) throw tooManyObjects(maxItems);
+        items.push(content);
+      } else {
+        metadata = readMessage(FieldCursor.over(content, LIST_META, 0, span.start), LIST_META);
+      }
+    }
+    const { resourceVersion, continue: token } = metadata;
+    return { kind, resourceVersion, continue: token, items };
+  }
+
+  watchDecoder(maxFrameBytes: number): ProtobufWatchDecoder {
+    return new ProtobufWatchDecoder(maxFrameBytes);
+  }
+
+  encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[] {
+    const value = { selfLink: '', resourceVersion, continue: '' };
+    const listMeta = encodeField(LIST.metadata, value);
+    let size = listMeta.length;
+    for (const item of items) size += 1 + varintSize(item.length) + item.length;
+    const head = bodyHead(resource, `${resource.kind}List`);
+    const buffers: Buffer[] = [head, fieldHead(UNKNOWN.raw.number, size), listMeta];
+    // Objects of a kind have similar lengths, so there are few different prefixes.
+    const prefixes = new Map<number, Buffer>();
+    for (const item of items) {
+      const prefix = prefixes.get(item.length) ?? fieldHead(LIST.items.number, item.length);
+      prefixes.set(item.length, prefix);
+      buffers.push(prefix, item);
+    }
+    buffers.push(UNKNOWN_TAIL);
+    return buffers;
+  }
+
+  encodeObject(resource: Resource, object: ObjectBytes): Buffer[] {
+    const { number } = UNKNOWN.raw;
+    return [headOf(resource), fieldHead(number, object.length), object, UNKNOWN_TAIL];
+  }
+
+  encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[] {
+    return [frameHead(type, headOf(resource), object.length), object, UNKNOWN_TAIL];
+  }
+
+  protected cursor(object: ObjectBytes, message: AnyMessage): FieldCursor {
+    return FieldCursor.over(object, message);
+  }
+
+  protected readStatus(body: Buffer): Status | undefined {
+    const { kind, start, end } = openEnvelope(new BufferList([body]), 0);
+    if (kind !== 'Status') return undefined;
+    return readStatus(FieldCursor.over(body.subarray(start, end), STATUS, 0, start));
+  }
+
+  protected bookmark(
+    resource: Resource,
+    resourceVersion: string,
+    initialEventsEnd: boolean,
+  ): ObjectBytes {
+    const entry = { key: INITIAL_EVENTS_END_ANNOTATION, value: 'true' };
+    const metadata = Buffer.concat([
+      META_BEFORE_VERSION,
+      encodeField(OBJECT_META.resourceVersion, resourceVersion),
+      META_AFTER_VERSION,
+      initialEventsEnd ? encodeField(OBJECT_META.annotations, entry) : NOTHING,
+    ]);
+    const rest = BOOKMARK_REST.get(resource.kind) ?? NOTHING;
+    return Buffer.concat([encodeField(METADATA, metadata), rest]);
+  }
+
+  protected encodeMessage(message: AnyMessage, value: MessageValue): Buffer {
+    return encodeMessage(message[TABLE], value);
+  }
 }

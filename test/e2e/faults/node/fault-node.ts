@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { ViewBounds } from '../../../../src/config/view-bounds.ts';
 import { issue, type KeyPair } from '../../../support/http/certificates.ts';
 import { createNode } from '../../support/cluster-objects.ts';
 import type { ControlPlane } from '../../support/control-plane.ts';
@@ -24,7 +25,7 @@ interface FaultNodeOptions {
   /** Issues the certificate of the fronts. */
   readonly authority: KeyPair;
   readonly labels: Readonly<Record<string, string>>;
-  readonly settings: Readonly<Record<string, unknown>>;
+  readonly viewBounds: ViewBounds;
   readonly protocols: FrontOptions['protocols'];
 }
 
@@ -56,8 +57,8 @@ export async function startFaultNode(options: FaultNodeOptions) {
       settings: {
         servers: [second?.url],
         https: { listen: `127.0.0.1:${HTTPS}`, certFile, keyFile },
-        ...options.settings,
       },
+      viewBounds: options.viewBounds,
       place: {
         start: netns.spawn,
         status: async (url) => (await netns.httpGet(url))?.status,

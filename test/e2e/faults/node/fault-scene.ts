@@ -14,7 +14,11 @@ import { startFaultNode } from './fault-node.ts';
 import { startRecorders } from './recorder-fleet.ts';
 
 /** A window that some clients fall out of, and bookmarks often. */
-const SETTINGS = { windowEntries: 60, windowBytes: 20_000, bookmarkSeconds: 2 };
+const VIEW_BOUNDS = {
+  window: { entries: 60, bytes: 20_000 },
+  bookmarkMs: 2_000,
+  idleViewMs: 300_000,
+};
 
 export type FaultScene = Awaited<ReturnType<typeof startFaultScene>>;
 
@@ -39,7 +43,7 @@ export async function startFaultScene(random: Random, protocols: FrontOptions['p
       netns,
       authority,
       labels: { [ATOM_LABEL]: 'x' },
-      settings: SETTINGS,
+      viewBounds: VIEW_BOUNDS,
       protocols,
     });
     cleanups.push(async () => await node.stop());

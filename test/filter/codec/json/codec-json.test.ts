@@ -6,16 +6,16 @@ import {
   NODES,
   SERVICE_CIDRS,
 } from '../../../../src/filter/codec/facts/resource.ts';
-import { createJsonCodec } from '../../../../src/filter/codec/json/json-codec.ts';
+import { JsonCodec } from '../../../../src/filter/codec/json/json-codec.ts';
 import { chunked, decodeAll } from '../../../support/codec/codec-fixtures.ts';
 import { semanticBytes } from '../../../support/codec/semantic-bytes.ts';
 import { propertyRuns } from '../../../support/property-runs.ts';
 
-const codec = createJsonCodec();
+const codec = new JsonCodec();
 const VERSION = { resourceVersion: '9' };
 const MALFORMED = expect.objectContaining({ code: 'Malformed', offset: expect.any(Number) });
 
-/** A key with a backslash: Kubernetes allows none, see parseJson. */
+/** A key with a backslash: Kubernetes allows none, see parseObject. */
 const BACKSLASH_KEY = /\\\\(?:[^"\\]|\\.)*":/;
 
 const edit = (json: string, keep?: number[]): string =>

@@ -8,10 +8,10 @@ import {
   type Resource,
   SERVICE_CIDRS,
 } from '../../../../src/filter/codec/facts/resource.ts';
-import { createProtobufCodec } from '../../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ProtobufCodec } from '../../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { chunked, decodeAll } from '../../../support/codec/codec-fixtures.ts';
 
-const codec = createProtobufCodec();
+const codec = new ProtobufCodec();
 
 /** A length-delimited field in hex: number below 16, content as text or as fields in hex. */
 function field(number: number, content: string | Buffer): Buffer {

@@ -3,7 +3,7 @@ import { WrapperError } from '../../errors.ts';
 import type { AdminClient } from './admin-client.ts';
 
 /** Reads whether it is well on the node of a wrapper. Throws `Unreachable`. */
-export async function readStatus(admin: AdminClient): Promise<NodeStatus> {
+export async function readNodeStatus(admin: AdminClient): Promise<NodeStatus> {
   try {
     return await admin.request<NodeStatus>('/status');
   } catch (error) {

@@ -6,12 +6,12 @@ import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { HOMEPAGE, VERSION } from '../../version.ts';
 import { findView, NO_VIEW, notStarted } from '../explain/explained-view.ts';
-import { type Cause, healthOf } from '../health/causes.ts';
+import { healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { Check } from '../health/readiness.ts';
 import type { ResponseHead } from '../health/version-info.ts';
 
 /** The response of /node: this node and its connections. */
-export interface NodeState extends ResponseHead {
+export interface NodeDetails extends ResponseHead {
   /** URL of the documentation; undefined: it is not published. */
   readonly docs?: string;
   readonly node: string;
@@ -28,7 +28,7 @@ export interface NodeState extends ResponseHead {
   /** The checks of /readyz. */
   readonly checks: readonly Check[];
   /** Why this node is not ready: one line for each cause, the one with the most failed checks first. */
-  readonly causes: readonly Cause[];
+  readonly causes: readonly ReadinessCause[];
   /** Undefined if endpoints are not corrected from the container runtime. */
   readonly localRuntime?: LocalRuntimeData;
   /** API servers. The first one is in use. */
@@ -91,7 +91,7 @@ const MAX_NEIGHBOURS = 200;
 const MAX_CORRECTED = 200;
 
 /** The current state of this node and its connections. */
-export function nodeState(proxy: NodeProxy): NodeState {
+export function nodeDetails(proxy: NodeProxy): NodeDetails {
   const { topology, policyResolver, listeners, views } = proxy;
   const { failover } = proxy.upstream;
   const { nodeContext } = topology;

@@ -1,0 +1,28 @@
+import type { Status } from '../../../errors.ts';
+
+/**
+ * An object's encoded bytes without `kind` and `apiVersion`, as the items of a LIST carry them: a JSON object without
+ * newlines, or the protobuf message inside `runtime.Unknown.raw`.
+ */
+export type ObjectBytes = Buffer;
+
+/**
+ * A decoded LIST. In protobuf the items share the memory of the body, except an item that spans two buffers. In
+ * JSON each item owns its bytes.
+ */
+export interface RawList {
+  /** Such as `EndpointSliceList`. */
+  readonly kind: string;
+  readonly resourceVersion: string;
+  /** Continue token of a chunked list; empty when the list is complete. */
+  readonly continue: string;
+  readonly items: readonly ObjectBytes[];
+}
+
+/** One decoded watch event. The object owns its bytes; it does not keep the network chunk alive. */
+export type RawEvent =
+  | {
+      readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+      readonly object: ObjectBytes;
+    }
+  | { readonly type: 'ERROR'; readonly status: Status };

@@ -1,0 +1,27 @@
+import type { ObjectMeta } from '../codec/codec.ts';
+import type { ChangeHandler } from '../codec/facts/change.ts';
+import type { ViewHandler } from './batch.ts';
+import type { ObjectsProjection } from './objects-projection.ts';
+
+/**
+ * Passes each change to a feed before the view: a policy must be active before clients see the change of its Service.
+ * Objects that change are not in the view while the feed runs, because the topology may show Services or start the view.
+ */
+export function feedFirst<Facts extends ObjectMeta>(
+  feed: ChangeHandler<Facts>,
+  projection: ObjectsProjection<Facts>,
+  handler: ViewHandler<Facts>,
+): ViewHandler<Facts> {
+  return {
+    onChanges: (changes) => {
+      projection.leave(changes);
+      feed.onChanges(changes);
+      handler.onChanges(changes);
+    },
+    onSynced: () => {
+      feed.onSynced();
+      handler.onSynced();
+    },
+    close: () => handler.close(),
+  };
+}
