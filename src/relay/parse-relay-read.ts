@@ -28,14 +28,15 @@ export function parseRelayRead(
   if (request.method !== 'GET' || info.kind !== 'collection') throw notServed(request);
   assertNotImpersonating(request);
   const options = parseListOptions(parameters);
-  assertAnyOrKnown(options, parameters.get('resourceVersion') ?? '');
   const { resource, namespace } = info;
-  const { labelSelector } = options;
+  const { labelSelector, watch, version, match, sendInitialEvents } = options;
+  // Any state will do, or a known version. Only the API server itself has the newest state.
+  const isGiven = (parameters.get('resourceVersion') ?? '') !== '';
+  const isKnown = isGiven && (version !== undefined || !watch);
+  if (!isKnown || match === 'Exact' || sendInitialEvents !== undefined) throw notServed(request);
   const { accept } = request.headers;
-  const metadata = metadataAccept(
-    accept,
-    options.watch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList',
-  );
+  const kind = watch ? 'PartialObjectMetadata' : 'PartialObjectMetadataList';
+  const metadata = metadataAccept(accept, kind);
   const metadataOnly = metadata !== undefined;
   const encoding = negotiate(metadata?.split(';', 1)[0] ?? accept);
   const isOneNode = resource === NODES && labelSelector === '';
@@ -44,20 +45,11 @@ export function parseRelayRead(
     : metadataOnly === BY_LABEL.includes(resource);
   if (!isServed) throw notServed(request);
   const { only, fieldSelector } =
-    options.watch || isOneNode ? { ...options, only: undefined } : splitName(options, info);
+    watch || isOneNode ? { ...options, only: undefined } : splitName(options, info);
   const query = { resource, namespace, labelSelector, fieldSelector, encoding, metadataOnly };
   // The right to list all objects includes the right to list one.
   const attributes = attributesOf(info, { ...options, fieldSelector });
   return { info, options, query, attributes, only };
-}
-
-/** Throws unless any state or a known version will do. Only the API server itself has the newest state. */
-function assertAnyOrKnown(options: ListOptions, resourceVersion: string): void {
-  const { watch, version, match, sendInitialEvents } = options;
-  const isKnown = resourceVersion !== '' && (version !== undefined || !watch);
-  if (isKnown && match !== 'Exact' && sendInitialEvents === undefined) return;
-  const problem = 'a relay lists any state or a known version, and watches from a known version';
-  throw new WrapperError('BadRequest', `${problem}; the newest state is at the API server`);
 }
 
 /**
@@ -75,6 +67,6 @@ function splitName(
 }
 
 function notServed({ method, url }: IncomingMessage): WrapperError {
-  const problem = `a relay serves what wrappers list and watch, and not ${method} ${url?.slice(0, 200)}`;
+  const problem = `a relay serves only what wrappers list and watch, and not ${method} ${url?.slice(0, 200)}`;
   return new WrapperError('BadRequest', problem);
 }

@@ -56,7 +56,6 @@ export class RelaySource implements ViewSource, ChangeHandler {
   readonly #shortWatch: CollectionClient;
   readonly #probing = new SingleFlight<void>();
   readonly #closed = new AbortController();
-  readonly #ends = new Set<() => void>();
   /** Version of the last change in the log, or of its start. */
   #last = 0n;
   /** The version to which the changes lead that follow, and whether they are those of a list. */
@@ -139,16 +138,6 @@ export class RelaySource implements ViewSource, ChangeHandler {
     }
   }
 
-  /** Calls back when watches have to end. Returns how to cancel that. */
-  onEnd(callback: () => void): () => void {
-    this.#ends.add(callback);
-    return () => this.#ends.delete(callback);
-  }
-
-  endWatches(): void {
-    for (const end of this.#ends) end();
-  }
-
   close(): Promise<void> {
     this.#closed.abort();
     return this.#reflector.close();
@@ -167,8 +156,6 @@ export class RelaySource implements ViewSource, ChangeHandler {
   }
 
   #restart(): void {
-    // Before the log starts again: a watch reads its last bookmark from the old one.
-    this.endWatches();
     this.#last = this.#next.version;
     this.view.startAt(this.#last);
   }

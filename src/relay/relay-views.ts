@@ -1,11 +1,11 @@
 import type { WrapperError } from '../errors.ts';
 import { ENDPOINT_SLICES, type Resource, SERVICES } from '../filter/codec/facts/resource.ts';
-import type { View } from '../filter/view/view.ts';
 import { currentKubeProxyQueries, knownQueryTest } from '../proxy/api/kube-proxy-queries.ts';
 import type { Query } from '../proxy/api/query.ts';
 import { type OpenView, OpenViews } from '../proxy/views/open-views.ts';
 import { ANYONE, type BudgetLimits, type CallerId } from '../proxy/views/view-budget.ts';
 import type { ViewLease } from '../proxy/views/view-registry.ts';
+import type { ViewSource } from '../proxy/views/view-source.ts';
 import { type RelayContext, RelaySource } from './relay-source.ts';
 
 export interface RelayViewsOptions extends RelayContext, BudgetLimits {
@@ -23,7 +23,6 @@ const KEPT: readonly Resource[] = [SERVICES, ENDPOINT_SLICES];
 /** The views of a relay: one for each query that wrappers have sent. */
 export class RelayViews {
   readonly #views: OpenViews;
-  readonly #sources = new WeakMap<View, RelaySource>();
   readonly #kept = new Map<Resource, OpenView>();
   readonly #timer: NodeJS.Timeout;
 
@@ -32,11 +31,7 @@ export class RelayViews {
       ...options,
       isKubeProxys: knownQueryTest(''),
       shareOf: () => USER_SHARE,
-      openSource: (query, role) => {
-        const source = new RelaySource(options, query, role);
-        this.#sources.set(source.view, source);
-        return source;
-      },
+      openSource: (query, role) => new RelaySource(options, query, role),
     });
     for (const query of currentKubeProxyQueries('')) {
       if (KEPT.includes(query.resource)) this.#keep(this.#views.open(query, ANYONE));
@@ -44,17 +39,10 @@ export class RelayViews {
     this.#timer = setInterval(() => this.#endLost(), LOOK_MS).unref();
   }
 
-  /** Number of open views, and of those that are not served because the API server is lost. */
-  get counts(): { readonly open: number; readonly lost: number } {
-    const { sources } = this.#views;
-    const lost = sources.filter(({ view }) => this.#sources.get(view)?.problem !== undefined);
-    return { open: sources.length, lost: lost.length };
-  }
-
   /** Why Services or EndpointSlices cannot be served now; undefined: they can. */
   get problem(): string | undefined {
     for (const [{ plural }, { source }] of this.#kept) {
-      const problem = this.#problemOf(source.view)?.message;
+      const problem = problemOf(source)?.message;
       if (problem !== undefined) return problem;
       if (!source.view.started) return `${plural} are not synced yet`;
     }
@@ -64,33 +52,22 @@ export class RelayViews {
   /** Throws `LimitExceeded`, or `Unreachable` if the API server is lost. */
   acquire(query: Query, caller: CallerId): ViewLease {
     const entry = this.#views.open(query, caller);
-    const { view } = entry.source;
-    const problem = this.#problemOf(view);
+    const { source } = entry;
+    const problem = problemOf(source);
     if (problem !== undefined) throw problem;
     this.#keep(entry);
     this.#views.enter(entry, caller);
-    let cancel: (() => void) | undefined;
-    const source = this.#sources.get(view);
     return {
-      view,
-      catchUp: async (version) => await source?.catchUp(version),
-      onEnd: (callback) => {
-        cancel = source?.onEnd(callback);
-      },
-      release: () => {
-        cancel?.();
-        this.#views.leave(entry, caller);
-      },
+      view: source.view,
+      // Any other source has a problem.
+      catchUp: (version) => (source as RelaySource).catchUp(version),
+      release: () => this.#views.leave(entry, caller),
     };
   }
 
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#views.close();
-  }
-
-  #problemOf(view: View): WrapperError | undefined {
-    return view.refusal ?? this.#sources.get(view)?.problem;
   }
 
   #keep(entry: OpenView): void {
@@ -103,9 +80,14 @@ export class RelayViews {
   }
 
   #endLost(): void {
-    for (const { view } of this.#views.sources) {
-      const source = this.#sources.get(view);
-      if (source?.problem !== undefined) source.endWatches();
+    for (const source of this.#views.sources) {
+      const { view } = source;
+      if (view.started && problemOf(source) !== undefined) view.log.endWatches();
     }
   }
+}
+
+/** Why a view is not served. */
+function problemOf(source: ViewSource): WrapperError | undefined {
+  return source.view.refusal ?? (source instanceof RelaySource ? source.problem : undefined);
 }

@@ -23,25 +23,11 @@ import { RelayViews, type RelayViewsOptions } from './relay-views.ts';
  * - The API server decides what the owner of each token may read. Nothing is forwarded or written.
  *
  * It has no Node, no policy and no projection. relay.ts connects its parts; relay-views.ts says which views are open;
- * relay-admin.ts answers probes and scrapes.
+ * relay-admin.ts answers probes.
  */
 
-export type RelayOptions = Pick<
-  NodeProxyOptions,
-  | 'credentials'
-  | 'servers'
-  | 'https'
-  | 'returnMs'
-  | 'quietMs'
-  | 'readLimits'
-  | 'window'
-  | 'maxViewBytes'
-  | 'idleViewMs'
-  | 'bookmarkMs'
-  | 'minWatchMs'
-  | 'drainMs'
-  | 'logger'
-> &
+/** As of a wrapper, as far as they concern the API server, the https listener and its limits. */
+export type RelayOptions = Omit<NodeProxyOptions, 'nodeName'> &
   Pick<RelayViewsOptions, 'silenceMs'>;
 
 export interface Relay {

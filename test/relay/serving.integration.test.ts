@@ -70,6 +70,7 @@ test('all clients of a query share one watch at the API server', async () => {
 describe('everything else is refused:', () => {
   test.each<[path: string, options: AskOptions, code: number]>([
     [SLICES, {}, 400],
+    [`${SLICES}?resourceVersion=`, {}, 400],
     [`${SLICES}?resourceVersion=7&resourceVersionMatch=Exact`, {}, 400],
     [`${SLICES}?${ANY}&watch=true`, {}, 400],
     [`${SLICES}?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan`, {}, 400],

@@ -45,6 +45,7 @@ export class EventLog {
   readonly #isApiServers: boolean;
   /** Version up to which nothing but the entries has changed. */
   #reached: bigint;
+  #isEnding = false;
 
   /**
    * @param start version of the initial state
@@ -96,6 +97,18 @@ export class EventLog {
     if (this.#notified === this.end) return;
     this.#trim();
     this.#notify();
+  }
+
+  /** Whether watches must end now; their clients continue from where they are. */
+  get isEnding(): boolean {
+    return this.#isEnding;
+  }
+
+  /** Ends all watches. */
+  endWatches(): void {
+    this.#isEnding = true;
+    this.#notify();
+    this.#isEnding = false;
   }
 
   /** Drops all entries and notifies the watchers. No watch can continue from any earlier version. */

@@ -165,10 +165,11 @@ export class View {
   }
 
   /**
-   * Starts the view at a version of the API server, with the objects that were set. Started again, it forgets its
-   * window: no watch continues from a version before this one.
+   * Starts the view at a version of the API server, with the objects that were set. Started again, it ends its watches
+   * and forgets its window: no watch continues from a version before this one.
    */
   startAt(version: bigint): void {
+    this.#open?.log.endWatches();
     this.#begin(version, true);
   }
 

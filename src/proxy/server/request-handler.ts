@@ -174,8 +174,7 @@ export class RequestHandler {
     if (response.closed) return;
     const { view } = lease;
     if (info.kind === 'collection' && options.watch) {
-      const watcher = this.#watch(view, response, options);
-      lease.onEnd?.(() => watcher.end());
+      this.#watch(view, response, options);
       return;
     }
     const buffers =
@@ -199,13 +198,12 @@ export class RequestHandler {
     response.once('close', unsubscribe);
   }
 
-  #watch(view: View, response: ServerResponse, options: ListOptions): Watcher {
+  #watch(view: View, response: ServerResponse, options: ListOptions): void {
     const times = { ...this.#options.times, ...this.#writeTimeout(response) };
     const watcher = startWatch(view, response, options, times);
     this.#watchers.add(watcher);
     response.once('close', () => this.#watchers.delete(watcher));
     if (this.#closing) watcher.end();
-    return watcher;
   }
 
   #writeTimeout(response: ServerResponse): WriteTimeout {

@@ -44,8 +44,6 @@ export interface ViewLease {
   readonly view: View;
   /** Rejects with `TooLargeResourceVersion` if the view does not reach this version. Absent: nobody waits for it. */
   readonly catchUp?: (version: bigint | undefined) => Promise<void>;
-  /** Calls back when the watches of the view have to end, until the release. Absent: they never have to. */
-  readonly onEnd?: (callback: () => void) => void;
   release(): void;
 }
 

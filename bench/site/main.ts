@@ -1,0 +1,234 @@
+/**
+ * What the nodes of one site cost the API server, with a relay and without: bytes over the link until all are synced that
+ * start together, and in an hour with changes; connections; and how much later an event arrives through a relay.
+ *
+ *   node bench/site/main.ts [--nodes 10] [--services 2000] [--seconds 30]
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import {
+  type ControlPlane,
+  startControlPlane,
+  testUsers,
+} from '../../test/e2e/support/control-plane.ts';
+import { freePorts } from '../../test/e2e/support/free-port.ts';
+import { getStatus } from '../../test/e2e/support/http-status.ts';
+import {
+  type ManagedProcess,
+  startProcess,
+  waitUntilReady,
+} from '../../test/e2e/support/managed-process.ts';
+import { makeServingCert, type ServingCert } from '../../test/e2e/support/serving-cert.ts';
+import { startTcpRelay, type TcpRelay } from '../../test/support/http/tcp-relay.ts';
+import { ensureWrapper } from '../wrapper.ts';
+
+const { values } = parseArgs({
+  options: {
+    nodes: { type: 'string', default: '10' },
+    services: { type: 'string', default: '2000' },
+    seconds: { type: 'string', default: '30' },
+  },
+});
+const [nodes, services, seconds] = [values.nodes, values.services, values.seconds].map(Number) as [
+  number,
+  number,
+  number,
+];
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const CHANGES_PER_SECOND = 10;
+
+const plane = await startControlPlane({
+  apiServerArgs: ['--service-cluster-ip-range=10.64.0.0/12'],
+  auditRules: [{ level: 'Metadata', users: [testUsers.wrapper] }, { level: 'None' }],
+});
+try {
+  const program = await ensureWrapper(undefined);
+  await createObjects(plane);
+  const cert = await makeServingCert(plane.folder, 'relay', ['127.0.0.1']);
+  const direct = await measureSite(program, undefined);
+  const relayed = await measureSite(program, cert);
+  const ratio = (key: keyof typeof direct) => (relayed[key] / direct[key]).toFixed(3);
+  console.log(JSON.stringify({ nodes, services, seconds, direct, relayed }, undefined, 2));
+  for (const key of ['start', 'hour', 'connections', 'watches'] as const) {
+    console.log(`${key}: ${ratio(key)}`);
+  }
+} finally {
+  await plane.stop();
+}
+
+async function createObjects({ admin }: ControlPlane): Promise<void> {
+  for (let n = 0; n < nodes; n++) {
+    const name = `edge-${n}`;
+    const labels = { 'kubernetes.io/hostname': name, site: 'a' };
+    await admin.create('/api/v1/nodes', { metadata: { name, labels } });
+  }
+  const create = async (n: number): Promise<void> => {
+    const name = `web-${n}`;
+    const annotations = { topologyKeys: '["site","*"]' };
+    await admin.create('/api/v1/namespaces/default/services', {
+      metadata: { name, annotations },
+      spec: { ports: [{ name: 'http', port: 80 }] },
+    });
+    await admin.create(`/apis/discovery.k8s.io/v1/namespaces/default/endpointslices`, {
+      metadata: { name, labels: { 'kubernetes.io/service-name': name } },
+      addressType: 'IPv4',
+      ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
+      endpoints: Array.from({ length: 10 }, (_, at) => ({
+        addresses: [`10.${n >> 8}.${n & 255}.${at}`],
+        conditions: { ready: true },
+        nodeName: `edge-${at % nodes}`,
+      })),
+    });
+  };
+  for (let n = 0; n < services; n += 20) {
+    await Promise.all(
+      Array.from({ length: Math.min(20, services - n) }, (_, at) => create(n + at)),
+    );
+  }
+}
+
+async function measureSite(program: string, cert: ServingCert | undefined) {
+  const link = await startTcpRelay(plane.server);
+  const running: ManagedProcess[] = [];
+  const since = Date.now();
+  try {
+    const relay = cert && (await startRelay(program, link, cert, running));
+    const started = performance.now();
+    await Promise.all(
+      Array.from({ length: nodes }, (_, n) => startNode(program, link, n, cert, relay, running)),
+    );
+    const startSeconds = (performance.now() - started) / 1000;
+    // Views open a while after the start, and node sets after them.
+    await sleep(10_000);
+    const start = link.received / 1e6;
+    const before = [link.received, performance.now()] as const;
+    const addedMs = await changeSlices(relay);
+    const hours = (performance.now() - before[1]) / 3_600_000;
+    const hour = (link.received - before[0]) / 1e6 / hours;
+    const open = { user: testUsers.wrapper, since, verb: 'watch', open: true } as const;
+    const memory = Number(relay && (await rssOf(running[0]))) / 1e6;
+    const watches = plane.requests(open).length;
+    return { startSeconds, start, hour, connections: link.open, watches, addedMs, memory };
+  } finally {
+    await Promise.all(running.map((each) => each.stop('SIGKILL')));
+    await link.close();
+  }
+}
+
+async function startRelay(
+  program: string,
+  link: TcpRelay,
+  { certFile, keyFile }: ServingCert,
+  running: ManagedProcess[],
+): Promise<string> {
+  const [port = 0, admin = 0] = await freePorts(2);
+  const https = { listen: `127.0.0.1:${port}`, certFile, keyFile };
+  const adminListen = `127.0.0.1:${admin}`;
+  const settings = { nodeName: 'relay', https, adminListen };
+  await startProgram({ program, command: 'relay', link, settings, running, adminListen });
+  return `https://127.0.0.1:${port}`;
+}
+
+async function startNode(
+  program: string,
+  link: TcpRelay,
+  n: number,
+  cert: ServingCert | undefined,
+  relay: string | undefined,
+  running: ManagedProcess[],
+): Promise<void> {
+  const [port = 0, admin = 0] = await freePorts(2);
+  const adminListen = `127.0.0.1:${admin}`;
+  const settings = {
+    nodeName: `edge-${n}`,
+    listen: `127.0.0.1:${port}`,
+    adminListen,
+    ...(cert && relay ? { relays: { servers: [relay], caFile: cert.certFile } } : {}),
+  };
+  await startProgram({ program, command: 'run', link, settings, running, adminListen });
+  // Slices are read when a client does.
+  const url = `http://127.0.0.1:${port}${SLICES}?labelSelector=${encodeURIComponent('!service.kubernetes.io/headless')}`;
+  const accept = 'application/vnd.kubernetes.protobuf';
+  while ((await fetch(url, { headers: { accept } })).status !== 200) await sleep(200);
+}
+
+async function startProgram(options: {
+  readonly program: string;
+  readonly command: 'run' | 'relay';
+  readonly link: TcpRelay;
+  readonly settings: { readonly nodeName: string };
+  readonly running: ManagedProcess[];
+  readonly adminListen: string;
+}): Promise<void> {
+  const { program, command, link, settings, running, adminListen } = options;
+  const folder = join(plane.folder, `${command}-${settings.nodeName}`);
+  mkdirSync(folder, { recursive: true });
+  const config = join(folder, 'settings.json');
+  writeFileSync(config, JSON.stringify(settings));
+  const kubeconfig = plane.kubeconfig('wrapper', { server: link.url });
+  const process_ = startProcess({
+    name: folder,
+    command: process.execPath,
+    args: [program, command, '--kubeconfig', kubeconfig, '--config', config],
+    logFile: join(folder, 'log'),
+  });
+  running.push(process_);
+  const ready = async () => (await getStatus(`http://${adminListen}/readyz`)) === 200;
+  await waitUntilReady(process_, ready, 120_000);
+}
+
+/** Changes slices at a steady rate. Resolves with the median delay that the relay adds, in milliseconds. */
+async function changeSlices(relay: string | undefined): Promise<number> {
+  const arrivals = [new Map<string, number>(), new Map<string, number>()] as const;
+  const ends = [
+    watch(plane.server, arrivals[0]),
+    ...(relay === undefined ? [] : [watch(relay, arrivals[1])]),
+  ];
+  await sleep(1_000);
+  for (let n = 0; n < seconds * CHANGES_PER_SECOND; n++) {
+    const path = `${SLICES.replace('v1/', 'v1/namespaces/default/')}/web-${n % services}`;
+    await plane.admin.patch(path, { metadata: { annotations: { turn: String(n) } } });
+    await sleep(1000 / CHANGES_PER_SECOND - 5);
+  }
+  await sleep(1_000);
+  for (const end of ends) end();
+  const added = [...arrivals[1]].flatMap(([version, at]) => at - (arrivals[0].get(version) ?? at));
+  return added.sort((a, b) => a - b)[added.length >> 1] ?? 0;
+}
+
+function watch(server: string, arrivals: Map<string, number>): () => void {
+  const headers = { authorization: `Bearer ${plane.tokens.wrapper}`, accept: 'application/json' };
+  const agent = new Agent({ rejectUnauthorized: false });
+  const selector = `labelSelector=${encodeURIComponent('!service.kubernetes.io/headless')}`;
+  const list = request(
+    `${server}${SLICES}?${selector}&resourceVersion=0`,
+    { headers, agent },
+    async (response) => {
+      let text = '';
+      for await (const chunk of response.setEncoding('utf8')) text += chunk;
+      const { metadata } = JSON.parse(text) as { metadata: { resourceVersion: string } };
+      const path = `${SLICES}?${selector}&watch=true&resourceVersion=${metadata.resourceVersion}`;
+      request(`${server}${path}`, { headers, agent }, async (stream) => {
+        for await (const chunk of stream.setEncoding('utf8')) {
+          const at = performance.now();
+          for (const [, version] of String(chunk).matchAll(/"resourceVersion":"(\d+)"/g)) {
+            if (version !== undefined && !arrivals.has(version)) arrivals.set(version, at);
+          }
+        }
+      })
+        .on('error', () => {})
+        .end();
+    },
+  );
+  list.end();
+  return () => agent.destroy();
+}
+
+async function rssOf(of: ManagedProcess | undefined): Promise<number> {
+  const { readFile } = await import('node:fs/promises');
+  const status = await readFile(`/proc/${of?.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
+}
