@@ -24,8 +24,7 @@ interface AdmissionPolicy {
 
 const MANIFEST = 'manifests/components/admission-policy/policy.yaml';
 const [{ spec }] = loadAll(readFileSync(MANIFEST, 'utf8')) as [AdmissionPolicy];
-const { RETURN_DELAY_ANNOTATION: _removed, ...names } = annotationNames;
-const ANNOTATIONS: readonly string[] = Object.values(names);
+const ANNOTATIONS: readonly string[] = Object.values(annotationNames);
 const PREFIX = 'kube-proxy-wrapper.io/';
 
 /** The list of strings with which the CEL of a variable begins. */
