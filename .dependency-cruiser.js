@@ -11,8 +11,8 @@ const REFLECTOR = [...UPSTREAM, 'proxy/snapshot', 'proxy/reflector'];
 
 const BELOW = ['util', ...TOPOLOGY, ...FILTER];
 const ADMIN = ['admin/health', 'admin/explain', 'admin/status', 'admin/page', 'admin/metrics'];
-const COMMANDS = ['output', 'command-line', 'client', 'node', 'simulate', 'remote', 'run'].map(
-  (room) => `commands/${room}`,
+const CLI = ['output', 'command-line', 'client', 'node', 'simulate', 'remote'].map(
+  (room) => `cli/${room}`,
 );
 
 const ROOMS = [
@@ -32,15 +32,18 @@ const ROOMS = [
   ['proxy/passthrough', ...UPSTREAM, 'proxy/credentials', 'proxy/http'],
   ['proxy/auth', ...UPSTREAM, 'proxy/http', 'proxy/passthrough'],
   ['proxy/hot-restart', ...API, 'proxy/views'],
-  ...inOrder(['proxy', 'relay', 'config', 'admin', 'commands'], BELOW),
+  ...inOrder(['proxy', 'relay', 'config', 'admin', 'run'], BELOW),
   ...inOrder(ADMIN, [...BELOW, 'proxy', 'config']),
-  ...inOrder(COMMANDS, [...BELOW, 'proxy', 'relay', 'config', 'admin']),
+  ...inOrder([...CLI, 'cli'], [...BELOW, 'proxy', 'relay', 'config', 'admin', 'run']),
 ];
 
 /** Each room may import those before it. */
 function inOrder(rooms, below) {
   return rooms.map((room, index) => [room, ...below, ...rooms.slice(0, index)]);
 }
+
+/** Where a room is: what an operator runs is beside src. */
+const folderOf = (room) => (room.startsWith('cli') ? room : `src/${room}`);
 
 const AROUND = '(page|demo|embedded|scripts|test|bench)/';
 /** Programs that `node` runs, beside those that a suite starts. */
@@ -49,11 +52,12 @@ const CORE = { dependencyTypes: ['core'] };
 
 /** Name, from, to, and what is right. */
 const RULES = [
-  ['programs', '^src/.+/', '^src/(main|kubectl-kpw)\\.ts$', 'nothing imports a program'],
-  ['src', '^src/', `^${AROUND}`, 'the product knows nothing of what is around it'],
-  ['embedded', '^embedded/', `^(src/|(?!embedded)${AROUND})`, 'it shares no code with src'],
+  ['programs', '^(src|cli)/', '^cli/(main|kubectl-kpw)\\.ts$', 'nothing imports a program'],
+  ['src', '^src/', `^(cli/|${AROUND})`, 'the product knows nothing of what is around it'],
+  ['cli', '^cli/', `^${AROUND}`, 'the product knows nothing of what is around it'],
+  ['embedded', '^embedded/', `^(src/|cli/|(?!embedded)${AROUND})`, 'it shares no code with src'],
   ['demo', '^demo/', '^(scripts|test|bench)/', 'the demo is a part of the package'],
-  ['page', '^page/', `^(?!page)${AROUND}`, 'the page is a part of the wrapper'],
+  ['page', '^page/', `^(cli/|(?!page)${AROUND})`, 'the page is a part of the wrapper'],
   ['browser', '^(demo/)?page/', CORE, 'the page runs in a browser'],
   ['topology', '^src/topology/', CORE, 'src/topology is pure'],
   ['zlib', '^src/filter/(codec|projection)/', '^zlib$', 'only views need its checksum'],
@@ -62,8 +66,8 @@ const RULES = [
   ['circle', '', { circular: true }, 'imports go one way'],
   ...ROOMS.map(([room, ...others]) => [
     room,
-    `^src/${room}/`,
-    { path: '^src/.+/', pathNot: `^src/(${[room, ...others].join('|')})/` },
+    `^${folderOf(room)}/`,
+    { path: '^(src|cli)/.+/', pathNot: `^(${[room, ...others].map(folderOf).join('|')})/` },
     `it may import ${others.join(', ') || 'no other room'}`,
   ]),
 ];

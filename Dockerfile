@@ -20,6 +20,7 @@ COPY tsconfig.json ./
 COPY scripts scripts
 COPY page page
 COPY src src
+COPY cli cli
 RUN npm run build
 
 FROM ${BASE_IMAGE}

@@ -25,7 +25,7 @@ const SLOW = [
   '/test/filter/projection/tenant-memory[.]test[.]ts$',
   '/test/guarantees/planted-bugs[.]test[.]ts$',
   '/test/demo/demo[.]test[.]ts$',
-  '/test/commands/(end|force-exit|inspector|main|trim-heap)[.]test[.]ts$',
+  '/test/(cli/main|run/(force-exit|inspector|trim-heap))[.]test[.]ts$',
   '/test/proxy/server/slow-clients[.]test[.]ts$',
   '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-folder)[.]test[.]ts$',
   '/test/proxy/views/view-memory[.]test[.]ts$',

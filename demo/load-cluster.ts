@@ -1,11 +1,7 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { assertAllKinds, readManifestFiles, SAVE } from '../cli/simulate/manifest-files.ts';
 import type { ApiServer } from '../embedded/api-server.ts';
-import {
-  assertAllKinds,
-  readManifestFiles,
-  SAVE,
-} from '../src/commands/simulate/manifest-files.ts';
 import { WrapperError } from '../src/errors.ts';
 
 /** The cluster that comes with the program. The path is the same from demo/ and from dist/. */

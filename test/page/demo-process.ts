@@ -18,7 +18,7 @@ export interface DemoProcess {
  *
  * @param program default: the sources
  */
-export async function startDemo(program = 'src/main.ts'): Promise<DemoProcess> {
+export async function startDemo(program = 'cli/main.ts'): Promise<DemoProcess> {
   const child = spawn(process.execPath, [program, 'demo'], {
     cwd: ROOT,
     stdio: ['pipe', 'pipe', 'inherit'],

@@ -5,5 +5,5 @@ import { resolve } from 'node:path';
  * sources, for which nothing has to be built.
  */
 export const PROGRAM = resolve(
-  process.env.KPW_PROGRAM ?? resolve(import.meta.dirname, '../../../src/main.ts'),
+  process.env.KPW_PROGRAM ?? resolve(import.meta.dirname, '../../../cli/main.ts'),
 );
