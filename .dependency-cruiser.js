@@ -45,9 +45,9 @@ function inOrder(rooms, below) {
 /** Where a room is: what an operator runs is beside src. */
 const folderOf = (room) => (room.startsWith('cli') ? room : `src/${room}`);
 
-const AROUND = '(page|demo|embedded|scripts|test|bench)/';
+const AROUND = '(web|demo|fake-apiserver|scripts|test|bench)/';
 /** Programs that `node` runs, beside those that a suite starts. */
-const RUN_BY_NODE = '^(bench|scripts)/|^test/(cluster/up|page/take-picture)[.]ts$';
+const RUN_BY_NODE = '^(bench|scripts)/|^test/(cluster/up|web/take-picture)[.]ts$';
 const CORE = { dependencyTypes: ['core'] };
 
 /** Name, from, to, and what is right. */
@@ -55,10 +55,15 @@ const RULES = [
   ['programs', '^(src|cli)/', '^cli/(main|kubectl-kpw)\\.ts$', 'nothing imports a program'],
   ['src', '^src/', `^(cli/|${AROUND})`, 'the product knows nothing of what is around it'],
   ['cli', '^cli/', `^${AROUND}`, 'the product knows nothing of what is around it'],
-  ['embedded', '^embedded/', `^(src/|cli/|(?!embedded)${AROUND})`, 'it shares no code with src'],
+  [
+    'fake-apiserver',
+    '^fake-apiserver/',
+    `^(src/|cli/|(?!fake-apiserver)${AROUND})`,
+    'it shares no code with src',
+  ],
   ['demo', '^demo/', '^(scripts|test|bench)/', 'the demo is a part of the package'],
-  ['page', '^page/', `^(cli/|(?!page)${AROUND})`, 'the page is a part of the wrapper'],
-  ['browser', '^(demo/)?page/', CORE, 'the page runs in a browser'],
+  ['web', '^web/', `^(cli/|(?!web)${AROUND})`, 'the page is a part of the wrapper'],
+  ['browser', '^(demo/)?web/', CORE, 'the page runs in a browser'],
   ['topology', '^src/topology/', CORE, 'src/topology is pure'],
   ['zlib', '^src/filter/(codec|projection)/', '^zlib$', 'only views need its checksum'],
   ['filter', '^src/filter/', { ...CORE, pathNot: '^(buffer|zlib)$' }, 'src/filter does no I/O'],

@@ -41,7 +41,7 @@ const OWN_SUITES = [
   '<rootDir>/test/fuzz/',
   '<rootDir>/test/deploy/',
   '<rootDir>/test/cluster/',
-  '<rootDir>/test/page/',
+  '<rootDir>/test/web/',
   '<rootDir>/test/security/hostile/',
   '<rootDir>/test/versions/',
 ];
@@ -78,7 +78,7 @@ export default {
       testRegex: SLOW,
     },
     { ...common, displayName: 'fuzz', roots: ['<rootDir>/test/fuzz'] },
-    { ...common, displayName: 'page', roots: ['<rootDir>/test/page'] },
+    { ...common, displayName: 'web', roots: ['<rootDir>/test/web'] },
     // All that needs real components, in namespaces. An npm script narrows it to a folder with --roots.
     {
       ...common,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { kubeconfigFor } from '../embedded/kubeconfig.ts';
+import { kubeconfigFor } from '../fake-apiserver/kubeconfig.ts';
 import { CURRENT_SLICES } from '../src/proxy/api/kube-proxy-queries.ts';
 import { queryPath } from '../src/proxy/api/query.ts';
 import { freePorts } from '../test/e2e/support/free-port.ts';

@@ -1,5 +1,5 @@
 import { formatExplained } from '../cli/node/explain-text.ts';
-import type { ApiServer } from '../embedded/api-server.ts';
+import type { ApiServer } from '../fake-apiserver/api-server.ts';
 import { explainOne } from '../src/admin/explain/explained-service.ts';
 import { openViewToExplain } from '../src/admin/explain/open-view.ts';
 import { shortKey } from '../src/topology/explain/short-key.ts';

@@ -45,15 +45,15 @@ const PLANTED: readonly (readonly [from: string, to: string, rule: string])[] = 
   ['cli/node/a.ts', 'cli/simulate/x.ts', 'cli/node'],
   ['cli/simulate/a.ts', 'cli/remote/x.ts', 'cli/simulate'],
   ['cli/remote/a.ts', 'cli/definitions/x.ts', 'cli/remote'],
-  ['src/run/a.ts', 'cli/definitions/x.ts', 'src'],
+  ['src/version.ts', 'cli/definitions/x.ts', 'src'],
   ['src/config/b.ts', 'src/run/x.ts', 'config'],
   ['cli/a.ts', 'cli/main.ts', 'programs'],
   ['src/errors.ts', 'demo/x.ts', 'src'],
   ['cli/d.ts', 'demo/x.ts', 'cli'],
-  ['embedded/a.ts', 'src/errors.ts', 'embedded'],
+  ['fake-apiserver/a.ts', 'src/errors.ts', 'fake-apiserver'],
   ['demo/a.ts', 'scripts/x.ts', 'demo'],
-  ['page/a.ts', 'embedded/x.ts', 'page'],
-  ['page/b.ts', 'node:fs', 'browser'],
+  ['web/a.ts', 'fake-apiserver/x.ts', 'web'],
+  ['web/b.ts', 'node:fs', 'browser'],
   ['cli/b.ts', 'cli/c.ts', 'circle'],
 ];
 
@@ -78,7 +78,7 @@ beforeAll(() => {
   }
   const program = join(ROOT, 'node_modules/.bin/depcruise');
   const options = ['--config', join(ROOT, '.dependency-cruiser.js'), '--output-type', 'json'];
-  const json = execFileSync(program, [...options, 'src', 'cli', 'demo', 'embedded', 'page'], {
+  const json = execFileSync(program, [...options, 'src', 'cli', 'demo', 'fake-apiserver', 'web'], {
     cwd: root,
     encoding: 'utf8',
   });

@@ -3,7 +3,7 @@ export const VERSIONED_FILES = [
   'package.json',
   'package-lock.json',
   'README.md',
-  'Dockerfile',
+  'image/Dockerfile',
   'charts/kube-proxy-wrapper/Chart.yaml',
   'docs/commands.md',
   'docs/deployment.md',

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { COMMANDS } from '../../cli/definitions/all.ts';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { ResponseHead } from '../../src/admin/health/version-info.ts';
 import type { NodeDetails } from '../../src/admin/page/node-details.ts';

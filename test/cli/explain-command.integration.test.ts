@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createAdminClient } from '../../cli/client/admin-client.ts';
 import { COMMANDS } from '../../cli/definitions/all.ts';
 import { explainReport } from '../../cli/node/explain.ts';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';

@@ -16,8 +16,8 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { COMMANDS } from '../../cli/definitions/all.ts';
-import type { ApiServer } from '../../embedded/api-server.ts';
-import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
 import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
 import { REFUSED_COMMANDS } from '../support/process/refused-commands.ts';
@@ -134,8 +134,8 @@ describe('kube-proxy-wrapper', () => {
 
   test('manifests come from standard input, folders and a context of the kubeconfig', async () => {
     const simulate = (...args: string[]) => runInProcess(COMMANDS, ['simulate', ...args]);
-    const example = readFileSync('examples/cluster.yaml');
-    const all = await simulate('--from', 'examples/cluster.yaml', '-o', 'json');
+    const example = readFileSync('demo/cluster.yaml');
+    const all = await simulate('--from', 'demo/cluster.yaml', '-o', 'json');
     mkdirSync(join(folder, 'manifests/deep'), { recursive: true });
     writeFileSync(join(folder, 'manifests/deep/cluster.yml'), example);
     const nested = ['-f', join(folder, 'manifests'), '-o', 'json'];

@@ -7,7 +7,7 @@ import { formatFindings } from '../../cli/simulate/format-findings.ts';
 import { runInProcess } from '../support/remote/run-in-process.ts';
 import { useFolder } from '../support/use-folder.ts';
 
-const EXAMPLE = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
+const EXAMPLE = new URL('../../demo/cluster.yaml', import.meta.url).pathname;
 const simulate = (...args: string[]) =>
   runInProcess(COMMANDS, ['simulate', '--from', EXAMPLE, ...args]);
 
@@ -19,7 +19,7 @@ function file(name: string, content: string): string {
 
 test('docs/commands.md has what simulate prints about the example', async () => {
   const { pathname } = new URL('../../docs/commands.md', import.meta.url);
-  const command = '$ kube-proxy-wrapper simulate --from examples/cluster.yaml\n';
+  const command = '$ kube-proxy-wrapper simulate --from demo/cluster.yaml\n';
   const [, block = ''] = readFileSync(pathname, 'utf8').split(command);
   const [printed = '', ...rest] = block.split('…\n');
   expect(rest).not.toEqual([]);

@@ -9,7 +9,7 @@ import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../src/config/settings.ts';
 import type { EndpointGroup } from '../../src/topology/decide/endpoint.ts';
 
-const EXAMPLE = new URL('../../examples/cluster.yaml', import.meta.url).pathname;
+const EXAMPLE = new URL('../../demo/cluster.yaml', import.meta.url).pathname;
 
 function settings(raw: RawSettings = {}) {
   return nodeProxyOptions(loadSettings({ nodeName: 'any', ...raw }, {}, undefined));

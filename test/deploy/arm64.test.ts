@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, jest, test } from '@jest/globals';
-import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 import { freePorts } from '../e2e/support/free-port.ts';
 import { startProcess, waitUntilReady } from '../e2e/support/managed-process.ts';
 import { runCommand } from '../e2e/support/run-command.ts';
@@ -35,7 +35,7 @@ test('the emulated Node is for arm64, and of the version that the other tests us
 });
 
 test('simulate shows the same on arm64 as here', async () => {
-  const args = [program, 'simulate', '--from', 'examples/cluster.yaml', '--service', 'web'];
+  const args = [program, 'simulate', '--from', 'demo/cluster.yaml', '--service', 'web'];
   const said = await run(...args);
   expect(said).toMatch(/^default\/web: .*3 endpoints$/m);
   expect(said).toBe(await runCommand(process.execPath, args, { cwd: repository }));

@@ -43,7 +43,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Files and folders that the Dockerfile takes from the context. */
 function copiedSources(): string[] {
-  const copies = readText('Dockerfile').matchAll(/^COPY (?!.*--from)(?:--\S+ )*(.+) \S+$/gm);
+  const copies = readText('image/Dockerfile').matchAll(/^COPY (?!.*--from)(?:--\S+ )*(.+) \S+$/gm);
   return [...copies].flatMap(([, names = '']) => names.split(' '));
 }
 
@@ -51,7 +51,7 @@ describe('the Dockerfile', () => {
   test('is accepted by BuildKit without a warning', async () => {
     const read = async (text: string) =>
       await writeAside({ text }, async (file) => await runCommand(tools.dockerfile, [file]));
-    const text = readText('Dockerfile');
+    const text = readText('image/Dockerfile');
     expect(await read(text)).toContain('{BASE_IMAGE}');
     await expect(read(text.replace('COPY --chmod=', 'COPY --mode='))).rejects.toThrow('mode');
     await expect(read(text.replace('HEALTHCHECK ', 'HEALTHY '))).rejects.toThrow('HEALTHY');
@@ -77,7 +77,7 @@ describe('the Dockerfile', () => {
     }
     symlinkSync(join(repository, 'node_modules'), join(context, 'node_modules'));
     const [command = '', ...args] =
-      /^RUN (npm run .*)$/m.exec(readText('Dockerfile'))?.[1]?.split(' ') ?? [];
+      /^RUN (npm run .*)$/m.exec(readText('image/Dockerfile'))?.[1]?.split(' ') ?? [];
     await runCommand(command, args, { cwd: context });
     const built = readdirSync(join(context, 'dist'));
     expect(built).toEqual(expect.arrayContaining(['THIRD-PARTY-LICENSES', 'main.js']));
@@ -97,7 +97,7 @@ describe('the Dockerfile', () => {
 
   test('leaves the health check to a program that the image has', () => {
     expect(image.healthcheck[0]).toBe('/nodejs/bin/node');
-    expect(lastStage(readText('Dockerfile')).map(({ name }) => name)).not.toContain('RUN');
+    expect(lastStage(readText('image/Dockerfile')).map(({ name }) => name)).not.toContain('RUN');
   });
 });
 

@@ -9,8 +9,8 @@ import {
 import { join } from 'node:path';
 import { beforeAll, expect, test } from '@jest/globals';
 import { runCommand } from '../e2e/support/run-command.ts';
-import { startDemo } from '../page/demo-process.ts';
 import { useFolder } from '../support/use-folder.ts';
+import { startDemo } from '../web/demo-process.ts';
 import { readText, repository } from './support/repository.ts';
 
 /** A part of the program, named after its contents, or a document. */
@@ -54,7 +54,7 @@ test('the package brings all that it needs, and nothing else', () => {
     'dist/page.json',
     'docs',
     'examples',
-    'examples/cluster.yaml',
+    'demo/cluster.yaml',
     'package.json',
   ]);
 });
@@ -89,7 +89,7 @@ test('its commands run', async () => {
   expect((await npx('--version')).trim()).toBe(version);
   expect(await npx('--help')).toContain('kube-proxy-wrapper COMMAND [flags]');
   expect(await npx('explain', '--help')).toContain('--selector');
-  const example = 'node_modules/kube-proxy-wrapper/examples/cluster.yaml';
+  const example = 'node_modules/kube-proxy-wrapper/demo/cluster.yaml';
   const said = await npx('simulate', '--from', example, '--service', 'web');
   expect(said).toContain('default/web');
   // The plugin of kubectl.

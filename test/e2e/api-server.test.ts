@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { describeApiServer } from '../support/embedded/api-server-contract.ts';
+import { describeApiServer } from '../support/fake-apiserver/api-server-contract.ts';
 import { startControlPlane } from './support/control-plane.ts';
 
-// The embedded API server passes the same contract: test/embedded/contract.integration.test.ts.
+// The fake API server passes the same contract: test/fake-apiserver/contract.integration.test.ts.
 describeApiServer(async () => {
   const plane = await startControlPlane();
   return {

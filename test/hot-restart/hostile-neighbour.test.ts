@@ -4,7 +4,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
-import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
 import { freePorts } from '../e2e/support/free-port.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
 import { nodeStatus } from '../../src/admin/status/node-status.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';

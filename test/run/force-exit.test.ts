@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 import { writeKubeconfig } from '../support/http/kubeconfig.ts';
 import { startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
 import { createSmallCluster } from '../support/wrapper/small-cluster.ts';

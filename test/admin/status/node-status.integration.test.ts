@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { COMMANDS } from '../../../cli/definitions/all.ts';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../../src/admin/admin.ts';
 import { KernelRules } from '../../../src/admin/status/kernel-rules.ts';
 import { KubeProxyProbe } from '../../../src/admin/status/kube-proxy-probe.ts';

@@ -25,7 +25,7 @@ interface Instruction {
  * a folder. What it would copy from the stage that builds is here already: `npm run build` has run.
  */
 export function layOutImage(root: string): Image {
-  const stage = lastStage(readText('Dockerfile'));
+  const stage = lastStage(readText('image/Dockerfile'));
   mkdirSync(root, { recursive: true });
   for (const { text } of stage.filter(({ name }) => name === 'COPY')) copy(root, text);
   const [uid = 0, gid = 0] = argument(stage, 'USER').split(':').map(Number);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { formatExplained } from '../../../cli/node/explain-text.ts';
-import type { ApiServer, ApiServerOptions } from '../../../embedded/api-server.ts';
+import type { ApiServer, ApiServerOptions } from '../../../fake-apiserver/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';

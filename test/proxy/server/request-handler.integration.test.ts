@@ -1,6 +1,6 @@
 import { request as rawRequest, ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { advancingClock } from '../../support/advancing-clock.ts';
 import { ACCEPT, CODECS } from '../../support/guarantees/watch-recorder.ts';

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { beforeEach, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Encoding, RawEvent } from '../../../src/filter/codec/codec.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';

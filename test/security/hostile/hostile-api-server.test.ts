@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
-import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
+import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
 import { getStatus } from '../../e2e/support/http-status.ts';
 import { waitUntilReady } from '../../e2e/support/managed-process.ts';
 import { peakMegabytes } from '../../e2e/support/process-figures.ts';

@@ -1,4 +1,4 @@
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { freePorts } from '../../e2e/support/free-port.ts';
 import { eventually } from '../eventually.ts';

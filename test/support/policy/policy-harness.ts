@@ -1,6 +1,6 @@
 import { pino } from 'pino';
-import { collectionNamed } from '../../../embedded/collections.ts';
-import { predicateOf } from '../../../embedded/selector.ts';
+import { collectionNamed } from '../../../fake-apiserver/collections.ts';
+import { predicateOf } from '../../../fake-apiserver/selector.ts';
 import type {
   Codec,
   Encoding,

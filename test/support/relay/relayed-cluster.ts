@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Relay } from '../../../src/relay/relay.ts';
 import { freePorts } from '../../e2e/support/free-port.ts';
 import { type ServingFiles, writeServingFiles } from '../http/certificates.ts';

@@ -1,4 +1,4 @@
-import { encodeErrorEvent, encodeStatus } from '../../../../embedded/wire.ts';
+import { encodeErrorEvent, encodeStatus } from '../../../../fake-apiserver/wire.ts';
 import type { ForeignAnswer } from '../../../support/http/foreign-answers.ts';
 import type { TcpFault } from '../../support/tcp-front.ts';
 import type { ActiveFault } from '../active-fault.ts';

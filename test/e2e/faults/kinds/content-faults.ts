@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
-import { encodeStatus } from '../../../../embedded/wire.ts';
+import { encodeStatus } from '../../../../fake-apiserver/wire.ts';
 import { MAX_LIST_BYTES } from '../bounds.ts';
 import type { Exchange, HttpFault } from '../fault-front.ts';
 import type { FaultKind } from '../fault-kind.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { COLLECTIONS, type CollectionName } from '../../../../embedded/collections.ts';
-import { encodeBookmark } from '../../../../embedded/wire.ts';
+import { COLLECTIONS, type CollectionName } from '../../../../fake-apiserver/collections.ts';
+import { encodeBookmark } from '../../../../fake-apiserver/wire.ts';
 import type { Exchange, HttpFault } from '../fault-front.ts';
 import type { FaultKind, FaultTarget } from '../fault-kind.ts';
 import { encodingOf, readFrames, type WatchFrame } from '../watch-frames.ts';

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../../embedded/kube-object.ts';
+import type { KubeObject } from '../../../../fake-apiserver/kube-object.ts';
 import { toService, toSlice } from '../../support/history-objects.ts';
 import type { ModelEndpoint } from '../../support/model.ts';
 import type { Random } from '../../support/random.ts';

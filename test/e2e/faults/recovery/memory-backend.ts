@@ -1,6 +1,6 @@
-import { type ApiServer, createApiServer } from '../../../../embedded/api-server.ts';
-import type { KubeObject } from '../../../../embedded/kube-object.ts';
-import { StatusError } from '../../../../embedded/kube-status.ts';
+import { type ApiServer, createApiServer } from '../../../../fake-apiserver/api-server.ts';
+import type { KubeObject } from '../../../../fake-apiserver/kube-object.ts';
+import { StatusError } from '../../../../fake-apiserver/kube-status.ts';
 import { SELF } from '../wrapper-under-test.ts';
 
 /** Names of the collections that are written. */

@@ -46,7 +46,7 @@ async function handle(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://embedded');
+  const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'http://fake');
   const exchange: Exchange = { request, response, path, query };
   try {
     await answer(options, exchange);
@@ -56,7 +56,7 @@ async function handle(
     if (!expected)
       options.logger?.error(
         { err: error, path },
-        'embedded API server: request failed, answered with 500',
+        'fake API server: request failed, answered with 500',
       );
     const status = expected ? error : failure(500, 'InternalError', `Internal error: ${error}`);
     if (response.headersSent) response.destroy();
@@ -65,7 +65,7 @@ async function handle(
     const { method } = request;
     options.logger?.debug(
       { method, path, code: response.statusCode },
-      'embedded API server: request answered',
+      'fake API server: request answered',
     );
   }
 }

@@ -1,5 +1,5 @@
-import type { ApiServer } from '../../embedded/api-server.ts';
-import type { KubeObject } from '../../embedded/kube-object.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import type { KubeObject } from '../../fake-apiserver/kube-object.ts';
 import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
 import { startTcpRelay } from '../support/http/tcp-relay.ts';
 import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';

@@ -16,7 +16,7 @@ export function discoveryDocument(path: string): unknown {
   const groups = [...new Set(collections.map(({ group }) => group))].filter((name) => name !== '');
   switch (path) {
     case '/version':
-      return { major: '1', minor: '36', gitVersion: 'v1.36.0-embedded' };
+      return { major: '1', minor: '36', gitVersion: 'v1.36.0-fake' };
     case '/api':
       return { kind: 'APIVersions', versions: ['v1'] };
     case '/apis':

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { type ApiServer, createApiServer } from '../../embedded/api-server.ts';
+import { type ApiServer, createApiServer } from '../../fake-apiserver/api-server.ts';
 import { closedLater } from '../support/closed-later.ts';
-import { sendRequest, summarize, watch } from '../support/embedded/embedded-client.ts';
+import { sendRequest, summarize, watch } from '../support/fake-apiserver/fake-apiserver-client.ts';
 
 /* What tests rely on, and no contract with a real API server can show. Without it they would pass for another reason. */
 

@@ -1,5 +1,5 @@
-import { createApiServer } from '../../embedded/api-server.ts';
-import { describeApiServer } from '../support/embedded/api-server-contract.ts';
+import { createApiServer } from '../../fake-apiserver/api-server.ts';
+import { describeApiServer } from '../support/fake-apiserver/api-server-contract.ts';
 
 describeApiServer(async () => {
   const server = createApiServer({ initialResourceVersion: 100 });

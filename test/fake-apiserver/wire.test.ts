@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
-import { type CollectionName, collectionNamed } from '../../embedded/collections.ts';
-import type { KubeStatus } from '../../embedded/kube-status.ts';
-import { encodeMessage } from '../../embedded/protobuf-encode.ts';
-import { MESSAGES } from '../../embedded/protobuf-schema.ts';
+import { type CollectionName, collectionNamed } from '../../fake-apiserver/collections.ts';
+import type { KubeStatus } from '../../fake-apiserver/kube-status.ts';
+import { encodeMessage } from '../../fake-apiserver/protobuf-encode.ts';
+import { MESSAGES } from '../../fake-apiserver/protobuf-schema.ts';
 import {
   type EventType,
   encodeBookmark,
@@ -11,8 +11,8 @@ import {
   encodeList,
   encodeStatus,
   type Format,
-} from '../../embedded/wire.ts';
-import { protobufFrames, type SeenEvent } from '../support/embedded/embedded-client.ts';
+} from '../../fake-apiserver/wire.ts';
+import { protobufFrames, type SeenEvent } from '../support/fake-apiserver/fake-apiserver-client.ts';
 
 /** Bytes that a real kube-apiserver 1.36.3 has sent; see test/fixtures/README.md. */
 function fixture(name: string): Buffer {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { createApiServer } from '../../embedded/api-server.ts';
+import { createApiServer } from '../../fake-apiserver/api-server.ts';
 
 const NODE = 'apiVersion: v1\nkind: Node\nmetadata: { name: edge-1, labels: { site: a } }\n';
 

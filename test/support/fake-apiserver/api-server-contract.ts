@@ -8,7 +8,7 @@ import {
   sendRequest,
   summarize,
   watch,
-} from './embedded-client.ts';
+} from './fake-apiserver-client.ts';
 
 /** An API server that is checked, with nothing in it that the contract looks at. */
 export interface CheckedServer {
@@ -26,8 +26,8 @@ const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const STREAMING = 'watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan';
 
 /**
- * What the wrapper and its tests rely on in an API server. It is run against the embedded server and against a real
- * kube-apiserver, so that a test with the embedded one proves something about the real one.
+ * What the wrapper and its tests rely on in an API server. It is run against the fake one and against a real
+ * kube-apiserver, so that a test with the fake one proves something about the real one.
  */
 export function describeApiServer(start: () => Promise<CheckedServer>): void {
   let server: CheckedServer;
