@@ -4,7 +4,7 @@
  */
 const TOPOLOGY = ['topology/policy', 'topology/decide', 'topology/state', 'topology/explain'];
 const FILTER = ['filter/codec', 'filter/view', 'filter/projection'];
-const UTIL = ['util', ...TOPOLOGY, ...FILTER, 'proxy/util'];
+const UTIL = ['util', ...TOPOLOGY, ...FILTER, 'proxy/system'];
 const API = [...UTIL, 'proxy/api'];
 const UPSTREAM = [...API, 'proxy/upstream'];
 const REFLECTOR = [...UPSTREAM, 'proxy/snapshot', 'proxy/reflector'];
@@ -19,15 +19,15 @@ const ROOMS = [
   ['util'],
   ...inOrder(TOPOLOGY, ['util']),
   ...inOrder(FILTER, ['util', ...TOPOLOGY]),
-  ['proxy/util', ...UTIL],
+  ['proxy/system', ...UTIL],
   ['proxy/api', ...UTIL],
   ['proxy/credentials', ...UTIL],
   ['proxy/upstream', ...API, 'proxy/credentials'],
   ['proxy/snapshot', ...UPSTREAM, 'proxy/credentials'],
   ['proxy/reflector', ...REFLECTOR, 'proxy/credentials'],
-  ['proxy/cluster', ...REFLECTOR],
+  ['proxy/own-watches', ...REFLECTOR],
   ['proxy/local-runtime', ...UTIL],
-  ['proxy/views', ...REFLECTOR, 'proxy/cluster', 'proxy/local-runtime'],
+  ['proxy/views', ...REFLECTOR, 'proxy/own-watches', 'proxy/local-runtime'],
   ['proxy/http', ...API],
   ['proxy/passthrough', ...UPSTREAM, 'proxy/credentials', 'proxy/http'],
   ['proxy/auth', ...UPSTREAM, 'proxy/http', 'proxy/passthrough'],

@@ -26,7 +26,7 @@ const SLOW = [
   '/test/guarantees/planted-bugs[.]test[.]ts$',
   '/test/demo/demo[.]test[.]ts$',
   '/test/(cli/main|run/(force-exit|inspector|trim-heap))[.]test[.]ts$',
-  '/test/proxy/server/slow-clients[.]test[.]ts$',
+  '/test/proxy/serving/slow-clients[.]test[.]ts$',
   '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-folder)[.]test[.]ts$',
   '/test/proxy/views/view-memory[.]test[.]ts$',
   '/test/security/connections[.]test[.]ts$',

@@ -16,7 +16,7 @@ import {
   COMMUNITIES,
   type CommunityFacts,
   communityFacts,
-} from '../../src/proxy/cluster/communities-handler.ts';
+} from '../../src/proxy/own-watches/communities-handler.ts';
 
 /** An EndpointSlice with the first address of each endpoint, in the order of its groups, flattened. */
 export interface SimulatedSlice extends EndpointsFacts {

@@ -1,8 +1,8 @@
 import type { ServiceFacts } from '../../src/filter/codec/codec.ts';
 import { EndpointCache } from '../../src/filter/codec/facts/endpoint-cache.ts';
-import { CommunitiesHandler } from '../../src/proxy/cluster/communities-handler.ts';
-import { decidedPorts, describeService } from '../../src/proxy/cluster/services-handler.ts';
 import type { NodeProxyOptions } from '../../src/proxy/node-proxy.ts';
+import { CommunitiesHandler } from '../../src/proxy/own-watches/communities-handler.ts';
+import { decidedPorts, describeService } from '../../src/proxy/own-watches/services-handler.ts';
 import type { EndpointGroup } from '../../src/topology/decide/endpoint.ts';
 import { hasEndpointWithoutZone } from '../../src/topology/decide/endpoint.ts';
 import { PolicyResolver } from '../../src/topology/policy/policy-resolver.ts';

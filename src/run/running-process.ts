@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 import type { Query } from '../proxy/api/query.ts';
 import { parseQueries } from '../proxy/api/query-json.ts';
 import { isShareable } from '../proxy/hot-restart/hot-restart.ts';
-import { boundedRequest } from '../proxy/util/bounded-request.ts';
-import { ownListeners } from '../proxy/util/proc-net-tcp.ts';
+import { boundedRequest } from '../proxy/system/bounded-request.ts';
+import { ownListeners } from '../proxy/system/proc-net-tcp.ts';
 import type { ListenAddress } from '../util/address.ts';
 
 /** Time for a response to arrive, in milliseconds. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
-import { listeningSockets } from '../../src/proxy/util/proc-net-tcp.ts';
+import { listeningSockets } from '../../src/proxy/system/proc-net-tcp.ts';
 import { eventually } from '../support/eventually.ts';
 import { spawnMortal } from '../support/process/mortal-child.ts';
 

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { assertCertificates, certificatesIn } from '../../../src/proxy/util/pem.ts';
+import { assertCertificates, certificatesIn } from '../../../src/proxy/system/pem.ts';
 import { type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 
 let pair: KeyPair;

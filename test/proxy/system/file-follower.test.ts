@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { FileFollower, type FileFollowerOptions } from '../../../src/proxy/util/file-follower.ts';
+import { FileFollower, type FileFollowerOptions } from '../../../src/proxy/system/file-follower.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';

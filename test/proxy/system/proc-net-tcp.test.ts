@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os';
 import { describe, expect, test } from '@jest/globals';
-import { listeningSockets, parseSocket } from '../../../src/proxy/util/proc-net-tcp.ts';
+import { listeningSockets, parseSocket } from '../../../src/proxy/system/proc-net-tcp.ts';
 import { listeningSockets as openSockets } from '../../support/http/listening-sockets.ts';
 
 const { servers, listen } = openSockets();

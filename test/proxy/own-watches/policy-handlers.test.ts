@@ -1,11 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { PartialObjectMetadata, ServiceFacts } from '../../../src/filter/codec/codec.ts';
-import { NamespacesHandler } from '../../../src/proxy/cluster/namespaces-handler.ts';
-import { OwnNodeHandler } from '../../../src/proxy/cluster/own-node-handler.ts';
-import { PolicyLog } from '../../../src/proxy/cluster/policy-log.ts';
-import { reportPolicies } from '../../../src/proxy/cluster/report-policies.ts';
-import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
+import { NamespacesHandler } from '../../../src/proxy/own-watches/namespaces-handler.ts';
+import { OwnNodeHandler } from '../../../src/proxy/own-watches/own-node-handler.ts';
+import { PolicyLog } from '../../../src/proxy/own-watches/policy-log.ts';
+import { reportPolicies } from '../../../src/proxy/own-watches/report-policies.ts';
+import { ServicesHandler } from '../../../src/proxy/own-watches/services-handler.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import { PolicyStates } from '../../../src/topology/state/policy-states.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';

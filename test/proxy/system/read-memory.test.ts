@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { OwnReadMemory } from '../../../src/proxy/util/read-memory.ts';
+import { OwnReadMemory } from '../../../src/proxy/system/read-memory.ts';
 
 const LIMIT = 1_000;
 

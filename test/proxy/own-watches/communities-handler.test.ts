@@ -3,7 +3,7 @@ import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import {
   CommunitiesHandler,
   communityFacts,
-} from '../../../src/proxy/cluster/communities-handler.ts';
+} from '../../../src/proxy/own-watches/communities-handler.ts';
 import type { Communities } from '../../../src/topology/state/topology.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';

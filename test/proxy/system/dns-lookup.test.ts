@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
-import { shareLookups } from '../../../src/proxy/util/dns-lookup.ts';
+import { shareLookups } from '../../../src/proxy/system/dns-lookup.ts';
 import { eventually } from '../../support/eventually.ts';
 
 describe('shareLookups()', () => {

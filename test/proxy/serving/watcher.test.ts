@@ -5,7 +5,7 @@ import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
-import { Watcher } from '../../../src/proxy/server/watcher.ts';
+import { Watcher } from '../../../src/proxy/serving/watcher.ts';
 import { eventually } from '../../support/eventually.ts';
 
 /*
