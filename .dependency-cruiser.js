@@ -45,9 +45,9 @@ function inOrder(rooms, below) {
 /** Where a room is: what an operator runs is beside src. */
 const folderOf = (room) => (room.startsWith('cli') ? room : `src/${room}`);
 
-const AROUND = '(web|demo|fake-apiserver|scripts|test|bench)/';
+const AROUND = '(web|demo|fake-apiserver|scripts|harness|test|bench)/';
 /** Programs that `node` runs, beside those that a suite starts. */
-const RUN_BY_NODE = '^(bench|scripts)/|^test/(cluster/up|web/take-picture)[.]ts$';
+const RUN_BY_NODE = '^(bench|scripts|harness/cluster/up)|^test/web/take-picture[.]ts$';
 const CORE = { dependencyTypes: ['core'] };
 
 /** Name, from, to, and what is right. */
@@ -61,7 +61,7 @@ const RULES = [
     `^(src/|cli/|(?!fake-apiserver)${AROUND})`,
     'it shares no code with src',
   ],
-  ['demo', '^demo/', '^(scripts|test|bench)/', 'the demo is a part of the package'],
+  ['demo', '^demo/', '^(scripts|harness|test|bench)/', 'the demo is a part of the package'],
   ['web', '^web/', `^(cli/|(?!web)${AROUND})`, 'the page is a part of the wrapper'],
   ['browser', '^(demo/)?web/', CORE, 'the page runs in a browser'],
   ['topology', '^src/topology/', CORE, 'src/topology is pure'],

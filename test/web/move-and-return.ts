@@ -1,4 +1,4 @@
-import { eventually } from '../e2e/support/eventually.ts';
+import { eventually } from '../../harness/eventually.ts';
 import type { Scene } from './scene.ts';
 
 /** Moves edge-1 to site b and back, so that there are decisions to list. */

@@ -6,8 +6,8 @@
 import { statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Browser, Page } from 'playwright-core';
-import { ensureOsPackages } from '../e2e/support/os-packages.ts';
-import { runCommand } from '../e2e/support/run-command.ts';
+import { ensureOsPackages } from '../../harness/process/os-packages.ts';
+import { runCommand } from '../../harness/process/run-command.ts';
 import { openTab, startBrowser } from './browser.ts';
 import { startDemo } from './demo-process.ts';
 import { moveAndReturn } from './move-and-return.ts';
