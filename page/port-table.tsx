@@ -3,7 +3,7 @@ import { number } from './text.ts';
 
 /** How one port was decided. */
 export function PortTable({
-  port: { family, port, keys, winner, why, next, returning },
+  port: { family, port, keys, winner, why, next },
 }: {
   readonly port: PortExplanation;
 }) {
@@ -37,11 +37,6 @@ export function PortTable({
       {next !== undefined && (
         <p class="muted">
           Without the endpoints of {winner}, {next} would win.
-        </p>
-      )}
-      {returning !== undefined && (
-        <p class="muted">
-          Returns to {returning.key} at {returning.at} if it remains ready.
         </p>
       )}
     </>

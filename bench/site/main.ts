@@ -111,13 +111,15 @@ async function measureSite(program: string, cert: ServingCert | undefined) {
     await sleep(10_000);
     const start = link.received / 1e6;
     const before = [link.received, performance.now()] as const;
-    const addedMs = await changeSlices(relay);
+    await changeSlices(undefined);
     const hours = (performance.now() - before[1]) / 3_600_000;
     const hour = (link.received - before[0]) / 1e6 / hours;
+    const connections = link.open;
     const open = { user: testUsers.wrapper, since, verb: 'watch', open: true } as const;
     const memory = Number(relay && (await rssOf(running[0]))) / 1e6;
     const watches = plane.requests(open).length;
-    return { startSeconds, start, hour, connections: link.open, watches, addedMs, memory };
+    const addedMs = relay === undefined ? undefined : await changeSlices(relay);
+    return { startSeconds, start, hour, connections, watches, addedMs, memory };
   } finally {
     await Promise.all(running.map((each) => each.stop('SIGKILL')));
     await link.close();
@@ -192,10 +194,8 @@ async function startProgram(options: {
 /** Changes slices at a steady rate. Resolves with the median delay that the relay adds, in milliseconds. */
 async function changeSlices(relay: string | undefined): Promise<number> {
   const arrivals = [new Map<string, number>(), new Map<string, number>()] as const;
-  const ends = [
-    watch(plane.server, arrivals[0]),
-    ...(relay === undefined ? [] : [watch(relay, arrivals[1])]),
-  ];
+  const ends =
+    relay === undefined ? [] : [watch(plane.server, arrivals[0]), watch(relay, arrivals[1])];
   await sleep(1_000);
   for (let n = 0; n < seconds * CHANGES_PER_SECOND; n++) {
     const path = `${SLICES.replace('v1/', 'v1/namespaces/default/')}/web-${n % services}`;

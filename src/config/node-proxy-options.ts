@@ -33,7 +33,7 @@ export function nodeProxyOptions(
     namespacePolicies: settings.namespacePolicies,
     topologyMatch: { communities, edge: edge.labelSelector },
     fabedgeCluster: communities.fabedgeCluster,
-    cloudPassthrough: cloud.mode === 'passthrough',
+    withholdsServices: cloud.mode === 'passthrough',
     window: VIEW_BOUNDS.window,
     maxNodeSets: settings.maxNodeSets,
     maxViews: settings.maxViews,

@@ -51,7 +51,7 @@ export interface NodeProxyOptions extends ListenersOptions {
   /** Name of this cluster in FabEdge's communities; undefined: these are not read. */
   readonly fabedgeCluster: string | undefined;
   /** Whether Services whose traffic all goes to the cloud are hidden. */
-  readonly cloudPassthrough: boolean;
+  readonly withholdsServices: boolean;
   readonly window: LogBounds;
   /** Maximum number of node sets that are watched at the same time. */
   readonly maxNodeSets: number;
@@ -163,7 +163,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     topologyMatch: options.topologyMatch,
     declaredCommunities: fabedgeCluster !== undefined,
     namespaces,
-    cloudPassthrough: options.cloudPassthrough,
+    withholdsServices: options.withholdsServices,
     maxNodeSets: options.maxNodeSets,
     nodeSetWatcher,
   });
@@ -179,7 +179,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     decisionLog,
     localRuntime,
     serviceFilter: hides ? policies.serviceFilter : undefined,
-    cloudPassthrough: hides && options.cloudPassthrough,
+    withholdsServices: hides && options.withholdsServices,
     window: options.window,
     time: systemClock,
     onHandled: (seconds) => eventHandling.observe(seconds),

@@ -100,7 +100,7 @@ test('a Service that is hidden because the cloud serves it is no problem', async
   putService(server, 'away', ['kube-proxy-wrapper.io/cloud']);
   putSlice(server, 'away-1', 'away', [FAR]);
   await start({ cloud: { mode: 'passthrough' }, edge: { labelSelector: 'site=a' } });
-  await eventually(() => proxy.topology.cloudOnly?.size, 1);
+  await eventually(() => proxy.topology.withheld?.size, 1);
   expect(await summary()).toMatchObject({
     endpoints: { filtered: { shown: 0 } },
     withoutEndpoints: { count: 0 },

@@ -6,6 +6,7 @@ import type { Command } from '../../src/commands/command-line/command.ts';
 import { parseCommandLine } from '../../src/commands/command-line/command-line.ts';
 import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import { REMOTE_COMMANDS } from '../../src/commands/definitions/remote.ts';
+import { WARNINGS } from '../../src/topology/explain/warning-catalogue.ts';
 import { importsOf } from '../support/imports-of.ts';
 
 function helpOf({ name }: Command, commands: readonly Command[], program: string): string {
@@ -17,6 +18,16 @@ test('docs/commands.md has each command', () => {
   const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8');
   const listed = [...text.matchAll(/^\| `(\w+)` /gm)].map(([, name]) => name);
   expect(listed.slice(0, COMMANDS.length)).toEqual(COMMANDS.map(({ name }) => name));
+});
+
+test('docs/commands.md has each warning that is probably a mistake', () => {
+  const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8');
+  const [, section = ''] = text.split('### Warnings\n');
+  const listed = Array.from(
+    section.split('\n#')[0]?.matchAll(/^\| `([\w-]+)` /gm) ?? [],
+    ([, code]) => code,
+  );
+  expect(listed.toSorted()).toEqual(Object.keys(WARNINGS).toSorted());
 });
 
 test.each<[string, readonly Command[]]>([

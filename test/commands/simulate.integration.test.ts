@@ -86,7 +86,7 @@ describe('simulate()', () => {
     expect(names).toContain('default/plain');
   });
 
-  test('a cloud-only Service is withheld from edge nodes, not from cloud nodes', () => {
+  test('a withheld Service is withheld from edge nodes, not from cloud nodes', () => {
     const raw = { defaultTopologyKeys: 'fab-proxy', cloud: { mode: 'passthrough' } };
     const changes = [
       'service/plain:topologyKeys=["kubernetes.io/hostname","kube-proxy-wrapper.io/cloud"]',

@@ -51,7 +51,7 @@ describe('settings of policies', () => {
     expect(others).toMatchObject({
       namespacePolicies: true,
       fabedgeCluster: 'c',
-      cloudPassthrough: true,
+      withholdsServices: true,
     });
   });
 

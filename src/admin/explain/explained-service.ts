@@ -50,7 +50,7 @@ export function explainOne(proxy: NodeProxy, service: string): Explained {
 /** Throws `NotReady` if the view is not complete, and `NotFound` for a Service that neither it nor a policy knows. */
 export function explainableView(proxy: NodeProxy, service: string): ExplainedView {
   const view = completeView(proxy);
-  const known = proxy.topology.policies.latest(service) !== UNKNOWN_SERVICE;
+  const known = proxy.topology.policies.pendingOrActive(service) !== UNKNOWN_SERVICE;
   const { objects } = view.projection.inspect(service);
   if (!known && objects.length === 0 && findService(proxy, service) === undefined) {
     const hint = proxy.policyResolver.settings.headless

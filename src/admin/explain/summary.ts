@@ -154,7 +154,7 @@ function failingServices(view: ExplainedView): Set<string> {
 }
 
 function policyOf({ topology }: NodeProxy, service: string): Policy {
-  return topology.activePolicy(service) ?? topology.policies.latest(service);
+  return topology.activePolicy(service) ?? topology.policies.pendingOrActive(service);
 }
 
 /** Whether a Service contains all words of a search. */

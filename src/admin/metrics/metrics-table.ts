@@ -153,7 +153,7 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'services_withheld',
     'Services hidden from this node because all their traffic goes to the cloud.',
-    single(({ topology }) => topology.cloudOnly?.size ?? 0),
+    single(({ topology }) => topology.withheld?.size ?? 0),
   ),
   gauge(
     'filter_off',

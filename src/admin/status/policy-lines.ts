@@ -68,7 +68,7 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
     return policy?.managed === true && policy.keys.some((key) => broken.has(key));
   };
   const isIgnored = ({ service }: ServiceOutcome) =>
-    (policies.latest(service).ignored?.length ?? 0) > 0;
+    (policies.pendingOrActive(service).ignored?.length ?? 0) > 0;
   const having = (...kinds: readonly OutcomeProblem[]) =>
     outcomes.filter(({ problem }) => problem !== undefined && kinds.includes(problem));
   const withoutBroken = (kind: OutcomeProblem) => having(kind).filter((each) => !isBroken(each));

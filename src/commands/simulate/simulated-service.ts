@@ -79,9 +79,9 @@ export class SimulatedService {
       policy?.managed === true
         ? topology.decide(this.service, this.#groups, policy, addressOf)
         : undefined;
-    const cloudOnly =
-      policy?.managed === true && decision !== undefined && topology.isCloudOnly(policy, decision);
-    const input = { policy, latest: this.policy, cloudOnly };
+    const withheld =
+      policy?.managed === true && decision !== undefined && topology.isWithheld(policy, decision);
+    const input = { policy, pendingOrActive: this.policy, withheld };
     const winners = policy?.managed === true ? winnersOf(policy.keys, decision) : [];
     const keep = decision && Buffer.from(decision.keep.buffer).toString('latin1');
     const id = `${kindOf(input).kind} ${winners.join()} ${keep}`;

@@ -26,7 +26,7 @@ import { nodeSetsOf, type SharedTopology, simulateTopology } from './simulated-t
 /** The settings that affect decisions. */
 export type SimulationSettings = Pick<
   NodeProxyOptions,
-  'policies' | 'topologyMatch' | 'namespacePolicies' | 'fabedgeCluster' | 'cloudPassthrough'
+  'policies' | 'topologyMatch' | 'namespacePolicies' | 'fabedgeCluster' | 'withholdsServices'
 >;
 
 export interface Simulation {
@@ -65,7 +65,8 @@ export function simulate(
 }
 
 function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): SharedTopology {
-  const { policies, topologyMatch, namespacePolicies, fabedgeCluster, cloudPassthrough } = settings;
+  const { policies, topologyMatch, namespacePolicies, fabedgeCluster, withholdsServices } =
+    settings;
   const resolver = new PolicyResolver({ ...policies, dryRun: false });
   for (const { name, annotations } of namespacePolicies ? cluster.namespaces : []) {
     resolver.setNamespace(name, namespacePolicyOf(annotations));
@@ -73,7 +74,7 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
   const declaredCommunities = fabedgeCluster !== undefined;
   const included = cluster.services.filter(isIncluded(settings));
   return {
-    options: { topologyMatch, declaredCommunities, cloudPassthrough },
+    options: { topologyMatch, declaredCommunities, withholdsServices },
     communities: communitiesOf(cluster, fabedgeCluster ?? ''),
     policies: new Map(
       included.map((facts) => [nameOf(facts), resolver.setService(describeService(facts))]),

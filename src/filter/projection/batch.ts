@@ -101,7 +101,7 @@ export class Batches {
     if (!view.started) return;
     const services = [...(withheld?.keys() ?? [])];
     if (withheld !== undefined) {
-      this.#topology.setCloudOnly(withheld);
+      this.#topology.setWithheld(withheld);
       this.#hide(services);
     }
     view.log.commit();

@@ -40,8 +40,8 @@ export interface EndpointsProjectionOptions {
   readonly view: View;
   readonly topology: Topology;
   readonly clock: Clock;
-  /** Whether this view reports to the topology which Services are left to the cloud. */
-  readonly reportsCloudOnly: boolean;
+  /** Whether this view reports to the topology which Services are withheld. */
+  readonly reportsWithheld: boolean;
   /**
    * Which objects the view shows. The other ones take part in decisions: a decision about a Service needs all its
    * slices. Default: all.
@@ -76,7 +76,7 @@ type AffectedServices = Map<string, string[]>;
 /**
  * Shows, for each EndpointSlice or Endpoints object, the endpoints that the decision about its Service selects.
  *
- *     listing ──listed()──▶ listed ──topology settled──▶ started
+ *     listing ──listed()──▶ listed ──topology synced──▶ started
  *
  *     objects changed ──store──▶ affected Services ─┬─decide─▶ write what differs ─▶ report
  *     topology changed ────────▶ affected Services ─┘
@@ -167,7 +167,7 @@ export class EndpointsProjection {
 
   /** Starts the view if that is possible now. Returns what BatchReport.withheld is for all Services. */
   start(): BatchReport['withheld'] {
-    if (this.view.started || !this.#isListed || !this.#options.topology.settled) return undefined;
+    if (this.view.started || !this.#isListed || !this.#options.topology.synced) return undefined;
     this.#writer.start(this.#initialObjects());
     return this.#withheld(this.#index.services());
   }
@@ -196,14 +196,15 @@ export class EndpointsProjection {
     const all = new Set([...services, ...this.#servicesOn(nodes), ...this.#undecided.keys()]);
     // The topology does not know these Services, and this node may have been switched off or on.
     for (const service of ownNode === undefined ? [] : this.#index.services()) {
-      if (this.#options.topology.policies.latest(service) === UNKNOWN_SERVICE) all.add(service);
+      if (this.#options.topology.policies.pendingOrActive(service) === UNKNOWN_SERVICE)
+        all.add(service);
     }
     return all;
   }
 
   /** Of these Services, those that the last batch has decided; see BatchReport. */
   #withheld(services: Iterable<string>): BatchReport['withheld'] {
-    if (!this.#options.reportsCloudOnly || !this.view.started) return undefined;
+    if (!this.#options.reportsWithheld || !this.view.started) return undefined;
     const withheld = new Map<string, boolean>();
     for (const service of services) {
       if (this.#undecided.has(service)) continue;

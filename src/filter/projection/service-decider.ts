@@ -2,7 +2,12 @@ import { countEndpoints, type Decision, type PortDecision } from '../../topology
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import { readAddresses } from '../../topology/decide/read-addresses.ts';
 import { type ManagedPolicy, UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
-import { isHidden, outcomeOf, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
+import {
+  isHidden,
+  outcomeOf,
+  type ServiceOutcome,
+  undecided,
+} from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
 import { Interner } from '../../util/interner.ts';
@@ -119,25 +124,19 @@ export class ServiceDecider {
     if (policy.dryRun === true || topology.canDecide(policy, groups)) {
       return this.#managed(service, policy, objects, groups);
     }
-    const none = outcomeOf(
-      service,
-      { policy: undefined, latest: policy, cloudOnly: false },
-      groups,
-    );
-    const outcome = { ...(before?.outcome ?? none), kind: none.kind, total: none.total };
-    return { projected: 'unchanged', outcome };
+    return { projected: 'unchanged', outcome: undecided(service, before?.outcome, groups) };
   }
 
   /** The outcome without a policy that selects endpoints. */
   #unfiltered(service: string, objects: readonly EndpointsObject[]): ServiceOutcome {
     const { topology } = this.#options;
     const policy = topology.activePolicy(service);
-    const latest = topology.policies.latest(service);
+    const pendingOrActive = topology.policies.pendingOrActive(service);
     const inherited = objects.length > 0 && objects.every((object) => object.ofOtherProxy);
     const ofOtherProxy =
-      latest === UNKNOWN_SERVICE && (topology.isUnreadHidden(service) ?? inherited);
+      pendingOrActive === UNKNOWN_SERVICE && (topology.isUnreadHidden(service) ?? inherited);
     const groups = groupsOf(objects);
-    return outcomeOf(service, { policy, latest, ofOtherProxy, cloudOnly: false }, groups);
+    return outcomeOf(service, { policy, pendingOrActive, ofOtherProxy, withheld: false }, groups);
   }
 
   #managed(
@@ -149,9 +148,14 @@ export class ServiceDecider {
     const { topology, addressesOf } = this.#options;
     const addressOf = policy.minReady && readAddresses(objects, addressesOf);
     const decided = topology.decide(service, groups, policy, addressOf);
-    const cloudOnly = topology.isCloudOnly(policy, decided);
-    const outcome = outcomeOf(service, { policy, latest: policy, cloudOnly }, groups, decided);
-    const decision = cloudOnly
+    const withheld = topology.isWithheld(policy, decided);
+    const outcome = outcomeOf(
+      service,
+      { policy, pendingOrActive: policy, withheld },
+      groups,
+      decided,
+    );
+    const decision = withheld
       ? { id: 'withheld', mask: 0 }
       : { id: idOf(policy, decided), mask: hashOf(decided.keep) };
     if (isHidden(outcome)) return { projected: 'hidden', outcome, decision };

@@ -9,8 +9,8 @@ export interface ServiceVisibilityOptions {
   readonly codec: Codec;
   readonly topology: Topology;
   readonly serviceFilter: ServiceFilter | undefined;
-  /** Whether to wait until the view of slices has reported which Services are left to the cloud. */
-  readonly followsCloudOnly: boolean;
+  /** Whether to wait until the view of slices has reported which Services are withheld. */
+  readonly followsWithheld: boolean;
 }
 
 /**
@@ -48,8 +48,8 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
   }
 
   isKnown(): boolean {
-    const { topology, followsCloudOnly } = this.#options;
-    return topology.settled && (!followsCloudOnly || topology.cloudOnly !== undefined);
+    const { topology, followsWithheld } = this.#options;
+    return topology.synced && (!followsWithheld || topology.withheld !== undefined);
   }
 
   isHidden(key: string, hidden?: ObjectBytes): boolean {

@@ -9,7 +9,7 @@ export function reportPolicies(
   log: PolicyLog,
 ): void {
   for (const [service, policy] of policies) {
-    if (policy !== undefined) report(service, known.latest(service), policy, log);
+    if (policy !== undefined) report(service, known.pendingOrActive(service), policy, log);
   }
 }
 

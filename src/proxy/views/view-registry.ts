@@ -190,8 +190,8 @@ export class ViewRegistry {
   }
 
   get #hidesServices(): boolean {
-    const { serviceFilter, cloudPassthrough } = this.#options;
-    return serviceFilter !== undefined || cloudPassthrough;
+    const { serviceFilter, withholdsServices } = this.#options;
+    return serviceFilter !== undefined || withholdsServices;
   }
 
   /** Pins the view that a kube-proxy reads instead of the last one. In JSON it counts against the budget, and is not pinned. */
@@ -238,9 +238,9 @@ export class ViewRegistry {
     };
     const handler = new ServicesHandler(this.#options, replaced);
     const entry = this.#views.openForTopology(query, { services: handler });
-    if (this.#options.cloudPassthrough) {
+    if (this.#options.withholdsServices) {
       // Hidden Services follow from the view of slices that kube-proxy itself requests.
-      this.#views.openForTopology(slicesBeside(query), { reportsCloudOnly: true });
+      this.#views.openForTopology(slicesBeside(query), { reportsWithheld: true });
     }
     return { entry, handler };
   }

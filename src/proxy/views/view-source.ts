@@ -43,7 +43,7 @@ export interface SourceContext extends ReflectorContext {
   readonly time: Clock;
   readonly serviceFilter: ServiceFilter | undefined;
   /** Whether Services whose traffic all goes to the cloud are hidden. */
-  readonly cloudPassthrough: boolean;
+  readonly withholdsServices: boolean;
   /** Corrects endpoints of this node while the API server is unreachable; default: nothing does. */
   readonly localRuntime?: LocalRuntime;
   /** Logs changed decisions of kube-proxy's views; default: nothing does. */
@@ -81,8 +81,8 @@ export interface SourceRole {
   readonly services?: ChangeHandler<ServiceFacts>;
   /** Notified of each change of the own Node before the view. */
   readonly ownNode?: ChangeHandler<PartialObjectMetadata>;
-  /** Whether this view of slices reports to the topology which Services are cloud-only. */
-  readonly reportsCloudOnly?: boolean;
+  /** Whether this view of slices reports to the topology which Services are withheld. */
+  readonly reportsWithheld?: boolean;
   /** Reserves the memory; absent for the views of kube-proxy and of the topology. */
   readonly reserve?: ReserveBytes;
 }
@@ -98,7 +98,7 @@ export function openViewSource(
   role: SourceRole = {},
 ): ViewSource {
   const { resource } = query;
-  const { versions, window, topology, serviceFilter, cloudPassthrough } = context;
+  const { versions, window, topology, serviceFilter, withholdsServices } = context;
   const most = role.reserve === undefined ? undefined : RESERVED_WINDOW;
   const view = new View({ resource, codec, versions, window, most });
   const { reserve } = role;
@@ -106,10 +106,10 @@ export function openViewSource(
     return openEndpoints(context, query, view, role);
   }
   if (resource === SERVICES) {
-    const hides = serviceFilter !== undefined || cloudPassthrough;
-    const followsCloudOnly = cloudPassthrough;
+    const hides = serviceFilter !== undefined || withholdsServices;
+    const followsWithheld = withholdsServices;
     const visibility = hides
-      ? new ServiceVisibility({ codec, topology, serviceFilter, followsCloudOnly })
+      ? new ServiceVisibility({ codec, topology, serviceFilter, followsWithheld })
       : undefined;
     const decode = (object: ObjectBytes) => codec.service(object);
     return openObjects(context, { query, view, decode, visibility, feed: role.services, reserve });
@@ -119,7 +119,7 @@ export function openViewSource(
     return openObjects(context, { query, view, decode, feed: role.ownNode, reserve });
   }
   const visibility =
-    resource === SERVICE_CIDRS && cloudPassthrough ? cidrVisibility(topology) : undefined;
+    resource === SERVICE_CIDRS && withholdsServices ? cidrVisibility(topology) : undefined;
   const decode = (object: ObjectBytes) => codec.meta(object);
   return openObjects(context, { query, view, decode, visibility, reserve });
 }
@@ -131,7 +131,7 @@ export function openViewSource(
 function cidrVisibility(topology: Topology): Visibility<ObjectMeta> {
   return {
     isKnown: () => topology.nodeContext !== undefined,
-    isHidden: () => topology.leavesAddressesToCloud,
+    isHidden: () => topology.withholdsServices,
   };
 }
 
@@ -159,7 +159,7 @@ function openEndpoints(
   context: SourceContext,
   query: Query,
   view: View,
-  { reportsCloudOnly = false, reserve }: Pick<SourceRole, 'reportsCloudOnly' | 'reserve'>,
+  { reportsWithheld = false, reserve }: Pick<SourceRole, 'reportsWithheld' | 'reserve'>,
 ): ViewSource {
   const { topology, serviceFilter, time: clock } = context;
   const { codec, resource } = view;
@@ -169,7 +169,7 @@ function openEndpoints(
     view,
     topology,
     clock,
-    reportsCloudOnly,
+    reportsWithheld,
     selects: selection && ((slice) => selection.selects(codec.partialMetadata(slice))),
     onDecisionChanged: (change) => decisionLog?.add(view, change),
     ofOtherProxy:
@@ -189,13 +189,11 @@ function openEndpoints(
   const handler = corrector ?? next;
   const find = (key: string) => view.get(key);
   const parts = { view, projection, corrector, decode, handler, find, close, reserve };
-  const { snapshots: _none, ...withoutSnapshots } = context;
   // A snapshot belongs to what is read, and several views may read the same. Such a view is not kube-proxy's, so it may
   // do without.
-  const source: ViewSource =
-    selection === undefined
-      ? run(context, { ...parts, query })
-      : run(withoutSnapshots, { ...parts, query: selection.whole });
+  const snapshots = selection === undefined ? context.snapshots : undefined;
+  const read = selection?.whole ?? query;
+  const source: ViewSource = run({ ...context, snapshots }, { ...parts, query: read });
   return selection === undefined ? source : partOf(source, query, view);
 }
 

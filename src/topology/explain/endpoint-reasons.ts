@@ -16,7 +16,7 @@ const LOCAL = 'it is on this node, and externalTrafficPolicy is Local';
 /** Nobody can connect to such an endpoint, so it is not shown. */
 const UNUSED = 'the Service has no port of this endpoint';
 
-/** Prepares to explain endpoints, so that each endpoint takes the same time, however many ports it has. */
+/** Returns a function that explains one endpoint, in a time that does not depend on the number of ports. */
 export function endpointReasons(
   { keep, ports, masks }: Decision,
   keys: readonly string[],

@@ -6,10 +6,11 @@ import {
   HOSTNAME_KEY,
   ZONE_KEY,
 } from '../policy/topology-keys.ts';
-import { consequenceOfRefusal, type NodeSet } from '../state/node-set.ts';
+import { consequenceOfRefusal } from '../state/node-set.ts';
 import type { Topology } from '../state/topology.ts';
 import { ownValue, type TopologyMatch } from '../state/topology-match.ts';
-import type { KeyExplanation, Warning } from './explanation.ts';
+import type { KeyExplanation } from './explanation.ts';
+import { type Warning, warn } from './warning-catalogue.ts';
 
 /** Explains what a key matches on this node. */
 export function explainKey(topology: Topology, key: string): KeyExplanation {
@@ -69,62 +70,29 @@ export function warnOfKey(topology: Topology, key: string): Warning[] {
   for (const selector of match.selectors) {
     const set = topology.nodeSets.get(selector);
     if (set?.refusal === undefined) continue;
-    warnings.push({
-      code: 'node-set-refused',
-      severity: 'warning',
-      message: `${reasonOf(set)} nodes with ${selector}, which ${key} needs; ${consequenceOfRefusal(set)}: ${set.refusal}`,
-    });
+    const result = `${consequenceOfRefusal(set)}: ${set.refusal}`;
+    warnings.push(warn('node-set-refused', set.state === 'overLimit', selector, key, result));
   }
   const empty = warnOfEmpty(topology, key, match);
   if (empty !== undefined) warnings.push(empty);
   return warnings;
 }
 
-function reasonOf({ state }: Readonly<NodeSet>): string {
-  return state === 'overLimit'
-    ? 'the wrapper does not watch'
-    : 'the API server does not let the wrapper read';
-}
-
 function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): Warning | undefined {
-  if (key === COMMUNITY_KEY && !match.self) {
-    return {
-      code: 'community-empty',
-      severity: 'warning',
-      message: `${key} matches nothing: node ${topology.nodeName} is in no community`,
-    };
-  }
+  const node = topology.nodeName;
+  if (key === COMMUNITY_KEY && !match.self) return warn('community-empty', key, node);
   if (key !== CLOUD_KEY && !match.self) {
-    return warnOfOwnLabel(topology.nodeName, key);
+    // A label that is probably misspelt must not be put on nodes.
+    const similar = similarKey(key);
+    return similar === undefined
+      ? warn('own-label-missing', key, node)
+      : warn('key-misspelt', key, node, similar);
   }
   const sets = match.selectors.map((selector) => topology.nodeSets.get(selector));
   // Nodes that may not be read may exist.
   if (sets.some((set) => set?.refusal !== undefined)) return undefined;
   const nodes = nodesOf(topology, match);
   if (nodes === undefined) return undefined;
-  if (nodes.size === 0) {
-    return {
-      code: 'key-without-nodes',
-      severity: 'warning',
-      message: `${key} matches nothing: there is no such node`,
-    };
-  }
-  if (nodes.size > 1 || !nodes.has(topology.nodeName)) return undefined;
-  return {
-    code: 'no-other-node',
-    severity: 'info',
-    message: `${key} matches this node only: no other node is known to match`,
-  };
-}
-
-/** A label that is probably misspelt must not be put on nodes. */
-function warnOfOwnLabel(node: string, key: string): Warning {
-  const about = `${key} matches nothing: node ${node} has no such label`;
-  const similar = similarKey(key);
-  if (similar !== undefined) {
-    const message = `${about}; did you mean ${similar}?`;
-    return { code: 'key-misspelt', severity: 'warning', message };
-  }
-  const message = `${about} (kubectl label node ${node} ${key}=…)`;
-  return { code: 'own-label-missing', severity: 'warning', message };
+  if (nodes.size === 0) return warn('key-without-nodes', key);
+  return nodes.size === 1 && nodes.has(node) ? warn('no-other-node', key) : undefined;
 }

@@ -5,7 +5,7 @@
  * - policy-origins.ts, explain-outcome.ts: its policy, and what that means for the Service
  * - explain-keys.ts, explain-ports.ts, explain-endpoints.ts: what each key matches, and what was decided about each port
  *   and endpoint; endpoint-reasons.ts: why an endpoint is shown or not
- * - explain-warnings.ts: probable mistakes
+ * - warning-catalogue.ts: all warnings with their texts; explain-warnings.ts: which of them apply
  */
 
 import type { Decision } from '../decide/decide.ts';
@@ -48,7 +48,7 @@ export function explainService(input: ExplainInput): ServiceExplanation {
   const { topology, outcome, objects, origins, since, limits } = input;
   const { service, total } = outcome;
   const active = topology.activePolicy(service);
-  const policy = active ?? topology.policies.latest(service);
+  const policy = active ?? topology.policies.pendingOrActive(service);
   const groups = groupsOf(objects);
   const decided = decideFor(input, active, groups);
   const policyText = explainPolicy(policy, origins);

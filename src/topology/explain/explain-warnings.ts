@@ -3,7 +3,8 @@ import { quote } from '../policy/quote.ts';
 import { ANY_KEY, HOSTNAME_KEY } from '../policy/topology-keys.ts';
 import type { Topology } from '../state/topology.ts';
 import { warnOfKey } from './explain-keys.ts';
-import type { PolicyOrigin, PortExplanation, ServiceExplanation, Warning } from './explanation.ts';
+import type { PolicyOrigin, PortExplanation, ServiceExplanation } from './explanation.ts';
+import { type HintsField, type Warning, warn } from './warning-catalogue.ts';
 
 /** What warnings are made from. */
 export interface WarningsInput {
@@ -50,18 +51,13 @@ const WITHOUT_EFFECT = ['headless', 'local-traffic-policy', 'other-proxy'] as co
 function warnOfPolicy({ policy }: WarningsInput['explanation']): Warning[] {
   const { reason, source, message } = policy;
   if (reason === 'invalid-policy') {
-    return [
-      warning(
-        'invalid-policy',
-        `all endpoints are shown, because the policy is invalid: ${message}`,
-      ),
-    ];
+    return [warn('invalid-policy', message ?? '')];
   }
   const own = source === 'annotation' || source === 'openyurt' || source === 'kubeedge';
   const lost = WITHOUT_EFFECT.find((each) => each === reason);
   if (own && lost !== undefined) {
-    const text = `its ${source === 'annotation' ? 'annotation topologyKeys' : `${source} annotation`} has no effect (${lost})`;
-    return [warning('policy-without-effect', text)];
+    const annotation = source === 'annotation' ? 'annotation topologyKeys' : `${source} annotation`;
+    return [warn('policy-without-effect', annotation, lost)];
   }
   return [];
 }
@@ -113,23 +109,22 @@ function isUnmatched({ keys, without }: PortExplanation): boolean {
 
 /** The latest annotations, because a policy that is pending may correct them. */
 function warnOfAnnotations({ topology, explanation }: WarningsInput): Warning[] {
-  const { ignored = [] } = topology.policies.latest(explanation.service);
-  return ignored.map((message) => warning('annotation-ignored', message));
+  const { ignored = [] } = topology.policies.pendingOrActive(explanation.service);
+  return ignored.map((message) => warn('annotation-ignored', message));
 }
 
 function warnOfMinReady({ topology, explanation, active }: WarningsInput): Warning[] {
-  const policy = active ?? topology.policies.latest(explanation.service);
+  const policy = active ?? topology.policies.pendingOrActive(explanation.service);
   if (!policy.managed || policy.unusedMinReady === undefined) return [];
   const { unusedMinReady, moreUnusedMinReady: more = 0 } = policy;
   const unused = unusedMinReady.map(quote).join(', ') + (more > 0 ? ` and ${more} more` : '');
-  const text = `its min-ready names ${unused}, which are not among its topology keys, so this has no effect`;
-  return [warning('min-ready-without-key', text)];
+  return [warn('min-ready-without-key', unused)];
 }
 
 function warnOfEndpoints(input: WarningsInput): Warning[] {
   const { explanation, withoutNode, added } = input;
   const { policy, outcome, ports, omittedPorts, counts } = explanation;
-  if (counts.total === 0) return [note('no-endpoints', 'the Service has no endpoints at all')];
+  if (counts.total === 0) return [warn('no-endpoints')];
   if (!policy.managed || outcome.kind !== 'filtered') return [];
   const portCount = ports.length + omittedPorts;
   const warnings = [
@@ -140,20 +135,14 @@ function warnOfEndpoints(input: WarningsInput): Warning[] {
     const won = keys.find(({ key }) => key === winner);
     const about = nameOf(family, port);
     if (won !== undefined && won.ready > 0 && won.ready < won.needs) {
-      warnings.push(warning('too-few-ready', `${about}: ${why}`));
+      warnings.push(warn('too-few-ready', about, why));
     }
     if ((won?.ready ?? 0) === 0 && keys.some(({ total: matched }) => matched > 0)) {
-      warnings.push(warning('none-ready', `${about}: ${why}`));
+      warnings.push(warn('none-ready', about, why));
     }
   }
-  if (withoutNode > 0) {
-    const text = `${withoutNode} endpoints have no node; they match only ${ANY_KEY}`;
-    warnings.push(note('endpoint-without-node', text));
-  }
-  if (added > 0) {
-    const text = `externalTrafficPolicy is Local: ${added} endpoints on this node are shown although another key or none wins; traffic inside the cluster uses them too`;
-    warnings.push(note('local-endpoints-kept', text));
-  }
+  if (withoutNode > 0) warnings.push(warn('endpoint-without-node', withoutNode));
+  if (added > 0) warnings.push(warn('local-endpoints-kept', added));
   return warnings;
 }
 
@@ -173,12 +162,7 @@ function warnOfWithout(
   const without = ports.filter((each) => each.without === true);
   if (without.length === 0) return [];
   const names = listOf(without.map(({ family, port }) => nameOf(family, port)));
-  const others =
-    otherPorts.length === 0
-      ? ''
-      : `; endpoints have ports that the Service lacks: ${listOf(otherPorts)}`;
-  const text = `${names}: no endpoint has a port of this name and protocol, so connections fail${others}`;
-  return [warning('port-without-endpoints', text)];
+  return [warn('port-without-endpoints', names, listOf(otherPorts))];
 }
 
 /** Each family and port is checked alone: clients connect to one of them. */
@@ -190,11 +174,7 @@ function warnOfUnmatched(
   const unmatched = ports.filter(isUnmatched);
   if (unmatched.length === 0) return [];
   const names = listOf(unmatched.map(({ family, port }) => nameOf(family, port)));
-  const about = unmatched.length === portCount ? '' : `${names}: `;
-  const advice = `${ANY_KEY} as the last key would allow any endpoint`;
-  const result = added === 0 ? 'connections fail' : 'only endpoints on this node are shown';
-  const text = `${about}no key matches any endpoint, so ${result}; ${advice}`;
-  return [warning('nothing-matches', text)];
+  return [warn('nothing-matches', unmatched.length === portCount ? '' : names, added > 0)];
 }
 
 function nameOf(family: string, port: string): string {
@@ -203,52 +183,26 @@ function nameOf(family: string, port: string): string {
 
 function notes({ explanation, active, hinted, topology }: WarningsInput): Warning[] {
   const { service, policy, outcome } = explanation;
-  const notes: Warning[] = [];
-  if (outcome.dryRun) {
-    notes.push(
-      note('dry-run', 'dry run: all endpoints are shown; this is what the policy would do'),
-    );
-  }
-  notes.push(...policy.overrides.flatMap((origin) => noteOfOverride(origin, policy.managed)));
-  if (policy.managed && hinted) {
-    notes.push(
-      note(
-        'hints-cut',
-        'topology hints are removed, because kube-proxy would apply them to the remaining endpoints',
-      ),
-    );
-  }
+  const notes = [
+    ...(outcome.dryRun ? [warn('dry-run')] : []),
+    ...policy.overrides.flatMap((origin) => noteOfOverride(origin, policy.managed)),
+    ...(policy.managed && hinted ? [warn('hints-cut')] : []),
+  ];
   if (active === undefined || outcome.waitsFor.length === 0) return notes;
   const { policies } = topology;
-  const isNew = policies.withNext.has(service) && !samePolicy(active, policies.latest(service));
-  if (isNew || topology.hasNext) {
-    const what = isNew ? 'a new policy becomes' : 'a change of this node becomes';
-    const text = `${what} active once nodes with ${outcome.waitsFor.join('; ')} are known; until then the previous decision remains`;
-    notes.push({ code: 'change-pending', severity: 'warning', message: text });
-  }
-  return notes;
+  const isNew =
+    policies.withPending.has(service) && !samePolicy(active, policies.pendingOrActive(service));
+  const isPending = isNew || topology.hasPending;
+  return isPending ? [...notes, warn('change-pending', isNew, outcome.waitsFor)] : notes;
 }
 
-/** A Service may request hints itself, and have an annotation that overrides them. */
-const HINTS_SOURCES = new Map<PolicyOrigin['source'], string>([
+const HINTS_SOURCES = new Map<PolicyOrigin['source'], HintsField>([
   ['traffic-distribution', 'spec.trafficDistribution'],
   ['topology-mode', 'annotation service.kubernetes.io/topology-mode'],
 ]);
 
 function noteOfOverride({ source, keys }: PolicyOrigin, managed: boolean): Warning[] {
   const hints = HINTS_SOURCES.get(source);
-  if (hints !== undefined) {
-    const text = `its topology keys override its own ${hints}: kube-proxy gets no topology hints`;
-    return managed ? [note('hints-overridden', text)] : [];
-  }
-  const what = source === 'default' ? 'the default of the settings' : `the ${source}`;
-  return [note('default-overridden', `overrides ${what} (${keys.join(', ')})`)];
-}
-
-function warning(code: Warning['code'], message: string): Warning {
-  return { code, severity: 'warning', message };
-}
-
-function note(code: Warning['code'], message: string): Warning {
-  return { code, severity: 'info', message };
+  if (hints === undefined) return [warn('default-overridden', source, keys)];
+  return managed ? [warn('hints-overridden', hints)] : [];
 }

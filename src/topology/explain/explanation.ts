@@ -1,6 +1,9 @@
 import type { EndpointState } from '../decide/endpoint.ts';
 import type { PolicySource, UnmanagedReason } from '../policy/policy.ts';
 import type { OutcomeKind } from '../state/service-outcome.ts';
+import type { Warning } from './warning-catalogue.ts';
+
+export type { Warning } from './warning-catalogue.ts';
 
 /** How this node decides about a Service, and why. Plain data that is served as JSON. */
 export interface ServiceExplanation {
@@ -123,36 +126,3 @@ export interface EndpointExplanation {
   readonly kept: boolean;
   readonly reason: string;
 }
-
-/** Something that an operator may need to know. */
-export interface Warning {
-  /** Stable, for machines. */
-  readonly code: WarningCode;
-  /** `info`: intended, but worth knowing; `warning`: probably a mistake. */
-  readonly severity: 'info' | 'warning';
-  readonly message: string;
-}
-
-export type WarningCode =
-  | 'invalid-policy'
-  | 'policy-without-effect'
-  | 'annotation-ignored'
-  | 'default-overridden'
-  | 'hints-overridden'
-  | 'own-label-missing'
-  | 'key-misspelt'
-  | 'no-other-node'
-  | 'key-without-nodes'
-  | 'community-empty'
-  | 'node-set-refused'
-  | 'nothing-matches'
-  | 'no-endpoints'
-  | 'port-without-endpoints'
-  | 'too-few-ready'
-  | 'min-ready-without-key'
-  | 'none-ready'
-  | 'endpoint-without-node'
-  | 'hints-cut'
-  | 'local-endpoints-kept'
-  | 'change-pending'
-  | 'dry-run';

@@ -7,8 +7,20 @@ import type { TopologyChange } from './topology-change.ts';
 import type { NodeContext } from './topology-match.ts';
 import type { ViewReports } from './view-reports.ts';
 
+/** What the pending node context changes about one key. */
+interface KeyChange {
+  /** Services to be decided again, wherever their endpoints are. */
+  readonly services: ReadonlySet<string>;
+  /** Nodes that match now and did not before, or the reverse. */
+  readonly nodes: ReadonlySet<string>;
+  /** Whether the key matches by other labels. */
+  readonly isMoved: boolean;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
 /**
- * Makes the next node context and the next policies active, once the node sets that they require are known. Until
+ * Makes the pending node context and the pending policies active, once the node sets that they require are known. Until
  * then the previous ones remain active, and the node sets of both are needed.
  */
 export class Activation {
@@ -30,17 +42,17 @@ export class Activation {
   /**
    * Makes all active that is ready, and adds to the change what that affects. Returns whether there was anything.
    *
-   * @param services the only Services whose policies changed; undefined: something else changed too. A next
+   * @param services the only Services whose policies changed; undefined: something else changed too. A pending
    *   policy depends only on itself, the node context and the states of node sets. If only some policies changed,
    *   and no set has lost its room, all others that wait go on waiting.
    */
   run(change: TopologyChange, services?: Iterable<string>): boolean {
-    const { withNext } = this.#policies;
-    let candidates = services ?? withNext;
+    const { withPending } = this.#policies;
+    let candidates = services ?? withPending;
     let activated = false;
     // Each may make the other ready: a policy that is replaced may have held up the node context.
     for (;;) {
-      if (this.#adoptNodeContext(change)) candidates = withNext;
+      if (this.#activateNodeContext(change)) candidates = withPending;
       else if (!this.#activatePolicies(change, candidates)) return activated;
       activated = true;
     }
@@ -48,47 +60,47 @@ export class Activation {
 
   /**
    * Selectors of the node sets that policies need now, in the order in which they get room: from the active context,
-   * and then from the next one.
+   * and then from the pending one.
    */
   neededSelectors(): readonly string[] {
-    const { current, next } = this.#matcher.ownNode;
-    const all = [current, next].flatMap((context) => this.#inOrder(context));
+    const { active, pending } = this.#matcher.ownNode;
+    const all = [active, pending].flatMap((context) => this.#inOrder(context));
     return [...new Set(all)];
   }
 
   /** Whether the active policy of a Service applies: none of its node sets is without room. */
   applies(service: string, { keys }: ManagedPolicy): boolean {
     const { nodeSets, ownNode } = this.#matcher;
-    const { current } = ownNode;
-    if (current === undefined || nodeSets.withoutRoom.size === 0) return true;
-    return keys.every((key) => nodeSets.apply(this.#requiredBy(key, current, service)));
+    const { active } = ownNode;
+    if (active === undefined || nodeSets.withoutRoom.size === 0) return true;
+    return keys.every((key) => nodeSets.apply(this.#requiredBy(key, active, service)));
   }
 
   /** Services that use a key for which this node set is needed now. */
   *usersOf(selector: string): Generator<string> {
-    const { current } = this.#matcher.ownNode;
-    for (const key of this.#keysInUse(current)) {
+    const { active } = this.#matcher.ownNode;
+    for (const key of this.#keysInUse(active)) {
       if (this.#matcher.active(key)?.selectors.includes(selector) !== true) continue;
       yield* this.#policies.usersOf(key);
     }
   }
 
-  /** Selectors of the node sets that must become known before the latest state of a Service is active. */
+  /** Selectors of the node sets that must become known before the pending state of a Service is active. */
   waitsFor(service: string): readonly string[] {
     const { ownNode } = this.#matcher;
-    const context = ownNode.next ?? ownNode.current;
-    return context === undefined ? [] : this.#unknownSelectors(service, context);
+    const context = ownNode.pending ?? ownNode.active;
+    return context === undefined ? [] : this.#unsyncedSelectors(service, context);
   }
 
   /** Makes the policies of these Services active that are ready. Returns whether there were any. */
   #activatePolicies(change: TopologyChange, services: Iterable<string>): boolean {
     const policies = this.#policies;
-    const context = this.#matcher.ownNode.current;
+    const context = this.#matcher.ownNode.active;
     if (context === undefined) return false;
     let activated = false;
     for (const service of services) {
-      if (!policies.withNext.has(service)) continue;
-      if (this.#unknownSelectors(service, context).length > 0) continue;
+      if (!policies.withPending.has(service)) continue;
+      if (this.#unsyncedSelectors(service, context).length > 0) continue;
       policies.activate(service);
       change.services.add(service);
       activated = true;
@@ -96,48 +108,53 @@ export class Activation {
     return activated;
   }
 
-  /** Makes the next node context active if it is ready. Returns whether it did. */
-  #adoptNodeContext(change: TopologyChange): boolean {
+  /** Makes the pending node context active if it is ready. Returns whether it did. */
+  #activateNodeContext(change: TopologyChange): boolean {
     const policies = this.#policies;
     const matcher = this.#matcher;
     const { ownNode, nodeSets } = matcher;
-    const { current, next } = ownNode;
-    if (next === undefined) return false;
-    const keys = this.#keysInUse(current, next);
-    if (!keys.every((key) => nodeSets.areKnown(this.#requiredBy(key, next)))) return false;
-    if (current?.off !== next.off) {
+    const { active, pending } = ownNode;
+    if (pending === undefined) return false;
+    const keys = this.#keysInUse(active, pending);
+    if (!keys.every((key) => nodeSets.areKnown(this.#requiredBy(key, pending)))) return false;
+    if (active?.off !== pending.off) {
       for (const service of policies.services()) change.services.add(service);
     }
     // A policy for edge nodes only always has the cloud key, so the Services that it affects are found here too.
-    change.ownNode = keys.filter((key) => this.#addKeyChange(change, key, next));
-    ownNode.adopt();
+    const moved: string[] = [];
+    for (const key of keys) {
+      const { services, nodes, isMoved } = this.#keyChange(key, pending);
+      for (const service of services) change.services.add(service);
+      for (const node of nodes) change.addNode(node, key);
+      if (isMoved) moved.push(key);
+    }
+    change.ownNode = moved;
+    ownNode.activate();
     matcher.invalidate();
     return true;
   }
 
-  /** Adds what the next node context changes about one key. Returns whether the key matches other nodes. */
-  #addKeyChange(change: TopologyChange, key: string, next: NodeContext): boolean {
+  #keyChange(key: string, pending: NodeContext): KeyChange {
     const matcher = this.#matcher;
     const before = matcher.active(key);
-    const after = matcher.of(key, next);
+    const after = matcher.of(key, pending);
     const sameSelf = before?.self === after.self;
     const sameSelectors = before?.selectors.join('\n') === after.selectors.join('\n');
     // Three cases affect more than the nodes that match now and did not before, or the reverse. The zone key also
     // compares zones of endpoints. `self` of the cloud key, and room for node sets, decide whether a policy applies.
     const { nodeSets } = matcher;
     const apply = nodeSets.apply(before?.selectors ?? []) && nodeSets.apply(after.selectors);
+    const isMoved = !sameSelf || !sameSelectors;
     if (before === undefined || !sameSelf || !apply || (key === ZONE_KEY && !sameSelectors)) {
-      for (const service of this.#policies.usersOf(key)) change.services.add(service);
-    } else {
-      const nodes = matcher.otherNodes(before).symmetricDifference(matcher.otherNodes(after));
-      for (const node of nodes) change.addNode(node, key);
+      return { services: this.#policies.usersOf(key), nodes: NONE, isMoved };
     }
-    return !sameSelf || !sameSelectors;
+    const nodes = matcher.otherNodes(before).symmetricDifference(matcher.otherNodes(after));
+    return { services: NONE, nodes, isMoved };
   }
 
-  /** Selectors that the latest policy of a Service requires, and whose nodes are not known. */
-  #unknownSelectors(service: string, context: NodeContext): readonly string[] {
-    const policy = this.#policies.latest(service);
+  /** Selectors that the pending policy of a Service, else the active one, requires, and whose nodes are not known. */
+  #unsyncedSelectors(service: string, context: NodeContext): readonly string[] {
+    const policy = this.#policies.pendingOrActive(service);
     if (!policy.managed) return [];
     const required = policy.keys.flatMap((key) => this.#requiredBy(key, context, service));
     return required.filter((selector) => !this.#matcher.nodeSets.areKnown([selector]));

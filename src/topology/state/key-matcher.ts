@@ -44,7 +44,7 @@ export class KeyMatcher {
 
   /** What a key matches by the active node context; undefined while there is none. */
   active(key: string): TopologyMatch | undefined {
-    const context = this.ownNode.current;
+    const context = this.ownNode.active;
     return context === undefined ? undefined : this.of(key, context);
   }
 
@@ -78,7 +78,7 @@ export class KeyMatcher {
   matches(key: string, { node, zone }: Endpoint): boolean {
     if (key === ANY_KEY) return true;
     if (node === '') return false;
-    if (key === ZONE_KEY && zone !== '') return this.ownNode.current?.labels.get(key) === zone;
+    if (key === ZONE_KEY && zone !== '') return this.ownNode.active?.labels.get(key) === zone;
     const match = this.active(key);
     if (match === undefined) return false;
     // Own Node decides, not a node set: two watches may disagree for a moment.

@@ -83,7 +83,8 @@ export class NodeSetRegistry<Watch extends NodeWatch = NodeWatch> {
     }
     const withRoom = selectors.slice(0, this.max);
     // First those without room: the others may need theirs. None of the others may be closed to make room.
-    for (const selector of selectors.slice(this.max)) if (this.#withhold(selector)) changed = true;
+    for (const selector of selectors.slice(this.max))
+      if (this.#refuseRoom(selector)) changed = true;
     for (const selector of withRoom) this.#lingering.delete(selector);
     for (const selector of withRoom) if (this.#need(selector)) changed = true;
     return changed;
@@ -147,7 +148,7 @@ export class NodeSetRegistry<Watch extends NodeWatch = NodeWatch> {
   }
 
   /** The set has no room. Returns whether it had, or was not needed. */
-  #withhold(selector: string): boolean {
+  #refuseRoom(selector: string): boolean {
     if (this.#sets.get(selector)?.state === 'overLimit') return false;
     this.#drop(selector);
     this.#withoutRoom.add(selector);

@@ -14,25 +14,25 @@ export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
  * The state of this node. The methods of {@link OwnNodeState} are the transitions.
  *
  * ```text
- *            Node and communities known          node sets of `next` known
+ *            Node and communities known        node sets of `pending` known
  *   unknown ───────────────────────────▶ starting ─────────────────────────▶ active
  *                                         │   ▲                               │   ▲
  *                                         └───┘ own labels,                   │   │ node sets of
- *                                               communities change            ▼   │ `next` known
+ *                                               communities change            ▼   │ `pending` known
  *                                                                 ┌──────▶ changing
  *                                                                 └───────────┘ change again
  * ```
  *
  * Policies have states of their own, see PolicyStates. A policy becomes active when the node sets that its keys
- * require in `current` are known.
+ * require in `active` are known.
  */
 type NodeState =
-  | { readonly kind: 'unknown'; readonly current?: undefined; readonly next?: undefined }
-  | { readonly kind: 'starting'; readonly current?: undefined; readonly next: NodeContext }
-  | { readonly kind: 'active'; readonly current: NodeContext; readonly next?: undefined }
-  | { readonly kind: 'changing'; readonly current: NodeContext; readonly next: NodeContext };
+  | { readonly kind: 'unknown'; readonly active?: undefined; readonly pending?: undefined }
+  | { readonly kind: 'starting'; readonly active?: undefined; readonly pending: NodeContext }
+  | { readonly kind: 'active'; readonly active: NodeContext; readonly pending?: undefined }
+  | { readonly kind: 'changing'; readonly active: NodeContext; readonly pending: NodeContext };
 
-/** The active node context, and the next one. */
+/** The active node context, and the pending one. */
 export class OwnNodeState {
   readonly #nodeName: string;
   #ownNode: OwnNode | undefined;
@@ -51,45 +51,45 @@ export class OwnNodeState {
   }
 
   /** The active node context; undefined in `unknown` and `starting`. */
-  get current(): NodeContext | undefined {
-    return this.#state.current;
+  get active(): NodeContext | undefined {
+    return this.#state.active;
   }
 
-  /** The next node context; undefined in `unknown` and `active`. */
-  get next(): NodeContext | undefined {
-    return this.#state.next;
+  /** The pending node context; undefined in `unknown` and `active`. */
+  get pending(): NodeContext | undefined {
+    return this.#state.pending;
   }
 
-  /** Own Node added or changed. Returns whether `next` changed. */
+  /** Own Node added or changed. Returns whether `pending` changed. */
   setOwnNode(node: OwnNode): boolean {
     this.#ownNode = node;
-    return this.#updateNext();
+    return this.#updatePending();
   }
 
-  /** All communities that are declared now. Returns whether `next` changed. */
+  /** All communities that are declared now. Returns whether `pending` changed. */
   setCommunities(communities: Communities): boolean {
     this.#communities = communities;
-    return this.#updateNext();
+    return this.#updatePending();
   }
 
-  /** Makes `next` active: starting or changing → active. */
-  adopt(): void {
-    const { next } = this.#state;
-    if (next !== undefined) this.#state = { kind: 'active', current: next };
+  /** Makes `pending` active: starting or changing → active. */
+  activate(): void {
+    const { pending } = this.#state;
+    if (pending !== undefined) this.#state = { kind: 'active', active: pending };
   }
 
-  #updateNext(): boolean {
+  #updatePending(): boolean {
     if (this.#ownNode === undefined || this.#communities === undefined) return false;
-    const next: NodeContext = {
+    const pending: NodeContext = {
       node: this.#nodeName,
       labels: this.#ownNode.labels,
       off: filterOf(this.#ownNode.annotations) === 'off',
       declared: this.#communities,
     };
-    const { current } = this.#state;
-    if (sameNodeContext(this.#state.next ?? current, next)) return false;
+    const { active } = this.#state;
+    if (sameNodeContext(this.#state.pending ?? active, pending)) return false;
     this.#state =
-      current === undefined ? { kind: 'starting', next } : { kind: 'changing', current, next };
+      active === undefined ? { kind: 'starting', pending } : { kind: 'changing', active, pending };
     return true;
   }
 }

@@ -4,26 +4,26 @@ interface Entry {
   /** Undefined while the first policy of the Service is not active yet. */
   active: Policy | undefined;
   /** Becomes active once its node sets are known. */
-  next: Policy | undefined;
+  pending: Policy | undefined;
   /** Undefined: decisions take the ports of the slices. */
   ports: readonly string[] | undefined;
 }
 
 /**
- * The Services' policies: the active ones, and the next ones, which wait for node sets. Indexes the Services by topology key, so
- * that a change of one key does not visit all Services.
+ * The Services' policies: the active ones, and the pending ones, which wait for node sets. Indexes the Services by
+ * topology key, so that a change of one key does not visit all Services.
  *
  * ```text
- *            set             activate             set              activate
- *   absent ───────▶ next ─────────────▶ active ───────▶ active and ─────────▶ active
- *                 (hidden)                                 next
+ *            set                activate             set              activate
+ *   absent ───────▶ pending ─────────────▶ active ───────▶ active and ─────────▶ active
+ *                  (hidden)                                 pending
  *   any of them: set(undefined) ──▶ absent
  * ```
  */
 export class PolicyStates {
   readonly #entries = new Map<string, Entry>();
   readonly #users = new Map<string, Set<string>>();
-  readonly #withNext = new Set<string>();
+  readonly #withPending = new Set<string>();
   #revision = 0;
 
   /** Changes when other Services use a key. */
@@ -31,9 +31,9 @@ export class PolicyStates {
     return this.#revision;
   }
 
-  /** Services with a next policy. */
-  get withNext(): ReadonlySet<string> {
-    return this.#withNext;
+  /** Services with a pending policy. */
+  get withPending(): ReadonlySet<string> {
+    return this.#withPending;
   }
 
   /** All Services that have a policy. */
@@ -41,12 +41,12 @@ export class PolicyStates {
     return this.#entries.keys();
   }
 
-  /** Keys that any policy uses, active or next. */
+  /** Keys that any policy uses, active or pending. */
   keysInUse(): IterableIterator<string> {
     return this.#users.keys();
   }
 
-  /** Services whose policy, active or next, uses a key. */
+  /** Services whose policy, active or pending, uses a key. */
   usersOf(key: string): ReadonlySet<string> {
     return this.#users.get(key) ?? EMPTY;
   }
@@ -62,10 +62,10 @@ export class PolicyStates {
     return this.active(service) === undefined;
   }
 
-  /** The next policy of a Service, else the active one. */
-  latest(service: string): Policy {
+  /** The pending policy of a Service, else the active one. */
+  pendingOrActive(service: string): Policy {
     const entry = this.#entries.get(service);
-    return entry?.next ?? entry?.active ?? UNKNOWN_SERVICE;
+    return entry?.pending ?? entry?.active ?? UNKNOWN_SERVICE;
   }
 
   /** The ports of a Service; undefined: it is not known, or decisions take the ports of its slices. */
@@ -81,28 +81,29 @@ export class PolicyStates {
     return true;
   }
 
-  /** Sets the next policy; undefined: the Service was deleted. Returns whether anything changed. */
+  /** Sets the pending policy; undefined: the Service was deleted. Returns whether anything changed. */
   set(service: string, policy: Policy | undefined): boolean {
     if (policy === undefined) return this.#remove(service);
-    if (this.#entries.has(service) && samePolicy(this.latest(service), policy)) return false;
-    const none = { active: undefined, next: undefined, ports: undefined };
+    if (this.#entries.has(service) && samePolicy(this.pendingOrActive(service), policy))
+      return false;
+    const none = { active: undefined, pending: undefined, ports: undefined };
     const entry = this.#entries.get(service) ?? none;
     const before = [...keysOf(entry)];
-    entry.next = policy;
+    entry.pending = policy;
     this.#entries.set(service, entry);
-    this.#withNext.add(service);
+    this.#withPending.add(service);
     this.#reindex(service, before, entry);
     return true;
   }
 
-  /** Makes the next policy of a Service active, if there is one. */
+  /** Makes the pending policy of a Service active, if there is one. */
   activate(service: string): void {
     const entry = this.#entries.get(service);
-    if (entry?.next === undefined) return;
+    if (entry?.pending === undefined) return;
     const before = [...keysOf(entry)];
-    entry.active = entry.next;
-    entry.next = undefined;
-    this.#withNext.delete(service);
+    entry.active = entry.pending;
+    entry.pending = undefined;
+    this.#withPending.delete(service);
     this.#reindex(service, before, entry);
   }
 
@@ -110,7 +111,7 @@ export class PolicyStates {
   countByKind(): Map<string, number> {
     const counts = new Map<string, number>();
     for (const service of this.#entries.keys()) {
-      const policy = this.latest(service);
+      const policy = this.pendingOrActive(service);
       const kind = policy.managed ? policy.source : policy.reason;
       counts.set(kind, (counts.get(kind) ?? 0) + 1);
     }
@@ -122,7 +123,7 @@ export class PolicyStates {
     if (entry === undefined) return false;
     const before = [...keysOf(entry)];
     this.#entries.delete(service);
-    this.#withNext.delete(service);
+    this.#withPending.delete(service);
     this.#reindex(service, before, undefined);
     return true;
   }
@@ -151,6 +152,6 @@ function samePorts(a: readonly string[] | undefined, b: readonly string[] | unde
   return a.length === b.length && a.every((port, index) => port === b[index]);
 }
 
-function* keysOf({ active, next }: Entry): Generator<string> {
-  for (const policy of [active, next]) if (policy?.managed === true) yield* policy.keys;
+function* keysOf({ active, pending }: Entry): Generator<string> {
+  for (const policy of [active, pending]) if (policy?.managed === true) yield* policy.keys;
 }

@@ -1,4 +1,4 @@
-import type { Decision, PortDecision } from '../decide/decide.ts';
+import { countEndpoints, type Decision, type PortDecision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { classesByPort, type EndpointClass } from '../decide/endpoint-classes.ts';
 import type { Policy, UnmanagedReason } from '../policy/policy.ts';
@@ -58,23 +58,23 @@ export interface ServiceOutcome {
 export interface KindInput {
   /** The active one; undefined: the first policy of the Service is not active yet. */
   readonly policy: Policy | undefined;
-  /** The next one, else the active one. */
-  readonly latest: Policy;
+  /** The pending one, else the active one. */
+  readonly pendingOrActive: Policy;
   /** The settings leave the Service to another proxy, by labels that the topology does not read. */
   readonly ofOtherProxy?: boolean;
   /** All traffic of the Service goes to the cloud, to which its address is routed. */
-  readonly cloudOnly: boolean;
+  readonly withheld: boolean;
 }
 
 /** What a node makes of a Service, whatever its endpoints are. Pure. */
 export function kindOf(input: KindInput): Pick<ServiceOutcome, 'kind' | 'dryRun'> {
-  const { policy, latest, ofOtherProxy = false, cloudOnly } = input;
+  const { policy, pendingOrActive, ofOtherProxy = false, withheld } = input;
   const reason = policy?.managed === false ? policy.reason : undefined;
   // The topology may be newer than the view. A Service appears only once the view has its new labels too.
   if (ofOtherProxy && reason !== 'node-off') return { kind: 'hidden', dryRun: false };
-  const dryRun = (policy ?? latest).dryRun === true;
+  const dryRun = (policy ?? pendingOrActive).dryRun === true;
   if (policy === undefined) return { kind: 'undecided', dryRun };
-  if (policy.managed) return { kind: cloudOnly ? 'withheld' : 'filtered', dryRun };
+  if (policy.managed) return { kind: withheld ? 'withheld' : 'filtered', dryRun };
   return { kind: reason === 'other-proxy' ? 'hidden' : 'unfiltered', dryRun };
 }
 
@@ -99,6 +99,16 @@ export function outcomeOf(
   const winners = isFiltered ? winnersOf(policy.keys, decision) : [];
   const reason = policy?.managed === false ? policy.reason : undefined;
   return { service, kind, dryRun, reason, winners, total, kept, ready, problem, problemPorts };
+}
+
+/** The outcome of a Service that cannot be decided yet: it remains as it was shown, with the endpoints that it has now. */
+export function undecided(
+  service: string,
+  before: ServiceOutcome | undefined,
+  groups: readonly EndpointGroup[],
+): ServiceOutcome {
+  const none = { service, dryRun: false, winners: [], kept: 0, ready: 0 };
+  return { ...none, ...before, kind: 'undecided', total: countEndpoints(groups) };
 }
 
 /** Keys that won for any port, sorted. */

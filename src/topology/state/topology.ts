@@ -47,7 +47,7 @@ export interface TopologyOptions<Watch extends NodeWatch = NodeWatch> {
   /** Namespaces have policies too: the Services are complete only when the Namespaces are known. */
   readonly namespaces: boolean;
   /** Whether an edge node hides a Service whose traffic all goes to the cloud. */
-  readonly cloudPassthrough: boolean;
+  readonly withholdsServices: boolean;
   /** Node sets that are watched at the same time at most; default: see NodeSetRegistry. */
   readonly maxNodeSets?: number;
   readonly nodeSetWatcher: NodeSetWatcher<Watch>;
@@ -79,7 +79,7 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   readonly #ownNode: OwnNodeState;
   readonly #matcher: KeyMatcher;
   readonly #activation: Activation;
-  #cloudOnly: Set<string> | undefined;
+  #withheld: Set<string> | undefined;
   /** Not complete yet. */
   readonly #incomplete: Set<Source>;
 
@@ -106,13 +106,13 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   }
 
   /** Whether a change of this node waits for node sets. */
-  get hasNext(): boolean {
-    return this.#ownNode.next !== undefined;
+  get hasPending(): boolean {
+    return this.#ownNode.pending !== undefined;
   }
 
   /** The active node context; undefined until there is one. */
   get nodeContext(): NodeContext | undefined {
-    return this.#ownNode.current;
+    return this.#ownNode.active;
   }
 
   /** The node sets that are needed or linger, by selector. */
@@ -121,15 +121,15 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   }
 
   /** The Services that this node hides because all their traffic goes to the cloud; undefined: not known yet. */
-  get cloudOnly(): ReadonlySet<string> | undefined {
-    return this.#cloudOnly;
+  get withheld(): ReadonlySet<string> | undefined {
+    return this.#withheld;
   }
 
   /** Whether the state is complete and all of it is active, so that a view can be built. */
-  get settled(): boolean {
+  get synced(): boolean {
     if (this.#ownNode.kind !== 'active' || this.#incomplete.size > 0) return false;
     return (
-      this.policies.withNext.size === 0 &&
+      this.policies.withPending.size === 0 &&
       this.#nodeSets.areKnown(this.#activation.neededSelectors())
     );
   }
@@ -189,11 +189,11 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
    * Which of these Services are hidden because all their traffic goes to the cloud; the view of slices that decides
    * about cloud passthrough reports them, first all of them. No listener is called.
    */
-  setCloudOnly(services: ReadonlyMap<string, boolean>): void {
-    this.#cloudOnly ??= new Set();
-    for (const [service, isCloudOnly] of services) {
-      if (isCloudOnly) this.#cloudOnly.add(service);
-      else this.#cloudOnly.delete(service);
+  setWithheld(services: ReadonlyMap<string, boolean>): void {
+    this.#withheld ??= new Set();
+    for (const [service, isWithheld] of services) {
+      if (isWithheld) this.#withheld.add(service);
+      else this.#withheld.delete(service);
     }
   }
 
@@ -242,8 +242,8 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
       kindOf({
         ofOtherProxy,
         policy: this.activePolicy(service),
-        latest: this.policies.latest(service),
-        cloudOnly: this.#cloudOnly?.has(service) === true,
+        pendingOrActive: this.policies.pendingOrActive(service),
+        withheld: this.#withheld?.has(service) === true,
       }),
     );
   }
@@ -280,19 +280,19 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
    * Whether this node must hide a Service so that its address is routed to the cloud: the cloud key won for every
    * port with endpoints, and none is kept in addition. A cloud node never hides it, because cloud nodes serve it.
    */
-  isCloudOnly({ keys, headless }: ManagedPolicy, { ports, added }: Decision): boolean {
+  isWithheld({ keys, headless }: ManagedPolicy, { ports, added }: Decision): boolean {
     // It has no address to route, only names.
     if (headless === true) return false;
     const cloud = keys.indexOf(CLOUD_KEY);
-    if (cloud < 0 || added > 0 || !this.leavesAddressesToCloud) return false;
+    if (cloud < 0 || added > 0 || !this.withholdsServices) return false;
     const withEndpoints = ports.filter(({ stage }) => stage !== 'none');
     return withEndpoints.length > 0 && withEndpoints.every(({ key }) => key === cloud);
   }
 
   /** Whether this node hides Services so that their addresses are routed to the cloud. */
-  get leavesAddressesToCloud(): boolean {
+  get withholdsServices(): boolean {
     const context = this.nodeContext;
-    if (!this.#options.cloudPassthrough || context === undefined || context.off) return false;
+    if (!this.#options.withholdsServices || context === undefined || context.off) return false;
     return this.#isEdge(context);
   }
 

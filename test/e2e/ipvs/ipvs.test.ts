@@ -13,7 +13,7 @@ import { createPlacedService, type Placed, setEndpointReady } from '../support/p
 import { type IpvsNode, startIpvsNode } from './support/ipvs-node.ts';
 import { type Machine, startMachine } from './support/machine.ts';
 
-/** A stock kube-proxy in IPVS mode behind the wrapper, on the node edge1 of site a. It hides cloud-only Services. */
+/** A stock kube-proxy in IPVS mode behind the wrapper, on the node edge1 of site a. It hides withheld Services. */
 jest.setTimeout(900_000);
 
 const ZONE = 'topology.kubernetes.io/zone';

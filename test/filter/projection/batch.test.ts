@@ -24,7 +24,7 @@ let commits: string[];
 
 /** An edge node that hides Services whose traffic all goes to the cloud, and a Service with an endpoint on each side. */
 beforeEach(() => {
-  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', cloudPassthrough: true });
+  topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', withholdsServices: true });
   const batches = new Batches(topology);
   const common = { codec, versions: new VersionAllocator(0), window: { entries: 99, bytes: 1e6 } };
   const view = new View({ ...common, resource: ENDPOINT_SLICES });
@@ -33,7 +33,7 @@ beforeEach(() => {
     view,
     topology,
     clock: stillClock,
-    reportsCloudOnly: true,
+    reportsWithheld: true,
   });
   slices = batches.endpoints(projection);
   services = servicesProjection({
@@ -41,7 +41,7 @@ beforeEach(() => {
     topology,
     batches,
     serviceFilter: { label: 'mesh', hides: 'labelled' },
-    followsCloudOnly: true,
+    followsWithheld: true,
   }).handler;
   const labels = new Map([['node-role.kubernetes.io/edge', '']]);
   topology.setOwnNode({ labels, annotations: new Map() });

@@ -290,14 +290,14 @@ test('more endpoints of a Service without a policy are not another decision', ()
   expect(projection.journal.count).toBe(0);
 });
 
-test('only decided Services are reported to the topology as left to the cloud or not', () => {
+test('only decided Services are reported to the topology as withheld or not', () => {
   handler.onChanges([slice('a', 'web', NEAR), slice('b', 'other', NEAR)]);
   handler.onSynced();
   const reported: (readonly string[])[] = [];
-  const setCloudOnly = topology.setCloudOnly.bind(topology);
-  topology.setCloudOnly = (services) => {
+  const setWithheld = topology.setWithheld.bind(topology);
+  topology.setWithheld = (services) => {
     if (services.size > 0) reported.push([...services.keys()]);
-    setCloudOnly(services);
+    setWithheld(services);
   };
   handler.onChanges([slice('a', 'web', FAR)]);
   handler.onChanges([slice('b', 'other', FAR)]);

@@ -108,7 +108,7 @@ describe('a history that once failed', () => {
     ['deleted', undefined],
     ['left to another proxy', service([CLOUD], { mesh: 'edge' })],
     ['moved to another policy', service([HOST])],
-  ])('a cloud-only Service that is %s is not shown in between', (_what, then) => {
+  ])('a withheld Service that is %s is not shown in between', (_what, then) => {
     replay(
       { passthrough: true, hides: 'labelled' },
       { services: web(service([CLOUD])), slices: new Map([['default/web-0', slice('far')]]) },
@@ -128,7 +128,7 @@ describe('a history that once failed', () => {
     );
   });
 
-  // A view of Services that was notified of the node after the view of slices missed Services that became cloud-only.
+  // A view of Services that was notified of the node after the view of slices missed Services that became withheld.
   test('a node that is switched off and on hides the same Services in every view', () => {
     replay(
       { passthrough: true },

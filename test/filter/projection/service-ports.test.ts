@@ -84,7 +84,7 @@ test('a change of the ports of the Service is decided immediately', () => {
 
 test('also while a new policy waits for a node set', () => {
   setService(['site'], 'TCP/metrics');
-  expect(topology.policies.withNext.size).toBe(1);
+  expect(topology.policies.withPending.size).toBe(1);
   expect(shown()).toEqual([[], ['10.0.0.1']]);
 });
 

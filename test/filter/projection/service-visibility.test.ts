@@ -34,7 +34,7 @@ function begin(): void {
 }
 
 /** Opens another view of the topology. */
-function open({ followsCloudOnly = false, onFeed = () => {} } = {}): void {
+function open({ followsWithheld = false, onFeed = () => {} } = {}): void {
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
   const serviceFilter = { label: 'mesh', hides: 'labelled' } as const;
   const feed = { onChanges: onFeed, onSynced: () => {} };
@@ -43,7 +43,7 @@ function open({ followsCloudOnly = false, onFeed = () => {} } = {}): void {
     topology,
     batches,
     serviceFilter,
-    followsCloudOnly,
+    followsWithheld,
     feed,
   }));
 }
@@ -95,7 +95,7 @@ test('a Service that is deleted before all is known is not among the first', () 
 
 test('a Service can be looked up, hidden or not, and before the view is open', () => {
   begin();
-  open({ followsCloudOnly: true });
+  open({ followsWithheld: true });
   handler.onChanges([service('web'), service('mesh', { mesh: '' })]);
   handler.onSynced();
   expect(view.started).toBe(false);
@@ -106,9 +106,9 @@ test('a Service can be looked up, hidden or not, and before the view is open', (
   expect(projection.find('default/none')).toBeUndefined();
 });
 
-describe('a cloud-only Service that the topology no longer has', () => {
-  const setCloudOnly = (cloudOnly: boolean) => {
-    topology.setCloudOnly(new Map([['default/web', cloudOnly]]));
+describe('a withheld Service that the topology no longer has', () => {
+  const setWithheld = (withheld: boolean) => {
+    topology.setWithheld(new Map([['default/web', withheld]]));
     projection.hide(['default/web']);
     projection.show(['default/web']);
   };
@@ -116,13 +116,13 @@ describe('a cloud-only Service that the topology no longer has', () => {
 
   beforeEach(() => {
     topology.setPolicies(new Map([['default/web', policy]]));
-    setCloudOnly(true);
+    setWithheld(true);
     handler.onChanges([service('web')]);
   });
 
   function removeFromTopology(): void {
     topology.setPolicies(new Map([['default/web', undefined]]));
-    setCloudOnly(false);
+    setWithheld(false);
   }
 
   test('remains hidden in a view that has not received its deletion yet', () => {

@@ -95,7 +95,7 @@ export class PolicyHarness {
       topologyMatch: { communities: settings.sources, edge: parseLabelSelector(settings.edge) },
       declaredCommunities: true,
       namespaces: settings.namespaces,
-      cloudPassthrough: settings.passthrough,
+      withholdsServices: settings.passthrough,
       maxNodeSets: settings.maxNodeSets,
       nodeSetWatcher: {
         clock: this.#nodeSetTime,
@@ -260,14 +260,14 @@ export class PolicyHarness {
       topology,
       batches: this.#batches,
       serviceFilter,
-      followsCloudOnly: passthrough,
+      followsWithheld: passthrough,
       feed: servicesHandler,
     });
     const endpoints = new EndpointsProjection({
       view: slices,
       topology,
       clock: stillClock,
-      reportsCloudOnly: passthrough && servicesHandler !== undefined,
+      reportsWithheld: passthrough && servicesHandler !== undefined,
     });
     const projection = notReentrant(endpoints, ['update', 'decideAgain']);
     const { encoding } = codec;

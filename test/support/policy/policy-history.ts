@@ -97,7 +97,7 @@ export class History {
     this.#past = [this.#now];
     this.#order.settled();
     this.#remember();
-    if (!this.#harness.topology.settled)
+    if (!this.#harness.topology.synced)
       throw new Error('all node sets are known, but the topology has not settled');
     const fresh = this.#hasLimit ? this.#afterRestart() : undefined;
     for (const views of this.#harness.views) {
@@ -187,7 +187,7 @@ export class History {
   /** Whether the first policy of a Service waits for node sets, so that it must not be shown. */
   #waitsForFirst(service: string): boolean {
     const { policies } = this.#harness.topology;
-    return policies.awaitsFirst(service) && policies.latest(service).dryRun !== true;
+    return policies.awaitsFirst(service) && policies.pendingOrActive(service).dryRun !== true;
   }
 
   /** The view of Services in protobuf supplies the policies: it never shows an old state under a new policy. */

@@ -10,13 +10,13 @@ export function outcomeNow(
   addressOf?: (index: number) => string,
 ): ServiceOutcome {
   const active = topology.activePolicy(service);
-  const latest = topology.policies.latest(service);
+  const pendingOrActive = topology.policies.pendingOrActive(service);
   if (active?.managed !== true) {
-    return outcomeOf(service, { policy: active, latest, cloudOnly: false }, groups);
+    return outcomeOf(service, { policy: active, pendingOrActive, withheld: false }, groups);
   }
   const canDecide = topology.canDecide(active, groups);
   const decision = canDecide ? topology.decide(service, groups, active, addressOf) : undefined;
-  const cloudOnly = decision !== undefined && topology.isCloudOnly(active, decision);
+  const withheld = decision !== undefined && topology.isWithheld(active, decision);
   const policy = canDecide ? active : undefined;
-  return outcomeOf(service, { policy, latest, cloudOnly }, groups, decision);
+  return outcomeOf(service, { policy, pendingOrActive, withheld }, groups, decision);
 }

@@ -24,7 +24,7 @@ export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0
     view,
     topology,
     clock,
-    reportsCloudOnly: true,
+    reportsWithheld: true,
   });
   const handler = new Batches(topology).endpoints(projection);
   return { topology, view, clock, projection, handler, versions };

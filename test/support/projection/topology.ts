@@ -21,7 +21,7 @@ export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
   },
   declaredCommunities: false,
   namespaces: false,
-  cloudPassthrough: false,
+  withholdsServices: false,
   nodeSetWatcher: notWatched(stillClock),
 };
 

@@ -359,7 +359,7 @@ describe('explainService()', () => {
         labels: EDGE,
         sets: { '!node-role.kubernetes.io/edge': ['cloud-1'] },
         endpoints: [on('cloud-1')],
-        options: { cloudPassthrough: true },
+        options: { withholdsServices: true },
       },
       '',
     ],

@@ -6,64 +6,69 @@ const managed: Policy = { managed: true, keys: ['kube-proxy-wrapper.io/cloud'], 
 const dryRun: Policy = { ...managed, dryRun: true };
 const left: Policy = { managed: false, reason: 'other-proxy' };
 const none: Policy = { managed: false, reason: 'no-policy' };
-const plain = { ofOtherProxy: false, cloudOnly: false };
+const plain = { ofOtherProxy: false, withheld: false };
 
 describe('a Service', () => {
   test.each<[string, KindInput, string, boolean]>([
-    ['with an active policy', { ...plain, policy: managed, latest: managed }, 'filtered', false],
-    ['without a policy', { ...plain, policy: none, latest: none }, 'unfiltered', false],
+    [
+      'with an active policy',
+      { ...plain, policy: managed, pendingOrActive: managed },
+      'filtered',
+      false,
+    ],
+    ['without a policy', { ...plain, policy: none, pendingOrActive: none }, 'unfiltered', false],
     [
       'whose first policy is pending',
-      { ...plain, policy: undefined, latest: managed },
+      { ...plain, policy: undefined, pendingOrActive: managed },
       'undecided',
       true,
     ],
     [
       'whose first policy is a dry run',
-      { ...plain, policy: undefined, latest: dryRun },
+      { ...plain, policy: undefined, pendingOrActive: dryRun },
       'undecided',
       false,
     ],
-    ['of another proxy', { ...plain, policy: left, latest: left }, 'hidden', true],
+    ['of another proxy', { ...plain, policy: left, pendingOrActive: left }, 'hidden', true],
     [
       'of another proxy, in a dry run',
-      { ...plain, policy: { ...left, dryRun: true }, latest: left },
+      { ...plain, policy: { ...left, dryRun: true }, pendingOrActive: left },
       'hidden',
       false,
     ],
     [
       'of another proxy by its label',
-      { ...plain, ofOtherProxy: true, policy: none, latest: none },
+      { ...plain, ofOtherProxy: true, policy: none, pendingOrActive: none },
       'hidden',
       true,
     ],
     [
       'whose traffic all goes to the cloud',
-      { ...plain, cloudOnly: true, policy: managed, latest: managed },
+      { ...plain, withheld: true, policy: managed, pendingOrActive: managed },
       'withheld',
       true,
     ],
     [
       'whose traffic all goes to the cloud, in a dry run',
-      { ...plain, cloudOnly: true, policy: dryRun, latest: dryRun },
+      { ...plain, withheld: true, policy: dryRun, pendingOrActive: dryRun },
       'withheld',
       false,
     ],
     [
       'whose traffic went to the cloud until its policy was deleted',
-      { ...plain, cloudOnly: true, policy: none, latest: none },
+      { ...plain, withheld: true, policy: none, pendingOrActive: none },
       'unfiltered',
       false,
     ],
     [
       'whose new policy is pending',
-      { ...plain, policy: managed, latest: dryRun },
+      { ...plain, policy: managed, pendingOrActive: dryRun },
       'filtered',
       false,
     ],
     [
       'on a node that is switched off',
-      { ofOtherProxy: true, cloudOnly: true, policy: NODE_OFF, latest: managed },
+      { ofOtherProxy: true, withheld: true, policy: NODE_OFF, pendingOrActive: managed },
       'unfiltered',
       false,
     ],

@@ -17,7 +17,7 @@ beforeEach(() => {
   harness = new TopologyHarness();
 });
 
-test('is settled once every source is known, and not while a change of this node is pending', () => {
+test('is synced once every source is known, and not while a change of this node is pending', () => {
   const sources = { declaredCommunities: true, namespaces: true };
   const steps: (() => void)[] = [
     () => harness.topology.setSynced('namespaces'),
@@ -28,15 +28,15 @@ test('is settled once every source is known, and not while a change of this node
   for (const last of steps) {
     harness = new TopologyHarness(sources);
     for (const step of steps) if (step !== last) step();
-    expect(harness.topology.settled).toBe(false);
+    expect(harness.topology.synced).toBe(false);
     last();
-    expect(harness.topology.settled).toBe(true);
+    expect(harness.topology.synced).toBe(true);
   }
   harness.setKeys('default/web', 'site');
   harness.setOwnLabels({ site: 'a' });
-  expect([harness.topology.hasNext, harness.topology.settled]).toEqual([true, false]);
+  expect([harness.topology.hasPending, harness.topology.synced]).toEqual([true, false]);
   harness.sync('site=a');
-  expect([harness.topology.hasNext, harness.topology.settled]).toEqual([false, true]);
+  expect([harness.topology.hasPending, harness.topology.synced]).toEqual([false, true]);
 });
 
 test('counts Services by the source of their policy, or the reason for none', () => {
@@ -61,7 +61,7 @@ describe('a node set is needed', () => {
     );
     const view = {};
     harness.topology.setServicesWithoutZone(view, new Map([['default/db', true]]));
-    expect([harness.wanted, harness.topology.settled]).toEqual([[], true]);
+    expect([harness.wanted, harness.topology.synced]).toEqual([[], true]);
     expect(harness.sees([ZONE], on('a', 'z1'), on('b', 'z2'), on('', 'z1'))).toEqual([
       true,
       false,
@@ -102,7 +102,7 @@ describe('a node set is needed', () => {
     expect(harness.wanted).toEqual(['rack=r']);
     expect([...harness.topology.policies.keysInUse()]).toEqual(['*', 'rack']);
     harness.setKeys('default/db', '*');
-    expect([harness.wanted, harness.topology.settled]).toEqual([[], true]);
+    expect([harness.wanted, harness.topology.synced]).toEqual([[], true]);
   });
 
   // Regression: the index kept the key of the first policy, so the nodes of the zone were watched forever.
@@ -131,10 +131,10 @@ describe('a node set is needed', () => {
 
   test('not on a node that is switched off', () => {
     harness.settle({ site: 'a' }, { 'default/web': managed('site') });
-    expect(harness.topology.settled).toBe(false);
+    expect(harness.topology.synced).toBe(false);
     const off = new Map([['kube-proxy-wrapper.io/filter', 'off']]);
     harness.topology.setOwnNode({ labels: new Map([['site', 'b']]), annotations: off });
-    expect([harness.topology.settled, harness.wanted]).toEqual([true, []]);
+    expect([harness.topology.synced, harness.wanted]).toEqual([true, []]);
     harness.setOwnLabels({ site: 'b' });
     expect(harness.wanted).toEqual(['site=b']);
   });
@@ -197,7 +197,7 @@ describe('a change of a node set', () => {
     harness.topology.nodeSets.get('site=a')?.change(['edge-3'], ['edge-2']);
     harness.clock.pass(NODE_SET_LINGER_MS - 1);
     harness.setKeys('default/web', 'site');
-    expect(harness.topology.settled).toBe(true);
+    expect(harness.topology.synced).toBe(true);
     harness.clock.pass(NODE_SET_LINGER_MS);
     expect(harness.sees(['site'], on('edge-2'), on('edge-3'))).toEqual([false, true]);
     harness.setKeys('default/web');
@@ -216,7 +216,7 @@ test('a refused node set has only this node, and reports the refusal until it is
   harness.settle({ site: 'a' }, { 'default/web': managed('site') });
   const state = () => harness.topology.nodeSets.get('site=a');
   harness.topology.nodeSets.get('site=a')?.refuse('nodes is forbidden');
-  expect(harness.topology.settled).toBe(true);
+  expect(harness.topology.synced).toBe(true);
   expect(harness.sees(['site'], on('edge-1'), on('edge-2'))).toEqual([true, false]);
   expect(state()).toMatchObject({ state: 'refused', refusal: 'nodes is forbidden' });
   harness.sync('site=a', 'edge-2');
@@ -236,13 +236,13 @@ describe('above maxNodeSets', () => {
     const both = { 'a/web': managed('rack'), 'a/db': managed('site', '*') };
     harness.settle({ site: 'a', rack: 'r' }, both);
     harness.sync('rack=r', 'edge-2');
-    expect(harness.topology.settled).toBe(true);
+    expect(harness.topology.synced).toBe(true);
     expect([stateOf('rack=r'), stateOf('site=a')]).toEqual(['synced', 'overLimit']);
     expect([reasonOf('a/web'), reasonOf('a/db')]).toEqual(['rack', 'node-set-limit']);
     harness.touched();
     harness.setKeys('a/web', '*');
     expect([stateOf('site=a'), reasonOf('a/db')]).toEqual(['syncing', 'node-set-limit']);
-    expect(harness.topology.settled).toBe(true);
+    expect(harness.topology.synced).toBe(true);
     expect(harness.touched()).toEqual(['a/web']);
     harness.sync('site=a', 'edge-3');
     expect([harness.touched(), reasonOf('a/db')]).toEqual([['a/db'], 'site,*']);
