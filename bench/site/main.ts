@@ -5,10 +5,11 @@
  *   node bench/site/main.ts [--nodes 10] [--services 2000] [--seconds 30]
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:https';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { Agent, request } from 'undici';
 import {
   type ControlPlane,
   startControlPlane,
@@ -38,6 +39,11 @@ const [nodes, services, seconds] = [values.nodes, values.services, values.second
   number,
 ];
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const NOT_HEADLESS = `labelSelector=${encodeURIComponent('!service.kubernetes.io/headless')}`;
+const SERVICES_WITH_IP = new URLSearchParams({
+  labelSelector: '!service.kubernetes.io/service-proxy-name',
+  fieldSelector: 'spec.clusterIP!=None',
+});
 const CHANGES_PER_SECOND = 10;
 
 const plane = await startControlPlane({
@@ -105,13 +111,15 @@ async function measureSite(program: string, cert: ServingCert | undefined) {
     await sleep(10_000);
     const start = link.received / 1e6;
     const before = [link.received, performance.now()] as const;
-    const addedMs = await changeSlices(relay);
+    await changeSlices(undefined);
     const hours = (performance.now() - before[1]) / 3_600_000;
     const hour = (link.received - before[0]) / 1e6 / hours;
+    const connections = link.open;
     const open = { user: testUsers.wrapper, since, verb: 'watch', open: true } as const;
     const memory = Number(relay && (await rssOf(running[0]))) / 1e6;
     const watches = plane.requests(open).length;
-    return { startSeconds, start, hour, connections: link.open, watches, addedMs, memory };
+    const addedMs = relay === undefined ? undefined : await changeSlices(relay);
+    return { startSeconds, start, hour, connections, watches, addedMs, memory };
   } finally {
     await Promise.all(running.map((each) => each.stop('SIGKILL')));
     await link.close();
@@ -149,10 +157,13 @@ async function startNode(
     ...(cert && relay ? { relays: { servers: [relay], caFile: cert.certFile } } : {}),
   };
   await startProgram({ program, command: 'run', link, settings, running, adminListen });
-  // Slices are read when a client does.
-  const url = `http://127.0.0.1:${port}${SLICES}?labelSelector=${encodeURIComponent('!service.kubernetes.io/headless')}`;
-  const accept = 'application/vnd.kubernetes.protobuf';
-  while ((await fetch(url, { headers: { accept } })).status !== 200) await sleep(200);
+  // What a kube-proxy reads; the wrapper would open the same 30 s later.
+  const services = `/api/v1/services?${SERVICES_WITH_IP}`;
+  for (const path of [services, `${SLICES}?${NOT_HEADLESS}`]) {
+    const url = `http://127.0.0.1:${port}${path}`;
+    const accept = 'application/vnd.kubernetes.protobuf';
+    while ((await fetch(url, { headers: { accept } })).status !== 200) await sleep(200);
+  }
 }
 
 async function startProgram(options: {
@@ -183,14 +194,12 @@ async function startProgram(options: {
 /** Changes slices at a steady rate. Resolves with the median delay that the relay adds, in milliseconds. */
 async function changeSlices(relay: string | undefined): Promise<number> {
   const arrivals = [new Map<string, number>(), new Map<string, number>()] as const;
-  const ends = [
-    watch(plane.server, arrivals[0]),
-    ...(relay === undefined ? [] : [watch(relay, arrivals[1])]),
-  ];
+  const ends =
+    relay === undefined ? [] : [watch(plane.server, arrivals[0]), watch(relay, arrivals[1])];
   await sleep(1_000);
   for (let n = 0; n < seconds * CHANGES_PER_SECOND; n++) {
     const path = `${SLICES.replace('v1/', 'v1/namespaces/default/')}/web-${n % services}`;
-    await plane.admin.patch(path, { metadata: { annotations: { turn: String(n) } } });
+    await plane.admin.patch(path, { metadata: { annotations: { turn: `${Date.now()}` } } });
     await sleep(1000 / CHANGES_PER_SECOND - 5);
   }
   await sleep(1_000);
@@ -199,36 +208,31 @@ async function changeSlices(relay: string | undefined): Promise<number> {
   return added.sort((a, b) => a - b)[added.length >> 1] ?? 0;
 }
 
+/** Notes when each version arrives in a watch of all slices. Returns how to end that. */
 function watch(server: string, arrivals: Map<string, number>): () => void {
   const headers = { authorization: `Bearer ${plane.tokens.wrapper}`, accept: 'application/json' };
-  const agent = new Agent({ rejectUnauthorized: false });
-  const selector = `labelSelector=${encodeURIComponent('!service.kubernetes.io/headless')}`;
-  const list = request(
-    `${server}${SLICES}?${selector}&resourceVersion=0`,
-    { headers, agent },
-    async (response) => {
-      let text = '';
-      for await (const chunk of response.setEncoding('utf8')) text += chunk;
-      const { metadata } = JSON.parse(text) as { metadata: { resourceVersion: string } };
-      const path = `${SLICES}?${selector}&watch=true&resourceVersion=${metadata.resourceVersion}`;
-      request(`${server}${path}`, { headers, agent }, async (stream) => {
-        for await (const chunk of stream.setEncoding('utf8')) {
-          const at = performance.now();
-          for (const [, version] of String(chunk).matchAll(/"resourceVersion":"(\d+)"/g)) {
-            if (version !== undefined && !arrivals.has(version)) arrivals.set(version, at);
-          }
-        }
-      })
-        .on('error', () => {})
-        .end();
-    },
-  );
-  list.end();
-  return () => agent.destroy();
+  const connect = { rejectUnauthorized: false };
+  const dispatcher = new Agent({ connect, bodyTimeout: 0, allowH2: false });
+  const get = async (query: string) =>
+    (await request(`${server}${SLICES}?${NOT_HEADLESS}&${query}`, { headers, dispatcher })).body;
+  const follow = async (): Promise<void> => {
+    const list = (await (await get('resourceVersion=0')).json()) as {
+      metadata: { resourceVersion: string };
+    };
+    const body = await get(`watch=true&resourceVersion=${list.metadata.resourceVersion}`);
+    for await (const chunk of body.setEncoding('utf8')) {
+      const at = performance.now();
+      for (const [, version] of String(chunk).matchAll(/"resourceVersion":"(\d+)"/g)) {
+        if (version !== undefined && !arrivals.has(version)) arrivals.set(version, at);
+      }
+    }
+  };
+  // It ends when the agent is destroyed.
+  follow().catch(() => {});
+  return () => void dispatcher.destroy();
 }
 
 async function rssOf(of: ManagedProcess | undefined): Promise<number> {
-  const { readFile } = await import('node:fs/promises');
   const status = await readFile(`/proc/${of?.pid}/status`, 'utf8');
   return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1024;
 }

@@ -38,9 +38,9 @@ const CONNECT_MS = 5_000;
  * a peer that is gone is noticed after 25 s.
  */
 const KEEP_ALIVE_MS = 15_000;
-/** The same two limits for a relay, in milliseconds. */
-const RELAY_CONNECT_MS = 2_000;
+/** The same for a relay, and how long its kernel may take to accept a connection, in milliseconds. */
 const RELAY_KEEP_ALIVE_MS = 1_000;
+const RELAY_ACCEPT_MS = 2_000;
 /** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
 const IDLE_MS = 60_000;
 /** Streams on one connection, if the server allows as many. */
@@ -166,7 +166,6 @@ export class Line {
     callback: buildConnector.Callback,
   ): Socket {
     const { tls, sockets, isRelay = false } = this.#options;
-    const connectMs = isRelay ? RELAY_CONNECT_MS : CONNECT_MS;
     const isTls = protocol === 'https:';
     const address = { ...ADDRESSING, host: hostname, port: Number(port || (isTls ? 443 : 80)) };
     // The name that a server with several certificates, or a gateway, chooses by. An IP address is none.
@@ -176,9 +175,14 @@ export class Line {
       : connectTcp(address);
     sockets.add(socket);
     socket.setNoDelay(true).setKeepAlive(true, isRelay ? RELAY_KEEP_ALIVE_MS : KEEP_ALIVE_MS);
-    const late = setTimeout(() => {
-      socket.destroy(new Error(`no connection within ${connectMs / 1000} s`));
-    }, connectMs);
+    const limit = (ms: number): NodeJS.Timeout =>
+      setTimeout(() => socket.destroy(new Error(`no connection within ${ms / 1000} s`)), ms);
+    const late = limit(CONNECT_MS);
+    if (isRelay) {
+      // One that is busy with the nodes of its site is not absent: its kernel accepts.
+      const absent = limit(RELAY_ACCEPT_MS);
+      for (const event of ['connect', 'close']) socket.once(event, () => clearTimeout(absent));
+    }
     let problem = new Error('the connection was closed');
     socket.on('error', (error) => {
       problem = error;

@@ -282,10 +282,11 @@ export class Upstream {
   }
 
   /**
-   * The wrapper's own identity and that of a caller never share a line: the API server would prefer our client
-   * certificate to the caller's token.
+   * A caller has a line of its own if we have a client certificate, which the API server would prefer to the caller's
+   * token.
    */
-  #line(isOwn: boolean, server: URL): Line {
+  #line(isOwner: boolean, server: URL): Line {
+    const isOwn = isOwner || this.failover.tls().cert === undefined;
     const id = `${isOwn ? 'own' : 'caller'} ${server.href}`;
     const known = this.#lines.get(id);
     if (known !== undefined) return known;
