@@ -4,37 +4,37 @@
  */
 const TOPOLOGY = ['topology/policy', 'topology/decide', 'topology/state', 'topology/explain'];
 const FILTER = ['filter/codec', 'filter/view', 'filter/projection'];
-const UTIL = ['util', ...TOPOLOGY, ...FILTER, 'proxy/util'];
+const UTIL = ['util', ...TOPOLOGY, ...FILTER, 'proxy/system'];
 const API = [...UTIL, 'proxy/api'];
 const UPSTREAM = [...API, 'proxy/upstream'];
 const REFLECTOR = [...UPSTREAM, 'proxy/snapshot', 'proxy/reflector'];
 
 const BELOW = ['util', ...TOPOLOGY, ...FILTER];
 const ADMIN = ['admin/health', 'admin/explain', 'admin/status', 'admin/page', 'admin/metrics'];
-const COMMANDS = ['output', 'command-line', 'client', 'node', 'simulate', 'remote', 'run'].map(
-  (room) => `commands/${room}`,
+const CLI = ['output', 'command-line', 'client', 'node', 'simulate', 'remote'].map(
+  (room) => `cli/${room}`,
 );
 
 const ROOMS = [
   ['util'],
   ...inOrder(TOPOLOGY, ['util']),
   ...inOrder(FILTER, ['util', ...TOPOLOGY]),
-  ['proxy/util', ...UTIL],
+  ['proxy/system', ...UTIL],
   ['proxy/api', ...UTIL],
   ['proxy/credentials', ...UTIL],
   ['proxy/upstream', ...API, 'proxy/credentials'],
   ['proxy/snapshot', ...UPSTREAM, 'proxy/credentials'],
   ['proxy/reflector', ...REFLECTOR, 'proxy/credentials'],
-  ['proxy/cluster', ...REFLECTOR],
+  ['proxy/own-watches', ...REFLECTOR],
   ['proxy/local-runtime', ...UTIL],
-  ['proxy/views', ...REFLECTOR, 'proxy/cluster', 'proxy/local-runtime'],
+  ['proxy/views', ...REFLECTOR, 'proxy/own-watches', 'proxy/local-runtime'],
   ['proxy/http', ...API],
   ['proxy/passthrough', ...UPSTREAM, 'proxy/credentials', 'proxy/http'],
   ['proxy/auth', ...UPSTREAM, 'proxy/http', 'proxy/passthrough'],
   ['proxy/hot-restart', ...API, 'proxy/views'],
-  ...inOrder(['proxy', 'relay', 'config', 'admin', 'commands'], BELOW),
+  ...inOrder(['proxy', 'relay', 'config', 'admin', 'run'], BELOW),
   ...inOrder(ADMIN, [...BELOW, 'proxy', 'config']),
-  ...inOrder(COMMANDS, [...BELOW, 'proxy', 'relay', 'config', 'admin']),
+  ...inOrder([...CLI, 'cli'], [...BELOW, 'proxy', 'relay', 'config', 'admin', 'run']),
 ];
 
 /** Each room may import those before it. */
@@ -42,19 +42,28 @@ function inOrder(rooms, below) {
   return rooms.map((room, index) => [room, ...below, ...rooms.slice(0, index)]);
 }
 
-const AROUND = '(page|demo|embedded|scripts|test|bench)/';
+/** Where a room is: what an operator runs is beside src. */
+const folderOf = (room) => (room.startsWith('cli') ? room : `src/${room}`);
+
+const AROUND = '(web|demo|fake-apiserver|scripts|harness|test|bench)/';
 /** Programs that `node` runs, beside those that a suite starts. */
-const RUN_BY_NODE = '^(bench|scripts)/|^test/(cluster/up|page/take-picture)[.]ts$';
+const RUN_BY_NODE = '^(bench|scripts|harness/cluster/up)|^test/web/take-picture[.]ts$';
 const CORE = { dependencyTypes: ['core'] };
 
 /** Name, from, to, and what is right. */
 const RULES = [
-  ['programs', '^src/.+/', '^src/(main|kubectl-kpw)\\.ts$', 'nothing imports a program'],
-  ['src', '^src/', `^${AROUND}`, 'the product knows nothing of what is around it'],
-  ['embedded', '^embedded/', `^(src/|(?!embedded)${AROUND})`, 'it shares no code with src'],
-  ['demo', '^demo/', '^(scripts|test|bench)/', 'the demo is a part of the package'],
-  ['page', '^page/', `^(?!page)${AROUND}`, 'the page is a part of the wrapper'],
-  ['browser', '^(demo/)?page/', CORE, 'the page runs in a browser'],
+  ['programs', '^(src|cli)/', '^cli/(main|kubectl-kpw)\\.ts$', 'nothing imports a program'],
+  ['src', '^src/', `^(cli/|${AROUND})`, 'the product knows nothing of what is around it'],
+  ['cli', '^cli/', `^${AROUND}`, 'the product knows nothing of what is around it'],
+  [
+    'fake-apiserver',
+    '^fake-apiserver/',
+    `^(src/|cli/|(?!fake-apiserver)${AROUND})`,
+    'it shares no code with src',
+  ],
+  ['demo', '^demo/', '^(scripts|harness|test|bench)/', 'the demo is a part of the package'],
+  ['web', '^web/', `^(cli/|(?!web)${AROUND})`, 'the page is a part of the wrapper'],
+  ['browser', '^(demo/)?web/', CORE, 'the page runs in a browser'],
   ['topology', '^src/topology/', CORE, 'src/topology is pure'],
   ['zlib', '^src/filter/(codec|projection)/', '^zlib$', 'only views need its checksum'],
   ['filter', '^src/filter/', { ...CORE, pathNot: '^(buffer|zlib)$' }, 'src/filter does no I/O'],
@@ -62,8 +71,8 @@ const RULES = [
   ['circle', '', { circular: true }, 'imports go one way'],
   ...ROOMS.map(([room, ...others]) => [
     room,
-    `^src/${room}/`,
-    { path: '^src/.+/', pathNot: `^src/(${[room, ...others].join('|')})/` },
+    `^${folderOf(room)}/`,
+    { path: '^(src|cli)/.+/', pathNot: `^(${[room, ...others].map(folderOf).join('|')})/` },
     `it may import ${others.join(', ') || 'no other room'}`,
   ]),
 ];

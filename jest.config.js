@@ -17,7 +17,7 @@ const kubeConfigOnly = {
 };
 
 /**
- * Tests that start the program, wait in real time or measure memory. `npm run test:slow` runs them one file at a time,
+ * Tests that start the program, wait in real time or measure memory. `npm test slow` runs them one file at a time,
  * so that `npm test` takes less than a minute.
  */
 const SLOW = [
@@ -25,8 +25,8 @@ const SLOW = [
   '/test/filter/projection/tenant-memory[.]test[.]ts$',
   '/test/guarantees/planted-bugs[.]test[.]ts$',
   '/test/demo/demo[.]test[.]ts$',
-  '/test/commands/(end|force-exit|inspector|main|trim-heap)[.]test[.]ts$',
-  '/test/proxy/server/slow-clients[.]test[.]ts$',
+  '/test/(cli/main|run/(force-exit|inspector|trim-heap))[.]test[.]ts$',
+  '/test/proxy/serving/slow-clients[.]test[.]ts$',
   '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-folder)[.]test[.]ts$',
   '/test/proxy/views/view-memory[.]test[.]ts$',
   '/test/security/connections[.]test[.]ts$',
@@ -35,19 +35,8 @@ const SLOW = [
 /** Tests of a whole wrapper in one process, most of them with the API server in memory (test/layers.test.ts). */
 const INTEGRATION = '[.]integration[.]test[.]ts$';
 
-/** Folders that have a project of their own below. */
-const OWN_SUITES = [
-  '<rootDir>/test/e2e/',
-  '<rootDir>/test/fuzz/',
-  '<rootDir>/test/deploy/',
-  '<rootDir>/test/cluster/',
-  '<rootDir>/test/page/',
-  '<rootDir>/test/security/hostile/',
-  '<rootDir>/test/versions/',
-];
-
-/** Suites of the whole cluster that CI does not run. */
-const CLUSTER_RELEASE = ['<rootDir>/test/cluster/release/'];
+/** Folders of the project `real` below. */
+const REAL = ['<rootDir>/test/real', '<rootDir>/test/web', '<rootDir>/test/fuzz'];
 
 export default {
   coverageProvider: 'v8',
@@ -61,7 +50,7 @@ export default {
       ...kubeConfigOnly,
       displayName: 'unit',
       roots: ['<rootDir>/test'],
-      testPathIgnorePatterns: [...OWN_SUITES, ...SLOW, INTEGRATION],
+      testPathIgnorePatterns: [...REAL, ...SLOW, INTEGRATION],
     },
     {
       ...common,
@@ -77,21 +66,7 @@ export default {
       roots: ['<rootDir>/test'],
       testRegex: SLOW,
     },
-    { ...common, displayName: 'fuzz', roots: ['<rootDir>/test/fuzz'] },
-    { ...common, displayName: 'page', roots: ['<rootDir>/test/page'] },
-    // All that needs real components, in namespaces. An npm script narrows it to a folder with --roots.
-    {
-      ...common,
-      displayName: 'e2e',
-      roots: ['<rootDir>/test/e2e', '<rootDir>/test/security/hostile', '<rootDir>/test/versions'],
-    },
-    {
-      ...common,
-      displayName: 'cluster',
-      roots: ['<rootDir>/test/cluster'],
-      // The others take minutes: before a release KPW_CLUSTER=all runs them too.
-      ...(process.env.KPW_CLUSTER === 'all' ? {} : { testPathIgnorePatterns: CLUSTER_RELEASE }),
-    },
-    { ...common, displayName: 'deploy', roots: ['<rootDir>/test/deploy'] },
+    // Real components, a browser, or endless input. scripts/test.ts narrows it to a folder.
+    { ...common, displayName: 'real', roots: REAL },
   ],
 };

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ControlPlane } from '../test/e2e/support/control-plane.ts';
+import type { ControlPlane } from '../harness/api-server/control-plane.ts';
 import { type MeasuringClient, startClient } from './client.ts';
 import { ensureClientBinary } from './client-binary.ts';
 import { type Measure, summarize } from './measure.ts';

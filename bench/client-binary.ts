@@ -1,4 +1,4 @@
-import { ensureBinary } from '../test/e2e/support/binaries.ts';
+import { ensureBinary } from '../harness/process/binaries.ts';
 
 /** Builds the measuring client if it is missing or out of date and returns its path. */
 export async function ensureClientBinary(report: (line: string) => void): Promise<string> {

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { ControlPlane } from '../test/e2e/support/control-plane.ts';
-import { startProcess } from '../test/e2e/support/managed-process.ts';
+import type { ControlPlane } from '../harness/api-server/control-plane.ts';
+import { startProcess } from '../harness/process/managed-process.ts';
 import type { ClusterShape } from './options.ts';
 
 /** Which server answers. */

@@ -7,10 +7,10 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
+import { startControlPlane } from '../harness/api-server/control-plane.ts';
+import { freePorts } from '../harness/network/free-port.ts';
+import { startTcpFront, type TcpFault } from '../harness/network/tcp-front.ts';
 import { Line } from '../src/proxy/upstream/line.ts';
-import { startControlPlane } from '../test/e2e/support/control-plane.ts';
-import { freePorts } from '../test/e2e/support/free-port.ts';
-import { startTcpFront, type TcpFault } from '../test/e2e/support/tcp-front.ts';
 
 const { values } = parseArgs({
   options: {

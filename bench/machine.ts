@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
-import { runCommand } from '../test/e2e/support/run-command.ts';
+import { runCommand } from '../harness/process/run-command.ts';
 
 /** Where and when a run was made. */
 export interface Machine {

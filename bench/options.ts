@@ -21,7 +21,7 @@ export interface BenchOptions {
   readonly starts: number;
   /**
    * How long a process is left alone once it is ready, and before its memory is read, in milliseconds: longer than
-   * it takes the wrapper to give back the memory of its first lists (src/commands/run/trim-heap.ts).
+   * it takes the wrapper to give back the memory of its first lists (src/run/trim-heap.ts).
    */
   readonly settleMs: number;
   /** How long CPU use is measured, in seconds, and how often; the median counts. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { testUsers } from '../test/e2e/support/control-plane.ts';
+import { testUsers } from '../harness/api-server/control-plane.ts';
 import { addMemory, type Bench, cpuShares, withReadyWrapper } from './bench.ts';
 import type { Encoding, Target, Times } from './client.ts';
 import { type Measure, summarize } from './measure.ts';

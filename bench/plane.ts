@@ -1,9 +1,9 @@
-import { ensureBinaries } from '../test/e2e/support/binaries.ts';
 import {
   type ControlPlane,
   startControlPlane,
   testUsers,
-} from '../test/e2e/support/control-plane.ts';
+} from '../harness/api-server/control-plane.ts';
+import { ensureBinaries } from '../harness/process/binaries.ts';
 
 /**
  * Starts a control plane with room for many Services. Its audit log has all requests of those that are compared, the ones

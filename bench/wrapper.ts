@@ -1,11 +1,11 @@
 import { join, resolve } from 'node:path';
+import type { ControlPlane } from '../harness/api-server/control-plane.ts';
+import { getStatus } from '../harness/api-server/http-status.ts';
+import { freePorts } from '../harness/network/free-port.ts';
+import { startProcess, waitUntilReady } from '../harness/process/managed-process.ts';
+import { runCommand } from '../harness/process/run-command.ts';
 import { CURRENT_SLICES } from '../src/proxy/api/kube-proxy-queries.ts';
 import { queryPath } from '../src/proxy/api/query.ts';
-import type { ControlPlane } from '../test/e2e/support/control-plane.ts';
-import { freePorts } from '../test/e2e/support/free-port.ts';
-import { getStatus } from '../test/e2e/support/http-status.ts';
-import { startProcess, waitUntilReady } from '../test/e2e/support/managed-process.ts';
-import { runCommand } from '../test/e2e/support/run-command.ts';
 import { createProcessUsage, type ProcessUsage } from './process-usage.ts';
 
 /** The node that the wrapper serves; the measuring client makes it. */

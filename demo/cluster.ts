@@ -1,4 +1,4 @@
-import type { ApiServer } from '../embedded/api-server.ts';
+import type { ApiServer } from '../fake-apiserver/api-server.ts';
 import { placeLabels, type UsedKeys } from './place-labels.ts';
 
 /** Nodes that the bar shows. Each one takes a request of the page to start. */

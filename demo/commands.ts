@@ -1,4 +1,4 @@
-import type { ApiServer } from '../embedded/api-server.ts';
+import type { ApiServer } from '../fake-apiserver/api-server.ts';
 import { suggestion } from '../src/did-you-mean.ts';
 import { isLabelKey, isLabelValue } from '../src/topology/policy/label.ts';
 

@@ -1,15 +1,11 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { ApiServer } from '../embedded/api-server.ts';
-import {
-  assertAllKinds,
-  readManifestFiles,
-  SAVE,
-} from '../src/commands/simulate/manifest-files.ts';
+import { assertAllKinds, readManifestFiles, SAVE } from '../cli/simulate/manifest-files.ts';
+import type { ApiServer } from '../fake-apiserver/api-server.ts';
 import { WrapperError } from '../src/errors.ts';
 
 /** The cluster that comes with the program. The path is the same from demo/ and from dist/. */
-export const EXAMPLE = fileURLToPath(new URL('../examples/cluster.yaml', import.meta.url));
+export const EXAMPLE = fileURLToPath(new URL('./cluster.yaml', import.meta.url));
 
 /**
  * Loads YAML or JSON files, folders and `-`, standard input. Returns the number of objects of each kind that the demo

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { kubeconfigFor } from '../embedded/kubeconfig.ts';
+import { kubeconfigFor } from '../fake-apiserver/kubeconfig.ts';
 import { type AdminHandler, createAdminHandler } from '../src/admin/admin-handler.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import type { ApiServer } from '../embedded/api-server.ts';
+import type { ApiServer } from '../fake-apiserver/api-server.ts';
 import { loadPageAssets } from '../src/admin/page/page-assets.ts';
 import { PAGE_HEADERS } from '../src/admin/page/page-server.ts';
 import { WrapperError } from '../src/errors.ts';

@@ -1,4 +1,4 @@
-import type { ApiServer } from '../embedded/api-server.ts';
+import type { ApiServer } from '../fake-apiserver/api-server.ts';
 import { JsonCodec } from '../src/filter/codec/json/json-codec.ts';
 import type { EndpointGroup, EndpointState } from '../src/topology/decide/endpoint.ts';
 import { endpointReasons } from '../src/topology/explain/endpoint-reasons.ts';

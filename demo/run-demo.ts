@@ -1,6 +1,6 @@
-import { type ApiServer, createApiServer } from '../embedded/api-server.ts';
-import type { DemoFlags } from '../src/commands/run/demo.ts';
-import { namesOf } from '../src/commands/simulate/manifest-files.ts';
+import type { DemoFlags } from '../cli/demo/demo.ts';
+import { namesOf } from '../cli/simulate/manifest-files.ts';
+import { type ApiServer, createApiServer } from '../fake-apiserver/api-server.ts';
 import { findNode, helpOf } from './commands.ts';
 import { EXAMPLE, formatIgnored, loadCluster } from './load-cluster.ts';
 import { DemoNodes } from './nodes.ts';

@@ -1,7 +1,7 @@
-import type { ApiServer } from '../embedded/api-server.ts';
+import { formatExplained } from '../cli/node/explain-text.ts';
+import type { ApiServer } from '../fake-apiserver/api-server.ts';
 import { explainOne } from '../src/admin/explain/explained-service.ts';
 import { openViewToExplain } from '../src/admin/explain/open-view.ts';
-import { formatExplained } from '../src/commands/node/explain-text.ts';
 import { shortKey } from '../src/topology/explain/short-key.ts';
 import { changedServices, type Row } from './changes.ts';
 import {

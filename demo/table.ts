@@ -1,4 +1,4 @@
-import { formatColumns } from '../src/commands/output/format-output.ts';
+import { formatColumns } from '../cli/output/format-output.ts';
 import { printLine } from '../src/untrusted-text.ts';
 import type { ChangedService, Mark, Row } from './changes.ts';
 

@@ -1,7 +1,7 @@
 import { openSync } from 'node:fs';
 import { createInterface, type Interface } from 'node:readline';
 import { ReadStream } from 'node:tty';
-import { paint } from '../src/commands/output/colour.ts';
+import { paint } from '../cli/output/colour.ts';
 import { printLine } from '../src/untrusted-text.ts';
 
 const PROMPT = 'demo> ';

@@ -13,16 +13,16 @@ const root = resolve(import.meta.dirname, '..');
 export async function buildPage(folder = join(root, 'dist')): Promise<readonly string[]> {
   await mkdir(folder, { recursive: true });
   const read = (path: string): Promise<string> => readFile(join(root, path), 'utf8');
-  const page = await bundle('page/main.tsx', 'page/style.css');
+  const page = await bundle('web/main.tsx', 'web/style.css');
   const { js, css } = page;
   await write(join(folder, 'page.json'), {
-    html: await read('page/index.html'),
-    icon: await read('page/icon.svg'),
+    html: await read('web/index.html'),
+    icon: await read('web/icon.svg'),
     js,
     css,
   } satisfies PageAssets);
   if (!existsSync(join(root, 'demo'))) return page.inputs;
-  const bar = await bundle('demo/page/main.tsx', 'demo/page/style.css');
+  const bar = await bundle('demo/web/main.tsx', 'demo/web/style.css');
   await write(join(folder, 'demo-bar.json'), { js: bar.js, css: bar.css });
   return [...page.inputs, ...bar.inputs];
 }

@@ -108,8 +108,8 @@ const { metafile } = await build({
   absWorkingDir: root,
   // The programs of package.json, `bin`, and the demo, which the command `demo` imports. The Dockerfile has no demo/.
   entryPoints: {
-    main: 'src/main.ts',
-    'kubectl-kpw': 'src/kubectl-kpw.ts',
+    main: 'cli/main.ts',
+    'kubectl-kpw': 'cli/kubectl-kpw.ts',
     ...(existsSync(join(root, 'demo')) ? { demo: 'demo/run-demo.ts' } : {}),
   },
   outdir: building,

@@ -1,6 +1,6 @@
 /** Documents the settings from their schema: as a JSON schema, and as a table in Markdown. */
 import { toJsonSchema } from '@valibot/to-json-schema';
-import { run } from '../src/commands/definitions/run.ts';
+import { run } from '../cli/definitions/run.ts';
 import { settingsSchema } from '../src/config/settings-schema.ts';
 
 /** The keywords of a JSON schema that the settings use. */

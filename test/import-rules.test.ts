@@ -17,42 +17,44 @@ const PLANTED: readonly (readonly [from: string, to: string, rule: string])[] = 
   ['src/filter/codec/b.ts', 'node:zlib', 'zlib'],
   ['src/filter/view/a.ts', 'src/filter/projection/x.ts', 'filter/view'],
   ['src/filter/view/b.ts', 'node:net', 'filter'],
-  ['src/filter/projection/a.ts', 'src/proxy/util/x.ts', 'filter/projection'],
-  ['src/proxy/util/a.ts', 'src/proxy/api/x.ts', 'proxy/util'],
+  ['src/filter/projection/a.ts', 'src/proxy/system/x.ts', 'filter/projection'],
+  ['src/proxy/system/a.ts', 'src/proxy/api/x.ts', 'proxy/system'],
   ['src/proxy/api/a.ts', 'src/proxy/http/x.ts', 'proxy/api'],
   ['src/proxy/credentials/a.ts', 'src/proxy/api/x.ts', 'proxy/credentials'],
   ['src/proxy/upstream/a.ts', 'src/proxy/snapshot/x.ts', 'proxy/upstream'],
   ['src/proxy/snapshot/a.ts', 'src/proxy/reflector/x.ts', 'proxy/snapshot'],
-  ['src/proxy/reflector/a.ts', 'src/proxy/cluster/x.ts', 'proxy/reflector'],
-  ['src/proxy/cluster/a.ts', 'src/proxy/credentials/x.ts', 'proxy/cluster'],
+  ['src/proxy/reflector/a.ts', 'src/proxy/own-watches/x.ts', 'proxy/reflector'],
+  ['src/proxy/own-watches/a.ts', 'src/proxy/credentials/x.ts', 'proxy/own-watches'],
   ['src/proxy/local-runtime/a.ts', 'src/proxy/upstream/x.ts', 'proxy/local-runtime'],
   ['src/proxy/views/a.ts', 'src/proxy/http/x.ts', 'proxy/views'],
   ['src/proxy/http/a.ts', 'src/proxy/upstream/x.ts', 'proxy/http'],
   ['src/proxy/passthrough/a.ts', 'src/proxy/auth/x.ts', 'proxy/passthrough'],
   ['src/proxy/auth/a.ts', 'src/proxy/views/x.ts', 'proxy/auth'],
   ['src/proxy/hot-restart/a.ts', 'src/proxy/http/x.ts', 'proxy/hot-restart'],
-  ['src/proxy/server/a.ts', 'src/config/x.ts', 'proxy'],
+  ['src/proxy/serving/a.ts', 'src/config/x.ts', 'proxy'],
   ['src/config/a.ts', 'src/admin/x.ts', 'config'],
-  ['src/admin/a.ts', 'src/commands/x.ts', 'admin'],
+  ['src/admin/a.ts', 'src/run/x.ts', 'admin'],
   ['src/admin/health/a.ts', 'src/admin/explain/x.ts', 'admin/health'],
   ['src/admin/explain/a.ts', 'src/admin/status/x.ts', 'admin/explain'],
   ['src/admin/status/a.ts', 'src/admin/page/x.ts', 'admin/status'],
   ['src/admin/page/a.ts', 'src/admin/metrics/x.ts', 'admin/page'],
   ['src/admin/metrics/a.ts', 'src/admin/x.ts', 'admin/metrics'],
-  ['src/commands/output/a.ts', 'src/commands/command-line/x.ts', 'commands/output'],
-  ['src/commands/command-line/a.ts', 'src/commands/client/x.ts', 'commands/command-line'],
-  ['src/commands/client/a.ts', 'src/commands/node/x.ts', 'commands/client'],
-  ['src/commands/node/a.ts', 'src/commands/simulate/x.ts', 'commands/node'],
-  ['src/commands/simulate/a.ts', 'src/commands/remote/x.ts', 'commands/simulate'],
-  ['src/commands/remote/a.ts', 'src/commands/run/x.ts', 'commands/remote'],
-  ['src/commands/run/a.ts', 'src/commands/definitions/x.ts', 'commands/run'],
-  ['src/commands/a.ts', 'src/main.ts', 'programs'],
+  ['cli/output/a.ts', 'cli/command-line/x.ts', 'cli/output'],
+  ['cli/command-line/a.ts', 'cli/client/x.ts', 'cli/command-line'],
+  ['cli/client/a.ts', 'cli/node/x.ts', 'cli/client'],
+  ['cli/node/a.ts', 'cli/simulate/x.ts', 'cli/node'],
+  ['cli/simulate/a.ts', 'cli/remote/x.ts', 'cli/simulate'],
+  ['cli/remote/a.ts', 'cli/definitions/x.ts', 'cli/remote'],
+  ['src/version.ts', 'cli/definitions/x.ts', 'src'],
+  ['src/config/b.ts', 'src/run/x.ts', 'config'],
+  ['cli/a.ts', 'cli/main.ts', 'programs'],
   ['src/errors.ts', 'demo/x.ts', 'src'],
-  ['embedded/a.ts', 'src/errors.ts', 'embedded'],
+  ['cli/d.ts', 'demo/x.ts', 'cli'],
+  ['fake-apiserver/a.ts', 'src/errors.ts', 'fake-apiserver'],
   ['demo/a.ts', 'scripts/x.ts', 'demo'],
-  ['page/a.ts', 'embedded/x.ts', 'page'],
-  ['page/b.ts', 'node:fs', 'browser'],
-  ['src/commands/b.ts', 'src/commands/c.ts', 'circle'],
+  ['web/a.ts', 'fake-apiserver/x.ts', 'web'],
+  ['web/b.ts', 'node:fs', 'browser'],
+  ['cli/b.ts', 'cli/c.ts', 'circle'],
 ];
 
 let root: string;
@@ -66,8 +68,8 @@ function write(path: string, text: string): void {
 beforeAll(() => {
   root = mkdtempSync(join(tmpdir(), 'import-rules-'));
   for (const [, to] of PLANTED) if (to.endsWith('x.ts')) write(to, 'export type X = string;\n');
-  write('src/main.ts', 'export type X = string;\n');
-  write('src/commands/c.ts', 'export type { X } from "./b.ts";\n');
+  write('cli/main.ts', 'export type X = string;\n');
+  write('cli/c.ts', 'export type { X } from "./b.ts";\n');
   for (const [from, to] of PLANTED) {
     const path = to.startsWith('node:') ? to : relative(dirname(from), to);
     const name = to.startsWith('node:') || path.startsWith('.') ? path : `./${path}`;
@@ -76,7 +78,7 @@ beforeAll(() => {
   }
   const program = join(ROOT, 'node_modules/.bin/depcruise');
   const options = ['--config', join(ROOT, '.dependency-cruiser.js'), '--output-type', 'json'];
-  const json = execFileSync(program, [...options, 'src', 'demo', 'embedded', 'page'], {
+  const json = execFileSync(program, [...options, 'src', 'cli', 'demo', 'fake-apiserver', 'web'], {
     cwd: root,
     encoding: 'utf8',
   });

@@ -1,12 +1,13 @@
-import { globSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { existsSync, globSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { parseArguments, SUITES } from '../scripts/test.ts';
 import { importsOf } from './support/imports-of.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 
 /** What makes a test an integration test: the whole wrapper, and the API server in memory. */
-const WHOLES = ['src/proxy/node-proxy.ts', 'embedded/api-server.ts'].map((path) =>
+const WHOLES = ['src/proxy/node-proxy.ts', 'fake-apiserver/api-server.ts'].map((path) =>
   resolve(ROOT, path),
 );
 
@@ -50,13 +51,22 @@ test('an integration test loads one of them, at once or later', () => {
   expect(files.filter((file) => !loadsWhole(file, 'ever'))).toEqual([]);
 });
 
-// The paths of `npm test -- PATH` were once taken for further projects, and everything ran.
-test('each npm script of a suite takes a path', () => {
-  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-    scripts: Record<string, string>;
-  };
-  const suites = Object.entries(scripts).filter(([, line]) => line.includes('--selectProjects'));
-  expect(suites.length).toBeGreaterThan(10);
-  const endsList = /--selectProjects \S+ --/;
-  expect(suites.filter(([, line]) => !endsList.test(line)).map(([name]) => name)).toEqual([]);
+// Paths were once taken for further projects, and everything ran.
+test.each(Object.keys(SUITES))('npm test %s takes a path', (name) => {
+  const { jest } = parseArguments([name, 'some/path', '--verbose']);
+  expect(jest.slice(-3)).toEqual(['--verbose', '--testPathPatterns', 'some/path']);
+  expect(jest.indexOf('some/path')).toBeGreaterThan(jest.indexOf('--selectProjects') + 1);
+});
+
+test('npm test takes a path without a suite', () => {
+  const fast = ['--selectProjects', 'unit', 'integration', 'slow'];
+  expect(parseArguments(['a', 'b']).jest).toEqual([...fast, '--testPathPatterns', 'a', 'b']);
+  expect(parseArguments([]).jest).toEqual(['--selectProjects', 'unit']);
+});
+
+test('each suite has a folder, or a project of its own', () => {
+  const roots = Object.values(SUITES).map(({ project, root }) => project ?? root ?? 'none');
+  expect(new Set(roots).size).toBe(roots.length);
+  for (const { root = 'test' } of Object.values(SUITES))
+    expect(existsSync(join(ROOT, root))).toBe(true);
 });

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
-import { readManifests } from '../src/commands/simulate/read-manifests.ts';
+import { readManifests } from '../cli/simulate/read-manifests.ts';
 import { loadSettings } from '../src/config/settings.ts';
 import { parseYaml, readBounded } from '../src/read-yaml.ts';
 

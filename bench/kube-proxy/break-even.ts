@@ -1,4 +1,4 @@
-import type { KubeProxyMode } from '../../test/e2e/support/kube-proxy.ts';
+import type { KubeProxyMode } from '../../harness/node/kube-proxy.ts';
 import { figure, formatRows } from '../table.ts';
 import type { GainCase } from './measure.ts';
 

@@ -1,7 +1,7 @@
 /** Measures what a stock kube-proxy does with and without the wrapper; see ../README.md. */
 
-import type { ControlPlane } from '../../test/e2e/support/control-plane.ts';
-import { runCommand } from '../../test/e2e/support/run-command.ts';
+import type { ControlPlane } from '../../harness/api-server/control-plane.ts';
+import { runCommand } from '../../harness/process/run-command.ts';
 import { type MeasuringClient, startClient } from '../client.ts';
 import { ensureClientBinary } from '../client-binary.ts';
 import { describeRun } from '../machine.ts';

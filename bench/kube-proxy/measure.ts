@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KubeProxyMode } from '../../test/e2e/support/kube-proxy.ts';
+import type { KubeProxyMode } from '../../harness/node/kube-proxy.ts';
 import type { MeasuringClient, Target } from '../client.ts';
 import type { MeasuredNode } from './node.ts';
 import type { GainOptions } from './options.ts';

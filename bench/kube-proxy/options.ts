@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import type { KubeProxyMode } from '../../test/e2e/support/kube-proxy.ts';
+import type { KubeProxyMode } from '../../harness/node/kube-proxy.ts';
 import { type ClusterShape, COMMON_FLAGS, outputOptions, positive } from '../options.ts';
 
 export interface GainOptions {

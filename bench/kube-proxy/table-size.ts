@@ -1,4 +1,4 @@
-import { parseNftables } from '../../test/e2e/support/kernel-tables/parse-nftables.ts';
+import { parseNftables } from '../../harness/kernel-tables/parse-nftables.ts';
 
 /** What kube-proxy has put into the kernel. */
 export interface TableSize {

@@ -1,4 +1,4 @@
-import { createApiServer } from '../../embedded/api-server.ts';
+import { createApiServer } from '../../fake-apiserver/api-server.ts';
 
 /** An API server in memory that holds many Services; see {@link startBigCluster}. */
 export interface BigCluster {

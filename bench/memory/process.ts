@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 
 /** A wrapper whose memory is measured. */
 export interface MeasuredWrapper {

@@ -14,15 +14,15 @@ import {
   type ControlPlane,
   startControlPlane,
   testUsers,
-} from '../../test/e2e/support/control-plane.ts';
-import { freePorts } from '../../test/e2e/support/free-port.ts';
-import { getStatus } from '../../test/e2e/support/http-status.ts';
+} from '../../harness/api-server/control-plane.ts';
+import { getStatus } from '../../harness/api-server/http-status.ts';
+import { makeServingCert, type ServingCert } from '../../harness/api-server/serving-cert.ts';
+import { freePorts } from '../../harness/network/free-port.ts';
 import {
   type ManagedProcess,
   startProcess,
   waitUntilReady,
-} from '../../test/e2e/support/managed-process.ts';
-import { makeServingCert, type ServingCert } from '../../test/e2e/support/serving-cert.ts';
+} from '../../harness/process/managed-process.ts';
 import { startTcpRelay, type TcpRelay } from '../../test/support/http/tcp-relay.ts';
 import { ensureWrapper } from '../wrapper.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 
 /** Name of the node that the wrapper serves. */
 export const NODE_NAME = 'node-0';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ApiClient } from '../../test/e2e/support/api.ts';
-import { createNode, labelNode } from '../../test/e2e/support/cluster-objects.ts';
+import type { ApiClient } from '../../harness/api-server/api.ts';
+import { createNode, labelNode } from '../../harness/api-server/cluster-objects.ts';
 import { startBenchPlane } from '../plane.ts';
 import { labelsOf, NODE_NAME, NODES, SERVICES, serviceOf, sliceOf } from './churn.ts';
 import type { SoakServer } from './soak-server.ts';

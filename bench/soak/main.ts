@@ -3,14 +3,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePorts } from '../../test/e2e/support/free-port.ts';
-import { getStatus } from '../../test/e2e/support/http-status.ts';
+import { getStatus } from '../../harness/api-server/http-status.ts';
+import { freePorts } from '../../harness/network/free-port.ts';
+import { PROGRAM } from '../../harness/node/program.ts';
 import {
   type ManagedProcess,
   startProcess,
   waitUntilReady,
-} from '../../test/e2e/support/managed-process.ts';
-import { PROGRAM } from '../../test/e2e/support/program.ts';
+} from '../../harness/process/managed-process.ts';
 import { NODE_NAME } from './churn.ts';
 import { type ClientName, runClients } from './clients.ts';
 import { startGoawayServer } from './goaway-server.ts';
@@ -28,7 +28,7 @@ const VIEW_BOUNDS = {
   bookmarkMs: 60_000,
   idleViewMs: 5_000,
 };
-const SET_VIEW_BOUNDS = new URL('../../test/e2e/support/view-bounds.ts', import.meta.url).href;
+const SET_VIEW_BOUNDS = new URL('../../harness/node/view-bounds.ts', import.meta.url).href;
 /** The first clients stay for so long, and then all that they leave is closed. */
 const FIRST_CLIENTS_MS = 5_000;
 const QUIET_MS = 15_000;

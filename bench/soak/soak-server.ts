@@ -1,5 +1,5 @@
-import { createApiServer } from '../../embedded/api-server.ts';
-import { kubeconfigFor } from '../../embedded/kubeconfig.ts';
+import { createApiServer } from '../../fake-apiserver/api-server.ts';
+import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 import { churn, fill } from './churn.ts';
 import { CLIENT_NAMES, type ClientName } from './clients.ts';
 

@@ -20,13 +20,13 @@ const revision = execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encodin
 
 const metadata = join(folder, 'image.json');
 const buildArgs = [
-  ...pinnedImages('Dockerfile'),
+  ...pinnedImages('image/Dockerfile'),
   `VERSION=${project.version}`,
   `REVISION=${revision}`,
 ].flatMap((value) => ['--build-arg', value]);
 const attestations = ['--provenance=mode=max', '--sbom=true'];
 const platforms = ['--platform', 'linux/amd64,linux/arm64'];
-const what = [...platforms, ...attestations, '--file', 'Dockerfile', ...buildArgs];
+const what = [...platforms, ...attestations, '--file', 'image/Dockerfile', ...buildArgs];
 const tag = `${project.image}:${project.version}`;
 const where = ['--tag', tag, '--metadata-file', metadata, '--push'];
 run('docker', 'buildx', 'build', ...what, ...where, '.');

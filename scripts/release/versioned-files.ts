@@ -3,7 +3,7 @@ export const VERSIONED_FILES = [
   'package.json',
   'package-lock.json',
   'README.md',
-  'Dockerfile',
+  'image/Dockerfile',
   'charts/kube-proxy-wrapper/Chart.yaml',
   'docs/commands.md',
   'docs/deployment.md',
@@ -13,7 +13,7 @@ export const VERSIONED_FILES = [
   'manifests/overlays/sidecar/patch.yaml',
   'manifests/static-pods/kube-proxy-wrapper.yaml',
   'manifests/systemd/kube-proxy-wrapper.service',
-  'test/cluster/release/update-from-1-0.test.ts',
+  'test/real/cluster/release/update-from-1-0.test.ts',
 ] as const;
 
 /** Replaces our own version only: a package that we use can have the same. */

@@ -7,8 +7,8 @@ import { metadataAccept, negotiate } from '../proxy/api/media-type.ts';
 import type { Query } from '../proxy/api/query.ts';
 import { parseRequestInfo, type RequestTarget } from '../proxy/api/request-info.ts';
 import { assertNotImpersonating, attributesOf } from '../proxy/auth/resource-attributes.ts';
-import { COMMUNITIES } from '../proxy/cluster/communities-handler.ts';
-import type { ReadRequest } from '../proxy/server/parse-read.ts';
+import { COMMUNITIES } from '../proxy/own-watches/communities-handler.ts';
+import type { ReadRequest } from '../proxy/serving/parse-read.ts';
 
 const SERVED: readonly Resource[] = [...RESOURCES, NAMESPACES, COMMUNITIES];
 /** What wrappers read as metadata only, and never whole. */

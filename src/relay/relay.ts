@@ -5,10 +5,10 @@ import { DEFAULT_READ_LIMITS } from '../proxy/api/read-limits.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../proxy/http/listener-limits.ts';
 import type { NodeProxyOptions } from '../proxy/node-proxy.ts';
 import { CollectionClient } from '../proxy/reflector/collection-client.ts';
-import { checkListeners } from '../proxy/server/check-listeners.ts';
-import { createListeners, type Listeners } from '../proxy/server/listeners.ts';
+import { checkListeners } from '../proxy/serving/check-listeners.ts';
+import { createListeners, type Listeners } from '../proxy/serving/listeners.ts';
+import { OwnReadMemory } from '../proxy/system/read-memory.ts';
 import { Upstream } from '../proxy/upstream/upstream.ts';
-import { OwnReadMemory } from '../proxy/util/read-memory.ts';
 import { parseRelayRead } from './parse-relay-read.ts';
 import { RelayViews, type RelayViewsOptions } from './relay-views.ts';
 

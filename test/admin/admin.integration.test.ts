@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { connect, Server } from 'node:net';
 import { beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { buildPage } from '../../scripts/build-page.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';

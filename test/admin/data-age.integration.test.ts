@@ -1,10 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import { COMMANDS } from '../../cli/definitions/all.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { ResponseHead } from '../../src/admin/health/version-info.ts';
 import type { NodeDetails } from '../../src/admin/page/node-details.ts';
 import type { NodeStatus } from '../../src/admin/status/status-line.ts';
-import { COMMANDS } from '../../src/commands/definitions/all.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../src/version.ts';
 import { advancingClock } from '../support/advancing-clock.ts';

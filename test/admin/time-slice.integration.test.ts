@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Gauge, Registry } from '@prometheus-io/client';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { summarize } from '../../src/admin/explain/summary.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { MetricsReader } from '../../src/admin/metrics/metrics-reader.ts';

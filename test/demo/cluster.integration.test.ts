@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { clusterOf } from '../../demo/cluster.ts';
 import { placeLabels, type UsedKeys } from '../../demo/place-labels.ts';
-import { createApiServer } from '../../embedded/api-server.ts';
+import { createApiServer } from '../../fake-apiserver/api-server.ts';
 
 const ZONE = 'topology.kubernetes.io/zone';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { findService, helpOf, parseLine, runChange, TERMINAL } from '../../demo/commands.ts';
 import { EXAMPLE, loadCluster } from '../../demo/load-cluster.ts';
-import { type ApiServer, createApiServer } from '../../embedded/api-server.ts';
+import { type ApiServer, createApiServer } from '../../fake-apiserver/api-server.ts';
 
 let server: ApiServer;
 

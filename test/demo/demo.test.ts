@@ -16,7 +16,7 @@ interface Output {
 
 /** Runs the demo with this standard input: lines that are typed after its tour. */
 async function runDemo(flags: readonly string[], input = ''): Promise<Output> {
-  const child = spawn(process.execPath, ['src/main.ts', 'demo', ...flags], {
+  const child = spawn(process.execPath, ['cli/main.ts', 'demo', ...flags], {
     cwd: ROOT,
     env: { ...process.env, TMPDIR: folder },
   });
@@ -107,7 +107,7 @@ describe('kube-proxy-wrapper demo', () => {
 
   // A run that did not end with `quit` once left a folder with a kubeconfig.
   test('leaves no file if it is interrupted', async () => {
-    const child = spawn(process.execPath, ['src/main.ts', 'demo'], {
+    const child = spawn(process.execPath, ['cli/main.ts', 'demo'], {
       cwd: ROOT,
       env: { ...process.env, TMPDIR: folder },
       stdio: ['pipe', 'pipe', 'inherit'],

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { formatIgnored, loadCluster } from '../../demo/load-cluster.ts';
-import { createApiServer } from '../../embedded/api-server.ts';
+import { createApiServer } from '../../fake-apiserver/api-server.ts';
 import { useFolder } from '../support/use-folder.ts';
 
 let folder: string;

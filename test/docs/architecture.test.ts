@@ -9,7 +9,7 @@ const text = readDocument('docs/architecture.md');
 /** Files and folders of the repository that a document names. */
 function pathsOf(page: string): string[] {
   const named = readDocument(page).matchAll(
-    /`((?:src|test|page|embedded|demo|scripts|bench|manifests|charts|examples)\/[^`*…\s]*)`/g,
+    /`((?:src|cli|test|harness|web|fake-apiserver|demo|scripts|bench|manifests|charts|image)\/[^`*…\s]*)`/g,
   );
   return Array.from(named, ([, path = '']) => path);
 }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { parseCommandLine } from '../../src/commands/command-line/command-line.ts';
-import { COMMANDS } from '../../src/commands/definitions/all.ts';
-import { REMOTE_COMMANDS } from '../../src/commands/definitions/remote.ts';
+import { parseCommandLine } from '../../cli/command-line/command-line.ts';
+import { COMMANDS } from '../../cli/definitions/all.ts';
+import { REMOTE_COMMANDS } from '../../cli/definitions/remote.ts';
 import { DOCUMENTS, readDocument } from './support/documents.ts';
 
 /** Command lines in blocks and in pieces of code, without prompt, comment and what they are piped into. */

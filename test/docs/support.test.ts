@@ -2,10 +2,11 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
+import { PYTHON_CLIENT } from '../../harness/versions/python.ts';
 import nodeClient from '../../node_modules/@kubernetes/client-node/package.json' with {
   type: 'json',
 };
-import { PYTHON_CLIENT } from '../versions/support/python.ts';
+import { SUITES } from '../../scripts/test.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const text = readFileSync(join(ROOT, 'docs/support.md'), 'utf8');
@@ -19,7 +20,7 @@ function documented(what: string): Set<string> {
   );
 }
 
-const ALL = 'test/{e2e,versions}/**/go.mod';
+const ALL = 'harness/{components,versions}/**/go.mod';
 
 /** Contents of the modules of the test components. */
 function modules(files = ALL): string[] {
@@ -49,7 +50,7 @@ test.each([
   ['kube-proxy', built('kube-proxy')],
   ['API server', built('kube-apiserver')],
   ['kubectl', built('kubectl')],
-  ['client-go', required('k8s.io/client-go', modules('test/e2e/informer/go.mod'))],
+  ['client-go', required('k8s.io/client-go', modules('harness/components/informer/go.mod'))],
   ['CoreDNS', required('github.com/coredns/coredns')],
   ["Traefik's Ingress provider", required('github.com/traefik/traefik/v3')],
   ['Kubernetes client, Python', new Set([PYTHON_CLIENT])],
@@ -60,16 +61,15 @@ test.each([
 });
 
 test('it has the etcd that the tests build', () => {
-  const [etcd] = required('go.etcd.io/etcd/server/v3', modules('test/e2e/components/etcd/go.mod'));
+  const [etcd] = required('go.etcd.io/etcd/server/v3', modules('harness/components/etcd/go.mod'));
   expect(tested).toContain(`etcd ${etcd} `);
 });
 
-test('its commands name scripts and tests that exist', () => {
-  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const commands = [...text.matchAll(/`npm (?:run )?(\S+?)(?: -- --testPathPatterns (\S+))?`/g)];
+test('its commands name suites and tests that exist', () => {
+  const commands = [...text.matchAll(/`npm test (\S+?)(?: (\S+))?`/g)];
   expect(commands.length).toBeGreaterThan(9);
-  for (const [, script = '', path] of commands) {
-    expect(Object.keys(scripts)).toContain(script);
+  for (const [, suite = '', path] of commands) {
+    expect(Object.keys(SUITES)).toContain(suite);
     if (path === undefined) continue;
     const files = ['.ts', '.test.ts', '.integration.test.ts'].map((end) => path + end);
     expect([path, files.some((file) => existsSync(join(ROOT, file)))]).toEqual([path, true]);

@@ -1,8 +1,8 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { ApiServer } from '../../embedded/api-server.ts';
-import type { SeenRequest } from '../../embedded/faults.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import type { SeenRequest } from '../../fake-apiserver/faults.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';

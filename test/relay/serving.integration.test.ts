@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { Relay } from '../../src/relay/relay.ts';
 import { eventually } from '../support/eventually.ts';
 import { writeServingFiles } from '../support/http/certificates.ts';

@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import { freePorts } from '../../harness/network/free-port.ts';
 import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
 import { nodeStatus } from '../../src/admin/status/node-status.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
-import { freePorts } from '../e2e/support/free-port.ts';
 import { eventually } from '../support/eventually.ts';
 import { type ServingFiles, writeServingFiles } from '../support/http/certificates.ts';
 import { behind, useRelayOf } from '../support/relay/relay-fixture.ts';

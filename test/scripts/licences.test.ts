@@ -7,7 +7,7 @@ import { useFolder } from '../support/use-folder.ts';
 describe('packageFoldersOf()', () => {
   test('names each package once, including scoped and nested ones, and no file of the project', () => {
     const files = [
-      '/p/src/main.ts',
+      '/p/cli/main.ts',
       '/p/node_modules/pino/lib/a.js',
       '/p/node_modules/pino/lib/b.js',
       '/p/node_modules/@kubernetes/client-node/dist/config.js',

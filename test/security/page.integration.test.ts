@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../embedded/api-server.ts';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { buildPage } from '../../scripts/build-page.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';

@@ -1,8 +1,8 @@
 import { WrapperError } from '../../errors.ts';
 import { explainedObject } from '../../filter/projection/explained-object.ts';
-import { describeService } from '../../proxy/cluster/services-handler.ts';
 import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import { describeService } from '../../proxy/own-watches/services-handler.ts';
 import { similarService } from '../../similar-service.ts';
 import { type ExplainLimits, explainService } from '../../topology/explain/explain-service.ts';
 import type { PolicyOrigin, ServiceExplanation } from '../../topology/explain/explanation.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { boundedRequest } from '../../proxy/util/bounded-request.ts';
+import { boundedRequest } from '../../proxy/system/bounded-request.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 
 /** An address and a port: `10.0.0.1:443`, `[fd00::1]:443`. */

@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import { type ConnectionOptions, createSecureContext } from 'node:tls';
 import { KubeConfig } from '@kubernetes/client-node';
 import { messageOf } from '../../util/message-of.ts';
-import { assertCertificates } from '../util/pem.ts';
+import { assertCertificates } from '../system/pem.ts';
 import { limitPlugin } from './exec-plugin.ts';
 import { type ClusterEntry, type UserEntry, unusable } from './kubeconfig.ts';
 

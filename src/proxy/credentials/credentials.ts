@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { FileFollower } from '../util/file-follower.ts';
+import { FileFollower } from '../system/file-follower.ts';
 import type { CredentialsReading, TlsOptions } from './credentials-reader.ts';
 import { type ReadCredentials, readFromKubeconfig, readInCluster } from './credentials-source.ts';
 import { TokenFile } from './token-file.ts';

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { addressText, type ListenAddress } from '../../util/address.ts';
 import { type Query, queryPath } from '../api/query.ts';
-import { ownListeners } from '../util/proc-net-tcp.ts';
+import { ownListeners } from '../system/proc-net-tcp.ts';
 import type { ViewLease } from '../views/view-registry.ts';
 
 /*

@@ -4,7 +4,7 @@ import { createSecureContext, type TlsOptions } from 'node:tls';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { FileFollower } from '../util/file-follower.ts';
+import { FileFollower } from '../system/file-follower.ts';
 
 /** The files of the https listener, PEM. */
 export interface CertificateFiles {

@@ -2,7 +2,7 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials } from '../credentials/credentials.ts';
-import { ADDRESSING } from '../util/dns-lookup.ts';
+import { ADDRESSING } from '../system/dns-lookup.ts';
 
 /** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
 const IDLE_MS = 60_000;

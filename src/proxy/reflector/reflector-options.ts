@@ -7,8 +7,8 @@ import type { Clock } from '../../util/clock.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
 import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
+import type { ReadMemory } from '../system/read-memory.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import type { ReadMemory } from '../util/read-memory.ts';
 
 export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly upstream: Pick<Upstream, 'request' | 'address' | 'serverState' | 'leaveServer'>;

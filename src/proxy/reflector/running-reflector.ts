@@ -1,5 +1,5 @@
 import type { ObjectMeta } from '../../filter/codec/codec.ts';
-import type { OwnReadMemory } from '../util/read-memory.ts';
+import type { OwnReadMemory } from '../system/read-memory.ts';
 import { Reflector, type ReflectorStatus } from './reflector.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { Credentials } from '../credentials/credentials.ts';
-import { certificatesIn } from '../util/pem.ts';
+import { certificatesIn } from '../system/pem.ts';
 import { type SnapshotHeader, Untrusted } from './snapshot-format.ts';
 
 /** Which Node wrote a snapshot, and from which cluster. */

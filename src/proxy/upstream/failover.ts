@@ -4,7 +4,7 @@ import { WrapperError } from '../../errors.ts';
 import { reading } from '../../read-yaml.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 import type { Credentials, TlsOptions } from '../credentials/credentials.ts';
-import { assertCertificates } from '../util/pem.ts';
+import { assertCertificates } from '../system/pem.ts';
 import { addressOf } from './upstream-error.ts';
 
 /** Relays near this node; see src/relay. They get the token of the credentials, and no client certificate. */

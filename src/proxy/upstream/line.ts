@@ -5,7 +5,7 @@ import { type buildConnector, Client, type Dispatcher, Pool } from 'undici';
 import { WrapperError } from '../../errors.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 import type { TlsOptions } from '../credentials/credentials.ts';
-import { ADDRESSING } from '../util/dns-lookup.ts';
+import { ADDRESSING } from '../system/dns-lookup.ts';
 import type { ServerState } from './server-state.ts';
 import { addressOf } from './upstream-error.ts';
 

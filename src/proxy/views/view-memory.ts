@@ -1,6 +1,6 @@
 import type { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
 import type { View } from '../../filter/view/view.ts';
-import type { ReadMemory } from '../util/read-memory.ts';
+import type { ReadMemory } from '../system/read-memory.ts';
 
 /**
  * Reserves the bytes that a view is about to take.

@@ -13,9 +13,9 @@ import {
   slicesBeside,
 } from '../api/kube-proxy-queries.ts';
 import { type Query, queryKey } from '../api/query.ts';
-import { OwnNodeHandler } from '../cluster/own-node-handler.ts';
-import type { PolicyLog } from '../cluster/policy-log.ts';
-import { ServicesHandler } from '../cluster/services-handler.ts';
+import { OwnNodeHandler } from '../own-watches/own-node-handler.ts';
+import type { PolicyLog } from '../own-watches/policy-log.ts';
+import { ServicesHandler } from '../own-watches/services-handler.ts';
 import { type OpenView, OpenViews } from './open-views.ts';
 import { ANYONE, type BudgetLimits, type CallerId, type ViewBudget } from './view-budget.ts';
 import { openViewSource, type SourceContext, type ViewSource } from './view-source.ts';

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import { COMMANDS } from '../../../cli/definitions/all.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../../src/admin/admin.ts';
 import { KernelRules } from '../../../src/admin/status/kernel-rules.ts';
 import { KubeProxyProbe } from '../../../src/admin/status/kube-proxy-probe.ts';
 import { nodeStatus } from '../../../src/admin/status/node-status.ts';
 import type { NodeStatus, StatusLine } from '../../../src/admin/status/status-line.ts';
-import { COMMANDS } from '../../../src/commands/definitions/all.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { queryPath } from '../../../src/proxy/api/query.ts';

@@ -121,6 +121,12 @@ describe('the events of one change', () => {
 
   const events = () => eventsSince(view, first);
 
+  // kube-proxy may read between two events, and must find an endpoint that it can use.
+  test('show a slice that gains ready endpoints before one that loses them', () => {
+    handler.onChanges([slice('a', 'web', { ...NEAR, ready: false })]);
+    expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a 10.0.0.1']);
+  });
+
   test('delete each object that a list replaces only when its replacement is added', () => {
     const gone = ['a', 'b'].map((name) => ({ type: 'DELETED', key: `default/${name}` }) as const);
     const near = { ...FAR, node: 'own' };

@@ -11,7 +11,7 @@ import {
   waitForNextProcess,
   waitUntilReadyToListen,
 } from '../../../src/proxy/hot-restart/hot-restart.ts';
-import { listeningSockets as listenersOf } from '../../../src/proxy/util/proc-net-tcp.ts';
+import { listeningSockets as listenersOf } from '../../../src/proxy/system/proc-net-tcp.ts';
 import { listeningSockets } from '../../support/http/listening-sockets.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 import { spawnMortal } from '../../support/process/mortal-child.ts';

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { ApiServer, ApiServerOptions } from '../../../embedded/api-server.ts';
+import { formatExplained } from '../../../cli/node/explain-text.ts';
+import type { ApiServer, ApiServerOptions } from '../../../fake-apiserver/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { nodeDetails } from '../../../src/admin/page/node-details.ts';
-import { formatExplained } from '../../../src/commands/node/explain-text.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';

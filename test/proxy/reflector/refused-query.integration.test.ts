@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { type Check, readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';

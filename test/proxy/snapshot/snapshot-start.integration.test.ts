@@ -1,8 +1,8 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import type { ApiServer } from '../../../embedded/api-server.ts';
-import type { KubeObject } from '../../../embedded/kube-object.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import type { KubeObject } from '../../../fake-apiserver/kube-object.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import { findView } from '../../../src/admin/explain/explained-view.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, test } from '@jest/globals';
 import fc from 'fast-check';
 import { request } from 'undici';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { propertyRuns } from '../../support/property-runs.ts';

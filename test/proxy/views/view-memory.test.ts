@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';

@@ -1,4 +1,4 @@
-import { encodeMessage } from '../../../embedded/protobuf-encode.ts';
+import { encodeMessage } from '../../../fake-apiserver/protobuf-encode.ts';
 import type { Encoding, ObjectBytes } from '../../../src/filter/codec/codec.ts';
 
 /** Encodes an object as an item of a LIST: without kind and apiVersion. */

@@ -1,6 +1,6 @@
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { freePorts } from '../../../harness/network/free-port.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
-import { freePorts } from '../../e2e/support/free-port.ts';
 import { eventually } from '../eventually.ts';
 import { sendRequest } from '../recorder/exchange.ts';
 import { type FollowOptions, follow } from '../recorder/follow.ts';

@@ -1,6 +1,6 @@
 import { request } from 'undici';
-import type { ApiServer } from '../../../embedded/api-server.ts';
-import type { KubeObject } from '../../../embedded/kube-object.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import type { KubeObject } from '../../../fake-apiserver/kube-object.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
 import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';
 

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
-import { collectionNamed } from '../../../embedded/collections.ts';
-import { predicateOf } from '../../../embedded/selector.ts';
+import { collectionNamed } from '../../../fake-apiserver/collections.ts';
+import { predicateOf } from '../../../fake-apiserver/selector.ts';
 import type {
   Codec,
   Encoding,
@@ -19,10 +19,10 @@ import { Batches, type ViewHandler } from '../../../src/filter/projection/batch.
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
-import { CommunitiesHandler } from '../../../src/proxy/cluster/communities-handler.ts';
-import { NamespacesHandler } from '../../../src/proxy/cluster/namespaces-handler.ts';
-import { PolicyLog } from '../../../src/proxy/cluster/policy-log.ts';
-import { ServicesHandler } from '../../../src/proxy/cluster/services-handler.ts';
+import { CommunitiesHandler } from '../../../src/proxy/own-watches/communities-handler.ts';
+import { NamespacesHandler } from '../../../src/proxy/own-watches/namespaces-handler.ts';
+import { PolicyLog } from '../../../src/proxy/own-watches/policy-log.ts';
+import { ServicesHandler } from '../../../src/proxy/own-watches/services-handler.ts';
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';

@@ -14,17 +14,17 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['simulate', '--from', 'x', '--keys', 'a,a'], 2, /--keys=\["a","a"\]: .* twice/],
   [['simulate', '--from', 'x', '--preset', 'near'], 2, /--preset="near": unknown preset/],
   [
-    ['simulate', '--from', 'examples/cluster.yaml', '--service', 'web', '--service', 'nope'],
+    ['simulate', '--from', 'demo/cluster.yaml', '--service', 'web', '--service', 'nope'],
     1,
     /there is no Service default\/nope that kube-proxy watches/,
   ],
   [
-    ['simulate', '--from', 'examples/cluster.yaml', '-n', 'nope'],
+    ['simulate', '--from', 'demo/cluster.yaml', '-n', 'nope'],
     1,
     /the input has no Service in namespace nope/,
   ],
   [
-    ['simulate', '--from', 'examples/cluster.yaml', '-l', 'app=wbe'],
+    ['simulate', '--from', 'demo/cluster.yaml', '-l', 'app=wbe'],
     1,
     /there is no Service with app=wbe that kube-proxy watches/,
   ],

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { spawnMortal } from './mortal-child.ts';
 
 /** Path of the program. */
-export const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
+export const MAIN = new URL('../../../cli/main.ts', import.meta.url).pathname;
 
 /** A wrapper in its own process. */
 export interface WrapperProcess {

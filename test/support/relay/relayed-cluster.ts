@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ApiServer } from '../../../embedded/api-server.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { freePorts } from '../../../harness/network/free-port.ts';
 import type { Relay } from '../../../src/relay/relay.ts';
-import { freePorts } from '../../e2e/support/free-port.ts';
 import { type ServingFiles, writeServingFiles } from '../http/certificates.ts';
 import { useFolder } from '../use-folder.ts';
 import { putSlice } from '../wrapper/small-cluster.ts';

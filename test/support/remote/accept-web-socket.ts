@@ -16,7 +16,7 @@ interface WebSocketServer {
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer, accept: Accept): void;
 }
 
-// The WebSocket of client-node, with which src/commands/client/port-forward.ts connects. It has no types.
+// The WebSocket of client-node, with which cli/client/port-forward.ts connects. It has no types.
 const { WebSocketServer } = createRequire(import.meta.url)('ws') as {
   readonly WebSocketServer: new (options: object) => WebSocketServer;
 };

@@ -3,8 +3,8 @@ import { request as httpRequest, type IncomingMessage, type ServerResponse } fro
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import type { ApiServer } from '../../../embedded/api-server.ts';
-import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import { closedLater } from '../closed-later.ts';
 import { startServer } from '../http/http-server.ts';

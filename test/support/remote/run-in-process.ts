@@ -1,5 +1,5 @@
-import type { Command } from '../../../src/commands/command-line/command.ts';
-import { runProgram } from '../../../src/commands/command-line/program.ts';
+import type { Command } from '../../../cli/command-line/command.ts';
+import { runProgram } from '../../../cli/command-line/program.ts';
 
 /** What a command line printed, and its exit code. */
 export interface Printed {

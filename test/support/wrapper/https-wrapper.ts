@@ -5,7 +5,7 @@ import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
-import type { HttpsListenerOptions } from '../../../src/proxy/server/listeners.ts';
+import type { HttpsListenerOptions } from '../../../src/proxy/serving/listeners.ts';
 import { closedLater } from '../closed-later.ts';
 import { issue, makeAuthority } from '../http/certificates.ts';
 import { FakeCredentials } from '../http/credentials.ts';

@@ -2,7 +2,7 @@ import {
   type ApiServer,
   type ApiServerOptions,
   createApiServer,
-} from '../../../embedded/api-server.ts';
+} from '../../../fake-apiserver/api-server.ts';
 import { issue, makeAuthority } from '../http/certificates.ts';
 
 /** An endpoint of the small cluster: `10.0.0.<n>` on a node. */

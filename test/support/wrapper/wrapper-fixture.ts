@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
-import { kubeconfigFor } from '../../../embedded/kubeconfig.ts';
+import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
 import { nodeProxyOptions } from '../../../src/config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../../src/config/settings.ts';
 import { loadCredentials } from '../../../src/proxy/credentials/credentials.ts';

@@ -12,7 +12,7 @@ import { describeService } from '../../support/topology/service-description.ts';
 
 /*
  * The admission policy has the annotations and their grammar a second time, in CEL. This compares what can be read
- * without evaluating CEL; test/e2e/admission-policy.test.ts lets a real API server evaluate it.
+ * without evaluating CEL; test/real/e2e/admission-policy.test.ts lets a real API server evaluate it.
  */
 
 interface AdmissionPolicy {

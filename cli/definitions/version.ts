@@ -1,0 +1,19 @@
+import { printLine } from '../../src/untrusted-text.ts';
+import { VERSION } from '../../src/version.ts';
+import { type Command, EXIT } from '../command-line/command.ts';
+import { outputFlag } from './flags.ts';
+
+/** `kube-proxy-wrapper version`. */
+export const version: Command = {
+  name: 'version',
+  summary: 'print the version of this program',
+  description: 'Prints the version of this program. That of a running wrapper is in status.',
+  usage: [['[flags]']],
+  flags: [outputFlag('text', 'json', 'yaml')],
+  examples: ['{program} version'],
+  exits: { 0: 'printed', 2: 'wrong command line' },
+  execute: async () => ({
+    code: EXIT.ok,
+    report: { data: { version: VERSION }, text: () => printLine(VERSION) },
+  }),
+};

@@ -1,0 +1,21 @@
+#!/usr/bin/env node
+import '../src/no-inspector.ts';
+import '../src/node-version.ts';
+
+/* The plugin of kubectl: `kubectl kpw`. It is a bundle of its own, so that the wrapper's process does not grow. */
+
+// Not imported above, as in main.ts.
+const [{ endWithReader, runProgram }, { REMOTE_COMMANDS }] = await Promise.all([
+  import('./command-line/program.ts'),
+  import('./definitions/remote.ts'),
+]);
+
+endWithReader();
+process.exitCode = await runProgram(
+  {
+    name: 'kubectl kpw',
+    title: 'queries the kube-proxy-wrappers of a cluster, from anywhere',
+    commands: REMOTE_COMMANDS,
+  },
+  process.argv.slice(2),
+);

@@ -1,0 +1,198 @@
+import type { Explained } from '../../src/admin/explain/explained-service.ts';
+import type { Summary } from '../../src/admin/explain/summary.ts';
+import type {
+  PolicyExplanation,
+  PortExplanation,
+  Warning,
+} from '../../src/topology/explain/explanation.ts';
+import { shortKey } from '../../src/topology/explain/short-key.ts';
+import { printLine } from '../../src/untrusted-text.ts';
+import { formatColumns, formatSince, plural } from '../output/format-output.ts';
+import { formatTable, type TextStyle } from '../output/report.ts';
+import { formatStaleness } from './data-age.ts';
+
+/** Formats the list of Services for a terminal. @param chosen which Services, e.g. ` with warnings`; empty: all */
+export function formatSummary(summary: Summary, style: TextStyle, chosen = ''): string {
+  const { node, services, view } = summary;
+  const stale = formatStaleness(summary);
+  if (services.length === 0) return `${printLine(`node ${node}: no Services${chosen}`)}${stale}`;
+  const unread = view.clients === 0 ? '; no client reads this view now' : '';
+  const title = printLine(`node ${node}, ${view.query} (${view.encoding})${unread}`);
+  const head = style.headers ? `${title}${stale}\n` : '';
+  return `${head}${formatTable(summaryTable(services, style.wide), style)}`;
+}
+
+/** The list of Services as a table with a header. Without times there is no column for them. */
+export function summaryTable(services: Summary['services'], wide: boolean): string[][] {
+  const hasSince = services.some(({ since }) => since !== undefined);
+  const since = hasSince ? ['SINCE'] : [];
+  const header = ['SERVICE', 'OUTCOME', 'POLICY', 'WINNER', 'SHOWN', ...since, 'WARNINGS'];
+  const lines = services.map((each) => [
+    each.service,
+    outcomeOf(each),
+    each.policy,
+    each.winners.map(shortKey).join(', ') || '-',
+    // In a dry run everything is shown, whatever the policy keeps.
+    `${each.dryRun ? each.total : each.kept}/${each.total}`,
+    ...(hasSince ? [each.since === undefined ? '-' : formatSince(each.since)] : []),
+    each.warnings.join(', '),
+    ...(wide ? [each.keys.join(' > ') || '-'] : []),
+  ]);
+  return [wide ? [...header, 'KEYS'] : header, ...lines];
+}
+
+/** `filtered`, or with what the policy would show: `filtered (dry run: 1/4)`. */
+function outcomeOf({ outcome, dryRun, kept, total }: Summary['services'][number]): string {
+  if (!dryRun) return outcome;
+  const would = outcome === 'filtered' ? `: ${kept}/${total}` : '';
+  return `${outcome} (dry run${would})`;
+}
+
+/** Formats the explanation of one Service for a terminal. */
+export function formatExplained(explained: Explained): string {
+  const { service, node, warnings } = explained;
+  return [
+    `${printLine(`${service} on node ${node}: ${verdictOf(explained)}`)}${formatStaleness(explained)}`,
+    formatPolicy(explained.policy),
+    formatWarnings(warnings),
+    formatKeys(explained),
+    ...explained.ports.map(formatPort),
+    explained.omittedPorts === 0 ? '' : printLine(`and ${explained.omittedPorts} more ports`),
+    formatEndpoints(explained),
+    formatCorrected(explained),
+    formatChanges(explained),
+    formatView(explained.view),
+  ]
+    .filter((part) => part !== '')
+    .join('\n');
+}
+
+/** `FILTERED, 1 of 3 endpoints shown to kube-proxy, for 5 min` */
+function verdictOf({ outcome, counts, since }: Explained): string {
+  const lasts = since === undefined ? '' : `, for ${formatSince(since)}`;
+  const kind = outcome.kind.toUpperCase();
+  if (outcome.dryRun) {
+    const all = `DRY RUN, all ${counts.total} endpoints are shown to kube-proxy`;
+    if (outcome.kind === 'undecided') return `${all}; ${kind}, ${outcome.text}${lasts}`;
+    const would =
+      outcome.kind === 'filtered' ? `${counts.kept} of ${counts.total} endpoints` : 'none';
+    return `${all}; ${would} would be (${kind})${lasts}`;
+  }
+  if (outcome.kind !== 'filtered') return `${kind}, ${outcome.text}${lasts}`;
+  return `${kind}, ${counts.kept} of ${counts.total} endpoints shown to kube-proxy${lasts}`;
+}
+
+function formatView({ query, encoding, clients }: Explained['view']): string {
+  return printLine(`View: ${query} (${encoding}), read by ${plural(clients, 'client')}`);
+}
+
+const SOURCES: Readonly<Record<string, string>> = {
+  annotation: 'annotation topologyKeys of the Service',
+  namespace: 'annotation topologyKeys of the Namespace',
+  default: 'setting defaultTopologyKeys',
+  openyurt: 'annotation openyurt.io/topologyKeys of the Service',
+  'traffic-distribution': 'spec.trafficDistribution of the Service',
+  'topology-mode': 'annotation service.kubernetes.io/topology-mode of the Service',
+  kubeedge: 'annotation apps.kubeedge.io/service-topology of the Service',
+};
+
+function formatPolicy(policy: PolicyExplanation): string {
+  const lines: string[] = [];
+  const from = SOURCES[policy.source ?? ''];
+  if (policy.managed) {
+    const preset = policy.preset === undefined ? '' : ` (preset ${policy.preset})`;
+    lines.push(`Policy: ${(policy.keys ?? []).join(' > ')}${preset}`, `  from ${from}`);
+  } else {
+    lines.push(`Policy: none active (${policy.reason})`);
+    if (from !== undefined) lines.push(`  from ${from}`);
+  }
+  for (const { source, keys } of policy.overrides) {
+    lines.push(`  instead of ${SOURCES[source]}: ${keys.join(' > ') || 'none'}`);
+  }
+  return lines.map(printLine).join('');
+}
+
+function formatWarnings(warnings: readonly Warning[]): string {
+  if (warnings.length === 0) return '';
+  const sign = { warning: '!', info: 'i' };
+  return warnings
+    .map(({ severity, message }) => printLine(`${sign[severity]} ${message}`))
+    .join('');
+}
+
+function formatKeys({ keys }: Explained): string {
+  if (keys.length === 0) return '';
+  const lines = keys.map(({ key, meaning, nodes }, index) => [
+    `${index + 1}.`,
+    key,
+    meaning,
+    nodes === undefined ? '' : plural(nodes, 'node'),
+  ]);
+  return `Keys on this node:\n${formatColumns(lines, '  ')}`;
+}
+
+function formatPort(port: PortExplanation): string {
+  // An unnamed port is `TCP/`.
+  const name = port.port === '' ? 'no port' : port.port.replace(/\/$/, '');
+  const won = port.winner === undefined ? 'no key wins' : `${port.winner} wins`;
+  const header = ['', 'KEY', 'READY', 'TERMINATING', 'TOTAL'];
+  const lines = port.keys.map(({ key, ready, serving, total, needs }) => [
+    key === port.winner ? '>' : '',
+    key,
+    needs > 1 ? `${ready} of ${needs}` : String(ready),
+    String(serving),
+    String(total),
+  ]);
+  const next = port.next === undefined ? 'nothing would win' : `${port.next} would win`;
+  const without =
+    port.winner === undefined
+      ? ''
+      : printLine(`  without the endpoints of ${port.winner}, ${next}`);
+  const table = formatColumns([header, ...lines], '  ');
+  const title = printLine(`${port.family} ${name}: ${won} (${port.why})`);
+  return `${title}${table}${without}`;
+}
+
+function formatEndpoints({ endpoints, counts, omitted, outcome }: Explained): string {
+  if (counts.total === 0) return '';
+  const header = ['', 'ADDRESS', 'NODE', 'ZONE', 'STATE', 'OBJECT', 'WHY'];
+  const lines = endpoints.map(({ kept, address, node, zone, state, object, reason }) => [
+    kept ? '+' : '-',
+    address,
+    node || '(none)',
+    zone || '-',
+    state,
+    object,
+    reason,
+  ]);
+  const more = omitted === 0 ? '' : `  and ${omitted} more\n`;
+  const signs = outcome.dryRun ? '+ would be shown, - would be left out' : '+ shown, - left out';
+  return `Endpoints (${signs}):\n${formatColumns([header, ...lines], '  ')}${more}`;
+}
+
+function formatChanges({ changes = [] }: Explained): string {
+  if (changes.length === 0) return '';
+  const header = ['TIME', 'FROM', 'TO', 'KEPT', 'CAUSE'];
+  const lines = changes.map(({ time, from, to, keptBefore, keptAfter, cause }) => [
+    time,
+    from ?? '-',
+    to ?? '-',
+    `${keptBefore ?? 'all'} > ${keptAfter ?? 'all'}`,
+    cause.subject === '' ? cause.kind : `${cause.kind}: ${cause.subject}`,
+  ]);
+  return `Last changes of the decision:\n${formatColumns([header, ...lines], '  ')}`;
+}
+
+function formatCorrected({ corrected = [] }: Explained): string {
+  if (corrected.length === 0) return '';
+  const header = ['POD', 'OBJECT', 'THE API SERVER SAID', 'NOW', 'SINCE'];
+  const lines = corrected.map(({ pod, object, from, to, since }) => [
+    pod,
+    object,
+    `${from.address} ${from.state}`,
+    to === undefined ? 'removed' : `${to.address} ${to.state}`,
+    formatSince(new Date(since).toISOString()),
+  ]);
+  const title = 'Corrected from the container runtime:';
+  return `${title}\n${formatColumns([header, ...lines], '  ')}`;
+}

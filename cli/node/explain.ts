@@ -1,0 +1,76 @@
+import type { Diff } from '../../src/admin/explain/diff.ts';
+import type { Explained } from '../../src/admin/explain/explained-service.ts';
+import type { Summary } from '../../src/admin/explain/summary.ts';
+import { WrapperError } from '../../src/errors.ts';
+import { type AdminClient, type AdminFlags, withAdmin } from '../client/admin-client.ts';
+import { readPages } from '../client/read-pages.ts';
+import { type Call, EXIT, type Result } from '../command-line/command.ts';
+import {
+  type ServiceFlags,
+  type ServiceName,
+  serviceArgument,
+  servicePath,
+} from '../command-line/service-argument.ts';
+import { UsageError } from '../command-line/usage-error.ts';
+import type { Report } from '../output/report.ts';
+import { formatDiff } from './diff-text.ts';
+import { formatExplained, formatSummary } from './explain-text.ts';
+
+/** Which Services are explained, and how. */
+export interface ExplainFlags extends ServiceFlags {
+  readonly diff?: boolean;
+}
+
+export interface LocalExplainFlags extends ExplainFlags, AdminFlags {}
+
+/** Executes `explain`. */
+export async function executeExplain({ flags, args }: Call<LocalExplainFlags>): Promise<Result> {
+  const service = serviceArgument(args, flags);
+  const report = await withAdmin(flags, (admin) => explainReport(admin, flags, service));
+  return { code: EXIT.ok, report };
+}
+
+/** What one wrapper says about all Services, or one. */
+export async function explainReport(
+  admin: AdminClient,
+  flags: ExplainFlags,
+  service: ServiceName | undefined,
+): Promise<Report> {
+  if (service === undefined) {
+    if (flags.diff === true) throw new UsageError('--diff needs a Service: NAMESPACE/SERVICE');
+    const summary = await readAll(admin, flags);
+    return { data: summary, text: (style) => formatSummary(summary, style, chosenBy(flags)) };
+  }
+  if (flags.diff === true) {
+    const diff = await admin.request<Diff>(`/diff/${servicePath(service)}`);
+    return { data: diff, text: () => formatDiff(diff) };
+  }
+  const explained = await admin.request<Explained>(`/explain/${servicePath(service)}`);
+  return { data: explained, text: () => formatExplained(explained) };
+}
+
+/** Which Services the flags choose, after the word Services. */
+function chosenBy({ namespace, warnings, selector }: ExplainFlags): string {
+  return [
+    warnings === true ? ' with warnings' : '',
+    selector === undefined ? '' : ` with labels ${selector}`,
+    namespace === undefined ? '' : ` in namespace ${namespace}`,
+  ].join('');
+}
+
+async function readAll(
+  admin: AdminClient,
+  { namespace, warnings, selector }: ExplainFlags,
+): Promise<Summary> {
+  const query = new URLSearchParams();
+  if (namespace !== undefined) query.set('namespace', namespace);
+  if (warnings === true) query.set('warnings', 'true');
+  if (selector !== undefined) query.set('labelSelector', selector);
+  const summary = await readPages<Summary, 'services'>(admin, '/explain', 'services', query);
+  // An older wrapper ignores the selector and would list all Services.
+  if (selector !== undefined && summary.labelSelector === undefined) {
+    const what = 'the wrapper is older than 1.1 and cannot select by label; leave out --selector';
+    throw new WrapperError('NotReady', what);
+  }
+  return summary;
+}

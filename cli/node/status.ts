@@ -1,0 +1,30 @@
+import type { NodeStatus } from '../../src/admin/status/status-line.ts';
+import { printLine } from '../../src/untrusted-text.ts';
+import { type AdminFlags, withAdmin } from '../client/admin-client.ts';
+import { readNodeStatus } from '../client/read-node-status.ts';
+import { type Call, EXIT, type Result } from '../command-line/command.ts';
+import { formatStatusLines } from '../output/status-text.ts';
+
+/*
+ * The room `node`: the commands that ask the wrapper of this node. They change nothing, and compute nothing that the
+ * wrapper knows.
+ *   status.ts                              is it well?
+ *   explain.ts, explain-text.ts,           what this node sees of a Service, and the differences of its objects
+ *   diff-text.ts, data-age.ts
+ */
+
+/** Executes `status`. */
+export async function executeStatus({ flags }: Call<AdminFlags>): Promise<Result> {
+  const status = await withAdmin(flags, readNodeStatus);
+  const isProblem = status.lines.some(({ state }) => state === 'problem');
+  return {
+    code: isProblem ? EXIT.findings : EXIT.ok,
+    report: { data: status, text: () => formatStatus(status) },
+  };
+}
+
+function formatStatus({ node, version, settings, dryRun, lines }: NodeStatus): string {
+  const mode = dryRun ? ', DRY RUN: all endpoints are shown' : '';
+  const about = `kube-proxy-wrapper ${version}, settings ${settings}${mode}`;
+  return `${printLine(`node ${node}: ${about}`)}\n${formatStatusLines(lines)}`;
+}

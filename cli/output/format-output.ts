@@ -1,0 +1,55 @@
+import { dump } from 'js-yaml';
+import { escapeJson, escapeUntrusted, isUnsafe, printLine } from '../../src/untrusted-text.ts';
+
+/** Maximum length of a cell in UTF-16 code units. */
+const MAX_CELL = 1_000;
+
+/** Formats lines of cells as columns. The first line is the header. */
+export function formatColumns(cells: readonly (readonly string[])[], indent = ''): string {
+  // Escaped first, because that changes the width.
+  const lines = cells.map((line) => line.map((cell) => escapeUntrusted(cell, MAX_CELL)));
+  const widths: number[] = [];
+  for (const line of lines) {
+    for (const [column, cell] of line.entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, cell.length);
+    }
+  }
+  return lines
+    .map((line) => {
+      const padded = line.map((cell, column) => cell.padEnd(widths[column] ?? 0));
+      return printLine(`${indent}${padded.join('  ').trimEnd()}`);
+    })
+    .join('');
+}
+
+/** Formats a value for programs. Unsafe characters are escaped by the rules of the format, so nothing is lost. */
+export function formatData(value: unknown, format: 'json' | 'yaml'): string {
+  const json = JSON.stringify(value, null, 2);
+  // A plain scalar of YAML has no escapes, but JSON is valid YAML.
+  if (format === 'json' || isUnsafe(json)) return `${escapeJson(json)}\n`;
+  return dump(value, { lineWidth: 100 });
+}
+
+/** `3 min`, from a number of seconds. */
+export function formatAge(seconds: number): string {
+  if (seconds < 120) return `${Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172_800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86_400)} d`;
+}
+
+/** How long ago an ISO time was: `3 min`. */
+export function formatSince(time: string): string {
+  return formatAge(Math.max(0, (Date.now() - Date.parse(time)) / 1000));
+}
+
+/** `1 client`, `2 clients`. */
+export function plural(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? '' : 's'}`;
+}
+
+/** The first few of a list: `a, b and 3 more`. */
+export function some(items: readonly string[], most = 5): string {
+  const more = items.length > most ? ` and ${items.length - most} more` : '';
+  return `${items.slice(0, most).join(', ')}${more}`;
+}

@@ -1,0 +1,122 @@
+import type { StatusLine } from '../../src/admin/status/status-line.ts';
+import { printLine } from '../../src/untrusted-text.ts';
+import { some } from '../output/format-output.ts';
+import type { Report } from '../output/report.ts';
+import { formatStatusLine } from '../output/status-text.ts';
+
+/** Whether it is well on one node, as seen from elsewhere. */
+export interface NodeReport {
+  readonly node: string;
+  /** Absent: its wrapper did not answer. */
+  readonly version?: string;
+  readonly settings?: string;
+  readonly lines: readonly StatusLine[];
+}
+
+/** Nodes that share a line. */
+interface LineGroup {
+  readonly line: StatusLine;
+  readonly nodes: readonly string[];
+}
+
+/** Groups on one screen; the others are in -o json. */
+const MAX_GROUPS = 20;
+
+/** Nodes with the same outcome share one line, the problems first. */
+export function clusterReport(nodes: readonly NodeReport[]): Report {
+  const groups = groupLines(nodes);
+  const counts = countNodes(nodes);
+  return {
+    data: { ...counts, groups, nodes: nodes.map(({ lines, ...about }) => about) },
+    text: () => formatCluster(nodes, groups, counts),
+  };
+}
+
+const ORDER = ['problem', 'warning', 'unknown', 'notConnected', 'ok'] as const;
+
+function groupLines(nodes: readonly NodeReport[]): LineGroup[] {
+  const all = nodes.flatMap(({ node, lines }) => lines.map((line) => ({ node, line })));
+  const groups = Map.groupBy(all, ({ line: { state, id, text } }) => `${state} ${id} ${text}`);
+  return Array.from(groups.values(), (group) => {
+    const { line } = group[0] as (typeof all)[number];
+    const isShared = group.every((each) => each.line.detail === line.detail);
+    return {
+      // What differs from node to node is printed for a node alone.
+      line: isShared ? line : { ...line, detail: undefined },
+      nodes: group.map(({ node }) => node),
+    };
+  }).sort(
+    (a, b) =>
+      ORDER.indexOf(a.line.state) - ORDER.indexOf(b.line.state) || b.nodes.length - a.nodes.length,
+  );
+}
+
+type NodeCounts = ReturnType<typeof countNodes>;
+
+/** A node counts once, by its worst line. */
+function countNodes(nodes: readonly NodeReport[]) {
+  const counts = { problem: 0, warning: 0, unknown: 0, notConnected: 0, ok: 0 };
+  let withoutWrapper = 0;
+  for (const { lines } of nodes) {
+    const isAny = (state: StatusLine['state']) => lines.some((line) => line.state === state);
+    // A node with a warning works.
+    const worst = ORDER.find((state) => state !== 'warning' && isAny(state)) ?? 'ok';
+    counts[worst]++;
+    if (lines.some(({ id, state }) => id === 'wrapper' && state === 'notConnected'))
+      withoutWrapper++;
+  }
+  return {
+    count: nodes.length,
+    well: counts.ok,
+    problems: counts.problem,
+    unknown: counts.unknown,
+    notPointed: counts.notConnected - withoutWrapper,
+    withoutWrapper,
+  };
+}
+
+function formatCluster(
+  nodes: readonly NodeReport[],
+  groups: readonly LineGroup[],
+  counts: NodeCounts,
+): string {
+  const isOne = nodes.length === 1;
+  // Of one node everything is printed, of many only what is not well.
+  const printed = groups.filter(({ line }) => isOne || line.state !== 'ok');
+  const lines = printed
+    .slice(0, MAX_GROUPS)
+    .map((group) => formatStatusLine(nodesOf(group, nodes.length)));
+  const rest = printed.length - lines.length;
+  const more = rest > 0 ? printLine(`and ${rest} more lines; all are in -o json`) : '';
+  const parts = [`${lines.join('')}${more}`, versionsOf(nodes) + summaryOf(counts)];
+  return parts.filter((part) => part !== '').join('\n');
+}
+
+function nodesOf({ line, nodes }: LineGroup, all: number): StatusLine {
+  if (all === 1) return line;
+  const where = `${nodes.length} of ${all} nodes: ${some(nodes)}`;
+  return { ...line, detail: line.detail === undefined ? where : `${where}; ${line.detail}` };
+}
+
+function versionsOf(nodes: readonly NodeReport[]): string {
+  const runs = nodes.filter(({ version }) => version !== undefined);
+  const groups = Map.groupBy(runs, ({ version, settings }) => `${version}, settings ${settings}`);
+  return [...groups]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .slice(0, MAX_GROUPS)
+    .map(([what, all]) => printLine(`version ${what}: ${some(all.map(({ node }) => node))}`))
+    .join('');
+}
+
+function summaryOf({ count, well, ...others }: NodeCounts): string {
+  const { problems, unknown, notPointed, withoutWrapper } = others;
+  const are = count === 1 ? 'node is' : 'nodes are';
+  const sums = [
+    `${well} of ${count} ${are} well`,
+    problems > 0 && `${problems} with problems`,
+    unknown > 0 && `${unknown} not known`,
+    notPointed > 0 && `${notPointed} not pointed at the wrapper`,
+    withoutWrapper > 0 && `${withoutWrapper} without a wrapper`,
+  ];
+  return printLine(sums.filter(Boolean).join(', '));
+}

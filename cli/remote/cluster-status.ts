@@ -1,0 +1,133 @@
+import { problem, type StatusLine, unknown } from '../../src/admin/status/status-line.ts';
+import { WrapperError } from '../../src/errors.ts';
+import { escapeUntrusted } from '../../src/untrusted-text.ts';
+import { readNodeStatus } from '../client/read-node-status.ts';
+import { type Call, EXIT, type Result } from '../command-line/command.ts';
+import type { AskedNode } from './asked-node.ts';
+import { clusterReport, type NodeReport } from './cluster-report.ts';
+import { forEachLimited } from './for-each.ts';
+import { nodesPointedAtWrapper, type PointedNodes, pointedLine } from './pointed-nodes.ts';
+import { newestRuns, rollOutLines } from './roll-out.ts';
+import { findWrapperNodes, noPod, type WrapperNode } from './wrapper-pods.ts';
+import { type WrapperFlags, type Wrappers, withWrappers } from './wrappers.ts';
+
+/** Executes `kubectl kpw status`. */
+export async function executeClusterStatus({ flags }: Call<WrapperFlags>): Promise<Result> {
+  return await withWrappers(flags, (wrappers) => reportOf(wrappers, flags));
+}
+
+async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise<Result> {
+  const { node } = flags;
+  const { wrappers, others } = await findWrapperNodes(client, flags, node);
+  const pointed = await nodesPointedAtWrapper(client, node);
+  if (wrappers.length === 0 && (node !== undefined || pointed.size === 0))
+    throw await noPod(client, flags, node);
+  const nodes = await forEachLimited(wrappers, flags.parallel, (each) => askNode(ask, each));
+  const newest = newestRuns(nodes);
+  const reports = nodes.map(
+    (each): NodeReport => ({
+      node: each.node,
+      version: each.status?.version,
+      settings: each.status?.settings,
+      lines: [
+        ...troubleLines(each),
+        ...rollOutLines(each, newest),
+        ...answerLines(each).map((line) => connectionLine(line, each, pointed)),
+      ],
+    }),
+  );
+  if (node === undefined) reports.push(...nodesWithout(nodes, others, pointed));
+  const isProblem = reports.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
+  // Nothing is known of these wrappers, and the caller can change that.
+  const isRefused = nodes.some(({ failure }) => failure?.code === 'Refused');
+  const code = isProblem ? EXIT.findings : EXIT.ok;
+  return { code: isRefused ? EXIT.failed : code, report: clusterReport(reports) };
+}
+
+async function askNode(ask: Wrappers['ask'], node: WrapperNode): Promise<AskedNode> {
+  const answer = node.pod && (await ask(node.pod, readNodeStatus));
+  return answer instanceof WrapperError
+    ? { ...node, failure: answer }
+    : { ...node, status: answer };
+}
+
+function answerLines({ pod, status, failure, troubles }: AskedNode): readonly StatusLine[] {
+  if (status !== undefined) return status.lines;
+  if (pod?.isLost) return [unknown('wrapper', failure?.message ?? '')];
+  // The reason of the Pod says more than that nothing listens.
+  if (troubles.length > 0) return [];
+  if (failure === undefined) {
+    return [problem('wrapper', 'no Pod of the wrapper runs', 'kubectl describe its Pod')];
+  }
+  // The caller lacks a right. The wrapper may be well.
+  if (failure.code === 'Refused') {
+    return [unknown('wrapper', `the wrapper was not asked: ${failure.message}`)];
+  }
+  if (failure.code === 'Unanswered') return [LATE];
+  // An error of a port-forward can have all its attempts.
+  const why = escapeUntrusted(failure.message, MAX_FAILURE);
+  return [problem('wrapper', 'the wrapper does not answer', 'see the log of its Pod', why)];
+}
+
+const LATE = problem(
+  'wrapper',
+  'the wrapper has not answered in time',
+  'see whether the node is up; --request-timeout gives it more time',
+);
+/** Characters of the reason why a wrapper does not answer. */
+const MAX_FAILURE = 200;
+
+const SERVED = 'the Pod before it serves the node until then';
+const NOT_SERVED =
+  'until then kube-proxy gets no changes there, and no rules after a restart; on a canary, remove the label of the node';
+
+/** In a roll-out the Pod before serves the node. With a canary, or after a Pod was deleted, there may be none. */
+function troubleLines({ pod: asked, troubles }: WrapperNode): StatusLine[] {
+  // What the kubelet reported last is old.
+  if (asked?.isLost) return [];
+  const isServed = asked !== undefined && troubles.every(({ pod }) => pod !== asked.name);
+  const what = isServed ? 'a Pod' : 'the only Pod of the node';
+  return troubles.map(({ pod, reason, message, age, next }) => {
+    const detail = age === undefined ? pod : `${pod}, ${age}`;
+    if (reason === undefined)
+      return problem('wrapper', `${what} ${message}, and runs again`, next, detail);
+    const text = `${what} does not run: ${[reason, message].filter(Boolean).join(': ')}`;
+    return problem('wrapper', text, `${next}; ${isServed ? SERVED : NOT_SERVED}`, detail);
+  });
+}
+
+/** A wrapper cannot know that a kube-proxy that has not used it is pointed at it. */
+function connectionLine(
+  line: StatusLine,
+  { node, created }: WrapperNode,
+  pointed: PointedNodes,
+): StatusLine {
+  const since = pointed.get(node);
+  if (line.state !== 'notConnected' || since === undefined) return line;
+  return pointedLine(Math.max(since, created));
+}
+
+/** Reports about the nodes without a wrapper. @param others those that are known, besides those with a kube-proxy */
+function nodesWithout(
+  nodes: readonly WrapperNode[],
+  others: readonly string[],
+  pointed: PointedNodes,
+): NodeReport[] {
+  const without = new Set([...pointed.keys(), ...others]);
+  for (const { node } of nodes) without.delete(node);
+  return Array.from(without, (node) => ({
+    node,
+    lines: [pointed.has(node) ? POINTED_AT_NOTHING : NO_WRAPPER],
+  }));
+}
+
+const POINTED_AT_NOTHING = problem(
+  'wrapper',
+  'kube-proxy is pointed at the wrapper, and no wrapper is on this node',
+  'run the wrapper there, or point this kube-proxy back: docs/deployment.md',
+);
+const NO_WRAPPER: StatusLine = {
+  id: 'wrapper',
+  state: 'notConnected',
+  text: 'no wrapper on this node',
+};

@@ -1,0 +1,129 @@
+import type { Explained } from '../../src/admin/explain/explained-service.ts';
+import type { Summary } from '../../src/admin/explain/summary.ts';
+import { WrapperError } from '../../src/errors.ts';
+import { shortKey } from '../../src/topology/explain/short-key.ts';
+import { printLine } from '../../src/untrusted-text.ts';
+import { type Call, EXIT, type Result } from '../command-line/command.ts';
+import { serviceArgument } from '../command-line/service-argument.ts';
+import { UsageError } from '../command-line/usage-error.ts';
+import { formatStaleness } from '../node/data-age.ts';
+import { type ExplainFlags, explainReport } from '../node/explain.ts';
+import { summaryTable } from '../node/explain-text.ts';
+import { plural, some } from '../output/format-output.ts';
+import { formatTable, type Report, type TextStyle } from '../output/report.ts';
+import { forEachLimited } from './for-each.ts';
+import { findWrapperPods, noPod } from './wrapper-pods.ts';
+import { type WrapperFlags, withWrappers } from './wrappers.ts';
+
+export interface RemoteExplainFlags extends ExplainFlags, WrapperFlags {}
+
+/** Executes `kubectl kpw explain`: the explanation of one node, or of all. */
+export async function executeRemoteExplain(call: Call<RemoteExplainFlags>): Promise<Result> {
+  const { flags, args } = call;
+  const { node } = flags;
+  const service = serviceArgument(args, flags);
+  if (node === undefined && flags.allNodes !== true) {
+    throw new UsageError('give --node NAME or --all-nodes');
+  }
+  return await withWrappers(flags, async ({ client, ask }) => {
+    const pods = await findWrapperPods(client, flags, node);
+    if (pods.length === 0) throw await noPod(client, flags, node);
+    const answers = await forEachLimited(pods, flags.parallel, async (pod) => ({
+      node: pod.node,
+      answer: await ask(pod, (admin) => explainReport(admin, flags, service)),
+    }));
+    const only = node === undefined ? undefined : answers[0]?.answer;
+    if (only instanceof WrapperError) throw only;
+    return {
+      code: answers.some(({ answer }) => isError(answer)) ? EXIT.failed : EXIT.ok,
+      report: only ?? reportOfNodes(answers, service !== undefined && flags.diff !== true),
+    };
+  });
+}
+
+/** The answer of the wrapper on one node, or why there is none. */
+interface NodeAnswer {
+  readonly node: string;
+  readonly answer: Report | WrapperError;
+}
+
+function isError(answer: Report | WrapperError): answer is WrapperError {
+  return answer instanceof WrapperError;
+}
+
+/** @param isOutcome whether each answer is the explanation of one Service */
+function reportOfNodes(answers: readonly NodeAnswer[], isOutcome: boolean): Report {
+  const nodes = answers.map(({ node, answer }) =>
+    isError(answer)
+      ? { node, error: { code: answer.code, message: answer.message } }
+      : { node, answer: answer.data },
+  );
+  return {
+    data: { nodes },
+    text(style) {
+      if (isOutcome && !style.wide) return formatOutcomes(answers, style);
+      return groupsOf(answers, (report) => textOf(report, style))
+        .map(formatSection)
+        .join('\n');
+    },
+  };
+}
+
+/** Nodes with the same answer. */
+interface AnswerGroup {
+  readonly text: string;
+  readonly isError: boolean;
+  readonly nodes: readonly string[];
+}
+
+/** Groups nodes by a text of their answer. Those without an answer come first, then the largest groups. */
+function groupsOf(
+  answers: readonly NodeAnswer[],
+  print: (report: Report) => string,
+): AnswerGroup[] {
+  const groups = Map.groupBy(answers, ({ answer }) =>
+    isError(answer) ? `no answer: ${answer.message}` : print(answer),
+  );
+  const all = Array.from(groups, ([text, same]) => ({
+    text,
+    isError: same.some(({ answer }) => isError(answer)),
+    nodes: same.map(({ node }) => node),
+  }));
+  return all.sort(
+    (a, b) => Number(b.isError) - Number(a.isError) || b.nodes.length - a.nodes.length,
+  );
+}
+
+/** Nodes that see the same of the Service share one line. */
+function formatOutcomes(answers: readonly NodeAnswer[], style: TextStyle): string {
+  const groups = groupsOf(answers, ({ data }) => outcomeText(data as Explained));
+  const lines = groups.map(({ text, isError, nodes }) => [
+    isError ? '!' : '',
+    text,
+    plural(nodes.length, 'node'),
+    some(nodes),
+  ]);
+  return formatTable([['', 'SEES', 'NODES', ''], ...lines], style);
+}
+
+/** `filtered 1/3 hostname: 10.0.0.1` */
+function outcomeText({ outcome, counts, winners, endpoints }: Explained): string {
+  const kept = endpoints.filter((each) => each.kept).map(({ address }) => address);
+  const mode = outcome.dryRun ? ' (dry run)' : '';
+  const keys = winners.map(shortKey).join('+');
+  const what = [`${outcome.kind}${mode}`, `${counts.kept}/${counts.total}`, keys].filter(Boolean);
+  return kept.length === 0 ? what.join(' ') : `${what.join(' ')}: ${some(kept.sort())}`;
+}
+
+/** A list of Services without its node, and since when keys have won there. */
+function textOf({ data, text }: Report, style: TextStyle): string {
+  const summary = data as Partial<Summary>;
+  if (summary.services === undefined) return text(style);
+  const services = summary.services.map(({ since: _since, ...each }) => each);
+  return `${formatStaleness(summary)}${formatTable(summaryTable(services, style.wide), style)}`;
+}
+
+function formatSection({ text, isError, nodes }: AnswerGroup): string {
+  const what = nodes.length === 1 ? `node ${nodes[0]}` : `${nodes.length} nodes: ${some(nodes)}`;
+  return `${printLine(`--- ${what}`)}${isError ? printLine(`! ${text}`) : text}`;
+}

@@ -1,0 +1,177 @@
+import type { V1Pod } from '@kubernetes/client-node';
+import { WrapperError } from '../../src/errors.ts';
+import type { KubeClient } from '../client/kube-client.ts';
+import type { PodName } from '../client/port-forward.ts';
+import { listNodes } from './list-nodes.ts';
+import { listPods, unlessRefused } from './list-pods.ts';
+import { type PodTrouble, troubleOf } from './pod-trouble.ts';
+import { timeOf } from './time-of.ts';
+
+/** The Pod of a wrapper. */
+export interface WrapperPod extends PodName {
+  readonly node: string;
+  /** The kubelet of the node does not report any more, so a question would only wait. */
+  readonly isLost: boolean;
+}
+
+/** The Pods of the wrapper on one node. */
+export interface WrapperNode {
+  readonly node: string;
+  /** The one that can be asked; absent: none runs. */
+  readonly pod?: WrapperPod;
+  /** Pods that do not run, or not for long. */
+  readonly troubles: readonly PodTrouble[];
+  /** DaemonSet of the newest Pod, and when that Pod was made, in milliseconds since the epoch. */
+  readonly daemonSet: string;
+  readonly created: number;
+}
+
+/** Flags by which the Pods of wrappers are found. */
+export interface PodFlags {
+  readonly podSelector: string;
+  readonly podNamespace: string;
+}
+
+/** Label of Pods of a canary, which manifests/canary and the chart set. */
+const TRACK = 'kube-proxy-wrapper.io/track';
+
+/**
+ * Finds the running Pods of wrappers, one for each node, sorted by node. During an update a node has two: the ready one
+ * counts, else the newest.
+ *
+ * Only the namespace of the installation is searched. A Pod of a tenant with the same label could answer anything.
+ *
+ * @param node only on this node; undefined: on all nodes
+ * @throws WrapperError if the Pods belong to two installations
+ */
+export async function findWrapperPods(
+  client: KubeClient,
+  flags: PodFlags,
+  node: string | undefined,
+): Promise<WrapperPod[]> {
+  const { wrappers } = await findWrapperNodes(client, flags, node);
+  return wrappers.flatMap(({ pod }) => pod ?? []);
+}
+
+/** The nodes of a cluster. */
+export interface ClusterNodes {
+  /** Those with Pods of the wrapper, sorted by name. */
+  readonly wrappers: readonly WrapperNode[];
+  /** Names of the others; empty without the right to list nodes. */
+  readonly others: readonly string[];
+}
+
+/** Finds the nodes with Pods of the wrapper, those included that do not run. See {@link findWrapperPods}. */
+export async function findWrapperNodes(
+  client: KubeClient,
+  flags: PodFlags,
+  node: string | undefined,
+): Promise<ClusterNodes> {
+  const pods = await listPods(client, {
+    namespace: flags.podNamespace,
+    selector: flags.podSelector,
+    node,
+  });
+  assertOneInstallation(pods, flags);
+  // Who names a node wants it to be asked.
+  const nodes = node === undefined ? await listNodes(client) : [];
+  const lost = new Set(nodes.flatMap(({ name, isLost }) => (isLost ? [name] : [])));
+  const byNode = Map.groupBy(pods.filter(isMeantToRun), nodeNameOf);
+  byNode.delete('');
+  const wrappers = Array.from(byNode, ([name, all]) => nodeOf(name, all, lost.has(name)));
+  return {
+    wrappers: wrappers.sort((a, b) => (a.node < b.node ? -1 : 1)),
+    others: nodes.flatMap(({ name }) => (byNode.has(name) ? [] : [name])),
+  };
+}
+
+function nodeOf(node: string, all: readonly V1Pod[], isLost: boolean): WrapperNode {
+  const troubles = all.flatMap((each) => troubleOf(each) ?? []);
+  const isTroubled = (each: V1Pod) => troubles.some(({ pod }) => pod === nameOf(each).name);
+  const running = all.filter(isRunning).toSorted(byPreference);
+  const pod = running.find((each) => !isTroubled(each)) ?? running[0];
+  const newest = all.toSorted((a, b) => createdOf(b) - createdOf(a))[0] as V1Pod;
+  return {
+    node,
+    pod: pod && { ...nameOf(pod), node, isLost },
+    troubles,
+    daemonSet: daemonSetOf(newest) ?? '',
+    created: createdOf(newest),
+  };
+}
+
+/** The error if there is no Pod. It names the namespace of the installation if the caller may list Pods in all. */
+export async function noPod(
+  client: KubeClient,
+  { podSelector: selector, podNamespace: namespace }: PodFlags,
+  node: string | undefined,
+): Promise<WrapperError> {
+  const place = node === undefined ? 'in this cluster' : `on node ${node}`;
+  const what = `no Pod of the wrapper runs ${place} (label ${selector}, namespace ${namespace})`;
+  const elsewhere = await listPods(client, { selector, node }).catch(unlessRefused([]));
+  const other = elsewhere.find(({ metadata }) => metadata?.namespace !== namespace)?.metadata;
+  if (other !== undefined) {
+    const use = `use --pod-namespace ${other.namespace}`;
+    return new WrapperError(
+      'NotFound',
+      `${what}; there are such Pods in namespace ${other.namespace}: ${use}`,
+    );
+  }
+  const see = `kubectl get pods -A -o wide -l ${selector}`;
+  const next =
+    'use --pod-namespace if it is installed in another namespace, and --pod-selector if its Pods have another label, e.g. k8s-app=kube-proxy for a sidecar';
+  return new WrapperError('NotFound', `${what}; see ${see}; ${next}`);
+}
+
+/** A canary is a second DaemonSet of the same installation. */
+function assertOneInstallation(pods: readonly V1Pod[], { podNamespace }: PodFlags): void {
+  const daemonSets = new Set<string>();
+  for (const { metadata } of pods) {
+    const owner = daemonSetOf({ metadata });
+    if (owner === undefined || metadata?.labels?.[TRACK] === 'canary') continue;
+    daemonSets.add(owner);
+  }
+  if (daemonSets.size < 2) return;
+  const names = [...daemonSets].sort().join(' and ');
+  throw new WrapperError(
+    'InvalidSettings',
+    `namespace ${podNamespace} has two installations of the wrapper: DaemonSets ${names}; choose one with --pod-selector`,
+  );
+}
+
+/** The node of a Pod. The controller of DaemonSets names it in a field selector, before the Pod is scheduled. */
+function nodeNameOf({ spec }: V1Pod): string {
+  const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return spec?.nodeName ?? required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values?.[0] ?? '';
+}
+
+function isMeantToRun({ metadata, status }: V1Pod): boolean {
+  const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed';
+  return !isOver && metadata?.deletionTimestamp === undefined;
+}
+
+function isRunning({ status }: V1Pod): boolean {
+  return status?.phase === 'Running';
+}
+
+function daemonSetOf({ metadata }: V1Pod): string | undefined {
+  return metadata?.ownerReferences?.find(({ kind }) => kind === 'DaemonSet')?.name;
+}
+
+function createdOf({ metadata }: V1Pod): number {
+  return timeOf(metadata?.creationTimestamp);
+}
+
+function byPreference(a: V1Pod, b: V1Pod): number {
+  return Number(isPodReady(b)) - Number(isPodReady(a)) || createdOf(b) - createdOf(a);
+}
+
+function isPodReady({ status }: V1Pod): boolean {
+  return (
+    status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true
+  );
+}
+
+function nameOf({ metadata }: V1Pod): PodName {
+  return { namespace: metadata?.namespace ?? '', name: metadata?.name ?? '' };
+}

@@ -1,0 +1,68 @@
+import type {
+  Codec,
+  EndpointsFacts,
+  ObjectBytes,
+  PartialObjectMetadata,
+  ServiceFacts,
+} from '../../src/filter/codec/codec.ts';
+import {
+  ENDPOINT_SLICES,
+  NAMESPACES,
+  NODES,
+  type Resource,
+  SERVICES,
+} from '../../src/filter/codec/facts/resource.ts';
+import {
+  COMMUNITIES,
+  type CommunityFacts,
+  communityFacts,
+} from '../../src/proxy/own-watches/communities-handler.ts';
+
+/** An EndpointSlice with the first address of each endpoint, in the order of its groups, flattened. */
+export interface SimulatedSlice extends EndpointsFacts {
+  readonly labels: ReadonlyMap<string, string>;
+  readonly addresses: readonly string[];
+}
+
+/** The input of a simulation. */
+export interface ClusterObjects {
+  readonly nodes: PartialObjectMetadata[];
+  readonly services: ServiceFacts[];
+  readonly namespaces: PartialObjectMetadata[];
+  readonly slices: SimulatedSlice[];
+  readonly communities: CommunityFacts[];
+}
+
+/** The collections that affect a simulation. */
+export const COLLECTIONS: readonly Resource[] = [
+  NODES,
+  SERVICES,
+  ENDPOINT_SLICES,
+  NAMESPACES,
+  COMMUNITIES,
+];
+
+export function emptyCluster(): ClusterObjects {
+  return { nodes: [], services: [], namespaces: [], slices: [], communities: [] };
+}
+
+/** Adds an object of one of {@link COLLECTIONS}. */
+export function addObject(
+  cluster: ClusterObjects,
+  resource: Resource,
+  codec: Codec,
+  object: ObjectBytes,
+): void {
+  if (resource === NODES) cluster.nodes.push(codec.partialMetadata(object));
+  if (resource === NAMESPACES) cluster.namespaces.push(codec.partialMetadata(object));
+  if (resource === SERVICES) cluster.services.push(codec.service(object));
+  if (resource === ENDPOINT_SLICES) cluster.slices.push(readSlice(codec, object));
+  if (resource === COMMUNITIES) cluster.communities.push(communityFacts(codec, object));
+}
+
+function readSlice(codec: Codec, object: ObjectBytes): SimulatedSlice {
+  const groups = codec.addresses(ENDPOINT_SLICES, object);
+  const addresses = groups.flatMap(({ endpoints }) => endpoints.map(([first = '']) => first));
+  const { labels } = codec.partialMetadata(object);
+  return { ...codec.endpointSlice(object), labels, addresses };
+}

@@ -1,0 +1,115 @@
+import { printLine } from '../../src/untrusted-text.ts';
+import { some } from '../output/format-output.ts';
+import type { SimulatedOutcome, SimulatedService } from './simulated-service.ts';
+import type { Simulation } from './simulation.ts';
+
+/** A problem that a rollout would cause. */
+export interface Finding {
+  readonly code:
+    | 'no-endpoint'
+    | 'port-without-endpoints'
+    | 'key-without-nodes'
+    | 'invalid-policy'
+    | 'annotation-ignored';
+  /** Only `warning` affects the exit code. */
+  readonly severity: 'warning' | 'info';
+  /** Empty if the finding is not about one Service. */
+  readonly service: string;
+  readonly message: string;
+  /** Affected nodes or endpoints. Empty: the whole Service. */
+  readonly subjects: readonly Subject[];
+}
+
+export interface Subject {
+  /** Identifies the subject across simulations. */
+  readonly id: string;
+  readonly text: string;
+  /** Id of a subject that includes this one. If it was found before, this one is not new. */
+  readonly within?: string;
+}
+
+/** The findings that are new. A finding that existed before is reduced to its new subjects. */
+export function newFindings(before: readonly Finding[], after: readonly Finding[]): Finding[] {
+  const known = new Map<string, Set<string>>();
+  const idOf = ({ code, service, message }: Finding) => `${code} ${service} ${message}`;
+  for (const each of before) {
+    known.set(idOf(each), new Set(each.subjects.map(({ id }) => id)));
+  }
+  return after.flatMap((each) => {
+    const old = known.get(idOf(each));
+    if (old === undefined) return [each];
+    const subjects = each.subjects.filter(
+      ({ id, within }) => !old.has(id) && (within === undefined || !old.has(within)),
+    );
+    return subjects.length === 0 ? [] : [{ ...each, subjects }];
+  });
+}
+
+/** Formats a finding as one line for a terminal. */
+export function formatFinding({ severity, service, message, subjects }: Finding): string {
+  const about = service === '' ? '' : `${service}: `;
+  const list = subjects.map(({ text }) => text);
+  const number = list.length > 1 ? ` (${list.length})` : '';
+  const subjectList = list.length === 0 ? '' : `${number}: ${some(list)}`;
+  return printLine(`${severity === 'warning' ? '!' : 'i'} ${about}${message}${subjectList}`);
+}
+
+/** What is wrong with the policies, the warnings first. */
+export function findingsOf(simulation: Simulation): Finding[] {
+  const findings = simulation.emptyKeys.map((key) => {
+    const message = `no node has a label for ${key}: the key has no effect anywhere`;
+    return finding('key-without-nodes', '', message);
+  });
+  for (const service of simulation.services) {
+    findings.push(...findingsOfService(simulation, service));
+  }
+  const order = { warning: 0, info: 1 };
+  return findings.sort((a, b) => order[a.severity] - order[b.severity]);
+}
+
+function findingsOfService(simulation: Simulation, service: SimulatedService): Finding[] {
+  const { policy } = service;
+  const ignored = (policy.ignored ?? []).map((message) =>
+    finding('annotation-ignored', service.service, message),
+  );
+  if (!policy.managed) {
+    if (policy.reason !== 'invalid-policy') return ignored;
+    const message = policy.message ?? 'invalid policy';
+    return [finding('invalid-policy', service.service, message), ...ignored];
+  }
+  const findings = [...ignored, ...withoutEndpoint(simulation, service), ...mismatched(service)];
+  return policy.dryRun === true ? findings.map(ofDryRun) : findings;
+}
+
+/** In a dry run a finding is not a problem yet. Its message differs, so that it is new once the dry run ends. */
+function ofDryRun(found: Finding): Finding {
+  return { ...found, severity: 'info', message: `dry run: ${found.message}` };
+}
+
+/** Nodes from which connections fail: to all ports and address families that have usable endpoints, or to some. */
+function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Finding[] {
+  const { answers, byNode, ports } = service;
+  const subjects = nodes.flatMap((name, node): Subject[] => {
+    const { lost } = answers[byNode[node] as number] as SimulatedOutcome;
+    if (lost.length > 0 && lost.length === ports.length) return [{ id: name, text: name }];
+    return lost.map((port) => ({
+      id: `${name} ${port}`,
+      text: `${name} (${port})`,
+      within: name,
+    }));
+  });
+  if (subjects.length === 0) return [];
+  return [{ ...finding('no-endpoint', service.service, 'no endpoint left on'), subjects }];
+}
+
+/** kube-proxy matches the ports of Service and slices by name and protocol. The policy has no part in this. */
+function mismatched({ service, mismatched: ports }: SimulatedService): Finding[] {
+  if (ports.length === 0) return [];
+  const message = 'no endpoint has a port of this name and protocol, so connections fail';
+  const subjects = ports.map((port) => ({ id: port, text: port }));
+  return [{ ...finding('port-without-endpoints', service, message), subjects }];
+}
+
+function finding(code: Finding['code'], service: string, message: string): Finding {
+  return { code, severity: 'warning', service, message, subjects: [] };
+}

@@ -1,0 +1,59 @@
+import { printLine } from '../../src/untrusted-text.ts';
+import { plural, some } from '../output/format-output.ts';
+import { type Finding, formatFinding } from './findings.ts';
+
+/** More findings of one kind than this are summed up in one line. */
+const MAX_LINES: Readonly<Record<Finding['severity'], number>> = { warning: 20, info: 5 };
+/** Services that such a line names. */
+const NAMED = 3;
+
+/** Formats findings for a terminal, those of one kind together. Many of one kind become one line. */
+export function formatFindings(findings: readonly Finding[]): string {
+  const kinds = Map.groupBy(findings, ({ code, severity }) => `${severity} ${code}`);
+  return Array.from(kinds.values(), (kind) => `${formatKind(kind)}${adviceOf(kind)}`).join('');
+}
+
+function formatKind(findings: readonly Finding[]): string {
+  const [first] = findings;
+  if (first === undefined || findings.length <= MAX_LINES[first.severity]) {
+    return findings.map(formatFinding).join('');
+  }
+  const services = [...new Set(findings.map(({ service }) => service))];
+  const sign = first.severity === 'warning' ? '!' : 'i';
+  const what = `${plural(services.length, 'Service')}: ${KINDS[first.code].meaning}`;
+  return printLine(`${sign} ${what} (${first.code}): ${some(services, NAMED)}; all are in -o json`);
+}
+
+/** What the reader can do about warnings of one kind. */
+function adviceOf([first]: readonly Finding[]): string {
+  return first?.severity === 'warning' ? printLine(`    next: ${KINDS[first.code].next}`) : '';
+}
+
+interface Kind {
+  /** Without the names of a single finding. */
+  readonly meaning: string;
+  readonly next: string;
+}
+
+const KINDS: Readonly<Record<Finding['code'], Kind>> = {
+  'no-endpoint': {
+    meaning: 'no endpoint left on some nodes',
+    next: 'end the policy with another key or with *, or label the nodes',
+  },
+  'port-without-endpoints': {
+    meaning: 'no endpoint has a port of the Service',
+    next: 'give the Service and its EndpointSlices the same names of ports',
+  },
+  'key-without-nodes': {
+    meaning: 'no node has the label of a key',
+    next: 'check the spelling of the key, or label the nodes',
+  },
+  'invalid-policy': {
+    meaning: 'the policy is invalid, so all endpoints are shown',
+    next: 'correct the annotation; docs/policies.md has the format',
+  },
+  'annotation-ignored': {
+    meaning: 'an annotation is ignored, because it is misspelt or contradicts another',
+    next: 'correct or remove the annotation; docs/policies.md has the names',
+  },
+};

@@ -1,0 +1,66 @@
+import type { Resource } from '../../src/filter/codec/facts/resource.ts';
+import { CODECS } from '../../src/proxy/api/codecs.ts';
+import { parseYaml, reading } from '../../src/read-yaml.ts';
+import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
+import { readManifestFiles } from './manifest-files.ts';
+
+interface Manifest {
+  readonly apiVersion?: unknown;
+  readonly kind?: unknown;
+  readonly items?: unknown;
+  readonly metadata?: { readonly namespace?: unknown; readonly name?: unknown };
+}
+
+/** Manifests by their names. The last one with a name counts, as with kubectl apply. */
+type Manifests = Map<
+  string,
+  { readonly resource: Resource; readonly manifest: Manifest; readonly where: string }
+>;
+
+/**
+ * Reads manifests in YAML or JSON: files, folders and `-`, standard input. A file can contain several documents and
+ * lists, like the output of `kubectl get -o yaml`. Kinds that do not affect endpoints are ignored. If an object occurs
+ * more than once, the last one counts. Throws `InvalidSettings` with the names of the file and the object.
+ */
+export function readManifests(paths: readonly string[], recursive = false): ClusterObjects {
+  const cluster = emptyCluster();
+  const manifests: Manifests = new Map();
+  const advice = recursive ? '' : '; with --recursive its folders are read too';
+  for (const { name, text } of readManifestFiles(paths, recursive, advice)) {
+    for (const document of reading(name, () => parseYaml(text))) {
+      addManifest(manifests, document, name);
+    }
+  }
+  for (const { resource, manifest, where } of manifests.values()) {
+    const object = Buffer.from(JSON.stringify(manifest));
+    reading(where, () => addObject(cluster, resource, CODECS.json, object));
+  }
+  return cluster;
+}
+
+function addManifest(manifests: Manifests, document: unknown, file: string): void {
+  if (typeof document !== 'object' || document === null) return;
+  const { apiVersion, kind, items, metadata } = document as Manifest;
+  if (Array.isArray(items)) {
+    // Items of a NodeList from the API do not have a kind.
+    const itemKind = String(kind ?? '').replace(/List$/, '');
+    const typed = itemKind === '' ? {} : { apiVersion, kind: itemKind };
+    for (const item of items) addManifest(manifests, { ...typed, ...item }, file);
+    return;
+  }
+  const resource = COLLECTIONS.find((each) => each.kind === kind);
+  if (resource === undefined) return;
+  // Other groups have kinds with the same names.
+  if (apiVersion !== undefined && resource.group !== groupOf(String(apiVersion))) return;
+  // As with kubectl apply, the default namespace is `default`.
+  const namespaced = { namespace: 'default', ...metadata };
+  const manifest = resource.namespaced ? { ...document, metadata: namespaced } : document;
+  const { name = manifests.size } = metadata ?? {};
+  const id = resource.namespaced ? `${kind} ${namespaced.namespace}/${name}` : `${kind} ${name}`;
+  manifests.set(id, { resource, manifest, where: `${id} in ${file}` });
+}
+
+/** `discovery.k8s.io` of `discovery.k8s.io/v1`; the core group has no name. */
+function groupOf(apiVersion: string): string {
+  return apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/')));
+}

@@ -1,0 +1,153 @@
+import type { ServiceFacts } from '../../src/filter/codec/codec.ts';
+import { EndpointCache } from '../../src/filter/codec/facts/endpoint-cache.ts';
+import type { NodeProxyOptions } from '../../src/proxy/node-proxy.ts';
+import { CommunitiesHandler } from '../../src/proxy/own-watches/communities-handler.ts';
+import { decidedPorts, describeService } from '../../src/proxy/own-watches/services-handler.ts';
+import type { EndpointGroup } from '../../src/topology/decide/endpoint.ts';
+import { hasEndpointWithoutZone } from '../../src/topology/decide/endpoint.ts';
+import { PolicyResolver } from '../../src/topology/policy/policy-resolver.ts';
+import { namespacePolicyOf } from '../../src/topology/policy/service-policy.ts';
+import { readerOf, readsSlice } from '../../src/topology/policy/service-reader.ts';
+import type { Communities, Topology } from '../../src/topology/state/topology.ts';
+import { Interner } from '../../src/util/interner.ts';
+import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
+import { SimulatedService } from './simulated-service.ts';
+import { nodeSetsOf, type SharedTopology, simulateTopology } from './simulated-topology.ts';
+
+/*
+ * The room `simulate`: what every node would see. It decides with the classes of the wrapper, and writes nothing.
+ *   simulate-command.ts, simulation-input.ts                         the command, and what its flags choose
+ *   read-manifests.ts, manifest-files.ts, read-cluster.ts            the objects, from files or a cluster
+ *   simulation.ts, simulated-topology.ts, simulated-service.ts       the decisions
+ *   findings.ts, compare.ts                                          what is wrong, and what changes
+ *   matrix.ts, format-findings.ts, simulation-report.ts              all of it as text
+ */
+
+/** The settings that affect decisions. */
+export type SimulationSettings = Pick<
+  NodeProxyOptions,
+  'policies' | 'topologyMatch' | 'namespacePolicies' | 'fabedgeCluster' | 'withholdsServices'
+>;
+
+export interface Simulation {
+  readonly nodes: readonly string[];
+  readonly services: readonly SimulatedService[];
+  /** Keys in use that match no node on any node, not even itself. */
+  readonly emptyKeys: readonly string[];
+}
+
+/**
+ * Computes what every node would see of every Service that kube-proxy watches.
+ *
+ * @param wanted whether a Service (`namespace/name`, and its facts) is included
+ */
+export function simulate(
+  cluster: ClusterObjects,
+  settings: SimulationSettings,
+  wanted: (service: string, facts: ServiceFacts) => boolean = () => true,
+): Simulation {
+  const shared = sharedTopology(cluster, settings);
+  const names = cluster.services.flatMap((facts) => {
+    const name = nameOf(facts);
+    return shared.policies.has(name) && wanted(name, facts) ? [name] : [];
+  });
+  const rows = rowsOf(cluster, shared, names.sort());
+  const keys = new Set<string>();
+  for (const { policy } of rows) if (policy.managed) for (const key of policy.keys) keys.add(key);
+  const empty = new Set([...keys].filter((key) => key !== '*'));
+  for (const [index, node] of cluster.nodes.entries()) {
+    const topology = simulateTopology(node, shared);
+    for (const key of empty) if (matchesAnyNode(topology, key)) empty.delete(key);
+    for (const row of rows) row.decideOn(index, topology);
+  }
+  const nodes = cluster.nodes.map(({ name }) => name);
+  return { nodes, services: rows, emptyKeys: [...empty] };
+}
+
+function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): SharedTopology {
+  const { policies, topologyMatch, namespacePolicies, fabedgeCluster, withholdsServices } =
+    settings;
+  const resolver = new PolicyResolver({ ...policies, dryRun: false });
+  for (const { name, annotations } of namespacePolicies ? cluster.namespaces : []) {
+    resolver.setNamespace(name, namespacePolicyOf(annotations));
+  }
+  const declaredCommunities = fabedgeCluster !== undefined;
+  const included = cluster.services.filter(isIncluded(settings));
+  return {
+    options: { topologyMatch, declaredCommunities, withholdsServices },
+    communities: communitiesOf(cluster, fabedgeCluster ?? ''),
+    policies: new Map(
+      included.map((facts) => [nameOf(facts), resolver.setService(describeService(facts))]),
+    ),
+    ports: new Map(included.map((facts) => [nameOf(facts), decidedPorts(facts)])),
+    withoutZone: [
+      ...new Set(
+        cluster.slices.filter(({ groups }) => hasEndpointWithoutZone(groups)).map(serviceOf),
+      ),
+    ],
+    membersOf: nodeSetsOf(cluster.nodes),
+  };
+}
+
+/** Whether the simulation includes a Service: kube-proxy reads it, or it is headless and may have a policy. */
+function isIncluded({ policies }: SimulationSettings) {
+  return (facts: ServiceFacts): boolean => {
+    const reader = readerOf(facts);
+    return reader === 'kube-proxy' || (reader === 'dns' && policies.headless);
+  };
+}
+
+function communitiesOf({ communities }: ClusterObjects, cluster: string): Communities {
+  let result: Communities = new Map();
+  const listener = {
+    setCommunities(all: Communities) {
+      result = all;
+    },
+  };
+  const object = Buffer.alloc(0);
+  new CommunitiesHandler(listener, cluster).onChanges(
+    communities.map((facts) => ({ type: 'ADDED', key: facts.name, facts, object })),
+  );
+  return result;
+}
+
+function nameOf({ namespace, name }: ServiceFacts): string {
+  return `${namespace}/${name}`;
+}
+
+function serviceOf({ namespace, service }: SimulatedSlice): string {
+  return `${namespace}/${service}`;
+}
+
+function matchesAnyNode(topology: Topology, key: string): boolean {
+  const match = topology.matchOf(key);
+  return match !== undefined && (match.self || match.selectors.length > 0);
+}
+
+function rowsOf(
+  { services, slices, nodes }: ClusterObjects,
+  { policies, ports: portsOf }: SharedTopology,
+  names: readonly string[],
+): SimulatedService[] {
+  const readers = new Map(services.map((facts) => [nameOf(facts), readerOf(facts)]));
+  const read = slices.filter((slice) => readsSlice(readers.get(serviceOf(slice)), slice.labels));
+  const byService = Map.groupBy(read, serviceOf);
+  // As in a view, equal endpoints are shared, so that each is matched once per node.
+  const cache = new EndpointCache();
+  const ports = new Interner<readonly string[]>();
+  const intern = (group: EndpointGroup): EndpointGroup => ({
+    ports: ports.of(group.ports.join('\n'), () => group.ports),
+    endpoints: group.endpoints.map(({ family, node, zone, state }) =>
+      cache.intern(family, node, zone, state),
+    ),
+  });
+  return names.map((name) => {
+    const policy = policies.get(name) as SimulatedService['policy'];
+    const own = byService.get(name) ?? [];
+    return new SimulatedService(name, policy, own, {
+      nodes: nodes.length,
+      ports: portsOf.get(name),
+      intern,
+    });
+  });
+}

@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Binaries, ensureBinaries } from '../process/binaries.ts';
+import { ensureOsPackages } from '../process/os-packages.ts';
+import { createApiClient } from './api.ts';
+import { type ApiServer, startApiServer } from './api-server.ts';
+import { type AuditRules, type RequestFilter, readAuditLog } from './audit-log.ts';
+import { type Etcd, startEtcd } from './etcd.ts';
+import { type KubeconfigOptions, writeKubeconfig } from './kubeconfig.ts';
+import { grantWrapperRole } from './wrapper-role.ts';
+
+/** Who a token belongs to. */
+export type TestUser = keyof typeof testUsers;
+
+/** Users of the API server, by name. */
+export const testUsers = {
+  /** May do all. */
+  admin: 'test:admin',
+  /** Has the bootstrap role system:node-proxier. */
+  kubeProxy: 'system:kube-proxy',
+  /** See wrapper-role.ts. */
+  wrapper: 'system:kube-proxy-wrapper',
+  /** Is authenticated and may do nothing. */
+  nobody: 'test:nobody',
+} as const;
+
+/** An etcd and an API server. Nobody makes endpoint slices but the tests. */
+export type ControlPlane = ReturnType<typeof describePlane>;
+
+export interface ControlPlaneOptions {
+  /** Flags of the API server on top of ours, such as `--feature-gates=WatchList=false`. */
+  readonly apiServerArgs?: readonly string[];
+  /** What the audit log has; default: see audit-log.ts. */
+  readonly auditRules?: AuditRules;
+  /** Programs in place of those that the harness builds, such as an API server of another version. */
+  readonly binaries?: Partial<Binaries>;
+}
+
+/** Starts a control plane with data of its own, ready to be used. Takes 5 to 10 seconds. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const { apiServerArgs = [], auditRules } = options;
+  await ensureOsPackages();
+  const binaries = { ...(await ensureBinaries()), ...options.binaries };
+  const folder = await mkdtemp(join(tmpdir(), 'kpw-control-plane-'));
+  const cleanups: Cleanup[] = [async () => await rm(folder, { recursive: true, force: true })];
+  const stop = async () => {
+    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  };
+  try {
+    const etcd = await startEtcd(binaries.etcd, folder);
+    cleanups.push(async () => await etcd.stop('SIGKILL'));
+    const tokens = makeTokens();
+    const apiServer = await startApiServer({
+      binary: binaries.kubeApiserver,
+      folder,
+      etcdUrl: etcd.url,
+      tokenFile: writeTokenFile(folder, tokens),
+      extraArgs: apiServerArgs,
+      auditRules,
+    });
+    cleanups.push(async () => await apiServer.stop('SIGKILL'));
+    const plane = describePlane({ binaries, folder, tokens, apiServer, etcd, stop });
+    cleanups.push(async () => plane.admin.close());
+    await grantWrapperRole(plane.admin, testUsers.wrapper);
+    return plane;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+type Cleanup = () => Promise<void>;
+type Tokens = Readonly<Record<TestUser, string>>;
+
+interface PlaneParts {
+  readonly binaries: Binaries;
+  readonly folder: string;
+  readonly tokens: Tokens;
+  readonly apiServer: ApiServer;
+  readonly etcd: Etcd;
+  readonly stop: () => Promise<void>;
+}
+
+function describePlane(parts: PlaneParts) {
+  const { binaries, folder, tokens, apiServer, etcd, stop } = parts;
+  const { url: server, caFile, auditLogFile } = apiServer;
+  let files = 0;
+  return {
+    /** It can be stopped, started and frozen. */
+    apiServer,
+    /** What the API server keeps its data in. */
+    etcd,
+    /** `https://127.0.0.1:<port>`; inside a node's namespace use `serverAt`. */
+    server,
+    caFile,
+    tokens,
+    binaries,
+    /** Folder for files of the test; removed by stop. */
+    folder,
+    admin: createApiClient({ server, ca: readFileSync(caFile), token: tokens.admin }),
+    /** URL of the API server at one of our own addresses, such as a namespace's hostAddress. */
+    serverAt: (address: string) => `https://${address}:${apiServer.port}`,
+    /** Writes a kubeconfig with the user's token and returns its path. Default server: ours. */
+    kubeconfig: (user: TestUser, options: Partial<KubeconfigOptions> = {}) => {
+      files += 1;
+      const path = join(folder, `${user}-${files}.kubeconfig`);
+      writeKubeconfig(path, { server, caFile, token: tokens[user], ...options });
+      return path;
+    },
+    /** Requests that the API server has answered, or begun to answer if they are watches. */
+    requests: (filter?: RequestFilter) => readAuditLog(auditLogFile, filter),
+    /** Ends all and removes the folder. */
+    stop,
+  };
+}
+
+function makeTokens(): Tokens {
+  const token = () => randomBytes(16).toString('hex');
+  return { admin: token(), kubeProxy: token(), wrapper: token(), nobody: token() };
+}
+
+/** Lines of `token,user,uid,"groups"`, as kube-apiserver's --token-auth-file wants them. */
+function writeTokenFile(folder: string, tokens: Tokens): string {
+  const lines = Object.entries(testUsers).map(([user, name]) => {
+    const group = user === 'admin' ? ',system:masters' : '';
+    return `${tokens[user as TestUser]},${name},${user}${group}`;
+  });
+  const path = join(folder, 'tokens.csv');
+  writeFileSync(path, `${lines.join('\n')}\n`, { mode: 0o600 });
+  return path;
+}

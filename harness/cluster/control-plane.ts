@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type ApiClient, createApiClient } from '../api-server/api.ts';
+import { apiServerArgs, serviceAccountKey } from '../api-server/api-server-args.ts';
+import { etcdArgs } from '../api-server/etcd.ts';
+import { getStatus } from '../api-server/http-status.ts';
+import { writeKubeconfig } from '../api-server/kubeconfig.ts';
+import { makeServingCert, type ServingCert } from '../api-server/serving-cert.ts';
+import { type ManagedProcess, waitUntilReady } from '../process/managed-process.ts';
+import type { ClusterBinaries } from './binaries.ts';
+import { API_SERVER, type ClusterNetwork } from './network.ts';
+
+/** etcd, kube-apiserver, kube-controller-manager and kube-scheduler, in the hub of the network. */
+export interface ControlPlane {
+  readonly admin: ApiClient;
+  /** Of an administrator, for use on this machine. */
+  readonly kubeconfig: string;
+  /** Writes the kubeconfig of a kubelet and returns its path. */
+  kubeletConfig(nodeName: string): string;
+  /** Waits until the API server answers. */
+  readonly ready: Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface ControlPlaneOptions {
+  readonly binaries: ClusterBinaries;
+  readonly network: ClusterNetwork;
+  /** Folder for files and logs. */
+  readonly folder: string;
+  readonly nodeNames: readonly string[];
+}
+
+/** In the hub, so it is at the same port in each cluster. */
+const ETCD = 'http://127.0.0.1:2379';
+
+/** Starts the control plane and returns before it is ready, so that nodes can start beside it. */
+export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+  const { network, folder, nodeNames } = options;
+  const addresses = ['127.0.0.1', API_SERVER.address, network.hubAddress, '10.96.0.1'];
+  const cert = await makeServingCert(folder, 'apiserver', addresses);
+  const tokens = writeTokens(folder, nodeNames);
+  const url = (address: string) => `https://${address}:${API_SERVER.port}`;
+  const kubeconfigFor = (user: string, address: string) => {
+    const path = join(folder, `${user}.kubeconfig`);
+    writeKubeconfig(path, {
+      server: url(address),
+      caFile: cert.certFile,
+      token: tokens.get(user) ?? '',
+    });
+    return path;
+  };
+  const server = url(network.hubAddress);
+  const ca = readFileSync(cert.certFile);
+  const admin = createApiClient({ server, ca, token: tokens.get('admin') ?? '' });
+  const running = startComponents(options, cert);
+  const ready = waitUntilReady(
+    running.apiServer,
+    async () => (await getStatus(`${server}/readyz`, ca)) === 200,
+  ).then(() => running.startClients(kubeconfigFor('controllers', API_SERVER.address)));
+  // Whoever awaits it gets the error; until then nobody may.
+  ready.catch(() => {});
+  return {
+    admin,
+    kubeconfig: kubeconfigFor('admin', network.hubAddress),
+    kubeletConfig: (name) => kubeconfigFor(name, API_SERVER.address),
+    ready,
+    stop: async () => {
+      admin.close();
+      await Promise.all(running.processes.map(async (each) => await each.stop('SIGKILL')));
+    },
+  };
+}
+
+function startComponents({ binaries, network, folder }: ControlPlaneOptions, cert: ServingCert) {
+  const processes: ManagedProcess[] = [];
+  const start = (name: string, command: string, args: readonly string[]) => {
+    const logFile = join(folder, `${name}.log`);
+    const started = network.spawn({ name, command, args, logFile });
+    processes.push(started);
+    return started;
+  };
+  start('etcd', binaries.etcd, etcdArgs(folder, ETCD, 'http://127.0.0.1:2380'));
+  const apiServer = start('kube-apiserver', binaries.kubeApiserver, [
+    ...apiServerArgs({
+      folder,
+      etcdUrl: ETCD,
+      cert,
+      port: API_SERVER.port,
+      advertiseAddress: API_SERVER.address,
+      tokenFile: join(folder, 'tokens.csv'),
+    }),
+    '--authorization-mode=Node,RBAC',
+    `--client-ca-file=${cert.certFile}`,
+    // kube-proxy is a privileged Pod.
+    '--allow-privileged=true',
+    // For logs, exec and port-forward: the names of nodes do not resolve.
+    '--kubelet-preferred-address-types=InternalIP',
+  ]);
+  return {
+    processes,
+    apiServer,
+    startClients: (kubeconfig: string) => {
+      const common = [`--kubeconfig=${kubeconfig}`, '--leader-elect=false'];
+      start('kube-scheduler', binaries.kubeScheduler, [
+        ...common,
+        `--cert-dir=${join(folder, 'scheduler')}`,
+      ]);
+      start('kube-controller-manager', binaries.kubeControllerManager, [
+        ...common,
+        ...controllerArgs(serviceAccountKey(folder), cert),
+        `--cert-dir=${join(folder, 'controller-manager')}`,
+      ]);
+    },
+  };
+}
+
+function controllerArgs(accountKey: string, { certFile, keyFile }: ServingCert): string[] {
+  return [
+    // Without those of a cloud. The Pod ranges of nodes are fixed; see network.ts.
+    '--controllers=*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller',
+    '--allocate-node-cidrs=false',
+    `--root-ca-file=${certFile}`,
+    // Signs requests for certificates that somebody has approved.
+    `--cluster-signing-cert-file=${certFile}`,
+    `--cluster-signing-key-file=${keyFile}`,
+    `--service-account-private-key-file=${accountKey}`,
+    '--use-service-account-credentials=true',
+  ];
+}
+
+/** Writes the tokens of an administrator, the controllers and each kubelet. Returns them by name. */
+function writeTokens(folder: string, nodeNames: readonly string[]): ReadonlyMap<string, string> {
+  const tokens = new Map<string, string>();
+  const line = (name: string, user: string, group: string) => {
+    tokens.set(name, randomBytes(16).toString('hex'));
+    return `${tokens.get(name)},${user},${name},"${group}"`;
+  };
+  const lines = [
+    line('admin', 'test:admin', 'system:masters'),
+    // One for both, because both may do all here.
+    line('controllers', 'test:controllers', 'system:masters'),
+    ...nodeNames.map((name) => line(name, `system:node:${name}`, 'system:nodes')),
+  ];
+  writeFileSync(join(folder, 'tokens.csv'), `${lines.join('\n')}\n`, { mode: 0o600 });
+  return tokens;
+}

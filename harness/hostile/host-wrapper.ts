@@ -1,0 +1,77 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { dump } from 'js-yaml';
+import { writeServingFiles } from '../../test/support/http/certificates.ts';
+import { getStatus } from '../api-server/http-status.ts';
+import { freePorts } from '../network/free-port.ts';
+import { PROGRAM } from '../node/program.ts';
+import { startProcess, waitUntilReady } from '../process/managed-process.ts';
+import { runCommand } from '../process/run-command.ts';
+import { type SendOptions, send } from './http.ts';
+
+export interface HostWrapperOptions {
+  /** Path of the wrapper's own kubeconfig. */
+  readonly kubeconfig: string;
+  readonly nodeName: string;
+  /** More settings; those of the listeners are set here. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Serve https as well, with a certificate made at the start. Default false. */
+  readonly https?: boolean;
+  /** A command that it is run by, such as `nsenter` with its flags. */
+  readonly runBy?: readonly string[];
+  /** Wait until /readyz answers 200. Default true. */
+  readonly wait?: boolean;
+}
+
+/** The program as its users run it, on loopback of this machine. */
+export type HostWrapper = Awaited<ReturnType<typeof startHostWrapper>>;
+
+export async function startHostWrapper(options: HostWrapperOptions) {
+  const { kubeconfig, nodeName, wait = true, runBy = [] } = options;
+  const folder = mkdtempSync(join(tmpdir(), 'kpw-hostile-'));
+  const [port = 0, adminPort = 0, httpsPort = 0] = await freePorts(3);
+  const { caFile, certFile, keyFile } = await writeServingFiles(folder);
+  const https = { listen: `127.0.0.1:${httpsPort}`, certFile, keyFile };
+  const settings = { ...options.settings, ...(options.https === true ? { https } : {}) };
+  writeFileSync(join(folder, 'settings.yaml'), dump(settings));
+  const flags = ['--config', join(folder, 'settings.yaml'), '--kubeconfig', kubeconfig];
+  flags.push('--node-name', nodeName, '--listen', `127.0.0.1:${port}`);
+  flags.push('--admin-listen', `127.0.0.1:${adminPort}`);
+  const [command = '', ...args] = [...runBy, process.execPath, PROGRAM, 'run', ...flags];
+  const logFile = join(folder, 'wrapper.log');
+  const managed = startProcess({ name: 'wrapper', command, args, logFile });
+  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  const stop = async (): Promise<void> => {
+    await managed.stop('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  };
+  if (wait) {
+    const isReady = async (): Promise<boolean> => (await getStatus(`${adminUrl}/readyz`)) === 200;
+    await waitUntilReady(managed, isReady, 30_000).catch(async (error: unknown) => {
+      await stop();
+      throw error;
+    });
+  }
+  return {
+    process: managed,
+    adminUrl,
+    /** Ends it and removes its folder. */
+    stop,
+    url: `http://127.0.0.1:${port}`,
+    /** Only with the option `https`. */
+    httpsUrl: `https://127.0.0.1:${httpsPort}`,
+    /** PEM of the authority of its certificate; only with the option `https`. */
+    ca: () => readFileSync(caFile, 'utf8'),
+    /** GET of a path of the admin port. */
+    admin: async (path: string, how?: SendOptions) => await send(`${adminUrl}${path}`, how),
+    /** Runs a command of the program against it, with `--admin`; resolves with stdout. */
+    command: async (...words: readonly string[]) => {
+      const script = `"$@" || test $? -eq 3`;
+      // It reads the cluster, not a wrapper.
+      const admin = words[0] === 'simulate' ? [] : ['--admin', `127.0.0.1:${adminPort}`];
+      const all = [process.execPath, PROGRAM, ...words, ...admin];
+      return await runCommand('sh', ['-c', script, 'sh', ...all]);
+    },
+  };
+}

@@ -1,0 +1,49 @@
+import { eventually } from '../eventually.ts';
+import type { Machine } from './machine.ts';
+
+/** What the proxier of IPVS logs at the end of each sync. */
+const synced = 'syncProxyRules complete';
+
+/**
+ * Starts a stock kube-proxy in IPVS mode inside a machine, and waits until it has written its tables once.
+ *
+ * @param nodeName network namespace inside the machine, and name of its Node
+ * @param kubeconfig path of the kubeconfig inside the machine
+ * @returns reads the end of its log
+ */
+export async function startGuestKubeProxy(
+  machine: Machine,
+  nodeName: string,
+  kubeconfig: string,
+): Promise<() => Promise<string>> {
+  const logFile = `/var/log/kube-proxy-${nodeName}.log`;
+  const command = ['ip netns exec', nodeName, 'kube-proxy', ...flags(nodeName, kubeconfig)];
+  const pid = (await machine.exec(`${command.join(' ')} >${logFile} 2>&1 & echo $!`)).trim();
+  const log = async () => await machine.exec(`grep -v FLAG: ${logFile} | tail -n 15`);
+  try {
+    // /healthz answers 200 before anything is in the kernel, and /metrics is too expensive to read often.
+    await eventually(
+      async () => await machine.exec(`kill -0 ${pid} && grep -c '${synced}' ${logFile} || true`),
+      (count) => Number(count) > 0,
+      { timeoutMs: 240_000, intervalMs: 250, what: `the first sync of kube-proxy on ${nodeName}` },
+    );
+  } catch (error) {
+    throw new Error(`kube-proxy on ${nodeName}, whose log ends:\n${await log()}`, { cause: error });
+  }
+  return log;
+}
+
+/** Flags, not a file, since these are what a user of IPVS sets. The reasons are in support/kube-proxy.ts. */
+function flags(nodeName: string, kubeconfig: string): string[] {
+  return [
+    `--kubeconfig=${kubeconfig}`,
+    `--hostname-override=${nodeName}`,
+    '--proxy-mode=ipvs',
+    '--ipvs-min-sync-period=1ms',
+    '--conntrack-max-per-core=0',
+    '--healthz-bind-address=127.0.0.1:10256',
+    '--metrics-bind-address=127.0.0.1:10249',
+    // Including the log line that a sync is complete.
+    '--v=4',
+  ];
+}

@@ -1,0 +1,70 @@
+import type { ControlPlane } from '../api-server/control-plane.ts';
+import type { History } from '../history/history.ts';
+import { backendsOf } from '../history/history-backends.ts';
+import { createNodeNetns, type NodeNetns } from '../network/node-netns.ts';
+import type { ManagedProcess } from '../process/managed-process.ts';
+import { startKubeProxy } from './kube-proxy.ts';
+import { waitForBackends } from './wrapped-node.ts';
+
+/** A stock kube-proxy with a kernel of its own. */
+export type KernelKubeProxy = ReturnType<typeof describeKubeProxy>;
+
+type Backends = Readonly<Record<string, readonly string[]>>;
+
+/** The wrapper of a node, for its kube-proxies. */
+export interface WrapperOfNode {
+  readonly nodeName: string;
+  readonly netns: NodeNetns;
+  readonly url: string;
+}
+
+/** 1.36.3 (nftables, streaming list) beside the wrapper, 1.33.13 (iptables, LIST) in a second namespace. */
+export async function createKubeProxies(
+  plane: ControlPlane,
+  { nodeName, netns, url }: WrapperOfNode,
+): Promise<KernelKubeProxy[]> {
+  const other = await createNodeNetns();
+  const socket = `${other.folder}/wrapper.sock`;
+  const { host } = new URL(url);
+  await netns.relay(socket, host);
+  await other.relay(host, socket);
+  const kubeconfig = plane.kubeconfig('kubeProxy', { server: url });
+  const common = { binaries: plane.binaries, nodeName, kubeconfig };
+  const beside = { netns, version: '1.36.3', mode: 'nftables' } as const;
+  const apart = { netns: other, version: '1.33.13', mode: 'iptables' } as const;
+  return [
+    describeKubeProxy({ ...common, ...beside }),
+    describeKubeProxy({ ...common, ...apart }, other),
+  ];
+}
+
+function describeKubeProxy(options: Parameters<typeof startKubeProxy>[0], own?: NodeNetns) {
+  const { netns, mode, version, nodeName } = options;
+  let running: ManagedProcess | undefined;
+  return {
+    name: `${version} ${mode}`,
+    /** @param wait until it has written its tables */
+    start: async (wait: boolean) => {
+      running = await startKubeProxy({ ...options, wait });
+    },
+    stop: async (signal?: NodeJS.Signals) => await running?.stop(signal),
+    signal: (signal: NodeJS.Signals) => running?.child.kill(signal),
+    /** What it has written since its first start. */
+    log: () => running?.log() ?? '',
+    /** Waits until its kernel equals the model; resolves with the milliseconds. An error includes its log. */
+    settle: async (history: History, more: Backends, timeoutMs: number) => {
+      const wanted = { ...backendsOf(history, nodeName), ...more };
+      try {
+        return await waitForBackends(netns, mode, wanted, timeoutMs);
+      } catch (cause) {
+        const log = running?.log().slice(-6_000);
+        throw new Error(`${(cause as Error).message}\nlog of ${version}: ${log}`, { cause });
+      }
+    },
+    /** Ends it, and its namespace if it has one of its own. */
+    close: async () => {
+      await running?.stop('SIGKILL');
+      await own?.stop();
+    },
+  };
+}

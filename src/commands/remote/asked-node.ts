@@ -1,9 +1,0 @@
-import type { NodeStatus } from '../../admin/status/status-line.ts';
-import type { WrapperError } from '../../errors.ts';
-import type { WrapperNode } from './wrapper-pods.ts';
-
-/** A node, and what its wrapper answered: its status, or why there is none. Neither: no Pod runs. */
-export interface AskedNode extends WrapperNode {
-  readonly status?: NodeStatus;
-  readonly failure?: WrapperError;
-}

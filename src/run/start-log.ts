@@ -1,0 +1,38 @@
+import type { Logger } from 'pino';
+import { isReady } from '../admin/health/readiness.ts';
+import { queryPath } from '../proxy/api/query.ts';
+import type { NodeProxy } from '../proxy/node-proxy.ts';
+import { VERSION } from '../version.ts';
+import { pollUntil } from './poll-until.ts';
+
+/** The first line of the log. @param settings those that differ from the defaults */
+export function logStart(logger: Logger, settings: Readonly<Record<string, unknown>>): void {
+  const fields = { version: VERSION, nodeVersion: process.version, settings };
+  logger.info(fields, `kube-proxy-wrapper ${VERSION} starts`);
+}
+
+/**
+ * Logs once when /readyz is green for the first time, and once when the endpoints have arrived too, with what is watched
+ * then. Rejects when the signal aborts.
+ */
+export async function logWhenReady(options: {
+  readonly proxy: NodeProxy;
+  readonly logger: Logger;
+  readonly signal: AbortSignal;
+}): Promise<void> {
+  const { proxy, logger, signal } = options;
+  await pollUntil(() => isReady(proxy), signal);
+  logger.info({ apiServer: proxy.upstream.address }, 'ready');
+  const hasEndpoints = () => proxy.views.sources.some(({ projection }) => projection !== undefined);
+  await pollUntil(() => hasEndpoints() && isReady(proxy), signal);
+  const { views, topology, clusterWatchers } = proxy;
+  const watched = [...views.sources, ...clusterWatchers];
+  logger.info(
+    {
+      watches: watched.map(({ query }) => queryPath(query)),
+      nodeSets: [...topology.nodeSets.keys()],
+      services: [...topology.policies.services()].length,
+    },
+    'endpoints are served: all that is watched has arrived',
+  );
+}

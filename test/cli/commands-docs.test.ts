@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { Option } from 'commander';
+import type { Command } from '../../cli/command-line/command.ts';
+import { parseCommandLine } from '../../cli/command-line/command-line.ts';
+import { COMMANDS } from '../../cli/definitions/all.ts';
+import { REMOTE_COMMANDS } from '../../cli/definitions/remote.ts';
+import { WARNINGS } from '../../src/topology/explain/warning-catalogue.ts';
+import { importsOf } from '../support/imports-of.ts';
+
+function helpOf({ name }: Command, commands: readonly Command[], program: string): string {
+  const line = parseCommandLine(program, '', commands, [name, '--help']);
+  return 'text' in line ? line.text : '';
+}
+
+test('docs/commands.md has each command', () => {
+  const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8');
+  const listed = [...text.matchAll(/^\| `(\w+)` /gm)].map(([, name]) => name);
+  expect(listed.slice(0, COMMANDS.length)).toEqual(COMMANDS.map(({ name }) => name));
+});
+
+test('docs/commands.md has each warning that is probably a mistake', () => {
+  const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8');
+  const [, section = ''] = text.split('### Warnings\n');
+  const listed = Array.from(
+    section.split('\n#')[0]?.matchAll(/^\| `([\w-]+)` /gm) ?? [],
+    ([, code]) => code,
+  );
+  expect(listed.toSorted()).toEqual(Object.keys(WARNINGS).toSorted());
+});
+
+test.each<[string, readonly Command[]]>([
+  ['kube-proxy-wrapper', COMMANDS],
+  ['kubectl kpw', REMOTE_COMMANDS],
+])(
+  '%s: no command has two flags of one name or letter, and each flag is in --help',
+  (program, commands) => {
+    for (const command of commands) {
+      const flags = [...command.flags, new Option('-h, --help')];
+      const names = flags.map((flag) => flag.name());
+      const letters = flags.flatMap(({ short }) => short ?? []);
+      expect([command.name, names, letters]).toEqual([
+        command.name,
+        [...new Set(names)],
+        [...new Set(letters)],
+      ]);
+      const help = helpOf(command, commands, program);
+      for (const { long } of command.flags)
+        expect(help).toMatch(new RegExp(`^ {2}(-\\w, )?${long}\\b`, 'm'));
+      expect(help).not.toContain('{program}');
+      expect(help).toContain(`${program} ${command.name}`);
+      expect(help).toMatch(/\nExamples:\n(.+\n)+\nExit codes:\n {2}0 /);
+    }
+  },
+);
+
+test('the wrapper does not load the plugin of kubectl', () => {
+  const isRemote = (file: string) => file.includes('/cli/remote/');
+  const [wrapper, plugin] = ['main', 'kubectl-kpw'].map((name) =>
+    [...importsOf(resolve(import.meta.dirname, `../../cli/${name}.ts`), 'ever')].filter(isRemote),
+  );
+  expect(wrapper).toEqual([]);
+  expect(plugin?.length).toBeGreaterThan(5);
+});

@@ -1,0 +1,109 @@
+import { expect, test } from '@jest/globals';
+import { formatExplained } from '../../cli/node/explain-text.ts';
+import type { Explained } from '../../src/admin/explain/explained-service.ts';
+
+const SHOWN: Explained = {
+  version: '1.0.0',
+  data: { state: 'connected', ageSeconds: 0 },
+  service: 'default/web',
+  node: 'edge-1',
+  keys: [],
+  ports: [],
+  endpoints: [],
+  warnings: [],
+  policy: { managed: true, source: 'annotation', keys: ['site'], overrides: [] },
+  outcome: { kind: 'filtered', text: '', dryRun: true, waitsFor: [] },
+  counts: { total: 3, kept: 1, ready: 1, leftOut: 2 },
+  view: { query: '/apis', encoding: 'protobuf', clients: 1 },
+  winners: [],
+  omitted: 0,
+  omittedPorts: 0,
+};
+
+function firstLine(outcome: Partial<Explained['outcome']>): string | undefined {
+  return formatExplained({ ...SHOWN, outcome: { ...SHOWN.outcome, ...outcome } }).split('\n')[0];
+}
+
+test.each<[what: string, outcome: Partial<Explained['outcome']>, text: string]>([
+  ['what the policy would show', {}, '1 of 3 endpoints would be (FILTERED)'],
+  ['that the policy would show nothing', { kind: 'withheld' }, 'none would be (WITHHELD)'],
+  ['that there is no decision yet', { kind: 'undecided', text: 'waits' }, 'UNDECIDED, waits'],
+])('a dry run reports %s', (_, outcome, text) => {
+  expect(firstLine(outcome)).toBe(
+    `default/web on node edge-1: DRY RUN, all 3 endpoints are shown to kube-proxy; ${text}`,
+  );
+});
+
+// An unnamed port was printed as `TCP/`. And the number of terminating endpoints was headed SERVING, which ready ones are too.
+test.each([
+  ['TCP/http', 'IPv4 TCP/http: site wins (first key, 1 ready)'],
+  ['TCP/', 'IPv4 TCP: site wins (first key, 1 ready)'],
+  ['', 'IPv4 no port: site wins (first key, 1 ready)'],
+])('the port %j has a title, and its keys have numbers', (port, title) => {
+  const site = { key: 'site', ready: 1, serving: 0, total: 1, needs: 1 };
+  const ports = [{ family: 'IPv4', port, winner: 'site', why: 'first key, 1 ready', keys: [site] }];
+  const lines = formatExplained({ ...SHOWN, ports }).split('\n');
+  const at = lines.indexOf(title);
+  expect(at).toBeGreaterThan(0);
+  expect(lines[at + 1]).toMatch(/^ +KEY +READY +TERMINATING +TOTAL$/);
+});
+
+test('an explanation has all its parts', () => {
+  const since = new Date(Date.now() - 600_000).toISOString();
+  const at = { node: 'edge-1', zone: 'z', state: 'ready', object: 'web-1' } as const;
+  const cause = { kind: 'nodes', subject: 'edge-2' } as const;
+  const change = {
+    number: 1,
+    time: since,
+    service: 'default/web',
+    from: null,
+    to: 'site',
+    keptBefore: null,
+    keptAfter: 1,
+    cause,
+  };
+  const text = formatExplained({
+    ...SHOWN,
+    outcome: { ...SHOWN.outcome, dryRun: false },
+    since,
+    policy: {
+      managed: true,
+      source: 'annotation',
+      keys: ['site', '*'],
+      preset: 'near',
+      overrides: [{ source: 'default', keys: [] }],
+    },
+    keys: [{ key: 'site', meaning: 'nodes with site=a', nodes: 2, matchesThisNode: true }],
+    endpoints: [
+      { ...at, address: '10.0.0.1', kept: true, reason: 'site matches' },
+      { ...at, address: '10.0.0.2', node: '', zone: '', kept: false, reason: 'no node' },
+    ],
+    omitted: 1,
+    omittedPorts: 2,
+    changes: [change],
+  });
+  expect(text.replaceAll(since, '0123-56-89T12:45:78.012Z')).toBe(`\
+default/web on node edge-1: FILTERED, 1 of 3 endpoints shown to kube-proxy, for 10 min
+
+Policy: site > * (preset near)
+  from annotation topologyKeys of the Service
+  instead of setting defaultTopologyKeys: none
+
+Keys on this node:
+  1.  site  nodes with site=a  2 nodes
+
+and 2 more ports
+
+Endpoints (+ shown, - left out):
+     ADDRESS   NODE    ZONE  STATE  OBJECT  WHY
+  +  10.0.0.1  edge-1  z     ready  web-1   site matches
+  -  10.0.0.2  (none)  -     ready  web-1   no node
+  and 1 more
+
+Last changes of the decision:
+  TIME                      FROM  TO    KEPT     CAUSE
+  0123-56-89T12:45:78.012Z  -     site  all > 1  nodes: edge-2
+
+View: /apis (protobuf), read by 1 client
+`);
+});

@@ -1,0 +1,194 @@
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
+import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
+import { View } from '../../../src/filter/view/view.ts';
+import { Watcher } from '../../../src/proxy/serving/watcher.ts';
+import { eventually } from '../../support/eventually.ts';
+
+/*
+ * The test controls what the client reads and when: it makes the socket report that it is full or drained, and it
+ * advances the clock.
+ */
+const TIMES = { bookmarkMs: 1000, writeTimeoutMs: 5000, timeoutMs: 60_000 };
+
+let view: View;
+let response: ServerResponse;
+let received: () => string;
+let client: Promise<IncomingMessage>;
+let stalled: number;
+let hasRoom: boolean;
+/** Number of watches that have unsubscribed from the log. */
+let released: () => number;
+const server = createServer();
+
+beforeEach(async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] });
+  [stalled, hasRoom] = [0, true];
+  const codec = new JsonCodec();
+  const window = { entries: 100, bytes: 1 << 20 };
+  view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
+  view.start([['a/x', objectOf('x')]]);
+  const subscribe = view.log.subscribe.bind(view.log);
+  let unsubscribed = 0;
+  released = () => unsubscribed;
+  jest.spyOn(view.log, 'subscribe').mockImplementation((listener) => {
+    const unsubscribe = subscribe(listener);
+    return () => {
+      unsubscribed++;
+      unsubscribe();
+    };
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const asked = new Promise<ServerResponse>((resolve) =>
+    server.once('request', (_request, each) => resolve(each)),
+  );
+  let text = '';
+  received = () => text;
+  const answered = Promise.withResolvers<IncomingMessage>();
+  client = answered.promise;
+  get({ port, host: '127.0.0.1', agent: false }, (incoming) => {
+    answered.resolve(incoming);
+    incoming.on('data', (chunk) => {
+      text += String(chunk);
+    });
+    incoming.on('error', () => {});
+  }).on('error', () => {});
+  response = await asked;
+  const write = response.write.bind(response) as (bytes: Buffer) => boolean;
+  jest.spyOn(response, 'write').mockImplementation((bytes) => {
+    write(bytes as Buffer);
+    return hasRoom;
+  });
+});
+
+afterEach(async () => {
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+  const closed = new Promise((resolve) => server.close(resolve));
+  server.closeAllConnections();
+  await closed;
+});
+
+function objectOf(name: string, text = ''): Buffer {
+  const metadata = { name, namespace: 'a', resourceVersion: '1' };
+  return Buffer.from(JSON.stringify({ metadata, spec: { text } }));
+}
+
+function change(text: string): void {
+  view.set('a/x', objectOf('x', text));
+  view.log.commit();
+}
+
+function watch({ bookmarks = true } = {}): Watcher {
+  const watcher = new Watcher({
+    view,
+    response,
+    bookmarks,
+    position: view.log.end,
+    initialEventsEnd: false,
+    ...TIMES,
+    onTimeout: () => stalled++,
+  });
+  watcher.start();
+  return watcher;
+}
+
+/** The types of the events that the client has received. */
+const events = () =>
+  received()
+    .match(/"type":"[A-Z]+"/g)
+    ?.map((each) => each.slice(8, -1)) ?? [];
+const had = (...types: string[]) => eventually(events, types);
+
+describe('a client', () => {
+  test('that reads slowly is not disconnected, and gets the events of the meantime', async () => {
+    watch();
+    hasRoom = false;
+    change('one');
+    change('two');
+    for (hasRoom of [false, true]) {
+      jest.advanceTimersByTime(TIMES.writeTimeoutMs - 1);
+      response.emit('drain');
+    }
+    jest.advanceTimersByTime(TIMES.writeTimeoutMs * 2);
+    await eventually(() => events().length === 12, true);
+    expect(events()).toEqual(['MODIFIED', 'MODIFIED', ...Array(10).fill('BOOKMARK')]);
+    expect([stalled, response.destroyed]).toEqual([0, false]);
+  });
+
+  test('that reads nothing for a while is disconnected, and nothing of its watch is left', async () => {
+    watch();
+    hasRoom = false;
+    change('one');
+    jest.advanceTimersByTime(TIMES.writeTimeoutMs - 1);
+    expect(stalled).toBe(0);
+    jest.advanceTimersByTime(1);
+    expect([stalled, response.destroyed]).toEqual([1, true]);
+    await eventually(() => response.closed, true);
+    expect([jest.getTimerCount(), released()]).toEqual([0, 1]);
+  });
+
+  test('that disconnects leaves nothing behind, also while the watcher waits for it', async () => {
+    watch();
+    hasRoom = false;
+    change('one');
+    (await client).destroy();
+    await eventually(() => response.closed, true);
+    expect([stalled, jest.getTimerCount(), released()]).toEqual([0, 0, 1]);
+  });
+
+  test('that does not read the end of its watch is disconnected after 10 s', async () => {
+    hasRoom = false;
+    const watcher = watch();
+    change('one');
+    jest.spyOn(response, 'end').mockImplementation(() => response);
+    watcher.end();
+    jest.advanceTimersByTime(9_999);
+    expect(response.destroyed).toBe(false);
+    jest.advanceTimersByTime(1);
+    expect([stalled, response.destroyed]).toEqual([0, true]);
+  });
+
+  test('that reads the end leaves no timer', async () => {
+    watch().end();
+    await had('BOOKMARK');
+    await eventually(() => response.closed, true);
+    expect([jest.getTimerCount(), released()]).toEqual([0, 1]);
+  });
+});
+
+describe('bookmarks', () => {
+  test('are sent at their interval and at the end', async () => {
+    watch();
+    change('one');
+    jest.advanceTimersByTime(TIMES.bookmarkMs);
+    await had('MODIFIED', 'BOOKMARK');
+    jest.advanceTimersByTime(TIMES.timeoutMs - TIMES.bookmarkMs);
+    await eventually(() => response.closed, true);
+    await had('MODIFIED', ...Array<string>(60).fill('BOOKMARK'));
+  });
+
+  test('are not sent unless requested', async () => {
+    watch({ bookmarks: false });
+    change('one');
+    jest.advanceTimersByTime(TIMES.timeoutMs);
+    await eventually(() => response.closed, true);
+    await had('MODIFIED');
+  });
+
+  test('are not sent while a client reads nothing, and never before older events', async () => {
+    watch();
+    hasRoom = false;
+    change('one');
+    change('two');
+    jest.advanceTimersByTime(TIMES.bookmarkMs * 3);
+    hasRoom = true;
+    response.emit('drain');
+    jest.advanceTimersByTime(TIMES.bookmarkMs);
+    await had('MODIFIED', 'MODIFIED', 'BOOKMARK');
+  });
+});

@@ -1,0 +1,34 @@
+import { expect, test } from '@jest/globals';
+import type { KubeObject } from '../../../harness/api-server/api.ts';
+import { renderCanary } from '../../../harness/deploy/canary.ts';
+import { only } from '../../../harness/deploy/render.ts';
+import { ensureBinaries } from '../../../harness/process/binaries.ts';
+
+test('a canary has the nodes that the others leave, its own settings, and the same rights', async () => {
+  const { kubectl } = await ensureBinaries(() => {});
+  const { others, canary } = await renderCanary(kubectl, 'overlays/kubeadm', 'dryRun: true\n');
+  const nodesOf = (objects: readonly KubeObject[]) =>
+    only(objects, 'DaemonSet').spec.template.spec.affinity.nodeAffinity
+      .requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;
+  const key = 'kube-proxy-wrapper.io/canary';
+  expect(nodesOf(others)).toEqual([{ matchExpressions: [{ key, operator: 'DoesNotExist' }] }]);
+  expect(nodesOf(canary)).toEqual([{ matchExpressions: [{ key, operator: 'Exists' }] }]);
+  // Nothing of the others is in it, so that deleting it leaves them alone.
+  const names = (objects: readonly KubeObject[]) =>
+    objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  expect(names(canary).filter((name) => names(others).includes(name))).toEqual([]);
+  expect(canary.map(({ kind }) => kind).toSorted()).toEqual([
+    'ConfigMap',
+    'ConfigMap',
+    'DaemonSet',
+  ]);
+  const { spec } = only(canary, 'DaemonSet');
+  expect(spec.template.spec.serviceAccountName).toBe('kube-proxy-wrapper');
+  expect(spec.template.metadata.labels).toMatchObject(spec.selector.matchLabels);
+  expect(spec.selector.matchLabels).not.toEqual(
+    only(others, 'DaemonSet').spec.selector.matchLabels,
+  );
+  const config = spec.template.spec.volumes.find(({ name }: { name: string }) => name === 'config');
+  const settings = only(canary, 'ConfigMap', config.configMap.name);
+  expect(settings.data['config.yaml']).toBe('dryRun: true\n');
+});

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import {
+  annotateService,
+  createNode,
+  createService,
+  labelNode,
+} from '../../../harness/api-server/cluster-objects.ts';
+import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
+import { eventually } from '../../../harness/eventually.ts';
+import { dial } from '../../../harness/network/dial.ts';
+import { connectNodes, type NodeNetwork } from '../../../harness/network/node-network.ts';
+import {
+  createPlacedService,
+  type Placed,
+  putSlice,
+  setEndpointReady,
+} from '../../../harness/node/placed-service.ts';
+import { type Fleet, type ServedNode, startFleet } from '../../../harness/node/served-node.ts';
+
+jest.setTimeout(180_000);
+
+const ZONE = 'topology.kubernetes.io/zone';
+
+/** Endpoints on nodes that have no wrapper: in the zone of those that have, and in other ones. */
+const NEAR: Placed = { at: '10.244.1.1:80', node: 'near', zone: 'z1' };
+const MID: Placed = { at: '10.244.1.2:80', node: 'mid', zone: 'z2' };
+const FAR: Placed = { at: '10.244.1.3:80', node: 'far', zone: 'z3' };
+const NEAR6: Placed = { ...NEAR, at: '[fd00:244::1]:80' };
+const FAR6: Placed = { ...FAR, at: '[fd00:244::3]:80' };
+/** On a node that has a wrapper, and in another zone than that node, so that the zone key does not match it. */
+const OWN: Placed = { at: '10.244.1.8:80', node: 'first', zone: 'z3' };
+
+const ZONE_ELSE_ANY = { topologyKeys: 'prefer-same-zone' };
+
+/** Two nodes of one zone that reach each other. Their default is `same-zone-only`. */
+let plane: ControlPlane;
+let fleet: Fleet;
+let network: NodeNetwork;
+let first: ServedNode;
+let second: ServedNode;
+
+beforeAll(async () => {
+  plane = await startControlPlane({
+    apiServerArgs: ['--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112'],
+  });
+  for (const { node = '', zone = '' } of [NEAR, MID, FAR]) {
+    await createNode(plane.admin, node, { [ZONE]: zone, site: 'a' });
+  }
+  const common = {
+    plane,
+    labels: { [ZONE]: 'z1', site: 'a' },
+    settings: { defaultTopologyKeys: 'same-zone-only' },
+  };
+  fleet = await startFleet([
+    { ...common, nodeName: 'first', mode: 'nftables' },
+    { ...common, nodeName: 'second', mode: 'iptables' },
+  ]);
+  [first, second] = [fleet.of('first'), fleet.of('second')];
+  network = await connectNodes(fleet.all.map(({ netns }) => netns));
+  await fleet.each(async ({ netns }) => {
+    await netns.addEndpoints([NEAR, MID, FAR, NEAR6, FAR6].map(({ at }) => at));
+    await netns.exec('ip', ['addr', 'add', 'fd00:99::2/64', 'dev', 'eth0', 'nodad']);
+    await netns.exec('ip', ['route', 'add', 'fd00:10:96::/112', 'dev', 'eth0']);
+  });
+  await first.netns.addEndpoints([OWN.at]);
+});
+
+afterAll(async () => {
+  await network?.stop();
+  await fleet?.stop();
+  await plane?.stop();
+});
+
+const serve = async (
+  name: string,
+  endpoints: readonly Placed[],
+  spec: Record<string, unknown> = {},
+  annotations: Record<string, string> = {},
+) => await createPlacedService(plane.admin, { name, spec, annotations }, endpoints);
+
+/** Expects both kernels to come to these endpoints. */
+async function see(target: string, placed: readonly Placed[]): Promise<void> {
+  const backends = placed.map(({ at }) => at);
+  await fleet.each(async (node) => await node.sees({ [target]: backends }));
+}
+
+/** Expects just these endpoints to answer on both nodes, each of them at least once. */
+async function answer(target: string, placed: readonly Placed[]): Promise<void> {
+  const wanted = placed.map(({ at }) => at).sort();
+  await fleet.each(async ({ nodeName, netns }) => {
+    const answers = Object.keys(await dial(netns, target)).sort();
+    expect([nodeName, answers]).toEqual([nodeName, wanted]);
+  });
+}
+
+describe('a Service with a traffic policy of its own', () => {
+  test('internal Local is left alone: its ClusterIP is for the own node, its NodePort for all', async () => {
+    const local = { type: 'NodePort', internalTrafficPolicy: 'Local' };
+    const { service, target } = await serve('internal', [OWN, NEAR, FAR], local);
+    await first.sees({ [target]: [OWN.at] });
+    await second.sees({ [target]: [] });
+    const nodePort = `${first.netns.address}:${service.spec.ports[0].nodePort}`;
+    const counts = await dial(first.netns, nodePort, 60);
+    expect(Object.keys(counts).sort()).toEqual([NEAR.at, FAR.at, OWN.at].sort());
+  });
+
+  test('external Local is decided, and keeps the endpoints on its node', async () => {
+    const local = { type: 'LoadBalancer', externalTrafficPolicy: 'Local' };
+    const { service, target } = await serve('external', [OWN, NEAR, FAR], local);
+    await first.sees({ [target]: [OWN.at, NEAR.at] });
+    await second.sees({ [target]: [NEAR.at] });
+    const outside = async (client: ServedNode, server: ServedNode) => {
+      const nodePort = `${server.netns.address}:${service.spec.ports[0].nodePort}`;
+      return Object.keys(await dial(client.netns, nodePort, 20, 500));
+    };
+    expect(await outside(second, first)).toEqual([OWN.at]);
+    expect(await outside(first, second)).toEqual(['timeout']);
+    const health = async ({ netns }: ServedNode) => {
+      const url = `http://${netns.address}:${service.spec.healthCheckNodePort}/healthz`;
+      return (await netns.httpGet(url))?.status;
+    };
+    await eventually(
+      async () => [await health(first), await health(second)],
+      ([own, other]) => own === 200 && other === 503,
+      { what: 'the health check node port counts the endpoints of its own node' },
+    );
+    await setEndpointReady(plane.admin, 'external', 0, false);
+    await first.sees({ [target]: [NEAR.at] });
+    await eventually(
+      async () => await health(first),
+      (status) => status === 503,
+      { what: 'an endpoint that is not ready does not count' },
+    );
+  });
+});
+
+describe('hints', () => {
+  const hinted = [
+    { ...NEAR, hint: 'z1' },
+    { ...MID, hint: 'z2' },
+  ];
+  const spec = { trafficDistribution: 'PreferClose' };
+
+  test('are cut where a policy selects, so that kube-proxy does not narrow the rest', async () => {
+    // That far has none keeps kube-proxy from following hints, until far is cut.
+    await labelNode(plane.admin, 'far', { site: 'b' });
+    const keys = { topologyKeys: '["site"]' };
+    const { target } = await serve('hints-cut', [...hinted, FAR], spec, keys);
+    await see(target, [NEAR, MID]);
+    await answer(target, [NEAR, MID]);
+  });
+
+  test('are kept where none does, for kube-proxy to follow', async () => {
+    const { target } = await serve('hints-kept', hinted, spec, { topologyKeys: '[]' });
+    await see(target, [NEAR]);
+    await annotateService(plane.admin, 'hints-kept', { topologyKeys: '["*"]' });
+    await see(target, [NEAR, MID]);
+  });
+});
+
+describe('what is decided separately', () => {
+  test('is each address family', async () => {
+    const families = { ipFamilyPolicy: 'RequireDualStack' };
+    const { service, target } = await serve('dual', [FAR], families, ZONE_ELSE_ANY);
+    const target6 = `[${service.spec.clusterIPs[1]}]:80`;
+    await putSlice(plane.admin, { name: 'dual-6', service: 'dual' }, [NEAR6, FAR6]);
+    await see(target, [FAR]);
+    await see(target6, [NEAR6]);
+    await answer(target, [FAR]);
+    await answer(target6, [NEAR6]);
+    await setEndpointReady(plane.admin, 'dual-6', 0, false);
+    await see(target6, [FAR6]);
+    await see(target, [FAR]);
+  });
+
+  test('is each port, also of one number for UDP and TCP, as DNS has', async () => {
+    const { admin } = plane;
+    const ports = [
+      { name: 'tcp', port: 80 },
+      { name: 'udp', port: 80, protocol: 'UDP' },
+    ] as const;
+    const options = { name: 'ports', ports, annotations: ZONE_ELSE_ANY };
+    const { spec } = await createService(admin, options);
+    const target = `${spec.clusterIP}:80`;
+    const tcp = { name: 'ports-tcp', service: 'ports' };
+    await putSlice(admin, tcp, [NEAR, FAR], { name: 'tcp' });
+    const udp = { name: 'ports-udp', service: 'ports' };
+    await putSlice(admin, udp, [MID, FAR], { name: 'udp', protocol: 'UDP' });
+    await see(target, [NEAR]);
+    await see(`${target}/udp`, [MID, FAR]);
+    await answer(target, [NEAR]);
+    await setEndpointReady(admin, 'ports-tcp', 0, false);
+    await see(target, [FAR]);
+    await see(`${target}/udp`, [MID, FAR]);
+  });
+});

@@ -1,0 +1,68 @@
+import { writeFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { chooseSeed } from '../../../harness/random.ts';
+import { BOUNDS, CHECKS } from './bounds.ts';
+import type { RecoverySummary } from './recovery/recovery-report.ts';
+import { runRecovery } from './recovery/recovery-run.ts';
+
+const { env } = process;
+/** Faults of a run; 400 are a full one. */
+const FAULTS = Number(env.KPW_FAULTS ?? 200);
+/** After so many seconds no fault begins any more; for a run that must end. */
+const SECONDS = Number(env.KPW_FAULT_SECONDS ?? 3_600);
+const HISTORIES = Number(env.KPW_HISTORIES ?? 6);
+
+jest.setTimeout(600_000 + Math.min(SECONDS, 3_600) * 1_000);
+
+const seed = chooseSeed();
+let summary: RecoverySummary | undefined;
+
+beforeAll(async () => {
+  process.stderr.write(`${FAULTS} faults of KPW_SEED=${seed}\n`);
+  const report = await runRecovery({
+    seed,
+    faults: FAULTS,
+    seconds: SECONDS,
+    histories: HISTORIES,
+    // Part of the name of a kind, such as `status: 429`.
+    only: env.KPW_KIND ?? '',
+    ...(env.KPW_VERBOSE === '1' ? { log: (line) => void process.stderr.write(`${line}\n`) } : {}),
+  });
+  report.print();
+  summary = report.summary;
+});
+
+afterAll(() => {
+  if (env.KPW_JSON !== undefined && summary !== undefined)
+    writeFileSync(env.KPW_JSON, JSON.stringify(summary, undefined, 2));
+});
+
+/** With fewer faults a percentile says little: then nine of ten must keep the bound of 99 of 100. */
+const FEW = 60;
+
+test('the view is right again within the bounds after the API server answers', () => {
+  const { p50, p90, p99 } = summary?.rightAgainMs ?? {};
+  const isShort = (summary?.faults ?? 0) < FEW;
+  const bounds = BOUNDS.rightAgainMs;
+  expect(p50).toBeLessThanOrEqual(isShort ? bounds.p90 : bounds.p50);
+  expect(p90).toBeLessThanOrEqual(isShort ? bounds.p99 : bounds.p90);
+  expect(p99).toBeLessThanOrEqual(isShort ? BOUNDS.rightAgainHardMs : bounds.p99);
+});
+
+test.each(Object.entries(CHECKS))('%s: %s', (check) => {
+  const findings = (summary?.findings ?? []).filter((each) => each.check === check);
+  expect(findings.map(({ fault, what }) => `${fault}: ${what}`)).toEqual([]);
+});
+
+test('no history ended before its plan did', () => {
+  expect(summary?.brokenOff).toEqual([]);
+});
+
+test('each kind has harmed something', () => {
+  expect(summary?.faults).toBeGreaterThan(0);
+  expect(summary?.neverHit).toEqual([]);
+});
+
+test('the wrapper speaks HTTP/2 to an API server that offers it', () => {
+  expect(summary?.leftOut).toEqual([]);
+});

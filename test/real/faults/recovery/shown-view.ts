@@ -1,0 +1,59 @@
+import { viewOf } from '../../../../harness/history/model.ts';
+import { SELF } from '../wrapper-under-test.ts';
+import { SEQ } from './cluster.ts';
+import type { SeenObject } from './kept-client.ts';
+import type { Timeline, TimelineSlice } from './timeline.ts';
+
+/** What a client must have when it is right, as lines that can be compared. */
+export function wantedView(timeline: Timeline): ReadonlyMap<string, string> {
+  const { self, nodes, services, slices } = timeline.state;
+  const world = { nodes: new Map([...nodes, [SELF, self] as const]), services };
+  const view = viewOf(
+    world,
+    SELF,
+    new Map([...slices].map(([name, { object }]) => [name, object])),
+  );
+  return new Map(
+    [...view].map(([name, endpoints]) => [
+      name,
+      `${slices.get(name)?.seq} ${endpoints.map(({ address }) => address).sort()}`,
+    ]),
+  );
+}
+
+/** The same of what a client has. */
+export function shownView(objects: ReadonlyMap<string, SeenObject>): ReadonlyMap<string, string> {
+  return new Map(
+    [...objects].map(([name, object]) => [name, `${seqOf(object)} ${shownBy(object)}`]),
+  );
+}
+
+/** The addresses in a slice. */
+export function shownBy(object: SeenObject): string[] {
+  return (object.endpoints ?? []).flatMap(({ addresses }) => addresses).sort();
+}
+
+/** The write that an object comes from. */
+export function seqOf({ metadata }: SeenObject): number {
+  return Number(metadata.annotations?.[SEQ]);
+}
+
+/** The addresses of a write. */
+export function addressesOf(slice: TimelineSlice | undefined): string[] {
+  return (slice?.object.groups ?? []).flatMap(({ endpoints }) =>
+    endpoints.map(({ address }) => address),
+  );
+}
+
+/** The slices of one Service that a client has. */
+export function slicesOf(
+  service: string,
+  objects: ReadonlyMap<string, SeenObject>,
+): ReadonlyMap<string, SeenObject> {
+  return new Map([...objects].filter(([name]) => name.slice(0, -2) === service).sort());
+}
+
+/** The same as one text, to compare it. */
+export function seenText(shown: ReadonlyMap<string, SeenObject>): string {
+  return [...shown].map(([name, object]) => `${name}:${shownBy(object)}`).join(' ');
+}

@@ -1,0 +1,160 @@
+import { PROGRAM } from '../../../../harness/node/program.ts';
+import { BOUNDS, type Check, type Problem, REQUEST_WINDOW_MS } from '../bounds.ts';
+import type { FaultKind } from '../fault-kind.ts';
+import type { SeenRequest } from '../seen-request.ts';
+import type { Usage } from '../wrapper-under-test.ts';
+import type { PlannedFault } from './fault-plan.ts';
+import type { HistoryScene } from './history-scene.ts';
+
+export interface JudgedFault {
+  readonly fault: PlannedFault;
+  /** Of performance.now(), as all times here. */
+  readonly struckAt: number;
+  /** What the wrapper had used before it. */
+  readonly before: Usage;
+}
+
+/** Requests, connections, log lines, CPU, memory and descriptors of one fault and its recovery. */
+export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[] {
+  const { front, wrapper } = scene;
+  const { fault, struckAt, before } = judged;
+  const now = performance.now();
+  const starts = wrapper.runs.filter(({ startedAt }) => startedAt >= struckAt);
+  const seconds = (now - struckAt) / 1000;
+  const isRecent = (at: number) => at >= struckAt;
+  const recent = front.requests.filter(({ at }) => isRecent(at));
+  return [
+    ...judgeRequests(recent),
+    ...judgeLists(recent, starts.length),
+    ...judgeConnections(front.connections.filter(isRecent), {
+      starts: starts.length,
+      protocol: front.isHttp2 ? 'h2' : 'http/1.1',
+    }),
+    ...judgeUsage({
+      before,
+      after: wrapper.usage(),
+      seconds,
+      starts: starts.length,
+      kinds: fault.kinds,
+    }).map((problem) => {
+      if (problem.check !== 'log') return problem;
+      return { ...problem, what: `${problem.what}: ${wrapper.messagesSince(before.logLines)}` };
+    }),
+  ];
+}
+
+/** What a fault and its recovery have cost. */
+export function judgeUsage(used: {
+  readonly before: Usage;
+  readonly after: Usage;
+  readonly seconds: number;
+  /** Processes that were started. */
+  readonly starts: number;
+  /** Kinds of fault at the same time. */
+  readonly kinds: readonly Pick<FaultKind, 'memoryMB'>[];
+}): Problem[] {
+  const { before, after, seconds, starts, kinds } = used;
+  const { constant, share, perProcess } = BOUNDS.cpuSeconds;
+  const lines =
+    BOUNDS.logLinesPerMinute * (Math.max(1, seconds / 60) + kinds.length - 1) +
+    BOUNDS.logLinesPerProcess * starts;
+  const cpu = constant + share * seconds + perProcess * starts;
+  const costMB = kinds.reduce((sum, { memoryMB = 0 }) => sum + memoryMB, 0);
+  // Memory that a fault was allowed to take is not given back to the system.
+  const memory = Math.max(
+    BOUNDS.residentMB[isBundle() ? 'bundle' : 'sources'] + costMB,
+    before.peakMB * 1.1,
+  );
+  return [
+    ...atMost('log', 'log lines', after.logLines - before.logLines, lines),
+    ...atMost('cpu', 'CPU seconds', after.cpuSeconds - before.cpuSeconds, cpu),
+    // A peak is reported once, where it was reached.
+    ...(after.peakMB > before.peakMB ? atMost('memory', 'resident MB', after.peakMB, memory) : []),
+    ...atMost('descriptors', 'open descriptors', after.descriptors, BOUNDS.descriptors),
+  ];
+}
+
+function isBundle(): boolean {
+  return PROGRAM.endsWith('.js');
+}
+
+function atMost(check: Check, what: string, value: number, bound: number): Problem[] {
+  if (value <= bound) return [];
+  return [{ check, what: `${what}: ${round(value)}, allowed ${round(bound)}` }];
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+/** The most in any window, of times in order. */
+export function mostInWindow(times: readonly number[], windowMs: number): number {
+  let most = 0;
+  let first = 0;
+  for (const [index, at] of times.entries()) {
+    while (at - (times[first] ?? at) > windowMs) first += 1;
+    most = Math.max(most, index - first + 1);
+  }
+  return most;
+}
+
+export function judgeRequests(requests: readonly SeenRequest[]): Problem[] {
+  const allowed = (BOUNDS.requestsPerSecond * REQUEST_WINDOW_MS) / 1000;
+  return [...byQuery(requests)].flatMap(([query, list]) =>
+    atMost(
+      'requests',
+      `requests in ${REQUEST_WINDOW_MS} ms of ${query}`,
+      mostInWindow(
+        list.map(({ at }) => at),
+        REQUEST_WINDOW_MS,
+      ),
+      allowed,
+    ),
+  );
+}
+
+/** Of the clocks of two processes, and of timers. */
+const TOLERANCE_MS = 150;
+
+/** @param starts processes that were started */
+export function judgeLists(requests: readonly SeenRequest[], starts: number): Problem[] {
+  const lists = requests.filter(
+    ({ verb, status, isHtml, isDamaged }) =>
+      verb === 'list' && status === 200 && isHtml !== true && isDamaged !== true,
+  );
+  return [...byQuery(lists)].flatMap(([query, list]) => {
+    const times = list.map(({ at }) => at);
+    for (const [first, from] of times.entries()) {
+      for (const [index, to] of times.slice(first).entries()) {
+        const periods = Math.floor((to - from + TOLERANCE_MS) / BOUNDS.listPeriodMs);
+        const allowed = BOUNDS.lists * (1 + starts) + periods;
+        if (index + 1 > allowed) {
+          const what = `lists of ${query}: ${index + 1} in ${Math.round(to - from)} ms, allowed ${allowed}`;
+          return [{ check: 'lists', what }];
+        }
+      }
+    }
+    return [];
+  });
+}
+
+export function judgeConnections(
+  times: readonly number[],
+  { starts, protocol }: { readonly starts: number; readonly protocol: 'h2' | 'http/1.1' },
+): Problem[] {
+  const most = mostInWindow(times, REQUEST_WINDOW_MS);
+  const perSecond = BOUNDS.connectionsPerSecond[protocol];
+  const allowed = ((1 + starts) * perSecond * REQUEST_WINDOW_MS) / 1000;
+  return atMost('connections', `new connections in ${REQUEST_WINDOW_MS} ms`, most, allowed);
+}
+
+function byQuery(requests: readonly SeenRequest[]): Map<string, SeenRequest[]> {
+  const all = new Map<string, SeenRequest[]>();
+  for (const request of requests) {
+    if (request.collection === '') continue;
+    const list = all.get(request.query) ?? [];
+    all.set(request.query, list);
+    list.push(request);
+  }
+  return all;
+}

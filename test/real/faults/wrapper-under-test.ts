@@ -1,0 +1,276 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { dump } from 'js-yaml';
+import { getStatus } from '../../../harness/api-server/http-status.ts';
+import { writeKubeconfig } from '../../../harness/api-server/kubeconfig.ts';
+import { PROGRAM } from '../../../harness/node/program.ts';
+import {
+  type ManagedProcess,
+  type ProcessOptions,
+  startProcess,
+} from '../../../harness/process/managed-process.ts';
+import { cpuSeconds, peakMegabytes } from '../../../harness/process/process-figures.ts';
+import { runCommand } from '../../../harness/process/run-command.ts';
+import type { ViewBounds } from '../../../src/config/view-bounds.ts';
+import { MAX_LIST_BYTES } from './bounds.ts';
+
+/** Name of the wrapper's node. */
+export const SELF = 'here';
+
+export interface WrapperUnderTestOptions {
+  /** For its files; made by the caller. */
+  readonly folder: string;
+  readonly listenPort: number;
+  readonly adminPort: number;
+  /** URL of the front. */
+  readonly server: string;
+  readonly ca: string;
+  readonly token: string;
+  /** More settings. */
+  readonly settings?: Readonly<Record<string, unknown>>;
+  /** Default: those of the program. */
+  readonly viewBounds?: ViewBounds;
+  /** Where it runs. Default: on this machine. */
+  readonly place?: Place;
+}
+
+/** Where a wrapper runs. */
+export interface Place {
+  start(options: ProcessOptions): ManagedProcess;
+  /** Status of a GET there; undefined: nothing answers. */
+  status(url: string): Promise<number | undefined>;
+  /** The folder of the state, as the wrapper and as we see it. */
+  readonly state?: { readonly inside: string; readonly outside: string };
+  /** A command that the wrapper is run by. */
+  readonly runBy?: readonly string[];
+}
+
+/** One process. */
+export interface Run {
+  /** Of performance.now(). */
+  readonly startedAt: number;
+  /** Milliseconds since the epoch. */
+  readonly start: number;
+  /** Undefined: it runs. */
+  end: number | undefined;
+}
+
+/** What a process has used. */
+export interface Usage {
+  /** Of all processes so far. */
+  readonly cpuSeconds: number;
+  /** The largest of all processes. */
+  readonly peakMB: number;
+  readonly descriptors: number;
+  /** Lines that all processes have logged so far. */
+  readonly logLines: number;
+}
+
+/** Shifts the clock of the process. */
+const SHIFTED_CLOCK = new URL('shifted-clock.ts', import.meta.url).href;
+const SET_VIEW_BOUNDS = new URL('../../../harness/node/view-bounds.ts', import.meta.url).href;
+const HANDOVER_SECONDS = 60;
+/** The soft limit of descriptors where none is meant. Each machine allows that much. */
+const DESCRIPTORS = 4_096;
+const DECISION_LINE = '"msg":"the decision about a Service changed"';
+
+/** The wrapper as its users run it, at fixed ports. */
+export class WrapperUnderTest {
+  readonly url: string;
+  readonly stateDir: string;
+  readonly logFile: string;
+  /** The processes, in the order of their starts. */
+  readonly runs: Run[] = [];
+  readonly #options: WrapperUnderTestOptions;
+  readonly #place: Place;
+  readonly #command: readonly string[];
+  readonly #clockFile: string;
+  #process: ManagedProcess | undefined;
+  /** Of the processes that have ended. */
+  #past = { cpuSeconds: 0, peakMB: 0 };
+
+  constructor(options: WrapperUnderTestOptions) {
+    const { folder, listenPort, adminPort, settings } = options;
+    this.#options = options;
+    this.#place = options.place ?? { start: startProcess, status: getStatus };
+    this.url = `http://127.0.0.1:${listenPort}`;
+    const { state = { inside: join(folder, 'state'), outside: join(folder, 'state') } } =
+      this.#place;
+    this.stateDir = state.outside;
+    this.logFile = join(folder, 'wrapper.log');
+    const config = join(folder, 'settings.yaml');
+    writeFileSync(
+      config,
+      dump({
+        stateDir: state.inside,
+        handoverSeconds: HANDOVER_SECONDS,
+        maxListBytes: MAX_LIST_BYTES,
+        ...settings,
+      }),
+    );
+    this.#clockFile = join(folder, 'clock');
+    this.setClock(0);
+    this.#command = [
+      ...(this.#place.runBy ?? []),
+      process.execPath,
+      '--import',
+      SHIFTED_CLOCK,
+      '--import',
+      SET_VIEW_BOUNDS,
+      PROGRAM,
+      'run',
+      '--kubeconfig',
+      this.#writeKubeconfig(),
+      '--node-name',
+      SELF,
+      '--listen',
+      `127.0.0.1:${listenPort}`,
+      '--admin-listen',
+      `127.0.0.1:${adminPort}`,
+      '--config',
+      config,
+    ];
+  }
+
+  start(): void {
+    const run: Run = { startedAt: performance.now(), start: Date.now(), end: undefined };
+    this.runs.push(run);
+    const [command = '', ...args] = this.#command;
+    this.#process = this.#place.start({
+      name: 'wrapper',
+      command,
+      args,
+      logFile: this.logFile,
+      env: {
+        KPW_TEST_CLOCK_FILE: this.#clockFile,
+        KPW_TEST_VIEW_BOUNDS: JSON.stringify(this.#options.viewBounds ?? null),
+      },
+    });
+    void this.#process.exited.then(() => {
+      run.end = Date.now();
+    });
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    const last = this.#process;
+    if (last === undefined) return;
+    this.#remember(last);
+    // With handoverSeconds a second signal ends it without a next process.
+    if (signal === 'SIGTERM') last.child.kill(signal);
+    await last.stop(signal === 'SIGTERM' ? 'SIGINT' : signal);
+  }
+
+  /** A planned restart: the next process starts, the last one gets SIGTERM. Resolves when the last one has ended. */
+  async replace(): Promise<void> {
+    const last = this.#process;
+    this.start();
+    if (last === undefined) return;
+    const remembering = setInterval(() => this.#remember(last, true), 500);
+    await last.stop('SIGTERM', 2 * HANDOVER_SECONDS * 1000);
+    clearInterval(remembering);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.child.kill(signal);
+  }
+
+  /** Leaves the process `spare` more descriptors than it has; undefined: as many as before. */
+  async limitDescriptors(spare: number | undefined): Promise<void> {
+    const pid = this.#process?.pid;
+    if (pid === undefined) return;
+    const limit = spare === undefined ? DESCRIPTORS : descriptorsOf(pid) + spare;
+    // The hard limit remains: to raise it again may be forbidden.
+    await runCommand('prlimit', ['--pid', String(pid), `--nofile=${limit}:`]);
+  }
+
+  /** Leaves the process no more memory than it has; what needs more ends it. */
+  async limitMemory(): Promise<void> {
+    const pid = this.#process?.pid;
+    if (pid === undefined) return;
+    const kB = /VmData:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+    await runCommand('prlimit', ['--pid', String(pid), `--data=${Number(kB) * 1024}:`]);
+  }
+
+  /** Whether the last process that was started runs. */
+  isRunning(): boolean {
+    return this.#process?.ending() === undefined;
+  }
+
+  /** The clock of dates jumps: from now on it is so far ahead of the machine's, in milliseconds. */
+  setClock(aheadMs: number): void {
+    writeFileSync(this.#clockFile, String(aheadMs));
+  }
+
+  usage(): Usage {
+    const pid = this.#process?.pid ?? 0;
+    const now = measure(pid);
+    return {
+      cpuSeconds: this.#past.cpuSeconds + now.cpuSeconds,
+      peakMB: Math.max(this.#past.peakMB, now.peakMB),
+      descriptors: descriptorsOf(pid),
+      logLines: this.#logLines().length,
+    };
+  }
+
+  /** Status of /readyz; undefined: nothing answers. */
+  async readyz(): Promise<number | undefined> {
+    return await this.#place.status(`http://127.0.0.1:${this.#options.adminPort}/readyz`);
+  }
+
+  /** The end of the log. */
+  log(): string {
+    return readFileSync(this.logFile, 'utf8').slice(-4_000);
+  }
+
+  /** The messages of the log after so many lines. */
+  messagesSince(lines: number): string {
+    const messages = this.#logLines()
+      .slice(lines)
+      .map((line) => /"msg":"([^"]{0,70})/.exec(line)?.[1] ?? line.slice(0, 70));
+    return messages.join(' | ');
+  }
+
+  /**
+   * Without what V8 writes about a process that has no memory, and without changed decisions: the cluster causes those,
+   * and they have a bound of their own (decision-log.ts).
+   */
+  #logLines(): string[] {
+    return readFileSync(this.logFile, 'utf8')
+      .split('\n')
+      .filter((line) => line.startsWith('{') && !line.includes(DECISION_LINE));
+  }
+
+  /** Before it ends, because afterwards nobody can tell. */
+  #remember(last: ManagedProcess, onlyPeak = false): void {
+    const { cpuSeconds, peakMB } = measure(last.pid);
+    this.#past = {
+      cpuSeconds: this.#past.cpuSeconds + (onlyPeak ? 0 : cpuSeconds),
+      peakMB: Math.max(this.#past.peakMB, peakMB),
+    };
+  }
+
+  #writeKubeconfig(): string {
+    const { folder, server, ca, token } = this.#options;
+    const [path, caFile] = [join(folder, 'kubeconfig'), join(folder, 'api-server-ca.crt')];
+    writeFileSync(caFile, ca);
+    writeKubeconfig(path, { server, caFile, token });
+    return path;
+  }
+}
+
+/** Of a process that has ended: nothing. */
+function measure(pid: number): { readonly cpuSeconds: number; readonly peakMB: number } {
+  try {
+    return { cpuSeconds: cpuSeconds(pid), peakMB: peakMegabytes(pid) };
+  } catch {
+    return { cpuSeconds: 0, peakMB: 0 };
+  }
+}
+
+function descriptorsOf(pid: number): number {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).length;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import {
+  type ControlPlane,
+  startControlPlane,
+  testUsers,
+} from '../../../harness/api-server/control-plane.ts';
+import { apiServers, ensureApiServer } from '../../../harness/versions/components.ts';
+import { expectToFollowSite } from '../../../harness/versions/kube-proxy-judge.ts';
+import { startSiteScene } from '../../../harness/versions/site-scene.ts';
+
+/* Older API servers behind the wrapper, with the newest kube-proxy and the last that lists. */
+
+jest.setTimeout(180_000);
+
+describe.each(apiServers)('API server %s', (version) => {
+  let plane: ControlPlane;
+
+  beforeAll(async () => {
+    const kubeApiserver = await ensureApiServer(version);
+    plane = await startControlPlane({ binaries: { kubeApiserver } });
+  });
+
+  afterAll(async () => {
+    await plane?.stop();
+  });
+
+  test('is the version that it should be', async () => {
+    expect(await plane.admin.get('/version')).toMatchObject({ gitVersion: `v${version}` });
+  });
+
+  test.each([
+    ['1.36.3', 'nftables'],
+    ['1.33.13', 'iptables'],
+  ] as const)(
+    'kube-proxy %s programs %s and follows a relabel, over HTTP/2',
+    async (kubeProxy, mode) => {
+      const since = Date.now();
+      const scene = await startSiteScene({ plane, id: mode });
+      try {
+        await scene.node.startKubeProxy({ version: kubeProxy, mode });
+        await expectToFollowSite(scene, mode);
+        // One connection for all watches, and one for Events, which are forwarded. With HTTP/1.1 each watch would need its
+        // own.
+        const open = plane.requests({ user: testUsers.wrapper, verb: 'watch', open: true, since });
+        expect(open.length).toBeGreaterThan(3);
+        const port = new URL(plane.server).port;
+        const sockets = await scene.node.netns.exec('ss', [
+          '-Htn',
+          'state',
+          'established',
+          'dport',
+          '=',
+          `:${port}`,
+        ]);
+        expect(sockets.trim().split('\n').length).toBeLessThanOrEqual(2);
+      } finally {
+        await scene.stop();
+      }
+    },
+  );
+});

@@ -1,0 +1,41 @@
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
+import { ensureKubeProxy, kubeProxies } from '../../../harness/versions/components.ts';
+import { expectToFollowSite } from '../../../harness/versions/kube-proxy-judge.ts';
+import { type SiteScene, startSiteScene } from '../../../harness/versions/site-scene.ts';
+
+/* Stock kube-proxies of many versions behind the wrapper, at API server 1.36.3. */
+
+jest.setTimeout(120_000);
+
+let plane: ControlPlane;
+
+beforeAll(async () => {
+  plane = await startControlPlane();
+});
+
+afterAll(async () => {
+  await plane?.stop();
+});
+
+const rows = kubeProxies.flatMap(({ version, modes }) => modes.map((mode) => ({ version, mode })));
+
+describe.each(rows)('kube-proxy $version ($mode)', ({ version, mode }) => {
+  let scene: SiteScene;
+
+  beforeAll(async () => {
+    const id = `${version.replaceAll('.', '-')}-${mode}`;
+    scene = await startSiteScene({ plane, id });
+  });
+
+  afterAll(async () => {
+    await scene?.stop();
+  });
+
+  test('programs the endpoints of the site, and follows a relabel of its node', async () => {
+    const program = await ensureKubeProxy(version);
+    const { log } = await scene.node.startKubeProxy({ version: { version, program }, mode });
+    await expectToFollowSite(scene, mode);
+    expect(log()).toContain(`v${version}`);
+  });
+});

@@ -1,0 +1,67 @@
+import { expect, test } from '@jest/globals';
+import { trimHeapOnceReady } from '../../src/run/trim-heap.ts';
+import { captureLogger } from '../support/http/logger.ts';
+
+function start(isReady: () => boolean) {
+  const { logger, lines } = captureLogger();
+  const controller = new AbortController();
+  const seen = { looks: 0, collections: 0 };
+  const done = trimHeapOnceReady({
+    isReady: () => {
+      seen.looks++;
+      return isReady();
+    },
+    logger,
+    signal: controller.signal,
+    collect: () => seen.collections++,
+  });
+  return { seen, lines, done, end: () => controller.abort() };
+}
+
+test('collects once, some time after everything is ready', async () => {
+  let ready = false;
+  const { seen, done } = start(() => ready);
+  await new Promise((resolve) => setTimeout(resolve, 700));
+  expect(seen).toEqual({ looks: 2, collections: 0 });
+  ready = true;
+  const began = performance.now();
+  await done;
+  expect(seen).toEqual({ looks: 3, collections: 1 });
+  expect(performance.now() - began).toBeGreaterThan(1_900);
+});
+
+test.each([
+  ['before all is ready', () => false],
+  ['after that', () => true],
+])('a process that ends %s does not collect', async (_, isReady) => {
+  const { seen, done, end } = start(isReady);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  end();
+  await done;
+  expect(seen.collections).toBe(0);
+});
+
+test('frees empty pages', async () => {
+  let garbage: unknown = Array.from({ length: 300_000 }, (_, index) => ({
+    index,
+    text: `${index}`,
+  }));
+  const before = process.memoryUsage().heapTotal;
+  expect(garbage).toHaveLength(300_000);
+  garbage = undefined;
+  const { logger, lines } = captureLogger();
+  const { signal } = new AbortController();
+  await trimHeapOnceReady({ isReady: () => true, logger, signal });
+  expect(process.memoryUsage().heapTotal).toBeLessThan(before - 10_000_000);
+  expect(lines.join()).toContain('freed the memory');
+});
+
+test('a failed collection is a warning', async () => {
+  const { logger, lines } = captureLogger();
+  const { signal } = new AbortController();
+  const collect = () => {
+    throw new Error('no gc');
+  };
+  await trimHeapOnceReady({ isReady: () => true, logger, signal, collect });
+  expect(lines).toEqual([expect.stringMatching(/"level":40,.*"err":"no gc"/)]);
+});
