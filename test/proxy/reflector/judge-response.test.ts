@@ -68,3 +68,18 @@ describe('a response is', () => {
     expect(judge(row, CIDRS)).toBe(row[0]);
   });
 });
+
+// The API server has decided the first four; a relay itself has refused the others.
+test.each<[number, RequestEnd]>([
+  [403, 'forbidden'],
+  [404, 'rejected'],
+  [410, 'expired'],
+  [429, 'overloaded'],
+  [400, 'relayRefused'],
+  [401, 'relayRefused'],
+  [503, 'relayRefused'],
+  [504, 'relayRefused'],
+])('%i of a relay is %s', (statusCode, end) => {
+  const response = { statusCode, headers: { 'content-type': PROTOBUF }, isRelay: true };
+  expect(judgeResponse(response, { ...TOO_LARGE, code: statusCode }, SLICES)).toBe(end);
+});
