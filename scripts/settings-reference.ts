@@ -1,4 +1,4 @@
-/** Documents the settings from their schema: as a JSON schema, and as a table in Markdown. */
+/** Documents the settings from their schema: as a JSON schema, and in Markdown. */
 import { toJsonSchema } from '@valibot/to-json-schema';
 import { run } from '../cli/definitions/run.ts';
 import { settingsSchema } from '../src/config/settings-schema.ts';
@@ -52,7 +52,7 @@ export function chartSettingsSchema(): JsonSchema {
   return { description, ...schema, properties: others };
 }
 
-/** One setting, as its row of the table describes it. */
+/** One setting, as docs/settings.md describes it. */
 export interface SettingRow {
   /** `a.b`. */
   readonly key: string;
@@ -103,7 +103,7 @@ function defaultOf({ default: value, type, additionalProperties }: JsonSchema): 
     return typeof additionalProperties === 'object' ? '`{}`' : '';
   }
   if (typeof value === 'number') return String(value);
-  return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
+  return `\`${typeof value === 'string' ? value : JSON.stringify(value).replaceAll(',', ', ')}\``;
 }
 
 function unitOf(name: string): string {
@@ -153,28 +153,38 @@ export function settingsMarkdown(): string {
   const others = all.filter((row) => !USUAL.includes(row.key) && !special(row));
   return [
     intro,
-    `## The usual ones\n\n${tableOf(usual)}`,
-    `\n## Policies, servers and limits\n\nChange a limit only where [operations](operations.md) says so.\n\n${tableOf(others)}`,
+    `## The usual ones\n\n${listOf(usual)}`,
+    `\n## Policies, servers and limits\n\nChange a limit only where [operations](operations.md) says so.\n\n${listOf(others)}`,
     '\n## For migrants, and for callers with their own identity\n\n',
-    tableOf(all.filter(special)),
+    listOf(all.filter(special)),
   ].join('');
 }
 
-function tableOf(settings: readonly SettingRow[]): string {
-  const head = ['key', 'type', 'default', 'meaning'];
-  const rows = settings.map((row) => [
-    row.flag === '' ? `\`${row.key}\`` : `\`${row.key}\`, ${row.flag}`,
-    [row.type, row.bounds].filter((each) => each !== '').join('; '),
-    row.unit === '' || Number.isNaN(Number(row.default))
-      ? row.default
-      : `${row.default} ${row.unit}`,
-    row.meaning.replaceAll('|', '\\|'),
-  ]);
-  const widths = head.map((_, column) =>
-    Math.max(...[head, ...rows].map((cells) => cells[column]?.length ?? 0)),
-  );
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |\n`;
-  const rule = widths.map((width) => '-'.repeat(width));
-  return [head, rule, ...rows].map(line).join('');
+/** One item for each setting; its meaning in a paragraph, because the lines of a table would be too long to read. */
+function listOf(settings: readonly SettingRow[]): string {
+  return settings.map(itemOf).join('');
+}
+
+function itemOf({ key, flag, type, bounds, unit, meaning, ...row }: SettingRow): string {
+  const hasUnit = unit !== '' && !Number.isNaN(Number(row.default));
+  const initial = row.default === 'required' ? row.default : `default ${row.default}`;
+  const facts = [type, bounds, hasUnit ? `${initial} ${unit}` : initial].filter(Boolean).join('; ');
+  const name = flag === '' ? `\`${key}\`` : `\`${key}\`, ${flag}`;
+  return wrap(`- ${name}: ${facts}. ${meaning}`);
+}
+
+const COLUMNS = 120;
+/** Text between backquotes stays in one line, unless that would be too long. */
+const WORD = /(?:`[^`]{1,100}`|\S)+/g;
+
+/** Breaks an item of a list into lines. */
+function wrap(item: string): string {
+  const lines = [''];
+  for (const word of item.match(WORD) ?? []) {
+    const line = lines.at(-1) ?? '';
+    if (line === '') lines[lines.length - 1] = word;
+    else if (line.length + 1 + word.length <= COLUMNS) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(`  ${word}`);
+  }
+  return `${lines.join('\n')}\n`;
 }

@@ -139,7 +139,7 @@ export const settingsSchema = mapping({
   ),
   maxNodeSets: described(
     v.optional(positive, DEFAULT_MAX_NODE_SETS),
-    'Label values whose nodes are watched at the same time. If a policy needs one more, its key matches this node only.',
+    'Label values whose nodes are watched at the same time. Services whose policies need one more are unfiltered, and Namespaces take turns.',
   ),
   maxListBytes: described(
     v.optional(positive, DEFAULT_READ_LIMITS.maxListBytes),
