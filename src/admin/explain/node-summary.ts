@@ -24,7 +24,7 @@ export interface NodeSummary extends ViewHead {
 }
 
 /** Maximum number of Services that are named. The others are only counted. */
-const MAX_NAMES = 100;
+const MAX_LISTED_SERVICES = 100;
 
 /** Throws `NotReady` if there is no view yet. */
 export function nodeSummary(proxy: NodeProxy): NodeSummary {
@@ -42,5 +42,5 @@ export function nodeSummary(proxy: NodeProxy): NodeSummary {
 }
 
 function listOf(services: readonly string[]): ServiceList {
-  return { count: services.length, services: services.toSorted().slice(0, MAX_NAMES) };
+  return { count: services.length, services: services.toSorted().slice(0, MAX_LISTED_SERVICES) };
 }

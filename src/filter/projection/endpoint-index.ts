@@ -60,7 +60,7 @@ export class EndpointIndex {
   }
 
   ofService(service: string): readonly EndpointsObject[] {
-    return this.#byService.get(service) ?? NONE;
+    return this.#byService.get(service) ?? NO_OBJECTS;
   }
 
   /** Services with an endpoint on a node. */
@@ -161,7 +161,7 @@ function sameItems<T>(
   return a.length === b.length && a.every((item, index) => same(item, b[index] as T));
 }
 
-const NONE: readonly EndpointsObject[] = [];
+const NO_OBJECTS: readonly EndpointsObject[] = [];
 
 function nodesOf(object: EndpointsObject): Set<string> {
   const nodes = new Set<string>();

@@ -18,7 +18,7 @@ export interface ListOptions {
 }
 
 /** `limit` may be ignored. The others do not change the response, or only a Table, which we do not serve. */
-const IGNORED = new Set(['limit', 'pretty', 'timeout', 'includeObject']);
+const IGNORED_PARAMETERS = new Set(['limit', 'pretty', 'timeout', 'includeObject']);
 const KNOWN = new Set([
   'watch',
   'labelSelector',
@@ -40,7 +40,7 @@ const MAX_SELECTOR = 4_096;
  */
 export function parseListOptions(query: URLSearchParams): ListOptions {
   for (const name of new Set(query.keys())) {
-    if (IGNORED.has(name)) continue;
+    if (IGNORED_PARAMETERS.has(name)) continue;
     if (!KNOWN.has(name)) bad(`the query parameter ${JSON.stringify(name)} is unknown`);
     if (query.getAll(name).length > 1) bad(`the query parameter "${name}" is given more than once`);
   }

@@ -4,7 +4,7 @@ import { WrapperError } from '../../errors.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { Semaphore } from '../../util/semaphore.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
-import { CallerLimits } from '../http/caller-limits.ts';
+import { CallerLimits, TOO_MANY_REQUESTS } from '../http/caller-limits.ts';
 import type { ReadAttributes, TokenCaller } from './access-policy.ts';
 import type { Reviews } from './access-review.ts';
 import { type CachedCaller, CallerCache, type Decision, type KnownCaller } from './caller-cache.ts';
@@ -30,8 +30,6 @@ export interface AccessReviewAuthorizerOptions {
 
 /** A token never changes its owner. */
 const FOREVER = 0;
-/** As CallerLimits answers: client-go sends the request again. */
-const TOO_MANY = { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 };
 /**
  * How long the API server may take to answer before it counts as unreachable, in milliseconds. It is longer than the
  * time to connect, because an error of the connection has more detail.
@@ -131,7 +129,7 @@ export class AccessReviewAuthorizer {
       return await this.#unknown.acquire(wait.signal);
     } catch (cause) {
       const message = `${maxReviews} access reviews of unknown callers are active already`;
-      throw new WrapperError('LimitExceeded', message, { cause, status: TOO_MANY });
+      throw new WrapperError('LimitExceeded', message, { cause, status: TOO_MANY_REQUESTS });
     } finally {
       clearTimeout(timer);
       wait.release();

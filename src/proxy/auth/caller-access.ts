@@ -26,7 +26,7 @@ export interface CallerAccessOptions {
  * A body of a known length up to this many bytes is read completely before it is forwarded. A slow client then does
  * not occupy a request slot of the API server. Larger bodies are rare, and are streamed.
  */
-const MAX_BUFFERED_BYTES = 256 * 1024;
+const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
 /** How long a body that is read before it is forwarded may take to arrive, in milliseconds. */
 const BODY_MS = 10_000;
 
@@ -126,7 +126,7 @@ function metadataAcceptOf(
 
 function isSmallBody({ headers }: IncomingMessage): boolean {
   const length = Number(headers['content-length'] ?? 0);
-  return length > 0 && length <= MAX_BUFFERED_BYTES;
+  return length > 0 && length <= MAX_BUFFERED_BODY_BYTES;
 }
 
 function assertToken(caller: Caller): asserts caller is TokenCaller {

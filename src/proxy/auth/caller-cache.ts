@@ -20,7 +20,7 @@ const MAX_DECISION_BYTES = 8 * 1024;
 /** What a decision takes beside its reason, in bytes. */
 const DECISION_BYTES = 150;
 /** The share of the cached callers that the tokens of one user may take. */
-const USER_SHARE = 1 / 4;
+const USER_CACHE_SHARE = 1 / 4;
 
 /** Answers of the API server that expire. An expired one is still the last answer, until others need its room. */
 class AnswerCache<Answer extends object> extends LRUCache<string, Answer> {
@@ -57,7 +57,7 @@ export class CallerCache extends AnswerCache<CachedCaller> {
    * @param now a clock in milliseconds, never 0
    */
   constructor(maxCallers: number, now: () => number) {
-    const share = Math.max(1, Math.floor(maxCallers * USER_SHARE));
+    const share = Math.max(1, Math.floor(maxCallers * USER_CACHE_SHARE));
     super(now, { max: maxCallers + share });
     this.#now = now;
     this.#share = share;

@@ -52,7 +52,7 @@ const MAX_FILES = 256;
 /** An unfinished file older than this has lost its writer, in milliseconds. A younger one may be another process's. */
 const ORPHAN_MS = 60_000;
 /** How long a disk that hangs delays the end of the process, in milliseconds. */
-const CLOSE_MS = 5_000;
+const FOLDER_CLOSE_MS = 5_000;
 /** How long a read may take, together with those before it, in milliseconds. */
 const LOAD_MS = 2_000;
 
@@ -163,7 +163,7 @@ export class SnapshotFolder {
   /** Waits for the disk, but not for one that hangs. */
   async #untilDisk(written: Promise<void>): Promise<void> {
     try {
-      await withTimeout(CLOSE_MS, written);
+      await withTimeout(FOLDER_CLOSE_MS, written);
     } catch (error) {
       const { folder, logger } = this.#options;
       const text =

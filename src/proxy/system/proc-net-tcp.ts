@@ -6,7 +6,7 @@ import type { Address } from '../../util/address.ts';
 export const LISTENING = '0A';
 /** About 27 lines of the table. */
 const READ_BYTES = 4096;
-const ALL: readonly string[] = ['0.0.0.0', '::'];
+const ANY_HOSTS: readonly string[] = ['0.0.0.0', '::'];
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
 /** A listening socket of any process in this network namespace. */
@@ -22,7 +22,7 @@ export function listeningSockets({ host, port }: Address): ListeningSocket[] {
   return ['/proc/net/tcp', '/proc/net/tcp6']
     .flatMap(readTable)
     .filter((each) => each.port === port)
-    .filter((each) => [each.host, ...ALL].includes(wanted) || ALL.includes(each.host));
+    .filter((each) => [each.host, ...ANY_HOSTS].includes(wanted) || ANY_HOSTS.includes(each.host));
 }
 
 /**

@@ -9,8 +9,6 @@ const WELL_KNOWN: readonly string[] = [
   'apps.openyurt.io/nodepool',
   'apps.kubeedge.io/belonging-to',
 ];
-/** Letters by which a key may differ from the one that was meant. */
-const MAX_EDITS = 2;
 
 /**
  * The well-known label that a key was probably meant to be: a few letters differ, or only the prefix, as in
@@ -20,7 +18,7 @@ export function similarKey(key: string): string | undefined {
   if (WELL_KNOWN.includes(key)) return undefined;
   return WELL_KNOWN.find(
     (known) =>
-      isWithinEdits(key, known, MAX_EDITS) ||
+      isWithinEdits(key, known) ||
       (isOfKubernetes(key) && isOfKubernetes(known) && nameOf(key) === nameOf(known)),
   );
 }

@@ -15,8 +15,8 @@ export const ANY_KEY = '*';
 
 /** Kubernetes' own topologyKeys had the same limit. */
 const MAX_KEYS = 16;
-/** Keys with this prefix are defined by this program; they are not node labels. */
-const OWN_PREFIX = 'kube-proxy-wrapper.io/';
+/** Annotations, and keys that are not node labels, have this prefix and a slash if this program defines them. */
+export const OWN_PREFIX = 'kube-proxy-wrapper.io';
 
 /** Keys in order of preference, as an owner chose them. */
 export interface KeyChoice {
@@ -85,7 +85,7 @@ function assertKey(key: string): void {
   if (!isLabelKey(key)) {
     throw invalid(`topologyKeys holds ${quote(key)}, which is neither a node label key nor "*"`);
   }
-  if (key.startsWith(OWN_PREFIX) && key !== COMMUNITY_KEY && key !== CLOUD_KEY) {
+  if (key.startsWith(`${OWN_PREFIX}/`) && key !== COMMUNITY_KEY && key !== CLOUD_KEY) {
     throw invalid(
       `topologyKeys holds ${quote(key)}, which does not exist; with this prefix there are ${COMMUNITY_KEY} and ${CLOUD_KEY}`,
     );

@@ -160,7 +160,7 @@ type FailingPorts = Pick<ServiceOutcome, 'problem' | 'problemPorts'>;
 
 const NONE_FAIL: FailingPorts = {};
 /** Ports that an outcome names. */
-const NAMED = 3;
+const NAMED_FAILING = 3;
 
 /** What is wrong with the ports of a Service; nothing if each has an endpoint that kube-proxy can use. */
 function failingPorts(decision: Decision | undefined): FailingPorts {
@@ -177,9 +177,9 @@ function failingPorts(decision: Decision | undefined): FailingPorts {
   const failing = byProblem.get(problem) ?? [];
   if (problem === undefined || failing.length === ports.length) return { problem };
   const names = failing
-    .slice(0, NAMED)
+    .slice(0, NAMED_FAILING)
     .map(({ family, port }) => `${family} ${port || 'without port'}`);
-  const more = failing.length > NAMED ? ` and ${failing.length - NAMED} more` : '';
+  const more = failing.length > NAMED_FAILING ? ` and ${failing.length - NAMED_FAILING} more` : '';
   return { problem, problemPorts: `${names.join(', ')}${more}` };
 }
 
