@@ -73,7 +73,10 @@ async function endpointsDiffs(
   for (const object of objects) {
     const shown = view.get(object.key) !== undefined;
     const patch = shown
-      ? compare(endpointsOf(view, object, undefined), endpointsOf(view, object, object.shown))
+      ? compare(
+          changeablePartOf(view, object, undefined),
+          changeablePartOf(view, object, object.shown),
+        )
       : OBJECT_REMOVED;
     diffs.push({ kind: view.resource.kind, ...nameParts(object.key), shown, patch });
     await slice.pause();
@@ -82,7 +85,7 @@ async function endpointsDiffs(
 }
 
 /** What the wrapper may change in an object. @param edit how it was shown; undefined: as the API server has it */
-function endpointsOf(
+function changeablePartOf(
   { codec, resource }: View,
   { raw, groups }: EndpointsObject,
   edit: EndpointsObject['shown'],

@@ -36,7 +36,7 @@ export function kubernetesTarget(proxy: NodeProxy): ProbeTarget {
 /** As in kube-proxy: the ready endpoints, else those that are serving while they terminate. */
 function backendsOf({ view, projection }: ExplainedView, family: string, port: string): HostPort[] {
   const { objects } = projection.inspect(KUBERNETES_SERVICE);
-  const endpoints = objects.flatMap(({ key }) => endpointsOf(view, key, port));
+  const endpoints = objects.flatMap(({ key }) => endpointsAtPort(view, key, port));
   const inState = (state: EndpointState): HostPort[] => {
     const found = endpoints.filter((each) => each.family === family && each.state === state);
     return [...new Set(found.map(({ address }) => address))];
@@ -46,7 +46,7 @@ function backendsOf({ view, projection }: ExplainedView, family: string, port: s
 }
 
 /** The endpoints of an object that have a port, each with its address at that port. */
-function endpointsOf(view: View, key: string, port: string) {
+function endpointsAtPort(view: View, key: string, port: string) {
   const { codec, resource } = view;
   const object = view.get(key);
   if (object === undefined) return [];

@@ -88,13 +88,13 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
 /** The line with the Services or keys that it is about; none if there are none. */
 function about(found: readonly (ServiceOutcome | string)[], line: StatusLine): StatusLine[] {
   if (found.length === 0) return [];
-  const names = found.map(nameOf).sort();
+  const names = found.map(nameWithPorts).sort();
   const more = names.length > NAMED_SERVICES ? ` and ${names.length - NAMED_SERVICES} more` : '';
   return [{ ...line, detail: `${names.slice(0, NAMED_SERVICES).join(', ')}${more}` }];
 }
 
 /** A key; or a Service, with the ports that fail if others do not. */
-function nameOf(found: ServiceOutcome | string): string {
+function nameWithPorts(found: ServiceOutcome | string): string {
   if (typeof found === 'string') return found;
   const { service, problemPorts } = found;
   return problemPorts === undefined ? service : `${service} (${problemPorts})`;

@@ -5,7 +5,7 @@ import { parseListOptions } from '../api/list-options.ts';
 import { metadataAccept } from '../api/media-type.ts';
 import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';
 import type { CallerLimits } from '../http/caller-limits.ts';
-import { readBody } from '../http/request-body.ts';
+import { readRequestBody } from '../http/request-body.ts';
 import type { ForwardOptions, Passthrough } from '../passthrough/passthrough.ts';
 import type { AccessPolicy, Caller, ReadAttributes, TokenCaller } from './access-policy.ts';
 import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';
@@ -97,7 +97,7 @@ export class CallerAccess implements AccessPolicy {
       passthrough?.forward(request, response, options);
       return;
     }
-    const body = await readBody(request, BODY_MS);
+    const body = await readRequestBody(request, BODY_MS);
     passthrough?.forward(request, response, { ...options, body });
   }
 }

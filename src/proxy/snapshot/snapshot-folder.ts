@@ -314,8 +314,8 @@ export class SnapshotFolder {
 
   /** Logs each cause once, until all open queries can be written again. */
   #failed(text: string, state: QueryState, problem: Error): void {
-    const cause = causeOf(problem);
-    const isLogged = this.#problems.some((known) => causeOf(known) === cause);
+    const cause = codeOrMessage(problem);
+    const isLogged = this.#problems.some((known) => codeOrMessage(known) === cause);
     this.counters.failures++;
     state.problem = problem;
     if (isLogged) return;
@@ -361,7 +361,7 @@ async function hasLater(path: string, savedAt: number): Promise<boolean> {
 }
 
 /** The code, or else the message: a message may name a file that has another name each time. */
-function causeOf({ code, message }: NodeJS.ErrnoException): string {
+function codeOrMessage({ code, message }: NodeJS.ErrnoException): string {
   return code ?? message;
 }
 

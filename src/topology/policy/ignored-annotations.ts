@@ -5,6 +5,7 @@ import {
   PREFIXED_KEYS_ANNOTATION,
   TOPOLOGY_KEYS_ANNOTATION,
 } from './annotation-names.ts';
+import { localName } from './label.ts';
 import { quote } from './quote.ts';
 import { OWN_PREFIX } from './topology-keys.ts';
 
@@ -69,10 +70,6 @@ function meantBy(name: string): string | undefined {
   if (!isWithinEdits(name.slice(0, slash), OWN_PREFIX)) return undefined;
   const near = OWN_ANNOTATIONS.find((each) => isNear(name.slice(slash + 1), localName(each)));
   return near ?? `one of ${OWN_ANNOTATIONS.join(', ')}`;
-}
-
-function localName(annotation: string): string {
-  return annotation.slice(annotation.indexOf('/') + 1);
 }
 
 function isNear(name: string, meant: string): boolean {

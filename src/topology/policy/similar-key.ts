@@ -1,4 +1,5 @@
 import { isWithinEdits } from '../../edit-distance.ts';
+import { localName } from './label.ts';
 import { HOSTNAME_KEY, ZONE_KEY } from './topology-keys.ts';
 
 /** Labels that Kubernetes and other systems set on nodes, and that policies use. */
@@ -19,15 +20,11 @@ export function similarKey(key: string): string | undefined {
   return WELL_KNOWN.find(
     (known) =>
       isWithinEdits(key, known) ||
-      (isOfKubernetes(key) && isOfKubernetes(known) && nameOf(key) === nameOf(known)),
+      (isOfKubernetes(key) && isOfKubernetes(known) && localName(key) === localName(known)),
   );
 }
 
 /** Failure-domain labels are old names that nodes may still have. */
 function isOfKubernetes(key: string): boolean {
   return /^([a-z.]+\.)?kubernetes\.io\//.test(key) && !key.startsWith('failure-domain.');
-}
-
-function nameOf(key: string): string {
-  return key.slice(key.indexOf('/') + 1);
 }

@@ -171,7 +171,7 @@ function failingPorts(decision: Decision | undefined): FailingPorts {
   const mismatched = new Set(mismatchedPorts(decision));
   const byProblem = Map.groupBy(ports, (port) => {
     if (mismatched.has(port)) return 'portMismatch';
-    return problemOf(port, byPort.get(`${port.family} ${port.port}`)?.having ?? []);
+    return portProblemOf(port, byPort.get(`${port.family} ${port.port}`)?.having ?? []);
   });
   const problem = PORT_PROBLEMS.find((each) => byProblem.has(each));
   const failing = byProblem.get(problem) ?? [];
@@ -183,7 +183,7 @@ function failingPorts(decision: Decision | undefined): FailingPorts {
   return { problem, problemPorts: `${names.join(', ')}${more}` };
 }
 
-function problemOf(
+function portProblemOf(
   { key }: PortDecision,
   having: readonly EndpointClass[],
 ): PortProblem | undefined {
