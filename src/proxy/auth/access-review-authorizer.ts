@@ -7,7 +7,12 @@ import { SingleFlight } from '../../util/single-flight.ts';
 import { CallerLimits, TOO_MANY_REQUESTS } from '../http/caller-limits.ts';
 import type { ReadAttributes, TokenCaller } from './access-policy.ts';
 import type { Reviews } from './access-review.ts';
-import { type CachedCaller, CallerCache, type Decision, type KnownCaller } from './caller-cache.ts';
+import {
+  type AccessDecision,
+  type CachedCaller,
+  CallerCache,
+  type KnownCaller,
+} from './caller-cache.ts';
 
 export interface AccessReviewAuthorizerOptions {
   readonly reviews: Pick<Reviews, 'access' | 'identity'>;
@@ -50,7 +55,7 @@ export class AccessReviewAuthorizer {
   readonly #callers: CallerCache;
   /** Concurrent requests share a review. */
   readonly #identities = new SingleFlight<CachedCaller>();
-  readonly #decisions = new SingleFlight<Decision>();
+  readonly #decisions = new SingleFlight<AccessDecision>();
   /** The reviews of known callers, by user. */
   readonly #active: CallerLimits;
   /** The requests of unknown callers that are under review. */
@@ -172,7 +177,7 @@ export class AccessReviewAuthorizer {
     caller: TokenCaller,
     { user, decisions }: KnownCaller,
     read: ReadAttributes,
-  ): Promise<Decision> {
+  ): Promise<AccessDecision> {
     const { reviews, allowedMs, deniedMs } = this.#options;
     const verdict = await this.#review(user, (signal) => reviews.access(caller, read, signal));
     if (verdict.kind === 'unauthenticated') {

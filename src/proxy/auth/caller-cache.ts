@@ -2,14 +2,14 @@ import { LRUCache } from 'lru-cache';
 import type { Verdict } from './access-review.ts';
 
 /** What the API server has decided about one read. */
-export type Decision = Exclude<Verdict, { readonly kind: 'unauthenticated' }>;
+export type AccessDecision = Exclude<Verdict, { readonly kind: 'unauthenticated' }>;
 
 /** A caller that the API server has authenticated. */
 export interface KnownCaller {
   /** The id of its user. */
   readonly user: string;
   /** What it may read. Another token of the same user can have other rights. */
-  readonly decisions: AnswerCache<Decision>;
+  readonly decisions: AnswerCache<AccessDecision>;
 }
 
 /** What is known of a token. Without a user: the API server does not accept it. */
@@ -83,7 +83,7 @@ export class CallerCache extends AnswerCache<CachedCaller> {
     return caller;
   }
 
-  #createDecisions(): AnswerCache<Decision> {
+  #createDecisions(): AnswerCache<AccessDecision> {
     return new AnswerCache(this.#now, {
       maxSize: MAX_DECISION_BYTES,
       sizeCalculation: (decision) =>

@@ -74,9 +74,9 @@ const createSchema = (absolute: (path: string) => string) => {
 
 type Fields = v.InferOutput<ReturnType<typeof createSchema>>;
 /** An entry of a list of a kubeconfig, with its file. */
-type Entry<T> = NonNullable<T> & { readonly name: string; readonly file: string };
-export type ClusterEntry = Entry<Fields['clusters'][number]['cluster']>;
-export type UserEntry = Entry<Fields['users'][number]['user']>;
+type NamedEntry<T> = NonNullable<T> & { readonly name: string; readonly file: string };
+export type ClusterEntry = NamedEntry<Fields['clusters'][number]['cluster']>;
+export type UserEntry = NamedEntry<Fields['users'][number]['user']>;
 
 /** A kubeconfig file. */
 export interface KubeconfigFile {
