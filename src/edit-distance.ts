@@ -20,7 +20,7 @@ export function editDistance(from: string, to: string): number {
   return row[to.length] ?? 0;
 }
 
-/** Whether a text becomes another one by at most this many such changes. */
-export function isWithinEdits(from: string, to: string, max: number): boolean {
+/** Whether a text becomes another one by at most this many such changes; default: those of a misspelt name. */
+export function isWithinEdits(from: string, to: string, max = 2): boolean {
   return Math.abs(from.length - to.length) <= max && editDistance(from, to) <= max;
 }

@@ -6,10 +6,10 @@ import { messageOf } from './util/message-of.ts';
 /* The one reader of YAML and JSON that users give to a command: settings and manifests. */
 
 /** Default limit of a file, in bytes: twice the manifests of 10,000 Services. */
-const MAX_BYTES = 256 * 1024 * 1024;
+const MAX_FILE_BYTES = 256 * 1024 * 1024;
 /** Documents may always expand to this size. */
 const MIN_EXPANDED = 1024 * 1024;
-const CHUNK_BYTES = 1024 * 1024;
+const READ_CHUNK_BYTES = 1024 * 1024;
 /** Time between two attempts to read, in milliseconds. */
 const RETRY_MS = 20;
 
@@ -29,13 +29,13 @@ export function reading<T>(name: string, read: () => T): T {
 }
 
 /** Reads a file, or standard input (0). Throws if it cannot be read, or is longer than `maxBytes`. */
-export function readBounded(file: string | number, maxBytes: number = MAX_BYTES): string {
+export function readBounded(file: string | number, maxBytes: number = MAX_FILE_BYTES): string {
   const fd = typeof file === 'number' ? file : openSync(file, 'r');
   try {
     const chunks: Buffer[] = [];
     let bytes = 0;
     for (;;) {
-      const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+      const chunk = Buffer.allocUnsafe(READ_CHUNK_BYTES);
       const read = readNow(fd, chunk);
       if (read === 0) return Buffer.concat(chunks, bytes).toString('utf8');
       bytes += read;

@@ -18,7 +18,7 @@ const UNSAFE =
 const PLAIN = /^[ -~]*$/;
 
 /** Maximum length of a printed line, in UTF-16 code units. */
-const MAX_LINE = 8_000;
+const MAX_PRINTED_LINE = 8_000;
 const CUT = '…';
 
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
@@ -39,7 +39,7 @@ export function escapeUntrusted(text: string, maxLength: number): string {
 
 /** Escapes a line of text and adds a line feed: the result is one line, whatever its parts contain. */
 export function printLine(text: string): string {
-  return `${escapeUntrusted(text, MAX_LINE)}\n`;
+  return `${escapeUntrusted(text, MAX_PRINTED_LINE)}\n`;
 }
 
 /** Escapes the same characters in JSON text; the result parses to the same value. */

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs';
 
 // package.json is one folder above both this file and the bundle, dist/main.js.
-const about = JSON.parse(
+const manifest = JSON.parse(
   readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
 ) as Readonly<Record<'version' | 'homepage', string>>;
 
 /** Version of this program. */
-export const VERSION = about.version;
+export const VERSION = manifest.version;
 
 /** The owner of the repository until scripts/release/set-repository.ts sets the real one. */
 const PLACEHOLDER = 'https://github.com/example/';
 
 /** URL of its documentation; undefined: it is not published, and a link would lead nowhere. */
-export const HOMEPAGE = about.homepage.startsWith(PLACEHOLDER) ? undefined : about.homepage;
+export const HOMEPAGE = manifest.homepage.startsWith(PLACEHOLDER) ? undefined : manifest.homepage;

@@ -42,14 +42,14 @@ const MAX_OTHERS = 16;
 /** Time for the headers, and for a request, to arrive. kubelet gives up a probe after a second, and sends no body. */
 const REQUEST_MS = 2_000;
 /** kubelet opens a connection for each probe. Scrapers come less often than this, and connect again. */
-const KEEP_ALIVE_MS = 5_000;
+const ADMIN_IDLE_MS = 5_000;
 /** Time for a client to read the end of a response. */
-const WRITE_TIMEOUT_MS = 10_000;
+const ADMIN_WRITE_TIMEOUT_MS = 10_000;
 /**
  * Connections that wait to be accepted, one in each turn of the event loop. A probe waits for those before it, and
  * clients that do not wait for an answer can fill a queue of any length.
  */
-const BACKLOG = 256;
+const PROBE_BACKLOG = 256;
 
 /** Starts the admin listener. Rejects if the address is in use. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
@@ -70,9 +70,9 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
     },
     kindOf: (request) => (PROBES.includes(readUrl(request).path) ? 'probe' : 'other'),
     maxOfKind: { other: Math.min(MAX_OTHERS, forOthers) },
-    keepAliveMs: KEEP_ALIVE_MS,
-    writeTimeoutMs: WRITE_TIMEOUT_MS,
-    backlog: BACKLOG,
+    keepAliveMs: ADMIN_IDLE_MS,
+    writeTimeoutMs: ADMIN_WRITE_TIMEOUT_MS,
+    backlog: PROBE_BACKLOG,
     onRequest: (request, response) => handler.handle(request, response),
   });
   return {

@@ -16,7 +16,7 @@ import type { KernelRules } from './status/kernel-rules.ts';
 import { nodeStatus } from './status/node-status.ts';
 
 /** Lines of one response: default and maximum. */
-const LIMIT = { default: 500, max: 10_000 };
+const RESPONSE_LINES = { default: 500, max: 10_000 };
 
 /** Requests that are handled at the same time, in time slices. Others wait: the listener limits how many. */
 const MAX_ACTIVE = 4;
@@ -152,9 +152,9 @@ function readNumber(query: URLSearchParams): number {
 }
 
 function readLimit(query: URLSearchParams): number {
-  const limit = Number(query.get('limit') || LIMIT.default);
-  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= LIMIT.max) return limit;
-  throw new WrapperError('BadRequest', `limit must be a number from 1 to ${LIMIT.max}`);
+  const limit = Number(query.get('limit') || RESPONSE_LINES.default);
+  if (Number.isSafeInteger(limit) && limit >= 1 && limit <= RESPONSE_LINES.max) return limit;
+  throw new WrapperError('BadRequest', `limit must be a number from 1 to ${RESPONSE_LINES.max}`);
 }
 
 /** The JSON of an object. Long lists are serialized in slices. */

@@ -70,11 +70,11 @@ function changedOf(merged: RawSettings, settings: Settings): RawSettings {
 }
 
 /** Limit of the settings file. */
-const MAX_BYTES = 1024 * 1024;
+const MAX_SETTINGS_BYTES = 1024 * 1024;
 
 function readSettingsFile(file: string): RawSettings {
   const [content, ...others] = reading(`the settings file ${file}`, () =>
-    parseYaml(readBounded(file, MAX_BYTES)),
+    parseYaml(readBounded(file, MAX_SETTINGS_BYTES)),
   );
   if (others.length > 0) {
     throw new WrapperError(

@@ -135,7 +135,7 @@ const DEFAULT_VIEWS_MS = 30_000;
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
   const { nodeName, policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
   const { readLimits = DEFAULT_READ_LIMITS, nodeSetTime = systemClock } = options;
-  const { upstream, apiServers, certificate } = await check(options);
+  const { upstream, apiServers, certificate } = await checkOptions(options);
   const localRuntime = await openLocalRuntime(options, upstream);
   const policyResolver = new PolicyResolver(policies, namespaces);
   const policyLog = new PolicyLog(logger);
@@ -243,7 +243,7 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
 }
 
 /** Checks everything that can be wrong with the options. */
-async function check(options: NodeProxyOptions) {
+async function checkOptions(options: NodeProxyOptions) {
   const { state, logger } = options;
   if (state !== undefined) await assertStateFolder(state.folder);
   const line: UpstreamOptions = {

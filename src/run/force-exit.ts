@@ -1,5 +1,5 @@
 /** Time for the process to end by itself, in milliseconds. */
-const GRACE_MS = 1_000;
+const EXIT_GRACE_MS = 1_000;
 
 /**
  * Call it when everything is closed. It ends the process with its exit code even if some work hangs whose result is
@@ -11,5 +11,5 @@ export function forceExit(): void {
   setTimeout(() => {
     const script = `process.exit(${process.exitCode ?? 0})`;
     process.execve?.(process.execPath, [process.execPath, '-e', script], {});
-  }, GRACE_MS).unref();
+  }, EXIT_GRACE_MS).unref();
 }

@@ -9,10 +9,10 @@ export interface LogDestination {
 }
 
 /** Size of the buffer in bytes. Lines that do not fit are lost. */
-const MAX_BUFFERED_BYTES = 1024 * 1024;
+const MAX_BUFFERED_LOG_BYTES = 1024 * 1024;
 
 /** Maximum length of a line. Clients, tenants and servers write parts of many lines. */
-const MAX_LINE = 16 * 1024;
+const MAX_LOG_LINE = 16 * 1024;
 /** Maximum length of each text in a line that would be longer. */
 const MAX_TEXT = 1_024;
 
@@ -29,7 +29,7 @@ export const LOG_OPTIONS = {
  * @param fd default: that of standard output
  */
 export function createLogDestination(fd = 1): LogDestination {
-  const stream = pino.destination({ fd, sync: false, maxLength: MAX_BUFFERED_BYTES });
+  const stream = pino.destination({ fd, sync: false, maxLength: MAX_BUFFERED_LOG_BYTES });
   const write = stream.write.bind(stream);
   let dropped = 0;
   stream.on('drop', () => dropped++);
@@ -59,12 +59,12 @@ export function createLogDestination(fd = 1): LogDestination {
 function boundedLine(line: string): string {
   // pino escapes only what JSON requires. C1 and bidi controls would still affect a terminal.
   const escaped = escapeJson(line);
-  if (escaped.length <= MAX_LINE) return escaped;
+  if (escaped.length <= MAX_LOG_LINE) return escaped;
   const fields = JSON.parse(line, (_key, value) =>
     typeof value === 'string' && value.length > MAX_TEXT ? escapeUntrusted(value, MAX_TEXT) : value,
   );
   const cut = `${escapeJson(JSON.stringify(fields))}\n`;
-  if (cut.length <= MAX_LINE) return cut;
+  if (cut.length <= MAX_LOG_LINE) return cut;
   const { level, time, node, msg } = fields;
   return `${escapeJson(JSON.stringify({ level, time, node, msg, omittedCharacters: line.length }))}\n`;
 }

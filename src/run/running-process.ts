@@ -12,11 +12,11 @@ const RESPONSE_MS = 2_000;
 /** Time for a flush of the snapshots, in milliseconds. */
 const FLUSH_MS = 3_000;
 /** Time between two checks of the last process, in milliseconds. */
-const POLL_MS = 250;
+const LAST_PROCESS_POLL_MS = 250;
 /** Time for the last process to end once this one listens, in milliseconds. */
 const END_MS = 15_000;
 
-const WAITS =
+const WAITS_FOR_LIST =
   'the API server answers no list, and the process before this one still receives changes: this one waits, and serves ' +
   'its snapshot only after that one has ended; check the API server';
 
@@ -71,10 +71,10 @@ export function createLastProcessFlush(
     let endingMs = 0;
     for (let polls = 0; isThere() && !stop.aborted && endingMs < END_MS; polls++) {
       // If this process listens too, a request may reach itself. The other process ends then, and closes this port last.
-      if (listening.aborted) endingMs += POLL_MS;
+      if (listening.aborted) endingMs += LAST_PROCESS_POLL_MS;
       else if (!(await receivesChanges())) break;
-      else if (polls === 0) logger.warn(WAITS);
-      await delay(POLL_MS, undefined, { signal: stop }).catch(() => undefined);
+      else if (polls === 0) logger.warn(WAITS_FOR_LIST);
+      await delay(LAST_PROCESS_POLL_MS, undefined, { signal: stop }).catch(() => undefined);
     }
     const signal = AbortSignal.timeout(FLUSH_MS);
     await boundedRequest({ ...admin, path: '/flush', method: 'POST', signal });

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { pollUntil } from './poll-until.ts';
 
 /** Time for clients to read the first lists after everything is ready, in milliseconds. */
-const SETTLE_MS = 2_000;
+const FIRST_LISTS_MS = 2_000;
 
 /**
  * Frees, once, the memory that only the first lists needed. V8 would keep these pages, a tenth of the process, because
@@ -25,7 +25,7 @@ export async function trimHeapOnceReady(options: {
   const { isReady, logger, signal, collect = collectAll } = options;
   try {
     await pollUntil(isReady, signal);
-    await delay(SETTLE_MS, undefined, { signal, ref: false });
+    await delay(FIRST_LISTS_MS, undefined, { signal, ref: false });
     const before = { at: performance.now(), bytes: process.memoryUsage.rss() };
     collect();
     const ms = Math.round(performance.now() - before.at);

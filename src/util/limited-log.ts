@@ -12,7 +12,7 @@ export interface LimitedLogOptions {
   readonly refillMs?: number;
 }
 
-interface Line {
+interface LogLine {
   readonly level: Level;
   readonly fields: object;
   readonly text: string;
@@ -28,7 +28,7 @@ export class LimitedLog {
   readonly #clock: Clock;
   readonly #bucket: TokenBucket;
   /** The latest line that did not fit; undefined while all were written. */
-  #waiting: Line | undefined;
+  #waiting: LogLine | undefined;
   #omitted = 0;
   #cancel: () => void = () => {};
 

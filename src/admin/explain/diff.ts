@@ -34,7 +34,7 @@ export interface Diff extends ViewHead {
 }
 
 /** RFC 6902: the whole object is removed. */
-const REMOVED: readonly JsonPatchOperation[] = [{ op: 'remove', path: '' }];
+const OBJECT_REMOVED: readonly JsonPatchOperation[] = [{ op: 'remove', path: '' }];
 
 type Compare = (before: object, after: object) => readonly JsonPatchOperation[];
 
@@ -60,7 +60,7 @@ function serviceDiff(proxy: NodeProxy, service: string): ObjectDiff[] {
   const found = findService(proxy, service);
   if (found === undefined) return [];
   const shown = found.source.view.get(service) !== undefined;
-  return [{ kind: 'Service', ...nameParts(service), shown, patch: shown ? [] : REMOVED }];
+  return [{ kind: 'Service', ...nameParts(service), shown, patch: shown ? [] : OBJECT_REMOVED }];
 }
 
 async function endpointsDiffs(
@@ -73,8 +73,11 @@ async function endpointsDiffs(
   for (const object of objects) {
     const shown = view.get(object.key) !== undefined;
     const patch = shown
-      ? compare(endpointsOf(view, object, undefined), endpointsOf(view, object, object.shown))
-      : REMOVED;
+      ? compare(
+          changeablePartOf(view, object, undefined),
+          changeablePartOf(view, object, object.shown),
+        )
+      : OBJECT_REMOVED;
     diffs.push({ kind: view.resource.kind, ...nameParts(object.key), shown, patch });
     await slice.pause();
   }
@@ -82,7 +85,7 @@ async function endpointsDiffs(
 }
 
 /** What the wrapper may change in an object. @param edit how it was shown; undefined: as the API server has it */
-function endpointsOf(
+function changeablePartOf(
   { codec, resource }: View,
   { raw, groups }: EndpointsObject,
   edit: EndpointsObject['shown'],

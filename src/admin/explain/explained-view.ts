@@ -94,7 +94,7 @@ export function notStarted({ topology }: NodeProxy): WrapperError {
 }
 
 /** The name of a view in a response. */
-export function nameOf({ views }: HasViews, source: ViewSource): ViewName {
+export function viewNameOf({ views }: HasViews, source: ViewSource): ViewName {
   const { query } = source;
   const clients = views.users(source);
   return { query: queryPath(query), encoding: query.encoding, clients };
@@ -104,7 +104,7 @@ export function nameOf({ views }: HasViews, source: ViewSource): ViewName {
 export function viewHead(proxy: NodeProxy, source: ViewSource): ViewHead {
   return {
     node: proxy.topology.nodeName,
-    view: nameOf(proxy, source),
+    view: viewNameOf(proxy, source),
     ...responseHead(proxy),
   };
 }

@@ -24,7 +24,7 @@ export interface NodeSummary extends ViewHead {
 }
 
 /** Maximum number of Services that are named. The others are only counted. */
-const MAX_NAMES = 100;
+const MAX_LISTED_SERVICES = 100;
 
 /** Throws `NotReady` if there is no view yet. */
 export function nodeSummary(proxy: NodeProxy): NodeSummary {
@@ -34,13 +34,13 @@ export function nodeSummary(proxy: NodeProxy): NodeSummary {
   return {
     ...viewHead(proxy, view),
     endpoints: { filtered, unfiltered },
-    withoutEndpoints: listOf(withoutEndpoints),
-    withoutReady: listOf(withoutReady),
-    noneReady: listOf(noneReady),
-    invalidPolicies: listOf(tally.invalidPolicy),
+    withoutEndpoints: serviceListOf(withoutEndpoints),
+    withoutReady: serviceListOf(withoutReady),
+    noneReady: serviceListOf(noneReady),
+    invalidPolicies: serviceListOf(tally.invalidPolicy),
   };
 }
 
-function listOf(services: readonly string[]): ServiceList {
-  return { count: services.length, services: services.toSorted().slice(0, MAX_NAMES) };
+function serviceListOf(services: readonly string[]): ServiceList {
+  return { count: services.length, services: services.toSorted().slice(0, MAX_LISTED_SERVICES) };
 }

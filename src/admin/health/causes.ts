@@ -46,7 +46,7 @@ export function causesOf(checks: readonly Check[], data: DataAge): ReadinessCaus
   const failed = checks.filter(({ problem }) => problem !== undefined);
   const causing = failed.filter(({ nature }) => nature !== 'waits');
   for (const check of causing.length > 0 ? causing : failed) {
-    const text = textOf(check, data);
+    const text = causeText(check, data);
     const { name, nature } = check;
     const cause = causes.get(text) ?? { check: name, nature, text, checks: 0 };
     causes.set(text, { ...cause, checks: cause.checks + 1 });
@@ -57,7 +57,7 @@ export function causesOf(checks: readonly Check[], data: DataAge): ReadinessCaus
 /** The same problem has the same cause, whatever collection could not be read. */
 const UNREAD = ['starting', 'unsynced', 'forbidden'] as const;
 
-function textOf({ name, problem = '', nature }: Check, { cause }: DataAge): string {
+function causeText({ name, problem = '', nature }: Check, { cause }: DataAge): string {
   if (nature === 'stale' && cause !== undefined) return cause;
   return UNREAD.some((each) => each === nature) ? problem : `${name}: ${problem}`;
 }

@@ -56,7 +56,7 @@ export function dataAge(proxy: Sources): DataAge {
   };
   const isWatched = age.state === 'connected' || age.state === 'quiet';
   if (oldest === undefined || ageMs < GRACE_MS || isWatched) return age;
-  const cause = causeOf(age, oldest);
+  const cause = staleCauseOf(age, oldest);
   const old = `the data is ${age.ageSeconds} s old, and later changes are not known`;
   return { ...age, cause, warning: `${old}: ${cause}` };
 }
@@ -124,7 +124,7 @@ function unreachableSince(sources: readonly AgedSource[], now: number): number |
   return now - (Number.isFinite(sinceMs) ? sinceMs : process.uptime() * 1000);
 }
 
-function causeOf(
+function staleCauseOf(
   { unreachableSince, snapshotFrom }: DataAge,
   { name, status }: AgedSource,
 ): string {

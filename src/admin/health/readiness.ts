@@ -44,7 +44,7 @@ export function readiness(proxy: NodeProxy): Check[] {
     ...nodeSetChecks(proxy),
     ...clusterWatchers.map(({ query, status, refusal }) => ({
       name: `source ${queryPath(query)}`,
-      ...(refusal === undefined ? problemOf(status) : forbidden(refusal)),
+      ...(refusal === undefined ? problemOfStatus(status) : forbiddenFailure(refusal)),
     })),
   ];
 }
@@ -111,7 +111,8 @@ function nodeSetChecks({ topology }: NodeProxy): Check[] {
       // Before the first list, clients wait until the node sets are known. Afterwards an annotation must not make the
       // node unready. No view depends on a set that no policy needs any more.
       const { status } = set.watch;
-      const failure = refused === undefined ? newQueryCheck(name, status) : forbidden(refused);
+      const failure =
+        refused === undefined ? newQueryCheck(name, status) : forbiddenFailure(refused);
       checks.push({ ...failure, name });
     }
   }
@@ -125,7 +126,7 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
   if (refusal === undefined) {
     // kube-proxy does not depend on what other clients have just asked for.
     if (!views.isKubeProxys(query) && isBeingRead(status)) return newQueryCheck(name, status);
-    const problem = problemOf(status);
+    const problem = problemOfStatus(status);
     const remark = listRemark(status);
     // Its last state is served. Only views of other clients than kube-proxy can lack room in the budget.
     if (status.error?.code === 'LimitExceeded' && !views.isKubeProxys(query)) {
@@ -149,7 +150,7 @@ function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
 function newQueryCheck(name: string, status: ReflectorStatus): Check {
   return isBeingRead(status)
     ? { name, remark: 'but not synced yet' }
-    : { name, ...problemOf(status) };
+    : { name, ...problemOfStatus(status) };
 }
 
 /** Whether the first list is under way, and nothing has failed. */
@@ -159,11 +160,11 @@ function isBeingRead({ restoredFrom, synced, error }: ReflectorStatus): boolean 
 
 type Failure = Pick<Check, 'problem' | 'nature'>;
 
-function forbidden(problem: string): Failure {
+function forbiddenFailure(problem: string): Failure {
   return { problem, nature: 'forbidden' };
 }
 
-function problemOf(status: ReflectorStatus): Failure {
+function problemOfStatus(status: ReflectorStatus): Failure {
   const { restoredFrom, synced, staleMs, error } = status;
   const reason = error === undefined ? '' : `: ${error.message}`;
   if (restoredFrom !== undefined) {
@@ -173,7 +174,7 @@ function problemOf(status: ReflectorStatus): Failure {
   }
   if (!synced) {
     const problem = `not synced yet${reason}`;
-    if (error?.status?.code === 403) return forbidden(problem);
+    if (error?.status?.code === 403) return forbiddenFailure(problem);
     return { problem, nature: error === undefined ? 'starting' : 'unsynced' };
   }
   if (staleMs < GRACE_MS) return {};

@@ -105,7 +105,7 @@ export function nodeDetails(proxy: NodeProxy): NodeDetails {
     communities: topology.communities(),
     off: nodeContext?.off ?? false,
     dryRun: policyResolver.settings.dryRun === true,
-    problem: problemOf(proxy),
+    problem: viewProblem(proxy),
     keys: Array.from(topology.policies.keysInUse(), (key) => keyState(proxy, key)),
     checks,
     causes,
@@ -132,7 +132,7 @@ function localRuntimeData(proxy: NodeProxy): LocalRuntimeData | undefined {
   return { state, problem, corrected, count: all.length };
 }
 
-function problemOf(proxy: NodeProxy): string | undefined {
+function viewProblem(proxy: NodeProxy): string | undefined {
   const view = findView(proxy);
   if (view === undefined) return NO_VIEW;
   return view.view.started ? undefined : notStarted(proxy).message;

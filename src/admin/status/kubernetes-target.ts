@@ -7,7 +7,7 @@ import { type ExplainedView, findServices, findView } from '../explain/explained
 import type { HostPort, ProbeTarget } from './kube-proxy-probe.ts';
 
 /** Every cluster has this Service, and its backends accept connections from every node. */
-const KUBERNETES = 'default/kubernetes';
+const KUBERNETES_SERVICE = 'default/kubernetes';
 
 const UNKNOWN: ProbeTarget = { clusterIp: undefined, backends: [] };
 
@@ -20,7 +20,7 @@ export function kubernetesTarget(proxy: NodeProxy): ProbeTarget {
   const services = findServices(proxy);
   if (slices?.view.started !== true || services?.view.started !== true) return UNKNOWN;
   const { view } = services;
-  const object = view.get(KUBERNETES);
+  const object = view.get(KUBERNETES_SERVICE);
   if (object === undefined || readerOf(view.codec.service(object)) !== 'kube-proxy') return UNKNOWN;
   const { clusterIPs, ports } = view.codec.serviceAddresses(object);
   const [host] = clusterIPs;
@@ -35,8 +35,8 @@ export function kubernetesTarget(proxy: NodeProxy): ProbeTarget {
 
 /** As in kube-proxy: the ready endpoints, else those that are serving while they terminate. */
 function backendsOf({ view, projection }: ExplainedView, family: string, port: string): HostPort[] {
-  const { objects } = projection.inspect(KUBERNETES);
-  const endpoints = objects.flatMap(({ key }) => endpointsOf(view, key, port));
+  const { objects } = projection.inspect(KUBERNETES_SERVICE);
+  const endpoints = objects.flatMap(({ key }) => endpointsAtPort(view, key, port));
   const inState = (state: EndpointState): HostPort[] => {
     const found = endpoints.filter((each) => each.family === family && each.state === state);
     return [...new Set(found.map(({ address }) => address))];
@@ -46,7 +46,7 @@ function backendsOf({ view, projection }: ExplainedView, family: string, port: s
 }
 
 /** The endpoints of an object that have a port, each with its address at that port. */
-function endpointsOf(view: View, key: string, port: string) {
+function endpointsAtPort(view: View, key: string, port: string) {
   const { codec, resource } = view;
   const object = view.get(key);
   if (object === undefined) return [];

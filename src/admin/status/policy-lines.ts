@@ -4,7 +4,7 @@ import type { Topology } from '../../topology/state/topology.ts';
 import { ok, problem, type StatusLine, warning } from './status-line.ts';
 
 /** Services that a line names. */
-const NAMED = 5;
+const NAMED_SERVICES = 5;
 
 const EXPLAIN = 'see explain NAMESPACE/SERVICE';
 const FAILING = problem(
@@ -32,7 +32,7 @@ const MISMATCH = warning(
   'no EndpointSlice has a port of the Service, so connections fail',
   `give the Service and its slices the same names of ports; ${EXPLAIN}`,
 );
-const IGNORED = warning(
+const IGNORED_ANNOTATIONS = warning(
   'policies',
   'annotations are ignored, because they are misspelt or contradict another',
   EXPLAIN,
@@ -78,7 +78,7 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
     ...about(having('noNodeSet'), WITHOUT_ROOM),
     ...about(withoutBroken('withoutReady'), WITHOUT_READY),
     ...about(having('portMismatch'), MISMATCH),
-    ...about(outcomes.filter(isIgnored), IGNORED),
+    ...about(outcomes.filter(isIgnored), IGNORED_ANNOTATIONS),
     ...about(misspelt, MISSPELT),
     ...about(withoutBroken('withoutEndpoints'), INTENDED),
   ];
@@ -88,13 +88,13 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
 /** The line with the Services or keys that it is about; none if there are none. */
 function about(found: readonly (ServiceOutcome | string)[], line: StatusLine): StatusLine[] {
   if (found.length === 0) return [];
-  const names = found.map(nameOf).sort();
-  const more = names.length > NAMED ? ` and ${names.length - NAMED} more` : '';
-  return [{ ...line, detail: `${names.slice(0, NAMED).join(', ')}${more}` }];
+  const names = found.map(nameWithPorts).sort();
+  const more = names.length > NAMED_SERVICES ? ` and ${names.length - NAMED_SERVICES} more` : '';
+  return [{ ...line, detail: `${names.slice(0, NAMED_SERVICES).join(', ')}${more}` }];
 }
 
 /** A key; or a Service, with the ports that fail if others do not. */
-function nameOf(found: ServiceOutcome | string): string {
+function nameWithPorts(found: ServiceOutcome | string): string {
   if (typeof found === 'string') return found;
   const { service, problemPorts } = found;
   return problemPorts === undefined ? service : `${service} (${problemPorts})`;

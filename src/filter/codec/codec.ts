@@ -29,11 +29,11 @@ import type {
 } from './facts/object-facts.ts';
 import { type PodEndpoint, podEndpoints } from './facts/pod-endpoint.ts';
 import { readMessage } from './facts/read-message.ts';
-import { ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './facts/resource.ts';
+import { ENDPOINTS, type Resource } from './facts/resource.ts';
 import {
   type AnyMessage,
-  ENDPOINTS,
   ENDPOINTS_FACTS,
+  ENDPOINTS_MESSAGE,
   IDENTIFIED_OBJECT,
   LABELLED_OBJECT,
   type Message,
@@ -197,8 +197,8 @@ export abstract class Codec {
   }
 
   #groups({ kind }: Resource, object: ObjectBytes): FullGroup[] {
-    return kind === ENDPOINTS_RESOURCE.kind
-      ? subsetGroups(this.#read(object, ENDPOINTS))
+    return kind === ENDPOINTS.kind
+      ? subsetGroups(this.#read(object, ENDPOINTS_MESSAGE))
       : sliceGroups(this.#read(object, SLICE));
   }
 

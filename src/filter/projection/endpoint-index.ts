@@ -60,7 +60,7 @@ export class EndpointIndex {
   }
 
   ofService(service: string): readonly EndpointsObject[] {
-    return this.#byService.get(service) ?? NONE;
+    return this.#byService.get(service) ?? NO_OBJECTS;
   }
 
   /** Services with an endpoint on a node. */
@@ -94,7 +94,7 @@ export class EndpointIndex {
     const siblings = this.#byService.get(service);
     if (siblings === undefined) this.#byService.set(service, [object]);
     else siblings.push(object);
-    for (const node of nodesOf(object)) {
+    for (const node of nodesOfObject(object)) {
       const services = this.#byNode.get(node);
       if (services === undefined) this.#byNode.set(node, new Map([[service, 1]]));
       else services.set(service, (services.get(service) ?? 0) + 1);
@@ -127,7 +127,7 @@ export class EndpointIndex {
     const siblings = this.#byService.get(service) ?? [];
     siblings.splice(siblings.indexOf(object), 1);
     if (siblings.length === 0) this.#byService.delete(service);
-    for (const node of nodesOf(object)) {
+    for (const node of nodesOfObject(object)) {
       const services = this.#byNode.get(node);
       const others = (services?.get(service) ?? 1) - 1;
       if (others > 0) services?.set(service, others);
@@ -161,9 +161,9 @@ function sameItems<T>(
   return a.length === b.length && a.every((item, index) => same(item, b[index] as T));
 }
 
-const NONE: readonly EndpointsObject[] = [];
+const NO_OBJECTS: readonly EndpointsObject[] = [];
 
-function nodesOf(object: EndpointsObject): Set<string> {
+function nodesOfObject(object: EndpointsObject): Set<string> {
   const nodes = new Set<string>();
   for (const { endpoints } of object.groups) {
     for (const { node } of endpoints) if (node !== '') nodes.add(node);

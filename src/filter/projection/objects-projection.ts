@@ -68,7 +68,7 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
 
   /** See {@link Visibility.takeUnread}. */
   takeUnread(): ReadonlyMap<string, boolean | undefined> {
-    return this.#visibility.takeUnread?.() ?? NONE;
+    return this.#visibility.takeUnread?.() ?? NO_UNREAD;
   }
 
   /** All objects that exist at the API server have been passed to {@link apply}. */
@@ -126,7 +126,7 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
   }
 }
 
-const NONE: ReadonlyMap<string, never> = new Map<string, never>();
+const NO_UNREAD: ReadonlyMap<string, never> = new Map<string, never>();
 const ALL_SHOWN: Visibility<ObjectMeta> = { isKnown: () => true, isHidden: () => false };
 
 /** Keys of the objects that these changes delete and do nothing else to. */

@@ -1,4 +1,9 @@
-import { countEndpoints, type Decision, type PortDecision } from '../../topology/decide/decide.ts';
+import {
+  countEndpoints,
+  type Decision,
+  groupsOf,
+  type PortDecision,
+} from '../../topology/decide/decide.ts';
 import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import { readAddresses } from '../../topology/decide/read-addresses.ts';
 import { type ManagedPolicy, UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
@@ -157,7 +162,7 @@ export class ServiceDecider {
     );
     const decision = withheld
       ? { id: 'withheld', mask: 0 }
-      : { id: idOf(policy, decided), mask: hashOf(decided.keep) };
+      : { id: decisionId(policy, decided), mask: hashOf(decided.keep) };
     if (isHidden(outcome)) return { projected: 'hidden', outcome, decision };
     if (policy.dryRun === true) return { projected: showAll(objects), outcome, decision };
     return { projected: this.#cut(objects, decided.keep), outcome, decision };
@@ -210,7 +215,7 @@ export class ServiceDecider {
 const MAX_ID = 256;
 
 /** Identifies the keys that won for each port. */
-function idOf({ keys }: ManagedPolicy, { ports }: Decision): string {
+function decisionId({ keys }: ManagedPolicy, { ports }: Decision): string {
   let id = '';
   // A slice that changes moves behind its siblings, and that is not another decision.
   const sorted = ports.length > 1 ? ports.toSorted(byFamilyAndPort) : ports;
@@ -225,12 +230,6 @@ function hashOf(keep: Uint8Array): number {
   let hash = 0;
   for (const one of keep) hash = (Math.imul(hash, 31) + one + 1) | 0;
   return hash;
-}
-
-function groupsOf(objects: readonly EndpointsObject[]): readonly EndpointGroup[] {
-  const all: EndpointGroup[] = [];
-  for (const { groups } of objects) for (const group of groups) all.push(group);
-  return all;
 }
 
 function keepsAll(keep: Uint8Array, start: number, end: number): boolean {

@@ -2,7 +2,7 @@ import type { LogBounds } from './event-log.ts';
 
 /** A size counts for at least this time, in milliseconds, and at most twice as long. */
 const SPAN_MS = 60_000;
-const NOTHING: LogBounds = { entries: 0, bytes: 0 };
+const EMPTY_LOG: LogBounds = { entries: 0, bytes: 0 };
 
 /** The largest size of a view in the last one to two minutes. */
 export class RecentPeak {
@@ -10,11 +10,11 @@ export class RecentPeak {
   /** Start of the current span. */
   #since: number;
   /** Peak of the previous span. */
-  #previous = NOTHING;
+  #previous = EMPTY_LOG;
   /** Peak of the current span. */
-  #current = NOTHING;
+  #current = EMPTY_LOG;
   /** The latest size. */
-  #last = NOTHING;
+  #last = EMPTY_LOG;
 
   /** @param now a monotonic clock in milliseconds */
   constructor(now: () => number = () => performance.now()) {

@@ -37,7 +37,7 @@ export type InitialObject = readonly [key: string, raw: ObjectBytes, edit?: Endp
 const UNLIMITED: LogBounds = { entries: Number.POSITIVE_INFINITY, bytes: Number.POSITIVE_INFINITY };
 
 /** What exists from {@link View.start} on. */
-interface OpenView {
+interface StartedView {
   readonly log: EventLog;
   readonly frames: EventFrames;
 }
@@ -66,7 +66,7 @@ export class View {
   /** Total size of the objects. */
   #bytes = 0;
   /** Undefined until the view has started. It stays when the view is closed, because watchers still read it. */
-  #open: OpenView | undefined;
+  #open: StartedView | undefined;
   /** The API server's refusal of the query. Without effect once the view has started. */
   #refusal: WrapperError | undefined;
   /** Why the view was closed. */
@@ -228,7 +228,7 @@ export class View {
     this.#settled();
   }
 
-  #assertStarted(): OpenView {
+  #assertStarted(): StartedView {
     if (this.#open === undefined) throw new Error('the view has not started');
     return this.#open;
   }

@@ -33,7 +33,7 @@ export function discoveryOf(
   if (isRoot && acceptsAggregated(accept)) {
     return documentOf(AGGREGATED_TYPE, aggregated(path === '/api'));
   }
-  const plain = plainOf(path);
+  const plain = plainDocument(path);
   return plain === undefined ? undefined : documentOf(JSON_TYPE, plain);
 }
 
@@ -49,7 +49,7 @@ function acceptsAggregated(accept = ''): boolean {
   return false;
 }
 
-function plainOf(path: string): object | undefined {
+function plainDocument(path: string): object | undefined {
   if (path === '/api') {
     return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
   }

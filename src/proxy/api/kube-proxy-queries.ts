@@ -16,7 +16,7 @@ import { type Query, queryKey } from './query.ts';
  * memory.
  */
 
-const ALL = {
+const ALL_OBJECTS = {
   namespace: '',
   labelSelector: '',
   fieldSelector: '',
@@ -30,7 +30,7 @@ const HAS_IP = 'spec.clusterIP!=None';
 
 /** Since 1.35. */
 const SERVICES_WITH_IP: Query = {
-  ...ALL,
+  ...ALL_OBJECTS,
   resource: SERVICES,
   labelSelector: NO_OTHER_PROXY,
   fieldSelector: HAS_IP,
@@ -44,18 +44,18 @@ const SERVICES_AND_HEADLESS: Query = { ...SERVICES_WITH_IP, fieldSelector: '' };
 
 /** Since 1.33. */
 export const CURRENT_SLICES: Query = {
-  ...ALL,
+  ...ALL_OBJECTS,
   resource: ENDPOINT_SLICES,
   labelSelector: NOT_HEADLESS,
 };
 const OLDER_SLICES: Query = { ...CURRENT_SLICES, labelSelector: NEITHER };
 /** Up to 1.20, or with slices disabled. */
 const OLDEST_ENDPOINTS: Query = { ...OLDER_SLICES, resource: ENDPOINTS };
-const CIDRS: Query = { ...ALL, resource: SERVICE_CIDRS };
+const CIDRS: Query = { ...ALL_OBJECTS, resource: SERVICE_CIDRS };
 
 /** The query of every kube-proxy for its own Node. */
 export function ownNodeQuery(nodeName: string): Query {
-  return { ...ALL, resource: NODES, fieldSelector: `metadata.name=${nodeName}` };
+  return { ...ALL_OBJECTS, resource: NODES, fieldSelector: `metadata.name=${nodeName}` };
 }
 
 /** Whether a query is for endpoints, in either form. */
@@ -91,7 +91,7 @@ export function knownQueryTest(nodeName: string): (query: Query) => boolean {
 }
 
 /** Not a query of kube-proxy: all Services, also those that it does not read. */
-export const ALL_SERVICES: Query = { ...ALL, resource: SERVICES };
+export const ALL_SERVICES: Query = { ...ALL_OBJECTS, resource: SERVICES };
 
 /** Whether a query is for endpoints that kube-proxy does not read. */
 export function readsHeadless(query: Query): boolean {

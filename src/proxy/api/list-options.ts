@@ -18,7 +18,7 @@ export interface ListOptions {
 }
 
 /** `limit` may be ignored. The others do not change the response, or only a Table, which we do not serve. */
-const IGNORED = new Set(['limit', 'pretty', 'timeout', 'includeObject']);
+const IGNORED_PARAMETERS = new Set(['limit', 'pretty', 'timeout', 'includeObject']);
 const KNOWN = new Set([
   'watch',
   'labelSelector',
@@ -40,14 +40,14 @@ const MAX_SELECTOR = 4_096;
  */
 export function parseListOptions(query: URLSearchParams): ListOptions {
   for (const name of new Set(query.keys())) {
-    if (IGNORED.has(name)) continue;
+    if (IGNORED_PARAMETERS.has(name)) continue;
     if (!KNOWN.has(name)) bad(`the query parameter ${JSON.stringify(name)} is unknown`);
     if (query.getAll(name).length > 1) bad(`the query parameter "${name}" is given more than once`);
   }
   const options: ListOptions = {
     watch: boolean(query, 'watch') ?? false,
-    labelSelector: selector(query, 'labelSelector'),
-    fieldSelector: selector(query, 'fieldSelector'),
+    labelSelector: readSelector(query, 'labelSelector'),
+    fieldSelector: readSelector(query, 'fieldSelector'),
     version: version(query),
     match: match(query),
     continue: query.get('continue') ?? '',
@@ -63,24 +63,26 @@ export function parseListOptions(query: URLSearchParams): ListOptions {
 function assertCombination(options: ListOptions, resourceVersion: string): void {
   const { watch, match: matching, sendInitialEvents } = options;
   if (!watch && sendInitialEvents !== undefined) {
-    invalid('sendInitialEvents is forbidden for list');
+    throwInvalid('sendInitialEvents is forbidden for list');
   }
   if (watch && sendInitialEvents === undefined && matching !== '') {
-    invalid('resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided');
+    throwInvalid(
+      'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+    );
   }
   if (sendInitialEvents !== undefined && matching !== 'NotOlderThan') {
-    invalid('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
+    throwInvalid('sendInitialEvents requires setting resourceVersionMatch to NotOlderThan');
   }
   if (watch) return;
   if (matching !== '' && resourceVersion === '') {
-    invalid('resourceVersionMatch is forbidden unless resourceVersion is provided');
+    throwInvalid('resourceVersionMatch is forbidden unless resourceVersion is provided');
   }
   if (matching === 'Exact' && resourceVersion === '0') {
-    invalid('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"');
+    throwInvalid('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"');
   }
 }
 
-function selector(query: URLSearchParams, name: string): string {
+function readSelector(query: URLSearchParams, name: string): string {
   const value = query.get(name) ?? '';
   const { length } = value;
   if (length > MAX_SELECTOR) bad(`${name} has ${length} characters, more than ${MAX_SELECTOR}`);
@@ -121,6 +123,6 @@ function bad(message: string): never {
 }
 
 /** With 422 Invalid, clients fall back from a streaming list to a list. */
-function invalid(message: string): never {
+function throwInvalid(message: string): never {
   throw new WrapperError('BadRequest', message, { status: { code: 422, reason: 'Invalid' } });
 }

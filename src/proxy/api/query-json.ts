@@ -6,15 +6,15 @@ import { sliceSelectionOf } from './slice-selection.ts';
 /** Half of the default of maxViews. Further views are opened when a client reads them. */
 const MAX_QUERIES = 32;
 /** The characters of a selector. The API server checks its syntax. */
-const selector = v.pipe(v.string(), v.regex(/^[\x20-\x7e]{0,1000}$/));
+const selectorSchema = v.pipe(v.string(), v.regex(/^[\x20-\x7e]{0,1000}$/));
 
 const querySchema = v.object({
   group: v.string(),
   plural: v.string(),
   /** A DNS label; empty: all Namespaces. */
   namespace: v.pipe(v.string(), v.regex(/^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$/)),
-  labelSelector: selector,
-  fieldSelector: selector,
+  labelSelector: selectorSchema,
+  fieldSelector: selectorSchema,
   encoding: v.picklist(['json', 'protobuf']),
 });
 

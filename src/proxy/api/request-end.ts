@@ -22,7 +22,7 @@
  * - `tooLarge`: a list, an object or an event exceeds a limit.
  * - `noRoom`: a limit for memory is reached (maxViewBytes, maxListBytes of all lists).
  */
-export type RequestEnd = keyof typeof TABLE;
+export type RequestEnd = keyof typeof END_RULES;
 
 /** How the API server fails all queries: no answer; errors of its own; or it rejects our identity. */
 export type ServerFailure = 'unreachable' | 'misbehaving' | 'refusing';
@@ -62,7 +62,7 @@ type Row = readonly [
 ];
 
 // biome-ignore format: a table
-const TABLE = {
+const END_RULES = {
   //             server         failover  snapshot   wait       next               check    log
   answered:     ['answers',     'stays',  'answer',  'none',    'same',            '-',     '-'],
   unreachable:  ['unreachable', 'next',   'outage',  'short',   'same',            '-',     'first'],
@@ -88,7 +88,7 @@ const TABLE = {
 
 /** The only table of what follows from each end. */
 export const REQUEST_ENDS = Object.fromEntries(
-  Object.entries(TABLE).map(([end, [server, failover, snapshot, wait, next, check, log]]) => [
+  Object.entries(END_RULES).map(([end, [server, failover, snapshot, wait, next, check, log]]) => [
     end,
     { server, failover, snapshot, wait, next, check, log },
   ]),

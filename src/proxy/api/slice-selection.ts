@@ -54,13 +54,13 @@ export function sliceSelectionOf(query: Query): SliceSelection | undefined {
 
 /** Parts of a selector: those that all slices of a Service meet or none does, as text, and the others. */
 function splitLabels(text: string): { readonly shared: string; readonly own: LabelSelector } {
-  const requirements = text === '' ? [] : parse(text);
+  const requirements = text === '' ? [] : parseSliceSelector(text);
   const isShared = ({ key }: Requirement): boolean => SHARED_LABELS.includes(key);
   const shared = requirements.filter(isShared).map((each) => each.text);
   return { shared: shared.join(','), own: requirements.filter((each) => !isShared(each)) };
 }
 
-function parse(text: string): LabelSelector {
+function parseSliceSelector(text: string): LabelSelector {
   try {
     return parseLabelSelector(text);
   } catch (error) {

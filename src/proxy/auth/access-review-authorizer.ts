@@ -4,10 +4,15 @@ import { WrapperError } from '../../errors.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { Semaphore } from '../../util/semaphore.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
-import { CallerLimits } from '../http/caller-limits.ts';
+import { CallerLimits, TOO_MANY_REQUESTS } from '../http/caller-limits.ts';
 import type { ReadAttributes, TokenCaller } from './access-policy.ts';
 import type { Reviews } from './access-review.ts';
-import { type CachedCaller, CallerCache, type Decision, type KnownCaller } from './caller-cache.ts';
+import {
+  type AccessDecision,
+  type CachedCaller,
+  CallerCache,
+  type KnownCaller,
+} from './caller-cache.ts';
 
 export interface AccessReviewAuthorizerOptions {
   readonly reviews: Pick<Reviews, 'access' | 'identity'>;
@@ -30,8 +35,6 @@ export interface AccessReviewAuthorizerOptions {
 
 /** A token never changes its owner. */
 const FOREVER = 0;
-/** As CallerLimits answers: client-go sends the request again. */
-const TOO_MANY = { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 };
 /**
  * How long the API server may take to answer before it counts as unreachable, in milliseconds. It is longer than the
  * time to connect, because an error of the connection has more detail.
@@ -52,7 +55,7 @@ export class AccessReviewAuthorizer {
   readonly #callers: CallerCache;
   /** Concurrent requests share a review. */
   readonly #identities = new SingleFlight<CachedCaller>();
-  readonly #decisions = new SingleFlight<Decision>();
+  readonly #decisions = new SingleFlight<AccessDecision>();
   /** The reviews of known callers, by user. */
   readonly #active: CallerLimits;
   /** The requests of unknown callers that are under review. */
@@ -131,7 +134,7 @@ export class AccessReviewAuthorizer {
       return await this.#unknown.acquire(wait.signal);
     } catch (cause) {
       const message = `${maxReviews} access reviews of unknown callers are active already`;
-      throw new WrapperError('LimitExceeded', message, { cause, status: TOO_MANY });
+      throw new WrapperError('LimitExceeded', message, { cause, status: TOO_MANY_REQUESTS });
     } finally {
       clearTimeout(timer);
       wait.release();
@@ -174,7 +177,7 @@ export class AccessReviewAuthorizer {
     caller: TokenCaller,
     { user, decisions }: KnownCaller,
     read: ReadAttributes,
-  ): Promise<Decision> {
+  ): Promise<AccessDecision> {
     const { reviews, allowedMs, deniedMs } = this.#options;
     const verdict = await this.#review(user, (signal) => reviews.access(caller, read, signal));
     if (verdict.kind === 'unauthenticated') {

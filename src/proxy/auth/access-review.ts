@@ -71,7 +71,7 @@ export class Reviews {
       const reason = `it may not create a ${kind} (ClusterRole system:basic-user)`;
       return { kind: 'denied', reason };
     }
-    throw unreachable(kind, `HTTP ${statusCode}`);
+    throw unusableReview(kind, `HTTP ${statusCode}`);
   }
 
   /** Whose token is this? */
@@ -81,12 +81,12 @@ export class Reviews {
     const { statusCode, status } = await postReview(this.#upstream, review, signal);
     if (status !== undefined) {
       const { username: name } = (status.userInfo ?? {}) as Record<string, unknown>;
-      if (typeof name !== 'string' || name === '') throw unreachable(kind, 'no user');
+      if (typeof name !== 'string' || name === '') throw unusableReview(kind, 'no user');
       return { kind: 'user', name };
     }
     if (statusCode === 401) return { kind: 'unauthenticated' };
     if (statusCode === 403 || statusCode === 404) return { kind: 'unnamed' };
-    throw unreachable(kind, `HTTP ${statusCode}`);
+    throw unusableReview(kind, `HTTP ${statusCode}`);
   }
 }
 
@@ -118,10 +118,10 @@ function reviewStatus(body: Buffer, kind: string): Readonly<Record<string, unkno
     // Handled below, like any other response that is not a review.
   }
   if (typeof status === 'object' && status !== null) return status as Record<string, unknown>;
-  throw unreachable(kind, 'something that is not a review');
+  throw unusableReview(kind, 'something that is not a review');
 }
 
-function unreachable(kind: string, what: string): WrapperError {
+function unusableReview(kind: string, what: string): WrapperError {
   return new WrapperError('Unreachable', `the API server answered a ${kind} with ${what}`);
 }
 

@@ -5,7 +5,7 @@ import { parseListOptions } from '../api/list-options.ts';
 import { metadataAccept } from '../api/media-type.ts';
 import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';
 import type { CallerLimits } from '../http/caller-limits.ts';
-import { readBody } from '../http/request-body.ts';
+import { readRequestBody } from '../http/request-body.ts';
 import type { ForwardOptions, Passthrough } from '../passthrough/passthrough.ts';
 import type { AccessPolicy, Caller, ReadAttributes, TokenCaller } from './access-policy.ts';
 import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';
@@ -26,7 +26,7 @@ export interface CallerAccessOptions {
  * A body of a known length up to this many bytes is read completely before it is forwarded. A slow client then does
  * not occupy a request slot of the API server. Larger bodies are rare, and are streamed.
  */
-const MAX_BUFFERED_BYTES = 256 * 1024;
+const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
 /** How long a body that is read before it is forwarded may take to arrive, in milliseconds. */
 const BODY_MS = 10_000;
 
@@ -97,7 +97,7 @@ export class CallerAccess implements AccessPolicy {
       passthrough?.forward(request, response, options);
       return;
     }
-    const body = await readBody(request, BODY_MS);
+    const body = await readRequestBody(request, BODY_MS);
     passthrough?.forward(request, response, { ...options, body });
   }
 }
@@ -126,7 +126,7 @@ function metadataAcceptOf(
 
 function isSmallBody({ headers }: IncomingMessage): boolean {
   const length = Number(headers['content-length'] ?? 0);
-  return length > 0 && length <= MAX_BUFFERED_BYTES;
+  return length > 0 && length <= MAX_BUFFERED_BODY_BYTES;
 }
 
 function assertToken(caller: Caller): asserts caller is TokenCaller {

@@ -2,14 +2,14 @@ import { LRUCache } from 'lru-cache';
 import type { Verdict } from './access-review.ts';
 
 /** What the API server has decided about one read. */
-export type Decision = Exclude<Verdict, { readonly kind: 'unauthenticated' }>;
+export type AccessDecision = Exclude<Verdict, { readonly kind: 'unauthenticated' }>;
 
 /** A caller that the API server has authenticated. */
 export interface KnownCaller {
   /** The id of its user. */
   readonly user: string;
   /** What it may read. Another token of the same user can have other rights. */
-  readonly decisions: AnswerCache<Decision>;
+  readonly decisions: AnswerCache<AccessDecision>;
 }
 
 /** What is known of a token. Without a user: the API server does not accept it. */
@@ -20,7 +20,7 @@ const MAX_DECISION_BYTES = 8 * 1024;
 /** What a decision takes beside its reason, in bytes. */
 const DECISION_BYTES = 150;
 /** The share of the cached callers that the tokens of one user may take. */
-const USER_SHARE = 1 / 4;
+const USER_CACHE_SHARE = 1 / 4;
 
 /** Answers of the API server that expire. An expired one is still the last answer, until others need its room. */
 class AnswerCache<Answer extends object> extends LRUCache<string, Answer> {
@@ -57,7 +57,7 @@ export class CallerCache extends AnswerCache<CachedCaller> {
    * @param now a clock in milliseconds, never 0
    */
   constructor(maxCallers: number, now: () => number) {
-    const share = Math.max(1, Math.floor(maxCallers * USER_SHARE));
+    const share = Math.max(1, Math.floor(maxCallers * USER_CACHE_SHARE));
     super(now, { max: maxCallers + share });
     this.#now = now;
     this.#share = share;
@@ -83,7 +83,7 @@ export class CallerCache extends AnswerCache<CachedCaller> {
     return caller;
   }
 
-  #createDecisions(): AnswerCache<Decision> {
+  #createDecisions(): AnswerCache<AccessDecision> {
     return new AnswerCache(this.#now, {
       maxSize: MAX_DECISION_BYTES,
       sizeCalculation: (decision) =>

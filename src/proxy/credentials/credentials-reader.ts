@@ -56,7 +56,7 @@ export function createReader(
     try {
       await config.applyToHTTPSOptions(options);
     } catch (error) {
-      throw unusable(file, problemOf(error, dynamic), dynamic ? undefined : error);
+      throw unusable(file, credentialsProblem(error, dynamic), dynamic ? undefined : error);
     }
     const { ca, cert, key, servername } = options;
     const rejectUnauthorized = options.rejectUnauthorized !== false;
@@ -132,7 +132,7 @@ function configOf(cluster: ClusterEntry, user: UserEntry): KubeConfig {
  * Describes a missing file, or a credential plugin that failed. The output of a plugin is never shown, because it may
  * contain the token. The same holds for the message of JSON.parse, which quotes the output.
  */
-function problemOf(error: unknown, dynamic: boolean): string {
+function credentialsProblem(error: unknown, dynamic: boolean): string {
   const { path, code, name } = error as NodeJS.ErrnoException;
   if (path !== undefined && isAbsolute(path)) {
     return `the file ${path} it names cannot be read (${code})`;

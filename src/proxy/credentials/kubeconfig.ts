@@ -9,7 +9,7 @@ const optional = <T extends v.GenericSchema>(schema: T) =>
     v.nullish(schema),
     v.transform((value) => value ?? undefined),
   );
-const text = optional(v.string());
+const optionalText = optional(v.string());
 const list = <T extends v.GenericSchema>(schema: T) => v.nullish(v.array(schema), []);
 
 /**
@@ -19,53 +19,53 @@ const list = <T extends v.GenericSchema>(schema: T) => v.nullish(v.array(schema)
  */
 const createSchema = (absolute: (path: string) => string) => {
   const path = v.pipe(
-    text,
+    optionalText,
     v.transform((value) => value && absolute(value)),
   );
   const cluster = v.object({
-    server: text,
+    server: optionalText,
     'certificate-authority': path,
-    'certificate-authority-data': text,
+    'certificate-authority-data': optionalText,
     'insecure-skip-tls-verify': optional(v.boolean()),
-    'tls-server-name': text,
-    'proxy-url': text,
+    'tls-server-name': optionalText,
+    'proxy-url': optionalText,
     extensions: optional(v.array(v.object({ name: v.string(), extension: optional(v.unknown()) }))),
   });
   // KubeConfig reads the other fields of a plugin and of a provider.
   const exec = v.looseObject({
     // Without a slash it is searched in PATH.
     command: v.pipe(
-      text,
+      optionalText,
       v.transform((command) => (command?.includes('/') ? absolute(command) : command)),
     ),
     args: optional(v.array(v.string())),
     env: optional(v.array(v.object({ name: v.string(), value: v.nullish(v.string(), '') }))),
-    apiVersion: text,
+    apiVersion: optionalText,
     provideClusterInfo: optional(v.boolean()),
   });
   const provider = v.looseObject({
-    name: text,
+    name: optionalText,
     config: optional(v.looseObject({ tokenFile: path })),
   });
   const user = v.object({
-    token: text,
+    token: optionalText,
     tokenFile: path,
     'client-certificate': path,
-    'client-certificate-data': text,
+    'client-certificate-data': optionalText,
     'client-key': path,
-    'client-key-data': text,
-    username: text,
-    password: text,
-    as: text,
+    'client-key-data': optionalText,
+    username: optionalText,
+    password: optionalText,
+    as: optionalText,
     'as-groups': optional(v.unknown()),
     'as-uid': optional(v.unknown()),
     'as-user-extra': optional(v.unknown()),
     exec: optional(exec),
     'auth-provider': optional(provider),
   });
-  const context = v.object({ cluster: text, user: text });
+  const context = v.object({ cluster: optionalText, user: optionalText });
   return v.object({
-    'current-context': text,
+    'current-context': optionalText,
     contexts: list(v.object({ name: v.string(), context: optional(context) })),
     clusters: list(v.object({ name: v.string(), cluster: optional(cluster) })),
     users: list(v.object({ name: v.string(), user: optional(user) })),
@@ -74,9 +74,9 @@ const createSchema = (absolute: (path: string) => string) => {
 
 type Fields = v.InferOutput<ReturnType<typeof createSchema>>;
 /** An entry of a list of a kubeconfig, with its file. */
-type Entry<T> = NonNullable<T> & { readonly name: string; readonly file: string };
-export type ClusterEntry = Entry<Fields['clusters'][number]['cluster']>;
-export type UserEntry = Entry<Fields['users'][number]['user']>;
+type NamedEntry<T> = NonNullable<T> & { readonly name: string; readonly file: string };
+export type ClusterEntry = NamedEntry<Fields['clusters'][number]['cluster']>;
+export type UserEntry = NamedEntry<Fields['users'][number]['user']>;
 
 /** A kubeconfig file. */
 export interface KubeconfigFile {

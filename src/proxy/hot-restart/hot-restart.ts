@@ -17,7 +17,7 @@ import type { ViewLease } from '../views/view-registry.ts';
  * 6. If two processes keep listening on one port, that is a mistake, which is logged (warnOfSharedPort).
  */
 
-const POLL_MS = 50;
+const TAKEOVER_POLL_MS = 50;
 /** Time between two checks for a shared port, in milliseconds. */
 const SHARED_PORT_POLL_MS = 60_000;
 /** Warn after this many checks in a row. A planned restart takes less time. */
@@ -52,7 +52,7 @@ export async function waitUntilReadyToListen(options: {
     leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
   try {
     while (countWaiting() > 0 && anotherListens(addresses)) {
-      await delay(POLL_MS);
+      await delay(TAKEOVER_POLL_MS);
       signal.throwIfAborted();
     }
     const waiting = countWaiting();
@@ -80,7 +80,7 @@ export async function waitForNextProcess(
   const deadline = performance.now() + maxMs;
   while (shareable.length > 0 && performance.now() < deadline && !signal.aborted) {
     if (shareable.every((address) => ownListeners(address).length > 1)) return;
-    await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
+    await delay(TAKEOVER_POLL_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { startWriteTimeout, type WriteTimeout } from './write-timeout.ts';
 
 /** Buffers are copied into a block of at most this size: one write per block, not one per object. */
-const BLOCK_BYTES = 256 * 1024;
+const WRITE_BLOCK_BYTES = 256 * 1024;
 
 export interface BlocksOptions extends WriteTimeout {
   /** They must not change until the response has closed. */
@@ -37,7 +37,7 @@ class BlockWriter {
     this.#options = options;
     this.#buffers = options.buffers[Symbol.iterator]();
     this.#next = this.#buffers.next().value;
-    this.#block = Buffer.allocUnsafeSlow(Math.min(BLOCK_BYTES, options.bytes));
+    this.#block = Buffer.allocUnsafeSlow(Math.min(WRITE_BLOCK_BYTES, options.bytes));
   }
 
   start(): void {

@@ -11,7 +11,8 @@ export interface CallerLimitsOptions {
   readonly refusal?: ErrorStatus;
 }
 
-const TOO_MANY = { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 };
+/** client-go sends the request again. */
+export const TOO_MANY_REQUESTS = { code: 429, reason: 'TooManyRequests', retryAfterSeconds: 1 };
 
 /** Limits concurrent requests, per caller and in total. */
 export class CallerLimits {
@@ -64,7 +65,7 @@ export class CallerLimits {
   /** client-go waits for Retry-After and sends the request again, ten times at most (rest/with_retry.go). */
   #tooMany(max: number, whose: string): WrapperError {
     const text = `${max} ${this.#options.what} of ${whose} are active already`;
-    const { refusal: status = TOO_MANY } = this.#options;
+    const { refusal: status = TOO_MANY_REQUESTS } = this.#options;
     return new WrapperError('LimitExceeded', text, { status });
   }
 }

@@ -17,7 +17,7 @@ export interface ConnectionLimits {
   readonly maxOfKind?: Readonly<Record<string, number>>;
 }
 
-interface Entry {
+interface ConnectionEntry {
   request: RequestState | undefined;
   /** Whether a request was answered on this connection. */
   served: boolean;
@@ -39,7 +39,7 @@ export class ConnectionTable<Connection> {
   readonly #limits: ConnectionLimits;
   readonly #evict: (connection: Connection) => void;
   /** The connection that has been idle or incomplete for the longest time is first. */
-  readonly #entries = new Map<Connection, Entry>();
+  readonly #entries = new Map<Connection, ConnectionEntry>();
   /** Connections with an active request, the oldest request first. */
   readonly #inUse = new Map<Connection, RequestState>();
 
@@ -131,14 +131,14 @@ export class ConnectionTable<Connection> {
   }
 }
 
-function isIdle({ request, served }: Entry): boolean {
+function isIdle({ request, served }: ConnectionEntry): boolean {
   return request === undefined && served;
 }
 
-function isIncomplete({ request, served }: Entry): boolean {
+function isIncomplete({ request, served }: ConnectionEntry): boolean {
   return request === undefined ? !served : !request.isReceived() && !request.isAnswered();
 }
 
-function isAnswered({ request }: Entry): boolean {
+function isAnswered({ request }: ConnectionEntry): boolean {
   return request?.isAnswered() === true;
 }

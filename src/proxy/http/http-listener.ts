@@ -15,7 +15,7 @@ import type { ListenerLimits } from './listener-limits.ts';
 import { type RefusalLog, reasonOf } from './refusal-log.ts';
 import { assertNoRequestSmuggling } from './request-checks.ts';
 import type { ServerCertificate } from './server-certificate.ts';
-import { startWriteTimeout } from './write-timeout.ts';
+import { startWriteTimeout, WRITE_TIMEOUT_MS } from './write-timeout.ts';
 
 export interface HttpListenerOptions {
   /** Name of the setting that has the address, for messages. */
@@ -41,8 +41,7 @@ export interface HttpListenerOptions {
 }
 
 /** Longer than Go's 90 s: the client closes an idle connection first, so no request is lost. */
-const KEEP_ALIVE_MS = 120_000;
-const WRITE_TIMEOUT_MS = 60_000;
+const CLIENT_IDLE_MS = 120_000;
 /**
  * Length of the accept queue; the kernel limits it to net.core.somaxconn. When the queue is full, the kernel drops
  * the packet that opens a connection, and the client tries again after a second.
@@ -54,7 +53,7 @@ const ABORTED = 'aborted';
 const TOO_MANY = 'TooManyConnections';
 const TOO_EARLY = 'too many requests before the first one was answered';
 /** How long an open connection may take to end after the listener has closed, in milliseconds. */
-const CLOSE_MS = 2_000;
+const CONNECTION_CLOSE_MS = 2_000;
 
 /**
  * One listening socket with its limits, for http or https. With `reusePort` processes of the same user can share its
@@ -77,7 +76,7 @@ export class HttpListener {
 
   constructor(options: HttpListenerOptions) {
     this.#options = options;
-    const { listenerLimits, certificate, maxOfKind = {}, keepAliveMs = KEEP_ALIVE_MS } = options;
+    const { listenerLimits, certificate, maxOfKind = {}, keepAliveMs = CLIENT_IDLE_MS } = options;
     const server = createHttpServer(listenerLimits, keepAliveMs, certificate);
     this.#server = server;
     this.#unfollow = certificate && followCertificate(server, certificate);
@@ -145,7 +144,7 @@ export class HttpListener {
     this.#server.close(() => {});
     const force = setTimeout(() => {
       this.#connections.destroyAll();
-    }, CLOSE_MS);
+    }, CONNECTION_CLOSE_MS);
     await closed;
     clearTimeout(force);
   }

@@ -26,7 +26,7 @@ export interface Refusal {
 /** A kind is logged at most once in this time, in milliseconds. */
 const PERIOD_MS = 60_000;
 /** Maximum length of each text in a line. Clients wrote most of them. */
-const MAX_TEXT = 300;
+const MAX_REFUSAL_TEXT = 300;
 
 /**
  * Logs what listeners refuse, but not a line for each refusal: any client can cause as many as it likes. Each kind has
@@ -84,5 +84,5 @@ function fieldsOf({ listener, reason, verb, resource, client, err }: Refusal): o
 }
 
 function escaped(text: string): string {
-  return escapeUntrusted(text, MAX_TEXT);
+  return escapeUntrusted(text, MAX_REFUSAL_TEXT);
 }

@@ -7,7 +7,10 @@ import { WrapperError } from '../../errors.ts';
  * with `BadRequest` if the client disconnects before its end. Then the response must end the connection. Otherwise the
  * server waits for the rest of the body.
  */
-export async function readBody(request: IncomingMessage, timeoutMs: number): Promise<Buffer> {
+export async function readRequestBody(
+  request: IncomingMessage,
+  timeoutMs: number,
+): Promise<Buffer> {
   const chunks: Buffer[] = [];
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {

@@ -40,7 +40,7 @@ export class ServerCertificate {
   private constructor(files: CertificateFiles, pems: CertificatePems, logger: Logger) {
     this.#files = files;
     this.#logger = logger;
-    this.#current = { pems, leaf: check(pems) };
+    this.#current = { pems, leaf: checkCertificate(pems) };
     this.#follower = new FileFollower({
       read: () => this.#reread(),
       onFailure: (error) => {
@@ -91,7 +91,7 @@ export class ServerCertificate {
   async #reread(): Promise<void> {
     const pems = await readPems(this.#files);
     if (isDeepStrictEqual(pems, this.#current.pems)) return;
-    this.#current = { pems, leaf: check(pems) };
+    this.#current = { pems, leaf: checkCertificate(pems) };
     const expires = this.#current.leaf.validToDate;
     this.#logger.info({ expires }, 'the https certificate has changed');
     for (const listener of this.#listeners) listener();
@@ -104,7 +104,7 @@ async function readPems({ certFile, keyFile }: CertificateFiles): Promise<Certif
 }
 
 /** Throws if a part is invalid, or if certificate and key do not match; returns the first certificate. */
-function check({ cert, key }: CertificatePems): X509Certificate {
+function checkCertificate({ cert, key }: CertificatePems): X509Certificate {
   try {
     createSecureContext({ cert, key });
     const leaf = new X509Certificate(cert);

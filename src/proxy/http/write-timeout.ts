@@ -1,5 +1,8 @@
 import type { ServerResponse } from 'node:http';
 
+/** The default of listeners, in milliseconds. */
+export const WRITE_TIMEOUT_MS = 60_000;
+
 /** How long a client may take to read what was written to it. */
 export interface WriteTimeout {
   /** A client that reads nothing for this long is disconnected, in milliseconds. */

@@ -12,9 +12,9 @@ import { type PodSandbox, type PodSandboxStatus, RuntimeService } from './cri/ap
 /** Time for one call, in milliseconds. */
 const CALL_MS = 4_000;
 /** Limit for one message. A node runs some hundred Pods, and each takes some kB. */
-const MAX_BYTES = 16 * 1024 * 1024;
+const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** The connection closes after this long without a call, in milliseconds. */
-const IDLE_MS = 30_000;
+const IDLE_CONNECTION_MS = 30_000;
 /** The address is required by HTTP/2, and not used. */
 const AUTHORITY = 'http://localhost';
 
@@ -33,13 +33,13 @@ const STATIC_SOURCES: readonly (string | undefined)[] = ['file', 'http'];
 export function createCriClient(path: string, callMs = CALL_MS): ContainerRuntime {
   const sessionManager = new Http2SessionManager(
     AUTHORITY,
-    { idleConnectionTimeoutMs: IDLE_MS },
+    { idleConnectionTimeoutMs: IDLE_CONNECTION_MS },
     { createConnection: () => connect({ path }) },
   );
   const transport = createGrpcTransport({
     baseUrl: AUTHORITY,
     sessionManager,
-    readMaxBytes: MAX_BYTES,
+    readMaxBytes: MAX_MESSAGE_BYTES,
     binaryOptions: { readUnknownFields: false },
   });
   const client = createClient(RuntimeService, transport);

@@ -45,9 +45,9 @@ export interface LocalRuntimeOptions {
 /** What differs between the views that are corrected. */
 export type StageOptions = Omit<CorrectorOptions, 'nodeName' | 'epoch'>;
 
-const GRACE_MS = 3_000;
+const CUT_OFF_GRACE_MS = 3_000;
 /** The kubelet reports its Pods within 10 s after the link returned, and the endpoints follow. */
-const SETTLE_MS = 30_000;
+const KUBELET_SETTLE_MS = 30_000;
 /** Time between two reads of the Pods while cut off, in milliseconds. Some runtimes send no events. */
 const READ_MS = 1_000;
 /** Time between two checks whether the runtime answers, at all other times, in milliseconds. */
@@ -146,7 +146,7 @@ export class LocalRuntime {
 
   #reachabilityChanged(): void {
     const isDown = this.#options.reachability.isCutOff;
-    const { graceMs = GRACE_MS, settleMs = SETTLE_MS } = this.#options;
+    const { graceMs = CUT_OFF_GRACE_MS, settleMs = KUBELET_SETTLE_MS } = this.#options;
     switch (this.#state) {
       case 'connected':
         if (!isDown) this.#enter('connected');

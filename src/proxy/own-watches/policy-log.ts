@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../util/clock.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
 
 /** Each Namespace has 5 lines at once, and then one a minute. */
-const LIMIT = { burst: 5, refillMs: 60_000 } as const;
+const NAMESPACE_LOG_LIMIT = { burst: 5, refillMs: 60_000 } as const;
 /** Namespaces whose lines are counted; when there are more, the one without a line for longest starts again. */
 const MAX_NAMESPACES = 1_000;
 
@@ -18,7 +18,7 @@ export class PolicyLog {
   constructor(logger: Logger, clock: Clock = systemClock) {
     this.#logs = new LRUCache<string, LimitedLog>({
       max: MAX_NAMESPACES,
-      memoMethod: () => new LimitedLog({ logger, clock, ...LIMIT }),
+      memoMethod: () => new LimitedLog({ logger, clock, ...NAMESPACE_LOG_LIMIT }),
       dispose: (log) => log.flush(),
     });
   }

@@ -31,7 +31,7 @@ export function watchCluster(options: WatchClusterOptions): readonly OpenCollect
   const { topology, namespaces, fabedgeCluster } = options;
   const opened: OpenCollection[] = [];
   if (namespaces) {
-    const all = open(options, {
+    const all = openLoggingRefusal(options, {
       resource: NAMESPACES,
       encoding: 'protobuf',
       decode: (object) => CODECS.protobuf.partialMetadata(object),
@@ -40,7 +40,7 @@ export function watchCluster(options: WatchClusterOptions): readonly OpenCollect
     opened.push(all);
   }
   if (fabedgeCluster !== undefined) {
-    const all = open(options, {
+    const all = openLoggingRefusal(options, {
       resource: COMMUNITIES,
       encoding: 'json',
       decode: (object) => communityFacts(CODECS.json, object),
@@ -51,7 +51,7 @@ export function watchCluster(options: WatchClusterOptions): readonly OpenCollect
   return opened;
 }
 
-function open<Facts extends ObjectMeta>(
+function openLoggingRefusal<Facts extends ObjectMeta>(
   context: ReflectorContext,
   collection: Omit<CollectionOptions<Facts>, 'onRefused'>,
 ): OpenCollection {

@@ -38,7 +38,7 @@ export interface ForwardOptions {
 }
 
 /** An API server ends a request that is not long-running after 60 s (--request-timeout), with a response. */
-const HEADERS_MS = 70_000;
+const FORWARDED_HEADERS_MS = 70_000;
 /**
  * Long-running requests whose response may start late, such as the log of a silent Pod (BasicLongRunningRequestCheck
  * in apiserver endpoints/filters). They have no time limit; TCP keep-alive finds a peer that is gone.
@@ -93,7 +93,7 @@ export class Passthrough {
       throw new WrapperError('BadRequest', 'the request target is not a path');
     const proxyTarget = this.#targets.current();
     const { target, host } = proxyTarget;
-    const { headersMs = HEADERS_MS } = this.#options;
+    const { headersMs = FORWARDED_HEADERS_MS } = this.#options;
     const bodyLength = body?.length;
     return {
       proxyTarget,

@@ -31,7 +31,7 @@ interface Passes {
   webPasses: readonly { readonly name: string }[];
 }
 
-const KEEP_ALIVE_MS = 30_000;
+const TCP_KEEP_ALIVE_MS = 30_000;
 
 /** http-proxy 1.18.1, repaired from outside. Beside each repair stands what breaks without it. */
 export class RepairedHttpProxy {
@@ -87,7 +87,7 @@ export class RepairedHttpProxy {
   #onRequest(outgoing: ClientRequest, request: IncomingMessage, response: ServerResponse): void {
     this.#track(outgoing);
     this.#restorePath(outgoing, request);
-    outgoing.socket?.setKeepAlive(true, KEEP_ALIVE_MS);
+    outgoing.socket?.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
     this.#notifyWhenSent(outgoing, request);
     // The request to the API server would outlive a client that has gone.
     const end = (): void => {

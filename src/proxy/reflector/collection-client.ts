@@ -56,7 +56,7 @@ export interface WatchHandlers {
  * once a minute, up to 75 s apart (bookmarkFrequency and its jitter in apiserver storage/cacher). A Line
  * detects a lost server or network path sooner.
  */
-const SILENCE_MS = 90_000;
+const WATCH_SILENCE_MS = 90_000;
 /** A list whose body sends nothing for this long is dead, in milliseconds. */
 const LIST_SILENCE_MS = 30_000;
 /** The longest time for one page of a list, in milliseconds: 15 MB at 512 kbit/s take 4 minutes. */
@@ -179,7 +179,7 @@ export class CollectionClient {
    * an API server does that stops. Throws as {@link list} does, and what a handler throws, which ends the watch.
    * If the API server has not reached the version, throws after about 3 s `Refused` with the cause
    * ResourceVersionTooLarge; the same if it has another history. If that cannot be found out, throws `Refused` with 410.
-   * A check that fails for a while ends the watch after {@link SILENCE_MS}.
+   * A check that fails for a while ends the watch after {@link WATCH_SILENCE_MS}.
    *
    * @param unconfirmed known objects, the one that changed last first: a request with them finds out whether the API
    * server has reached the version; undefined: it is known to have reached it
@@ -202,7 +202,7 @@ export class CollectionClient {
     });
     const decoder = this.#codec.watchDecoder(readLimits.maxObjectBytes);
     const deadline = new RequestTimeouts(signal);
-    deadline.set('silence', SILENCE_MS, 'completed no event');
+    deadline.set('silence', WATCH_SILENCE_MS, 'completed no event');
     try {
       await this.#limits.request(deadline.signal);
       const { address } = upstream;
@@ -214,8 +214,8 @@ export class CollectionClient {
           deadline.signal,
           async (error) => {
             // The API server answers, so this is no silence. But it must not go on for ever.
-            if (this.#clock.now() - started >= SILENCE_MS) throw error;
-            deadline.set('silence', SILENCE_MS, 'completed no event');
+            if (this.#clock.now() - started >= WATCH_SILENCE_MS) throw error;
+            deadline.set('silence', WATCH_SILENCE_MS, 'completed no event');
             if (upstream.address === address) await handlers.checkFailed(error);
             // Another API server proves nothing about the one that has accepted the watch.
             if (upstream.address !== address) throw error;
@@ -231,7 +231,7 @@ export class CollectionClient {
           if (!isReported) response.report('answered');
           isReported = true;
           // Whole events count, not bytes: an event that never ends is useless.
-          deadline.set('silence', SILENCE_MS, 'completed no event');
+          deadline.set('silence', WATCH_SILENCE_MS, 'completed no event');
         }
         for (let at = 0; at < events.length; at += BATCH_EVENTS) {
           handlers.events(events.slice(at, at + BATCH_EVENTS));

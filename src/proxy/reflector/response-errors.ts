@@ -23,7 +23,7 @@ export async function readRefusal(
   group: string,
 ): Promise<RequestError> {
   const { statusCode, headers } = response;
-  const found = await readStatus(response, codec);
+  const found = await readErrorStatus(response, codec);
   const retryAfter = Number(headers['retry-after']);
   const status: Status = {
     code: statusCode,
@@ -44,7 +44,10 @@ export async function readRefusal(
  * server writes its errors in JSON (WriteObjectNegotiated), and a timeout is JSON without a type (timeout.go in apiserver
  * server/filters).
  */
-async function readStatus(response: UpstreamResponse, codec: Codec): Promise<Status | undefined> {
+async function readErrorStatus(
+  response: UpstreamResponse,
+  codec: Codec,
+): Promise<Status | undefined> {
   const { statusCode, headers, body } = response;
   if (statusCode < 400 || mediaType(response) === 'text/html') {
     body.destroy();

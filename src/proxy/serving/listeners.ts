@@ -12,6 +12,7 @@ import { ListenerCounter } from '../http/listener-counter.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-limits.ts';
 import { RefusalLog, reasonOf } from '../http/refusal-log.ts';
 import type { CertificateFiles, ServerCertificate } from '../http/server-certificate.ts';
+import { WRITE_TIMEOUT_MS } from '../http/write-timeout.ts';
 import type { Passthrough } from '../passthrough/passthrough.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { assertConfidential } from './assert-confidential.ts';
@@ -78,7 +79,6 @@ interface ListenersContext extends CreateListenersOptions {
   readonly requests: ListenerCounter;
 }
 
-const WRITE_TIMEOUT_MS = 60_000;
 /** A kubectl has a few requests at a time, a busy controller 20. An API server takes 400 reads and 200 writes at a time. */
 const FORWARDING = { maxRequests: 128, maxPerCaller: 32 };
 /** The share of maxConnections that the reads of one user over https may take, and at least how many. */

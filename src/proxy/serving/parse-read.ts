@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { WrapperError } from '../../errors.ts';
 import type { Encoding } from '../../filter/codec/codec.ts';
 import { NODES } from '../../filter/codec/facts/resource.ts';
+import { ownNodeQuery } from '../api/kube-proxy-queries.ts';
 import { type ListOptions, parseListOptions } from '../api/list-options.ts';
 import type { Query } from '../api/query.ts';
 import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';
@@ -35,7 +36,7 @@ export function parseRead(
   if (info.kind === 'object') assertPlainGet(options);
   const query =
     info.resource === NODES
-      ? ownNodeQuery(info, options, encoding, nodeName)
+      ? nodeQuery(info, options, encoding, nodeName)
       : viewQuery(info, options, encoding);
   return { info, options, query, attributes: attributesOf(info, options) };
 }
@@ -46,16 +47,16 @@ function assertPlainGet({ labelSelector, fieldSelector, watch }: ListOptions): v
 }
 
 /** Throws `Forbidden` for any other Node than the own one. */
-function ownNodeQuery(
+function nodeQuery(
   info: ViewRequestInfo,
   { labelSelector, fieldSelector }: ListOptions,
   encoding: Encoding,
   nodeName: string,
 ): Query {
-  const { resource, namespace } = info;
-  const selector = `metadata.name=${nodeName}`;
+  const query = ownNodeQuery(nodeName);
+  const selector = query.fieldSelector;
   const isOwn = info.kind === 'object' ? info.name === nodeName : fieldSelector === selector;
-  if (isOwn) return { resource, namespace, labelSelector, fieldSelector: selector, encoding };
+  if (isOwn) return { ...query, labelSelector, encoding };
   throw new WrapperError(
     'Forbidden',
     `only the Node of this machine can be read here: fieldSelector=${selector}`,

@@ -28,7 +28,7 @@ export function readList(view: View, options: ListOptions, only?: string): Buffe
     throw new WrapperError('Expired', 'the continue token is from another server; list again');
   }
   const { version, items } = view.snapshot();
-  assertReached(version, options.version);
+  assertNotNewer(version, options.version);
   if (options.match === 'Exact' && options.version !== version) {
     throw new WrapperError('Expired', `only the newest state can be listed, which is ${version}`);
   }
@@ -42,7 +42,7 @@ export function readObject(
   info: { readonly namespace: string; readonly name: string },
   options: ListOptions,
 ): Buffer[] {
-  assertReached(view.log.version, options.version);
+  assertNotNewer(view.log.version, options.version);
   const object = view.get(objectKey(info));
   if (object === undefined) throw notFound(view.resource, info.name);
   return view.codec.encodeObject(view.resource, object);
@@ -85,7 +85,7 @@ export function startWatch(
 function startOf(view: View, options: ListOptions) {
   if (options.sendInitialEvents === true) {
     const initial = view.snapshot();
-    assertReached(initial.version, options.version);
+    assertNotNewer(initial.version, options.version);
     const initialEventsEnd = options.allowWatchBookmarks;
     return { initial, position: initial.position, initialEventsEnd };
   }
@@ -108,7 +108,7 @@ function startOf(view: View, options: ListOptions) {
 }
 
 /** The whole state satisfies any version up to the newest. Throws `TooLargeResourceVersion` for a newer one. */
-function assertReached(newest: bigint, wanted: bigint | undefined): void {
+function assertNotNewer(newest: bigint, wanted: bigint | undefined): void {
   if (wanted === undefined || wanted <= newest) return;
   throw new WrapperError(
     'TooLargeResourceVersion',

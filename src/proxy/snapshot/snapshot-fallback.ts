@@ -13,7 +13,7 @@ export interface SnapshotFallbackOptions {
   readonly onUnusable: () => void;
 }
 
-const SILENCE_MS = 10_000;
+const SERVER_SILENCE_MS = 10_000;
 /** The grace time when another query has found the API server unreachable, in milliseconds. */
 const KNOWN_UNREACHABLE_MS = 200;
 
@@ -77,7 +77,7 @@ export class SnapshotFallback {
   #check(): void {
     clearTimeout(this.#timer);
     if (this.#isOver || this.#attempt === 'none') return;
-    const { serverState, graceMs, silenceMs = SILENCE_MS, leaveServer } = this.#options;
+    const { serverState, graceMs, silenceMs = SERVER_SILENCE_MS, leaveServer } = this.#options;
     const { lastContactAt, isGivenUp, condition } = serverState;
     const now = performance.now();
     // The connection may be older than the attempt, and quiet while the API server answers others.

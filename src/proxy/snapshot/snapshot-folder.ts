@@ -52,7 +52,7 @@ const MAX_FILES = 256;
 /** An unfinished file older than this has lost its writer, in milliseconds. A younger one may be another process's. */
 const ORPHAN_MS = 60_000;
 /** How long a disk that hangs delays the end of the process, in milliseconds. */
-const CLOSE_MS = 5_000;
+const FOLDER_CLOSE_MS = 5_000;
 /** How long a read may take, together with those before it, in milliseconds. */
 const LOAD_MS = 2_000;
 
@@ -163,7 +163,7 @@ export class SnapshotFolder {
   /** Waits for the disk, but not for one that hangs. */
   async #untilDisk(written: Promise<void>): Promise<void> {
     try {
-      await withTimeout(CLOSE_MS, written);
+      await withTimeout(FOLDER_CLOSE_MS, written);
     } catch (error) {
       const { folder, logger } = this.#options;
       const text =
@@ -314,8 +314,8 @@ export class SnapshotFolder {
 
   /** Logs each cause once, until all open queries can be written again. */
   #failed(text: string, state: QueryState, problem: Error): void {
-    const cause = causeOf(problem);
-    const isLogged = this.#problems.some((known) => causeOf(known) === cause);
+    const cause = codeOrMessage(problem);
+    const isLogged = this.#problems.some((known) => codeOrMessage(known) === cause);
     this.counters.failures++;
     state.problem = problem;
     if (isLogged) return;
@@ -361,7 +361,7 @@ async function hasLater(path: string, savedAt: number): Promise<boolean> {
 }
 
 /** The code, or else the message: a message may name a file that has another name each time. */
-function causeOf({ code, message }: NodeJS.ErrnoException): string {
+function codeOrMessage({ code, message }: NodeJS.ErrnoException): string {
   return code ?? message;
 }
 

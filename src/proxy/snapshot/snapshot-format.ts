@@ -21,7 +21,7 @@ const MAX_HEADER_BYTES = 64 * 1024;
 /** The header of any snapshot is within so many bytes from the start. */
 export const SNAPSHOT_HEAD_BYTES = PREFIX_BYTES + MAX_HEADER_BYTES + LENGTH_BYTES;
 /** Objects are joined to chunks of about this size, so that no step blocks the event loop. */
-const CHUNK_BYTES = 1024 * 1024;
+const SNAPSHOT_CHUNK_BYTES = 1024 * 1024;
 
 const count = v.pipe(v.number(), v.safeInteger(), v.minValue(0));
 
@@ -80,7 +80,7 @@ export function* encodeSnapshot(
   for (const object of objects) {
     parts.push(uint32(object.length), object);
     bytes += object.length + LENGTH_BYTES;
-    if (bytes < CHUNK_BYTES) continue;
+    if (bytes < SNAPSHOT_CHUNK_BYTES) continue;
     const chunk = Buffer.concat(parts, bytes);
     crc = crc32(chunk, crc);
     yield chunk;

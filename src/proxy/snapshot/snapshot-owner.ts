@@ -22,22 +22,22 @@ export function ownerOf(node: string, credentials: Credentials): SnapshotOwner {
  * cluster at the same address has another authority, and one with the same authority has another address.
  */
 export function assertOurs(written: SnapshotHeader, query: string, owner: SnapshotOwner): void {
-  const problem = problemOf(written, query, owner);
+  const problem = ownerMismatch(written, query, owner);
   if (problem !== undefined) throw new Untrusted('foreign', problem);
 }
 
-function problemOf(
+function ownerMismatch(
   { question, node, servers, authorities }: SnapshotHeader,
   query: string,
   owner: SnapshotOwner,
 ): string | undefined {
   if (question !== query) return `it answers ${JSON.stringify(question)}`;
   if (node !== owner.node) return `it is of the node ${JSON.stringify(node)}`;
-  if (!overlap(servers, owner.servers)) {
+  if (!intersects(servers, owner.servers)) {
     return `it came from ${servers.join(', ')}, not from ${owner.servers.join(', ')}`;
   }
   const none = authorities.length === 0 && owner.authorities.length === 0;
-  if (none || overlap(authorities, owner.authorities)) return undefined;
+  if (none || intersects(authorities, owner.authorities)) return undefined;
   return 'it came from API servers of another certificate authority';
 }
 
@@ -47,6 +47,6 @@ function fingerprints(pem: string): string[] {
     .sort();
 }
 
-function overlap(a: readonly string[], b: readonly string[]): boolean {
+function intersects(a: readonly string[], b: readonly string[]): boolean {
   return a.some((each) => b.includes(each));
 }

@@ -15,14 +15,14 @@ const START_MS = 2_000;
  * be temporary.
  */
 export async function prepareStateFolder(path: string): Promise<void> {
-  if (!isAbsolute(path)) throw invalid(path, 'is not absolute');
+  if (!isAbsolute(path)) throw invalidFolder(path, 'is not absolute');
   const found = await ifExists(lstat(path));
   if (found === undefined) await makeFolder(path);
   else if (found.isSymbolicLink() && found.uid !== 0 && !isOurs(found)) {
-    throw invalid(path, `is a link that user ${found.uid} made`);
+    throw invalidFolder(path, `is a link that user ${found.uid} made`);
   }
   const folder = await stat(path);
-  if (!folder.isDirectory()) throw invalid(path, 'is not a folder');
+  if (!folder.isDirectory()) throw invalidFolder(path, 'is not a folder');
   if (!isOurs(folder)) {
     const problem = `${path} belongs to user ${folder.uid}, who could plant snapshots`;
     throw new Error(`${problem}: make it the wrapper's own, or set another stateDir`);
@@ -70,7 +70,7 @@ async function makeFolder(path: string): Promise<void> {
   }
 }
 
-function invalid(path: string, problem: string): WrapperError {
+function invalidFolder(path: string, problem: string): WrapperError {
   const message = `stateDir ${JSON.stringify(path)} ${problem}: name a folder, or one to be made, or leave stateDir out`;
   return new WrapperError('InvalidSettings', message);
 }

@@ -3,7 +3,7 @@ import { addressText } from '../../util/address.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 
 /** Default of the limit of a response. */
-const MAX_BYTES = 256 * 1024;
+const MAX_RESPONSE_BYTES = 256 * 1024;
 
 export interface BoundedResponse {
   /** 0: there is no usable response. */
@@ -28,7 +28,7 @@ export async function boundedRequest(options: {
   readonly maxBytes?: number;
   readonly signal: AbortSignal;
 }): Promise<BoundedResponse> {
-  const { host, port, path, method = 'GET', maxBytes = MAX_BYTES, signal } = options;
+  const { host, port, path, method = 'GET', maxBytes = MAX_RESPONSE_BYTES, signal } = options;
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   const url = `http://${addressText({ host: name, port })}${path}`;
   return await abortable(read(url, method, maxBytes, signal), signal).catch(() => NO_RESPONSE);

@@ -17,9 +17,9 @@ export interface FileFollowerOptions {
   readonly watched?: readonly string[];
 }
 
-const POLL_MS = 10_000;
+const FILE_POLL_MS = 10_000;
 /** Related files are written one after the other, so they are read this long after a change, in milliseconds. */
-const SETTLE_MS = 100;
+const FILES_SETTLE_MS = 100;
 
 /**
  * Reads files again and again, because Kubernetes and operators replace them while we run. Contents must be compared
@@ -37,7 +37,7 @@ export class FileFollower {
 
   constructor(options: FileFollowerOptions) {
     this.#options = options;
-    this.#poll = setInterval(() => void this.reread(), options.pollMs ?? POLL_MS).unref();
+    this.#poll = setInterval(() => void this.reread(), options.pollMs ?? FILE_POLL_MS).unref();
     this.#watchFolders(options.watched ?? []);
   }
 
@@ -98,6 +98,6 @@ export class FileFollower {
     this.#settle ??= setTimeout(() => {
       this.#settle = undefined;
       void this.reread();
-    }, SETTLE_MS).unref();
+    }, FILES_SETTLE_MS).unref();
   }
 }

@@ -6,7 +6,7 @@ import type { Address } from '../../util/address.ts';
 export const LISTENING = '0A';
 /** About 27 lines of the table. */
 const READ_BYTES = 4096;
-const ALL: readonly string[] = ['0.0.0.0', '::'];
+const ANY_HOSTS: readonly string[] = ['0.0.0.0', '::'];
 const IS_LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
 
 /** A listening socket of any process in this network namespace. */
@@ -22,7 +22,7 @@ export function listeningSockets({ host, port }: Address): ListeningSocket[] {
   return ['/proc/net/tcp', '/proc/net/tcp6']
     .flatMap(readTable)
     .filter((each) => each.port === port)
-    .filter((each) => [each.host, ...ALL].includes(wanted) || ALL.includes(each.host));
+    .filter((each) => [each.host, ...ANY_HOSTS].includes(wanted) || ANY_HOSTS.includes(each.host));
 }
 
 /**
@@ -38,7 +38,7 @@ export function ownListeners(address: Address, userId = process.geteuid?.()): Li
  * lines only when they are read (seq_file). So the other sockets, perhaps 100,000, cost nothing.
  */
 function readTable(path: string): ListeningSocket[] {
-  const fd = open(path);
+  const fd = openIfExists(path);
   if (fd === undefined) return [];
   try {
     const found: ListeningSocket[] = [];
@@ -63,7 +63,7 @@ function readTable(path: string): ListeningSocket[] {
 }
 
 /** Undefined if the system is not Linux or has no IPv6. */
-function open(path: string): number | undefined {
+function openIfExists(path: string): number | undefined {
   try {
     return openSync(path, 'r');
   } catch (error) {
@@ -93,15 +93,15 @@ export function parseSocket(line: string): TcpSocket | undefined {
     .split(/\s+/);
   if (!/^[0-9A-F]+:/.test(local)) return undefined;
   return {
-    local: parseAddress(local),
-    remote: parseAddress(remote),
+    local: parseHexAddress(local),
+    remote: parseHexAddress(remote),
     state,
     user: Number(user),
     inode,
   };
 }
 
-function parseAddress(text: string): Address {
+function parseHexAddress(text: string): Address {
   const [host = '', port = ''] = text.split(':');
   return { host: parseHost(host), port: Number.parseInt(port, 16) };
 }

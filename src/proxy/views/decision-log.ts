@@ -5,7 +5,7 @@ import type { Clock } from '../../util/clock.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
 
 /** 10 lines at once, and then one every 6 s: at most 20 in any minute. */
-const LIMIT = { burst: 10, refillMs: 6_000 } as const;
+const DECISION_LOG_LIMIT = { burst: 10, refillMs: 6_000 } as const;
 
 /**
  * Logs the changed decisions of one view, so that they survive a restart: the journal is in memory. Changes without room
@@ -17,7 +17,7 @@ export class DecisionLog {
   #owner: object | undefined;
 
   constructor(logger: Logger, clock: Clock) {
-    this.#log = new LimitedLog({ logger, clock, ...LIMIT });
+    this.#log = new LimitedLog({ logger, clock, ...DECISION_LOG_LIMIT });
   }
 
   /** @param view identifies the view that has decided */

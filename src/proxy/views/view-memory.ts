@@ -10,7 +10,7 @@ import type { ReadMemory } from '../system/read-memory.ts';
 export type ReserveBytes = (bytes: number, isListing: boolean) => void;
 
 /** Memory of a log entry besides its object. */
-const ENTRY_BYTES = 160;
+const LOG_ENTRY_BYTES = 160;
 
 /** What a view holds, and how it is reserved. */
 export interface ViewMemoryOptions {
@@ -26,7 +26,7 @@ export function createViewMemory(options: ViewMemoryOptions): ReadMemory {
   const { view, projection, hasSnapshots, reserve } = options;
   let held = { list: 0, objects: 0 };
   const resize = (next: typeof held): void => {
-    const log = view.started ? view.log.bytes + view.log.size * ENTRY_BYTES : 0;
+    const log = view.started ? view.log.bytes + view.log.size * LOG_ENTRY_BYTES : 0;
     const raw = hasSnapshots ? 2 * next.objects : next.objects;
     reserve(next.list + raw + log + (projection?.copiedBytes ?? 0), next.list > 0);
     held = next;

@@ -146,7 +146,7 @@ function openObjects<Facts extends ObjectMeta>(
   const objects = new ObjectsProjection(view, visibility);
   const shown = context.batches.objects(objects);
   const handler = feed === undefined ? shown : feedFirst(feed, objects, shown);
-  return run(context, {
+  return runSource(context, {
     ...source,
     projection: undefined,
     handler,
@@ -193,7 +193,7 @@ function openEndpoints(
   // do without.
   const snapshots = selection === undefined ? context.snapshots : undefined;
   const read = selection?.whole ?? query;
-  const source: ViewSource = run({ ...context, snapshots }, { ...parts, query: read });
+  const source: ViewSource = runSource({ ...context, snapshots }, { ...parts, query: read });
   return selection === undefined ? source : partOf(source, query, view);
 }
 
@@ -234,7 +234,10 @@ interface Running<Facts extends ObjectMeta> {
   readonly reserve: ReserveBytes | undefined;
 }
 
-function run<Facts extends ObjectMeta>(context: SourceContext, parts: Running<Facts>): ViewSource {
+function runSource<Facts extends ObjectMeta>(
+  context: SourceContext,
+  parts: Running<Facts>,
+): ViewSource {
   const { query, view, projection, corrector, reserve } = parts;
   const hasSnapshots = context.snapshots !== undefined;
   const memory =

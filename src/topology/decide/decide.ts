@@ -191,6 +191,15 @@ function lowestBit(mask: number): number {
   return 31 - Math.clz32(mask & -mask);
 }
 
+/** The groups of all objects of a Service. */
+export function groupsOf(
+  objects: readonly { readonly groups: readonly EndpointGroup[] }[],
+): readonly EndpointGroup[] {
+  const all: EndpointGroup[] = [];
+  for (const { groups } of objects) for (const group of groups) all.push(group);
+  return all;
+}
+
 /** Number of endpoints in all groups. */
 export function countEndpoints(groups: readonly EndpointGroup[]): number {
   let count = 0;

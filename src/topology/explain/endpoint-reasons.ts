@@ -38,7 +38,7 @@ export function endpointReasons(
     // With several ports, one that keeps the endpoint explains why it is kept.
     const keeps = winners.find(({ key }) => (key < 0 ? mask !== 0 : (mask & (1 << key)) !== 0));
     if (kept && keeps === undefined) return LOCAL;
-    return reasonOf({ endpoint, kept, keys, first, winner: keeps ?? winners[0] });
+    return endpointReason({ endpoint, kept, keys, first, winner: keeps ?? winners[0] });
   };
 }
 
@@ -58,7 +58,7 @@ function distinctOutcomes(
   return [...distinct.values()];
 }
 
-function reasonOf(about: {
+function endpointReason(about: {
   readonly endpoint: Endpoint;
   readonly kept: boolean;
   readonly keys: readonly string[];

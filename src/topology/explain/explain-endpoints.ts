@@ -1,4 +1,4 @@
-import { countEndpoints, type Decision } from '../decide/decide.ts';
+import { countEndpoints, type Decision, groupsOf } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
 import type { OutcomeKind } from '../state/service-outcome.ts';
@@ -82,9 +82,4 @@ function keptEndpoints(
     start += count;
   }
   return none;
-}
-
-/** The groups of all objects. */
-export function groupsOf(objects: readonly ExplainedObject[]): EndpointGroup[] {
-  return objects.flatMap(({ groups }) => groups);
 }

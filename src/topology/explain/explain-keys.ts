@@ -18,7 +18,7 @@ export function explainKey(topology: Topology, key: string): KeyExplanation {
   const matchesThisNode = key === ANY_KEY || match?.self === true;
   const meaning = meaningOf(topology, key);
   if (key === ANY_KEY || match === undefined) return { key, meaning, matchesThisNode };
-  return { key, meaning, matchesThisNode, nodes: nodesOf(topology, match)?.size };
+  return { key, meaning, matchesThisNode, nodes: matchingNodes(topology, match)?.size };
 }
 
 function meaningOf(topology: Topology, key: string): string {
@@ -41,11 +41,11 @@ function meaningOf(topology: Topology, key: string): string {
 export function nodesOfKey(topology: Topology, key: string): ReadonlySet<string> | undefined {
   const match = topology.matchOf(key);
   if (key === ANY_KEY || key === HOSTNAME_KEY || match === undefined) return undefined;
-  return nodesOf(topology, match);
+  return matchingNodes(topology, match);
 }
 
 /** Nodes known to match now; undefined if a node set is not known (for zones it may not be needed). */
-function nodesOf(topology: Topology, match: TopologyMatch): ReadonlySet<string> | undefined {
+function matchingNodes(topology: Topology, match: TopologyMatch): ReadonlySet<string> | undefined {
   const parts = [match.nodes];
   for (const selector of match.selectors) {
     const set = topology.nodeSets.get(selector);
@@ -91,7 +91,7 @@ function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): War
   const sets = match.selectors.map((selector) => topology.nodeSets.get(selector));
   // Nodes that may not be read may exist.
   if (sets.some((set) => set?.refusal !== undefined)) return undefined;
-  const nodes = nodesOf(topology, match);
+  const nodes = matchingNodes(topology, match);
   if (nodes === undefined) return undefined;
   if (nodes.size === 0) return warn('key-without-nodes', key);
   return nodes.size === 1 && nodes.has(node) ? warn('no-other-node', key) : undefined;

@@ -65,10 +65,10 @@ export function explainOutcome(
 ): OutcomeExplanation {
   const { kind, dryRun } = outcome;
   const waitsFor = topology.waitsFor(outcome.service);
-  return { kind, text: textOf(topology, outcome, decided, waitsFor), dryRun, waitsFor };
+  return { kind, text: describeOutcome(topology, outcome, decided, waitsFor), dryRun, waitsFor };
 }
 
-function textOf(
+function describeOutcome(
   topology: Topology,
   { service, kind, reason, total }: ServiceOutcome,
   decided: DecidedEndpoints | undefined,

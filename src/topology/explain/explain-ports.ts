@@ -26,12 +26,12 @@ export function explainPorts(input: PortsInput, limit: number): PortExplanation[
   const names = new Set(listed.map(({ port }) => port));
   const next = new Map([...won].map((key) => [key, winnersWithout(input, key, names)]));
   return listed.map((port) => {
-    const id = idOf(port);
+    const id = portId(port);
     return explainPort(input, byPort.get(id)?.having ?? [], port, next.get(port.key)?.get(id));
   });
 }
 
-function idOf({ family, port }: Pick<PortDecision, 'family' | 'port'>): string {
+function portId({ family, port }: Pick<PortDecision, 'family' | 'port'>): string {
   return `${family} ${port}`;
 }
 
@@ -95,7 +95,7 @@ function winnersWithout(
   };
   const { keys, minReady } = policy;
   const { ports } = decide(groups, maskOf, { ports: [...names], minReady, addressOf });
-  return new Map(ports.map((port) => [idOf(port), keys[port.key]]));
+  return new Map(ports.map((port) => [portId(port), keys[port.key]]));
 }
 
 function whyOf(keys: readonly KeyCounts[], { key, stage }: PortDecision): string {

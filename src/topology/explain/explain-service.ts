@@ -8,13 +8,13 @@
  * - warning-catalogue.ts: all warnings with their texts; explain-warnings.ts: which of them apply
  */
 
-import type { Decision } from '../decide/decide.ts';
+import { type Decision, groupsOf } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { readAddresses } from '../decide/read-addresses.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ServiceOutcome } from '../state/service-outcome.ts';
 import type { Topology } from '../state/topology.ts';
-import { type ExplainedObject, explainEndpoints, groupsOf } from './explain-endpoints.ts';
+import { type ExplainedObject, explainEndpoints } from './explain-endpoints.ts';
 import { explainKey } from './explain-keys.ts';
 import { explainOutcome, explainPolicy } from './explain-outcome.ts';
 import { explainPorts, type PortsInput } from './explain-ports.ts';

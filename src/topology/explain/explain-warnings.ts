@@ -133,7 +133,7 @@ function warnOfEndpoints(input: WarningsInput): Warning[] {
   ];
   for (const { winner, port, family, keys, why } of ports) {
     const won = keys.find(({ key }) => key === winner);
-    const about = nameOf(family, port);
+    const about = nameOfPort(family, port);
     if (won !== undefined && won.ready > 0 && won.ready < won.needs) {
       warnings.push(warn('too-few-ready', about, why));
     }
@@ -149,7 +149,7 @@ function warnOfEndpoints(input: WarningsInput): Warning[] {
 /** Ports that one warning names at most. */
 const NAMED_PORTS = 20;
 
-function listOf(names: readonly string[]): string {
+function joinNames(names: readonly string[]): string {
   const more = names.length - NAMED_PORTS;
   return `${names.slice(0, NAMED_PORTS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
@@ -161,8 +161,8 @@ function warnOfWithout(
 ): Warning[] {
   const without = ports.filter((each) => each.without === true);
   if (without.length === 0) return [];
-  const names = listOf(without.map(({ family, port }) => nameOf(family, port)));
-  return [warn('port-without-endpoints', names, listOf(otherPorts))];
+  const names = joinNames(without.map(({ family, port }) => nameOfPort(family, port)));
+  return [warn('port-without-endpoints', names, joinNames(otherPorts))];
 }
 
 /** Each family and port is checked alone: clients connect to one of them. */
@@ -173,11 +173,11 @@ function warnOfUnmatched(
 ): Warning[] {
   const unmatched = ports.filter(isUnmatched);
   if (unmatched.length === 0) return [];
-  const names = listOf(unmatched.map(({ family, port }) => nameOf(family, port)));
+  const names = joinNames(unmatched.map(({ family, port }) => nameOfPort(family, port)));
   return [warn('nothing-matches', unmatched.length === portCount ? '' : names, added > 0)];
 }
 
-function nameOf(family: string, port: string): string {
+function nameOfPort(family: string, port: string): string {
   return `${family} ${port === '' ? 'without port' : port}`;
 }
 

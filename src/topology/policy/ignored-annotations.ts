@@ -5,9 +5,10 @@ import {
   PREFIXED_KEYS_ANNOTATION,
   TOPOLOGY_KEYS_ANNOTATION,
 } from './annotation-names.ts';
+import { localName } from './label.ts';
 import { quote } from './quote.ts';
+import { OWN_PREFIX } from './topology-keys.ts';
 
-const OWN_PREFIX = 'kube-proxy-wrapper.io';
 /** The annotations of Services and Namespaces that this program reads under its own prefix. */
 const OWN_ANNOTATIONS: readonly string[] = [
   PREFIXED_KEYS_ANNOTATION,
@@ -15,16 +16,14 @@ const OWN_ANNOTATIONS: readonly string[] = [
   MIN_READY_ANNOTATION,
 ];
 /** Annotations of earlier versions that are gone, and what to use instead. */
-const REMOVED: ReadonlyMap<string, string> = new Map([
+const REMOVED_ANNOTATIONS: ReadonlyMap<string, string> = new Map([
   [
     `${OWN_PREFIX}/return-delay`,
     `successThreshold of the readiness probe, and ${MIN_READY_ANNOTATION}`,
   ],
 ]);
-/** Letters by which a name may differ from the one that was meant. Case and hyphens do not count. */
-const MAX_EDITS = 2;
 /** Misspelt names that are reported. The owner of a Service can set thousands. */
-const MAX_NAMES = 5;
+const MAX_REPORTED_NAMES = 5;
 
 /**
  * Annotations that were probably meant for this program and have no effect: misspelt and removed names, and of two
@@ -39,7 +38,7 @@ export function ignoredAnnotations(
   for (const name of annotations.keys()) {
     const advice = adviceAbout(name);
     if (advice === undefined) continue;
-    if (ignored.length === MAX_NAMES) more++;
+    if (ignored.length === MAX_REPORTED_NAMES) more++;
     else ignored.push(`the annotation ${quote(name)} has no effect; ${advice}`);
   }
   if (more > 0) ignored.push(`${more} more annotations have no effect`);
@@ -55,7 +54,7 @@ export function ignoredAnnotations(
 
 /** What to write in place of an annotation; undefined: it has an effect, or is not meant for this program. */
 function adviceAbout(name: string): string | undefined {
-  const instead = REMOVED.get(name);
+  const instead = REMOVED_ANNOTATIONS.get(name);
   if (instead !== undefined) return `it was removed: use ${instead}`;
   const meant = meantBy(name);
   return meant && `did you mean ${meant}?`;
@@ -68,17 +67,13 @@ function meantBy(name: string): string | undefined {
   if (slash < 0) {
     return isNear(name, TOPOLOGY_KEYS_ANNOTATION) ? TOPOLOGY_KEYS_ANNOTATION : undefined;
   }
-  if (!isWithinEdits(name.slice(0, slash), OWN_PREFIX, MAX_EDITS)) return undefined;
+  if (!isWithinEdits(name.slice(0, slash), OWN_PREFIX)) return undefined;
   const near = OWN_ANNOTATIONS.find((each) => isNear(name.slice(slash + 1), localName(each)));
   return near ?? `one of ${OWN_ANNOTATIONS.join(', ')}`;
 }
 
-function localName(annotation: string): string {
-  return annotation.slice(annotation.indexOf('/') + 1);
-}
-
 function isNear(name: string, meant: string): boolean {
-  return isWithinEdits(plainOf(name), plainOf(meant), MAX_EDITS);
+  return isWithinEdits(plainOf(name), plainOf(meant));
 }
 
 function plainOf(name: string): string {

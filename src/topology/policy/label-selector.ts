@@ -49,7 +49,7 @@ const PATTERNS: readonly [
  * its numeric operators are not supported). Throws `InvalidSettings`.
  */
 export function parseLabelSelector(text: string): LabelSelector {
-  if (text.trim() === '') throw invalid(text, 'it is empty');
+  if (text.trim() === '') throw invalidSelector(text, 'it is empty');
   return split(text).map((part) => parseRequirement(part.trim(), text));
 }
 
@@ -65,7 +65,7 @@ function split(text: string): string[] {
     const isEnd = character === undefined || (character === ',' && !isInside);
     if (!isEnd) continue;
     if (parts.length === MAX_REQUIREMENTS) {
-      throw invalid(text, `it has more than ${MAX_REQUIREMENTS} requirements`);
+      throw invalidSelector(text, `it has more than ${MAX_REQUIREMENTS} requirements`);
     }
     parts.push(text.slice(start, at));
     start = at + 1;
@@ -79,13 +79,13 @@ function parseRequirement(part: string, text: string): Requirement {
     if (match === null) continue;
     const requirement = { text: part, ...build(match) };
     if (!isLabelKey(requirement.key))
-      throw invalid(text, `${quote(requirement.key)} is not a label key`);
-    if (/\(\s*\)$/.test(part)) throw invalid(text, `${quote(part)} has no values`);
+      throw invalidSelector(text, `${quote(requirement.key)} is not a label key`);
+    if (/\(\s*\)$/.test(part)) throw invalidSelector(text, `${quote(part)} has no values`);
     const bad = requirement.values.find((value) => !isLabelValue(value));
-    if (bad !== undefined) throw invalid(text, `${quote(bad)} is not a label value`);
+    if (bad !== undefined) throw invalidSelector(text, `${quote(bad)} is not a label value`);
     return requirement;
   }
-  throw invalid(
+  throw invalidSelector(
     text,
     `${quote(part)} is not one of key, !key, key=value, key!=value, key in (a,b)`,
   );
@@ -128,6 +128,6 @@ export function valuesSelector(
   return `${key} ${operator === '=' ? 'in' : 'notin'} (${values.join(',')})`;
 }
 
-function invalid(text: string, why: string): WrapperError {
+function invalidSelector(text: string, why: string): WrapperError {
   return new WrapperError('InvalidSettings', `invalid label selector ${quote(text)}: ${why}`);
 }

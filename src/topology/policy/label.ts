@@ -19,3 +19,8 @@ export function isSubdomain(text: string): boolean {
 export function isLabelValue(value: string): boolean {
   return value.length <= 63 && /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/.test(value);
 }
+
+/** A label or annotation key without its prefix. */
+export function localName(key: string): string {
+  return key.slice(key.indexOf('/') + 1);
+}

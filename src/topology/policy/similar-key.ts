@@ -1,4 +1,5 @@
 import { isWithinEdits } from '../../edit-distance.ts';
+import { localName } from './label.ts';
 import { HOSTNAME_KEY, ZONE_KEY } from './topology-keys.ts';
 
 /** Labels that Kubernetes and other systems set on nodes, and that policies use. */
@@ -9,8 +10,6 @@ const WELL_KNOWN: readonly string[] = [
   'apps.openyurt.io/nodepool',
   'apps.kubeedge.io/belonging-to',
 ];
-/** Letters by which a key may differ from the one that was meant. */
-const MAX_EDITS = 2;
 
 /**
  * The well-known label that a key was probably meant to be: a few letters differ, or only the prefix, as in
@@ -20,16 +19,12 @@ export function similarKey(key: string): string | undefined {
   if (WELL_KNOWN.includes(key)) return undefined;
   return WELL_KNOWN.find(
     (known) =>
-      isWithinEdits(key, known, MAX_EDITS) ||
-      (isOfKubernetes(key) && isOfKubernetes(known) && nameOf(key) === nameOf(known)),
+      isWithinEdits(key, known) ||
+      (isOfKubernetes(key) && isOfKubernetes(known) && localName(key) === localName(known)),
   );
 }
 
 /** Failure-domain labels are old names that nodes may still have. */
 function isOfKubernetes(key: string): boolean {
   return /^([a-z.]+\.)?kubernetes\.io\//.test(key) && !key.startsWith('failure-domain.');
-}
-
-function nameOf(key: string): string {
-  return key.slice(key.indexOf('/') + 1);
 }

@@ -15,8 +15,8 @@ export const ANY_KEY = '*';
 
 /** Kubernetes' own topologyKeys had the same limit. */
 const MAX_KEYS = 16;
-/** Keys with this prefix are defined by this program; they are not node labels. */
-const OWN_PREFIX = 'kube-proxy-wrapper.io/';
+/** Annotations, and keys that are not node labels, have this prefix and a slash if this program defines them. */
+export const OWN_PREFIX = 'kube-proxy-wrapper.io';
 
 /** Keys in order of preference, as an owner chose them. */
 export interface KeyChoice {
@@ -56,7 +56,7 @@ export function parseTopologyKeys(annotation: string): readonly string[] {
     throw new WrapperError('InvalidPolicy', text, { cause });
   }
   if (!isStringArray(keys)) {
-    throw invalid(`topologyKeys is not an array of strings: ${quote(annotation)}`);
+    throw invalidKeys(`topologyKeys is not an array of strings: ${quote(annotation)}`);
   }
   assertTopologyKeys(keys);
   return keys;
@@ -65,16 +65,16 @@ export function parseTopologyKeys(annotation: string): readonly string[] {
 /** Checks keys from any source (annotation or settings). Throws `InvalidPolicy`. */
 export function assertTopologyKeys(keys: readonly string[]): void {
   if (keys.length > MAX_KEYS) {
-    throw invalid(`topologyKeys has ${keys.length} keys; at most ${MAX_KEYS} are allowed`);
+    throw invalidKeys(`topologyKeys has ${keys.length} keys; at most ${MAX_KEYS} are allowed`);
   }
   const seen = new Set<string>();
   keys.forEach((key, index) => {
-    if (seen.has(key)) throw invalid(`topologyKeys names ${quote(key)} twice`);
+    if (seen.has(key)) throw invalidKeys(`topologyKeys names ${quote(key)} twice`);
     seen.add(key);
     if (key !== ANY_KEY) {
       assertKey(key);
     } else if (index < keys.length - 1) {
-      throw invalid(
+      throw invalidKeys(
         'topologyKeys has "*" before other keys; it matches every endpoint, so it has to be the last',
       );
     }
@@ -83,10 +83,12 @@ export function assertTopologyKeys(keys: readonly string[]): void {
 
 function assertKey(key: string): void {
   if (!isLabelKey(key)) {
-    throw invalid(`topologyKeys holds ${quote(key)}, which is neither a node label key nor "*"`);
+    throw invalidKeys(
+      `topologyKeys holds ${quote(key)}, which is neither a node label key nor "*"`,
+    );
   }
-  if (key.startsWith(OWN_PREFIX) && key !== COMMUNITY_KEY && key !== CLOUD_KEY) {
-    throw invalid(
+  if (key.startsWith(`${OWN_PREFIX}/`) && key !== COMMUNITY_KEY && key !== CLOUD_KEY) {
+    throw invalidKeys(
       `topologyKeys holds ${quote(key)}, which does not exist; with this prefix there are ${COMMUNITY_KEY} and ${CLOUD_KEY}`,
     );
   }
@@ -96,6 +98,6 @@ function isStringArray(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
-function invalid(message: string): WrapperError {
+function invalidKeys(message: string): WrapperError {
   return new WrapperError('InvalidPolicy', message);
 }

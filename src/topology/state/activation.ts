@@ -17,7 +17,7 @@ interface KeyChange {
   readonly isMoved: boolean;
 }
 
-const NONE: ReadonlySet<string> = new Set();
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 /**
  * Makes the pending node context and the pending policies active, once the node sets that they require are known. Until
@@ -146,10 +146,10 @@ export class Activation {
     const apply = nodeSets.apply(before?.selectors ?? []) && nodeSets.apply(after.selectors);
     const isMoved = !sameSelf || !sameSelectors;
     if (before === undefined || !sameSelf || !apply || (key === ZONE_KEY && !sameSelectors)) {
-      return { services: this.#policies.usersOf(key), nodes: NONE, isMoved };
+      return { services: this.#policies.usersOf(key), nodes: NO_NAMES, isMoved };
     }
     const nodes = matcher.otherNodes(before).symmetricDifference(matcher.otherNodes(after));
-    return { services: NONE, nodes, isMoved };
+    return { services: NO_NAMES, nodes, isMoved };
   }
 
   /** Selectors that the pending policy of a Service, else the active one, requires, and whose nodes are not known. */

@@ -1,6 +1,6 @@
 import { type Policy, samePolicy, UNKNOWN_SERVICE } from '../policy/policy.ts';
 
-interface Entry {
+interface PolicyEntry {
   /** Undefined while the first policy of the Service is not active yet. */
   active: Policy | undefined;
   /** Becomes active once its node sets are known. */
@@ -21,7 +21,7 @@ interface Entry {
  * ```
  */
 export class PolicyStates {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, PolicyEntry>();
   readonly #users = new Map<string, Set<string>>();
   readonly #withPending = new Set<string>();
   #revision = 0;
@@ -128,7 +128,7 @@ export class PolicyStates {
     return true;
   }
 
-  #reindex(service: string, before: readonly string[], entry: Entry | undefined): void {
+  #reindex(service: string, before: readonly string[], entry: PolicyEntry | undefined): void {
     this.#revision++;
     const after = entry === undefined ? EMPTY : new Set(keysOf(entry));
     for (const key of before) {
@@ -152,6 +152,6 @@ function samePorts(a: readonly string[] | undefined, b: readonly string[] | unde
   return a.length === b.length && a.every((port, index) => port === b[index]);
 }
 
-function* keysOf({ active, pending }: Entry): Generator<string> {
+function* keysOf({ active, pending }: PolicyEntry): Generator<string> {
   for (const policy of [active, pending]) if (policy?.managed === true) yield* policy.keys;
 }

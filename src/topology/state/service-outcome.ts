@@ -160,7 +160,7 @@ type FailingPorts = Pick<ServiceOutcome, 'problem' | 'problemPorts'>;
 
 const NONE_FAIL: FailingPorts = {};
 /** Ports that an outcome names. */
-const NAMED = 3;
+const NAMED_FAILING = 3;
 
 /** What is wrong with the ports of a Service; nothing if each has an endpoint that kube-proxy can use. */
 function failingPorts(decision: Decision | undefined): FailingPorts {
@@ -171,19 +171,19 @@ function failingPorts(decision: Decision | undefined): FailingPorts {
   const mismatched = new Set(mismatchedPorts(decision));
   const byProblem = Map.groupBy(ports, (port) => {
     if (mismatched.has(port)) return 'portMismatch';
-    return problemOf(port, byPort.get(`${port.family} ${port.port}`)?.having ?? []);
+    return portProblemOf(port, byPort.get(`${port.family} ${port.port}`)?.having ?? []);
   });
   const problem = PORT_PROBLEMS.find((each) => byProblem.has(each));
   const failing = byProblem.get(problem) ?? [];
   if (problem === undefined || failing.length === ports.length) return { problem };
   const names = failing
-    .slice(0, NAMED)
+    .slice(0, NAMED_FAILING)
     .map(({ family, port }) => `${family} ${port || 'without port'}`);
-  const more = failing.length > NAMED ? ` and ${failing.length - NAMED} more` : '';
+  const more = failing.length > NAMED_FAILING ? ` and ${failing.length - NAMED_FAILING} more` : '';
   return { problem, problemPorts: `${names.join(', ')}${more}` };
 }
 
-function problemOf(
+function portProblemOf(
   { key }: PortDecision,
   having: readonly EndpointClass[],
 ): PortProblem | undefined {

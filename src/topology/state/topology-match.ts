@@ -61,7 +61,7 @@ export interface TopologyMatch {
 
 const NO_NODES: ReadonlySet<string> = new Set();
 const THIS_NODE: TopologyMatch = { self: true, selectors: [], nodes: NO_NODES };
-const NOTHING: TopologyMatch = { self: false, selectors: [], nodes: NO_NODES };
+const NO_MATCH: TopologyMatch = { self: false, selectors: [], nodes: NO_NODES };
 
 /** The nodes that a topology key matches. Must not be used for `*`, which matches all nodes. Pure. */
 export function topologyMatchOf(
@@ -76,7 +76,7 @@ export function topologyMatchOf(
     return { self: !isEdge(context, settings), selectors, nodes: NO_NODES };
   }
   const value = ownValue(key, context);
-  if (value === undefined) return NOTHING;
+  if (value === undefined) return NO_MATCH;
   return { self: true, selectors: [valuesSelector(key, '=', [value])], nodes: NO_NODES };
 }
 

@@ -3,13 +3,13 @@ import type { ObjectBytes } from '../bytes/raw-objects.ts';
 import type { AddedField, Cursor, Editor, FieldAction } from '../cursor.ts';
 import { TRIGGER_TIME_ANNOTATION } from './api-conventions.ts';
 import type { EndpointCorrection } from './pod-endpoint.ts';
-import { ENDPOINT_SLICES, ENDPOINTS as ENDPOINTS_RESOURCE, type Resource } from './resource.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from './resource.ts';
 import {
   ADDRESS,
   type AnyMessage,
   CONDITIONS,
   ENDPOINT,
-  ENDPOINTS,
+  ENDPOINTS_MESSAGE,
   METADATA,
   OBJECT,
   OBJECT_META,
@@ -60,7 +60,7 @@ const MAX_ANNOTATION = 8 * 1024;
 
 const WITH_ENDPOINTS: ReadonlyMap<string, AnyMessage> = new Map<string, AnyMessage>([
   [ENDPOINT_SLICES.kind, SLICE],
-  [ENDPOINTS_RESOURCE.kind, ENDPOINTS],
+  [ENDPOINTS.kind, ENDPOINTS_MESSAGE],
 ]);
 
 type ChangedEndpoint = Exclude<EndpointCorrection, 'cut'>;
@@ -111,7 +111,7 @@ class ObjectEdit {
         return this.#metadata(field);
       case SLICE.endpoints:
         return this.#endpoint(field);
-      case ENDPOINTS.subsets:
+      case ENDPOINTS_MESSAGE.subsets:
         return this.#subset(field);
       default:
         return 'keep';

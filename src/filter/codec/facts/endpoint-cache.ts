@@ -1,9 +1,9 @@
 import type { Endpoint, EndpointState } from '../../../topology/decide/endpoint.ts';
 
 /** The cache starts again when it takes more bytes. Without it, nodes and zones that are gone would accumulate. */
-const MAX_BYTES = 8 * 1024 * 1024;
+const MAX_CACHE_BYTES = 8 * 1024 * 1024;
 /** An entry without its texts. */
-const ENTRY_BYTES = 120;
+const CACHE_ENTRY_BYTES = 120;
 /** Maximum number of entries per node. A node has few; a node whose zone changes constantly starts again. */
 const MAX_PER_NODE = 64;
 
@@ -20,8 +20,8 @@ export class EndpointCache {
       }
     }
     const endpoint: Endpoint = { family, node, zone, state };
-    this.#bytes += ENTRY_BYTES + node.length + zone.length;
-    if (this.#bytes > MAX_BYTES) {
+    this.#bytes += CACHE_ENTRY_BYTES + node.length + zone.length;
+    if (this.#bytes > MAX_CACHE_BYTES) {
       this.#byNode.clear();
       this.#bytes = 0;
     }

@@ -1,5 +1,5 @@
 import { addressFamily, DOMAIN_NAMES } from './api-conventions.ts';
-import type { ADDRESS, ENDPOINT, ENDPOINTS, PORT, SLICE, ValuesOf } from './schema.ts';
+import type { ADDRESS, ENDPOINT, ENDPOINTS_MESSAGE, PORT, SLICE, ValuesOf } from './schema.ts';
 
 /** All that is read of an endpoint of a slice, or of an address of an Endpoints object. */
 export interface FullEndpoint
@@ -25,7 +25,7 @@ export function sliceGroups({
 }
 
 /** The endpoints of an Endpoints object: one group per subset, addresses before notReadyAddresses. */
-export function subsetGroups({ subsets }: ValuesOf<typeof ENDPOINTS>): FullGroup[] {
+export function subsetGroups({ subsets }: ValuesOf<typeof ENDPOINTS_MESSAGE>): FullGroup[] {
   return subsets.map(({ addresses, notReadyAddresses, ports }) => {
     const ready = addresses.map((address) => endpointOf(address, true));
     return {

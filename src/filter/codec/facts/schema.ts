@@ -249,7 +249,7 @@ export const SUBSET = message({
 });
 
 /** Endpoints (core/v1). */
-export const ENDPOINTS = message({ metadata: METADATA, subsets: many(2, SUBSET) });
+export const ENDPOINTS_MESSAGE = message({ metadata: METADATA, subsets: many(2, SUBSET) });
 
 const FACTS_ADDRESS = without(ADDRESS, 'targetRef');
 const FACTS_SUBSET = message({

@@ -19,24 +19,23 @@ import {
 import { readStatus } from '../facts/status.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { JSON_EDITOR } from './json-editor.ts';
-import { scanJson } from './json-scanner.ts';
+import { OPEN_OBJECT, scanJson } from './json-scanner.ts';
 import { isBlank, parseObject, untypedJson } from './json-value.ts';
 import { JsonWatchDecoder } from './json-watch-decoder.ts';
 
 /** What a body as a whole has. JSON has no field numbers. */
-const LIST = message({ kind: text(0), metadata: one(0, LIST_META), items: unreadList(0) });
+const LIST_BODY = message({ kind: text(0), metadata: one(0, LIST_META), items: unreadList(0) });
 
-const COMMA = Buffer.from(',');
+const ITEM_SEPARATOR = Buffer.from(',');
 const LIST_END = Buffer.from(']}\n');
 const LINE_END = Buffer.from('\n');
-const OPEN_OBJECT = 0x7b;
 const EVENT_END = Buffer.from('}\n');
 
 /**
  * The zero values after the metadata in a bookmark's object, as a kube-apiserver 1.36 writes them. Other kinds get
  * nothing, which decodes to the same object.
  */
-const BOOKMARK_REST: ReadonlyMap<string, string> = new Map([
+const JSON_BOOKMARK_REST: ReadonlyMap<string, string> = new Map([
   [ENDPOINT_SLICES.kind, ',"addressType":"","endpoints":null,"ports":null'],
   [SERVICES.kind, ',"spec":{},"status":{"loadBalancer":{}}'],
 ]);
@@ -52,7 +51,7 @@ export class JsonCodec extends Codec {
     // The heap holds one item at a time, so the rest is parsed without them.
     const rest = Buffer.concat([body.subarray(0, start), body.subarray(ends.at(-1) ?? start)]);
     const list = parseObject(rest, 0);
-    const { kind, metadata } = readMessage(JsonCursor.over(list, LIST), LIST);
+    const { kind, metadata } = readMessage(JsonCursor.over(list, LIST_BODY), LIST_BODY);
     assertList(kind, () => readStatus(JsonCursor.over(list, STATUS)));
     const items: ObjectBytes[] = [];
     let from = start;
@@ -74,7 +73,7 @@ export class JsonCodec extends Codec {
     const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}}`;
     return [
       Buffer.from(`${type},"metadata":${metadata},"items":[`),
-      ...items.flatMap((item, index) => (index === 0 ? [item] : [COMMA, item])),
+      ...items.flatMap((item, index) => (index === 0 ? [item] : [ITEM_SEPARATOR, item])),
       LIST_END,
     ];
   }
@@ -107,7 +106,7 @@ export class JsonCodec extends Codec {
       ? `,"annotations":{"${INITIAL_EVENTS_END_ANNOTATION}":"true"}`
       : '';
     const metadata = `{"resourceVersion":${JSON.stringify(resourceVersion)}${annotations}}`;
-    return Buffer.from(`{"metadata":${metadata}${BOOKMARK_REST.get(resource.kind) ?? ''}}`);
+    return Buffer.from(`{"metadata":${metadata}${JSON_BOOKMARK_REST.get(resource.kind) ?? ''}}`);
   }
 
   protected encodeMessage(_: AnyMessage, value: MessageValue): Buffer {

@@ -15,11 +15,11 @@ import { encodeField, varintSize, writeVarint } from './encode.ts';
 import { FieldCursor } from './field-cursor.ts';
 
 /** First bytes of every protobuf body and of the object in every event (apimachinery serializer/protobuf). */
-const MAGIC = Buffer.from('k8s\0', 'latin1');
+const PROTOBUF_MAGIC = Buffer.from('k8s\0', 'latin1');
 
 /** `runtime.Unknown`, the envelope of an encoded object (apimachinery runtime/generated.proto). */
 const TYPE_META = message({ apiVersion: text(1), kind: text(2) });
-export const UNKNOWN = message({
+export const RUNTIME_UNKNOWN = message({
   typeMeta: one(1, TYPE_META),
   raw: unread(2),
   contentEncoding: text(3),
@@ -52,15 +52,15 @@ export interface EnvelopeContent extends FieldSpan {
  * @param base offset of the envelope in the stream or body, for errors
  */
 export function openEnvelope(body: BufferList, base: number): EnvelopeContent {
-  if (!body.slice(0, Math.min(MAGIC.length, body.length)).equals(MAGIC)) {
+  if (!body.slice(0, Math.min(PROTOBUF_MAGIC.length, body.length)).equals(PROTOBUF_MAGIC)) {
     throw malformed('a body without the prefix of Kubernetes protobuf', base);
   }
   let kind = '';
   let content: FieldSpan | undefined;
-  for (const span of fieldSpans(body, UNKNOWN, MAGIC.length, body.length, base)) {
+  for (const span of fieldSpans(body, RUNTIME_UNKNOWN, PROTOBUF_MAGIC.length, body.length, base)) {
     const bytes = () => body.slice(span.start, span.end);
-    if (span.field === UNKNOWN.raw) content = span;
-    else if (span.field === UNKNOWN.typeMeta) {
+    if (span.field === RUNTIME_UNKNOWN.raw) content = span;
+    else if (span.field === RUNTIME_UNKNOWN.typeMeta) {
       const type = FieldCursor.over(bytes(), TYPE_META, 0, base + span.start);
       kind = readMessage(type, TYPE_META).kind;
     } else if (span.start < span.end) {
@@ -98,8 +98,8 @@ export function* fieldSpans(
 
 /** The beginning of a body: magic and type. The object as a field must follow. */
 export function bodyHead(resource: Resource, kind = resource.kind): Buffer {
-  const type = encodeField(UNKNOWN.typeMeta, { apiVersion: apiVersion(resource), kind });
-  return Buffer.concat([MAGIC, type]);
+  const type = encodeField(RUNTIME_UNKNOWN.typeMeta, { apiVersion: apiVersion(resource), kind });
+  return Buffer.concat([PROTOBUF_MAGIC, type]);
 }
 
 /** Heads by resource. They never change, and 10,000 events need the same one. */

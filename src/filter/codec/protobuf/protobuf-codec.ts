@@ -26,7 +26,7 @@ import {
   frameHead,
   headOf,
   openEnvelope,
-  UNKNOWN,
+  RUNTIME_UNKNOWN,
   UNKNOWN_TAIL,
 } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
@@ -34,7 +34,7 @@ import { PROTOBUF_EDITOR } from './protobuf-editor.ts';
 import { ProtobufWatchDecoder } from './protobuf-watch-decoder.ts';
 
 /** A list of any kind. */
-const LIST = message({ metadata: one(1, LIST_META), items: unreadList(2) });
+const LIST_MESSAGE = message({ metadata: one(1, LIST_META), items: unreadList(2) });
 
 /** Zero values that a kube-apiserver writes into ObjectMeta before and after resourceVersion. */
 const META_BEFORE_VERSION = Buffer.from('0a0012001a0022002a00', 'hex');
@@ -43,12 +43,12 @@ const META_AFTER_VERSION = Buffer.from('38004200', 'hex');
  * The zero values after the metadata in a bookmark's object, as a kube-apiserver 1.36 writes them. Other kinds get
  * nothing, which decodes to the same object.
  */
-const BOOKMARK_REST: ReadonlyMap<string, Buffer> = new Map([
+const PROTOBUF_BOOKMARK_REST: ReadonlyMap<string, Buffer> = new Map([
   [ENDPOINT_SLICES.kind, Buffer.from('2200', 'hex')],
   [SERVICES.kind, Buffer.from('12101a0022003a00420052005a00600068001a020a00', 'hex')],
 ]);
 
-const NOTHING = Buffer.alloc(0);
+const NO_BYTES = Buffer.alloc(0);
 
 /** The codec of `application/vnd.kubernetes.protobuf`. */
 export class ProtobufCodec extends Codec {
@@ -61,9 +61,9 @@ export class ProtobufCodec extends Codec {
     assertList(kind, () => readStatus(FieldCursor.over(body.slice(start, end), STATUS, 0, start)));
     let metadata = { resourceVersion: '', continue: '' };
     const items: ObjectBytes[] = [];
-    for (const span of fieldSpans(body, LIST, start, end, 0)) {
+    for (const span of fieldSpans(body, LIST_MESSAGE, start, end, 0)) {
       const content = body.slice(span.start, span.end);
-      if (span.field === LIST.items) {
+      if (span.field === LIST_MESSAGE.items) {
         if (items.length >= maxItems) throw tooManyObjects(maxItems);
         items.push(content);
       } else {
@@ -80,15 +80,15 @@ export class ProtobufCodec extends Codec {
 
   encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[] {
     const value = { selfLink: '', resourceVersion, continue: '' };
-    const listMeta = encodeField(LIST.metadata, value);
+    const listMeta = encodeField(LIST_MESSAGE.metadata, value);
     let size = listMeta.length;
     for (const item of items) size += 1 + varintSize(item.length) + item.length;
     const head = bodyHead(resource, `${resource.kind}List`);
-    const buffers: Buffer[] = [head, fieldHead(UNKNOWN.raw.number, size), listMeta];
+    const buffers: Buffer[] = [head, fieldHead(RUNTIME_UNKNOWN.raw.number, size), listMeta];
     // Objects of a kind have similar lengths, so there are few different prefixes.
     const prefixes = new Map<number, Buffer>();
     for (const item of items) {
-      const prefix = prefixes.get(item.length) ?? fieldHead(LIST.items.number, item.length);
+      const prefix = prefixes.get(item.length) ?? fieldHead(LIST_MESSAGE.items.number, item.length);
       prefixes.set(item.length, prefix);
       buffers.push(prefix, item);
     }
@@ -97,7 +97,7 @@ export class ProtobufCodec extends Codec {
   }
 
   encodeObject(resource: Resource, object: ObjectBytes): Buffer[] {
-    const { number } = UNKNOWN.raw;
+    const { number } = RUNTIME_UNKNOWN.raw;
     return [headOf(resource), fieldHead(number, object.length), object, UNKNOWN_TAIL];
   }
 
@@ -125,9 +125,9 @@ export class ProtobufCodec extends Codec {
       META_BEFORE_VERSION,
       encodeField(OBJECT_META.resourceVersion, resourceVersion),
       META_AFTER_VERSION,
-      initialEventsEnd ? encodeField(OBJECT_META.annotations, entry) : NOTHING,
+      initialEventsEnd ? encodeField(OBJECT_META.annotations, entry) : NO_BYTES,
     ]);
-    const rest = BOOKMARK_REST.get(resource.kind) ?? NOTHING;
+    const rest = PROTOBUF_BOOKMARK_REST.get(resource.kind) ?? NO_BYTES;
     return Buffer.concat([encodeField(METADATA, metadata), rest]);
   }
 
