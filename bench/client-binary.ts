@@ -5,7 +5,7 @@ export async function ensureClientBinary(report: (line: string) => void): Promis
   const client = {
     name: 'bench-client',
     version: '3',
-    module: '../../bench/client',
+    module: '../bench/client',
     target: '.',
     flags: [],
     ldflags: '',

@@ -36,7 +36,7 @@ export async function ensureClusterBinaries(
       {
         name: 'cluster-pod',
         version: '1',
-        module: './pod-program',
+        module: 'cluster/pod-program',
         target: '.',
         flags: [],
         ldflags: '-s -w',
@@ -51,7 +51,7 @@ export async function ensureYurtHub(): Promise<string> {
   return await ensureBinary({
     name: 'yurthub',
     version: '1.7.0',
-    module: './yurthub',
+    module: 'cluster/yurthub',
     target: 'github.com/openyurtio/openyurt/cmd/yurthub',
     flags: [],
     ldflags: '-s -w',

@@ -26,7 +26,7 @@ export async function renderCanary(
     writeFileSync(join(folder, name, 'kustomization.yaml'), dump({ ...api, ...kustomization }));
     return parseObjects(await runCommand(kubectl, ['kustomize', join(folder, name)]));
   };
-  const manifests = '../../manifests';
+  const manifests = '../../../manifests';
   try {
     const others = await render('others', {
       resources: [`${manifests}/${base}`],

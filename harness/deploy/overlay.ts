@@ -22,7 +22,7 @@ export async function writeAside<T>(what: Aside, use: (path: string) => Promise<
       apiVersion: 'kustomize.config.k8s.io/v1beta1',
       kind: 'Kustomization',
       resources: ['../../manifests/base'],
-      components: what.components.map((path) => `../../test/${path}`),
+      components: what.components.map((path) => `../../${path}`),
     };
     writeFileSync(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization));
     return await use(folder);

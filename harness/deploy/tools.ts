@@ -51,6 +51,6 @@ export async function ensureHelm(report: (line: string) => void = () => {}): Pro
 }
 
 function tool(name: string, version: string, target: string): Component {
-  const module = join('./tools', name);
+  const module = join('deploy/tools', name);
   return { name, version, module, target, flags: [], ldflags: '-s -w' };
 }

@@ -33,7 +33,7 @@ export async function startGuestKubeProxy(
   return log;
 }
 
-/** Flags, not a file, since these are what a user of IPVS sets. The reasons are in support/kube-proxy.ts. */
+/** Flags, not a file, since these are what a user of IPVS sets. The reasons are in harness/node/kube-proxy.ts. */
 function flags(nodeName: string, kubeconfig: string): string[] {
   return [
     `--kubeconfig=${kubeconfig}`,

@@ -39,7 +39,7 @@ export const apiServers = ['1.33.13', '1.34.4', '1.35.4'].filter(isChosen);
 /** A component of a version of Kubernetes that only this matrix runs. */
 function ofMatrix(name: string, version: string): Component {
   const component = kubernetes(name, version);
-  return { ...component, module: `./${component.module}`, flags: [] };
+  return { ...component, module: `versions/${component.module}`, flags: [] };
 }
 
 type Report = (line: string) => void;
@@ -65,6 +65,6 @@ export async function ensureTraefik(report?: Report): Promise<string> {
 }
 
 function component(name: string, version: string): Component {
-  const module = `./components/${name}`;
+  const module = `versions/components/${name}`;
   return { name, version, module, target: '.', flags: [], ldflags: '-s -w' };
 }

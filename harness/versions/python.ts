@@ -19,7 +19,7 @@ export async function ensurePythonClient(
 ): Promise<string> {
   const requirements = join(clients, 'python-requirements.txt');
   const hash = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
-  const cache = resolve(process.env.KPW_CACHE ?? join(clients, '../../.cache'));
+  const cache = resolve(process.env.KPW_CACHE ?? join(clients, '../../../../.cache'));
   const folder = join(cache, `python-${hash}`);
   const python = join(folder, 'bin/python');
   const done = join(folder, '.installed');

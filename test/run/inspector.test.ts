@@ -52,7 +52,7 @@ test.each([
 
 test.each(['cli/main.ts', 'cli/kubectl-kpw.ts'])('%s closes the inspector first', (name) => {
   const [first] = /^import.*/m.exec(readFileSync(join(root, name), 'utf8')) ?? [];
-  expect(first).toBe("import './no-inspector.ts';");
+  expect(first).toBe("import '../src/no-inspector.ts';");
 });
 
 test.each([
