@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
-import { decisionsOf } from '../../src/admin/explain/decisions.ts';
+import { decisionsOf, lastChanges } from '../../src/admin/explain/decisions.ts';
 import { explainOne } from '../../src/admin/explain/explained-service.ts';
+import { explainedView } from '../../src/admin/explain/explained-view.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { STREAMING_LIST, type WatchRecorder } from '../support/guarantees/watch-recorder.ts';
@@ -64,6 +65,8 @@ test('each changed decision is listed with its cause', async () => {
     'own-node',
     'nodes',
   ]);
+  const latest = lastChanges(explainedView(proxy), 'default/web', 2);
+  expect(latest.map(({ number }) => number)).toEqual([4, 3]);
 
   server.delete('endpointslices', 'plain-1');
   await eventually(last, 'default/plain no-policy → null, null → 0: endpoints default/plain-1');

@@ -9,7 +9,13 @@ import type { RawSettings } from '../../src/config/settings.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
-import { putHeadless, putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { putNamespace } from '../support/policy/policy-cluster.ts';
+import {
+  putEndpoints,
+  putHeadless,
+  putService,
+  putSlice,
+} from '../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useWatch, useWrapper } from '../support/wrapper/use.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
@@ -69,6 +75,13 @@ describe('/explain', () => {
     });
     const kept = body.endpoints.filter((each) => each.kept).map(({ address }) => address);
     expect(kept).toEqual(await listed());
+  });
+
+  test('lists the keys of the Namespace that those of the Service override', async () => {
+    putNamespace(server, 'default', '["*"]');
+    await start({ namespacePolicies: true });
+    const { body } = await get<Explained>('/explain/default/web');
+    expect(body.policy.overrides).toEqual([{ source: 'namespace', keys: ['*'] }]);
   });
 
   // All kept endpoints of a large Service could once be missing in the list.
@@ -214,6 +227,16 @@ describe('/diff', () => {
     ]);
     expect(pathsOf(body)).toEqual([[], ['/endpoints/10.0.0.3']]);
     expect(body.objects[1]?.patch).toEqual([{ op: 'remove', path: '/endpoints/10.0.0.3' }]);
+  });
+
+  test('lists the removed endpoints of each subset of Endpoints', async () => {
+    putEndpoints(server, 'web', ENDPOINTS.slice(1));
+    const { subsets } = server.get('endpoints', 'web') as unknown as { subsets: object[] };
+    const second = { addresses: [{ ip: '10.0.0.4', nodeName: 'edge-3' }] };
+    server.patch('endpoints', 'web', { subsets: [...subsets, { ...subsets[0], ...second }] });
+    await start({}, false);
+    await useWatch(`${proxy.url}/api/v1/endpoints`, STREAMING_LIST);
+    expect(pathsOf(await diff())[1]).toEqual(['/subsets/1/10.0.0.4', '/subsets/0/10.0.0.3']);
   });
 
   test('lists the hints that are cut', async () => {

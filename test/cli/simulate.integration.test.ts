@@ -200,9 +200,12 @@ describe('findingsOf()', () => {
       expect(lost(simulation)).toContain('edge-1 (IPv6 TCP/http)');
     });
 
-    test('ignores a port without any usable endpoint', () => {
+    test('ignores a port without any usable endpoint; one that is only serving is usable', () => {
       const far = { ...endpoint, node: 'edge-3', state: 'notReady' as const };
       expect(lost(with3({ ports, endpoints: [far] }))).toEqual(['edge-3', 'cloud-1', 'cloud-2']);
+      const serving = { ...far, state: 'serving' as const };
+      const text = 'edge-1 (IPv4 TCP/metrics)';
+      expect(lost(with3({ ports, endpoints: [serving] }))).toContain(text);
     });
 
     test('is not new if all ports were lost before', () => {

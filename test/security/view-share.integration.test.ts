@@ -27,6 +27,16 @@ test('each caller of https gets a quarter of maxViews, and kube-proxy all of its
   }
 });
 
+test('all clients of plain http get a half of maxViews', async () => {
+  wrapper = await useHttps({}, { maxViews: 8 });
+  const listPlain = async (n: number) =>
+    (await fetch(`${wrapper.proxy.url}${SLICES}?labelSelector=x%21%3D${n}`)).status;
+  const answers: number[] = [];
+  for (let n = 0; n < 5; n++) answers.push(await listPlain(n));
+  expect(answers).toEqual([200, 200, 200, 200, 503]);
+  expect((await list(5, 'other')).code).toBe(200);
+});
+
 test('64 tokens of one user share a quarter of maxViews', async () => {
   wrapper = await useHttps({}, { maxViews: 8 });
   const answers: number[] = [];

@@ -454,6 +454,19 @@ describe('kubectl kpw status', () => {
       never: 'still runs version',
     },
     {
+      rule: 'a new Pod that does not run is not the one that others lag behind',
+      async arrange() {
+        const newer = { daemonSet: 'kpw', created: '2026-01-02T00:00:00Z' };
+        await cluster.startWrapper('edge-1', { minReady: { '*': 2 } }, newer);
+        await cluster.startWrapper('edge-2', {}, { daemonSet: 'kpw' });
+        const crash = waitsFor('CrashLoopBackOff', '');
+        const newest = { daemonSet: 'kpw', created: '2026-01-03T00:00:00Z' };
+        cluster.pods.push({ name: 'next-edge-2', node: 'edge-2', ...crash, ...newest });
+      },
+      code: 3,
+      prints: [/the newest Pod runs .* \(1 of 3 nodes: edge-2;/],
+    },
+    {
       rule: 'a canary has settings of its own, for as long as it lasts',
       async arrange() {
         for (const node of ['edge-1', 'edge-2']) {
@@ -544,6 +557,10 @@ describe('kubectl kpw status', () => {
     cluster.kubeProxies[0] = { ...first, created: new Date().toISOString() };
     const soon = await kpw('status', '--node', 'edge-1');
     expect(soon).toMatchObject({ code: 0, out: expect.stringContaining(`${unused} yet`) });
+    cluster.kubeProxies[0] = first;
+    const pod = cluster.pods[0] as FakePod;
+    cluster.pods[0] = { ...pod, created: new Date().toISOString() };
+    expect(await kpw('status', '--node', 'edge-1')).toMatchObject({ code: 0, out: soon.out });
     cluster.pods.length = 0;
     expect((await kpw('status')).out).toContain(`${text} (2 of 3 nodes: edge-1, edge-2)`);
   });

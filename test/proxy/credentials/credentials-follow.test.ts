@@ -72,7 +72,15 @@ describe('a token file', () => {
     expect(await authorization(credentials)).toBe('Bearer second');
   });
 
-  test('that is empty or missing leaves the old token in use, and is logged once without it', async () => {
+  test('is read again by refresh, however young the token is', async () => {
+    const credentials = await load({ kubeconfig });
+    inFolder('token', 'second');
+    expect(await authorization(credentials)).toBe('Bearer first');
+    await credentials.refresh();
+    expect(await authorization(credentials)).toBe('Bearer second');
+  });
+
+  test('that is empty, missing or holds more leaves the old token in use, and is logged once without it', async () => {
     const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0 });
     inFolder('token', '');
     expect(await authorization(credentials)).toBe('Bearer first');
@@ -81,21 +89,28 @@ describe('a token file', () => {
     rmSync(join(folder, 'token'));
     expect(await authorization(credentials)).toBe('Bearer first');
     expect(lines).toHaveLength(2);
-    expect(lines.join()).not.toContain('first');
+    inFolder('token', 'second\nthird');
+    expect(await authorization(credentials)).toBe('Bearer first');
+    expect(lines).toHaveLength(3);
+    expect(lines.join()).not.toMatch(/first|second/);
     inFolder('token', 'third');
     expect(await authorization(credentials)).toBe('Bearer third');
   });
 
   test('may change its name with the kubeconfig, and a new one that cannot be read changes nothing', async () => {
     const credentials = await load({ kubeconfig });
+    let changes = 0;
+    credentials.onTlsChange(() => changes++);
     writeKubeconfig(folder, { server: 'https://10.0.0.2' }, { tokenFile: 'missing' });
     await credentials.refresh();
     expect(await authorization(credentials)).toBe('Bearer first');
     expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
+    expect(changes).toBe(0);
     inFolder('missing', 'elsewhere');
     await credentials.refresh();
     expect(await authorization(credentials)).toBe('Bearer elsewhere');
     expect(credentials.servers.map(String)).toEqual(['https://10.0.0.2/']);
+    expect(changes).toBe(1);
   });
 });
 

@@ -204,7 +204,9 @@ describe('several kubeconfigs are read as one, as kubectl does', () => {
 
   // KubeConfig refused the file for an entry that nobody had chosen.
   test('a cluster without a server is no problem for another context', async () => {
-    const incomplete = inSubfolder('incomplete', { clusters: [{ name: 'new', cluster: null }] });
+    const clusters = [{ name: 'new', cluster: null }];
+    // kubectl config writes null for an empty list.
+    const incomplete = inSubfolder('incomplete', { clusters, contexts: null, users: null });
     const credentials = await load({ kubeconfig: [incomplete, ...kubeconfig] });
     expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
   });

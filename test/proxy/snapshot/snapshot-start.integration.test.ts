@@ -187,6 +187,14 @@ describe('a start while the API server is unreachable', () => {
   });
 });
 
+test('a view of some slices does not write the file of all slices too', async () => {
+  const proxy = await start();
+  await shownBy(proxy, PATHS.slices);
+  await shownBy(proxy, `${PATHS.slices}?labelSelector=a%3Db`);
+  const written = Array.from(proxy.snapshots?.writer.states ?? [], ({ query }) => query);
+  expect(written.filter((query) => query.includes('endpointslices'))).toHaveLength(1);
+});
+
 describe('a start while the API server answers', () => {
   // A busy machine takes longer to accept a connection than the grace time of the other tests.
   const PATIENT_MS = 500;

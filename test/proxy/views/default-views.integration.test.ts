@@ -151,13 +151,15 @@ describe('when a kube-proxy comes', () => {
     await eventually(() => [...proxy.topology.policies.services()], ['default/web']);
   });
 
-  test('its view stays open when it has gone, so that explain still works', async () => {
+  test('its view stays open when it has gone, so that explain still works, until another comes', async () => {
     await start({ defaultViewsMs: 0, idleViewMs: 20 });
     await eventually(() => open().length, 2);
     const release = await use(OLD.slices);
     await eventually(openPaths, paths(OLD.slices, OLD.services));
     release();
     await idleTimePasses();
+    (await use(NEW.slices))();
+    await eventually(openPaths, paths(NEW.slices, OLD.services));
   });
 
   // In JSON its view is not kept, and that of the last kube-proxy in protobuf became idle.

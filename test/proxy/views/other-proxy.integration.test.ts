@@ -7,6 +7,7 @@ import { putEndpoints, putHeadless, putSlice } from '../../support/wrapper/small
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const HEADLESS = { 'service.kubernetes.io/headless': '' };
+const OTHER_PROXY = { 'service.kubernetes.io/service-proxy-name': 'x' };
 const ENDPOINT = { ip: '10.0.0.1', node: 'edge-1' };
 
 let server: ApiServer;
@@ -68,6 +69,19 @@ describe.each([
       await eventually(shown, [[], [], []]);
     },
   );
+
+  test('slices that the newest kube-proxy reads of a Service that it does not read are hidden too', async () => {
+    for (const [name, labels] of [
+      ['mesh', { mesh: 'yes', ...OTHER_PROXY }],
+      ['plain', OTHER_PROXY],
+    ] as const) {
+      putLabelled(name, labels);
+      putSlice(server, `${name}-a`, name, [ENDPOINT], labels);
+    }
+    proxy = await useWrapper(await server.listen(), {}, { serviceFilter: { mode, label: 'mesh' } });
+    const query = { labelSelector: '!service.kubernetes.io/headless' };
+    await eventually(() => listNames(proxy.url + SLICES_PATH, 'protobuf', query), [`${left}-a`]);
+  });
 
   test('slices alone follow the Service too, also of one that kube-proxy does not read', async () => {
     putLabelled('mesh', { mesh: 'yes' });

@@ -99,6 +99,8 @@ describe('explainService()', () => {
         next: '*',
       },
     ]);
+    const same = explain({ policy: managed('site', '*'), endpoints: [NEAR], sets: SITE });
+    expect(same.ports[0]?.next).toBeUndefined();
   });
 
   // A Service with 0 of 4 endpoints was once headed "the first of rack that counts wins".
@@ -191,6 +193,11 @@ describe('explainService()', () => {
       'such a key, if this node has an endpoint',
       { policy: managed(HOST, 'rack', '*'), endpoints: [HERE, NEAR] },
       'info own-label-missing',
+    ],
+    [
+      'such a key, if this node has an endpoint of one family only',
+      { policy: managed(HOST, 'rack', '*'), endpoints: [HERE, on('far', 'ready', 'IPv6')] },
+      'warning own-label-missing',
     ],
     [
       'such a key, if another place can match',
@@ -387,5 +394,15 @@ describe('explainService()', () => {
     expect(warnings).toContain('traffic inside the cluster uses them too');
     // The site includes this node.
     expect(explain({ ...scene, endpoints: [HERE, NEAR] }).warnings).toEqual([]);
+    const { endpoints } = explain({
+      policy: policyWith({ keepsLocal: true }, CLOUD, '*'),
+      labels: EDGE,
+      sets: { '!node-role.kubernetes.io/edge': ['far'] },
+      endpoints: [FAR, HERE],
+    });
+    expect(endpoints.map(({ reason }) => reason)).toEqual([
+      `${CLOUD} matches, and has ready endpoints`,
+      'it is on this node, and externalTrafficPolicy is Local',
+    ]);
   });
 });
