@@ -5,7 +5,7 @@ import type { ApiServer } from '../fake-apiserver/api-server.ts';
 import { WrapperError } from '../src/errors.ts';
 
 /** The cluster that comes with the program. The path is the same from demo/ and from dist/. */
-export const EXAMPLE = fileURLToPath(new URL('./cluster.yaml', import.meta.url));
+export const EXAMPLE = fileURLToPath(new URL('../demo/cluster.yaml', import.meta.url));
 
 /**
  * Loads YAML or JSON files, folders and `-`, standard input. Returns the number of objects of each kind that the demo

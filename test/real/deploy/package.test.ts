@@ -45,6 +45,8 @@ test('the package brings all that it needs, and nothing else', () => {
     'bench',
     'bench/NOTES.md',
     'bench/README.md',
+    'demo',
+    'demo/cluster.yaml',
     'dist',
     'dist/THIRD-PARTY-LICENSES',
     'dist/demo-bar.json',
@@ -53,8 +55,6 @@ test('the package brings all that it needs, and nothing else', () => {
     'dist/main.js',
     'dist/page.json',
     'docs',
-    'examples',
-    'demo/cluster.yaml',
     'package.json',
   ]);
 });
