@@ -16,7 +16,7 @@ export interface RelayViewsOptions extends RelayContext, BudgetLimits {
 /** The share of maxViews that one user may read: all wrappers are one, and each has its own Node. */
 const USER_SHARE = 3 / 4;
 /** How often lost views are looked for, in milliseconds. */
-const LOOK_MS = 1_000;
+const LOST_CHECK_MS = 1_000;
 /** The last query of each of these is read also while nobody asks, so that a relay that is ready has most at hand. */
 const KEPT: readonly Resource[] = [SERVICES, ENDPOINT_SLICES];
 
@@ -36,7 +36,7 @@ export class RelayViews {
     for (const query of currentKubeProxyQueries('')) {
       if (KEPT.includes(query.resource)) this.#keep(this.#views.open(query, ANYONE));
     }
-    this.#timer = setInterval(() => this.#endLost(), LOOK_MS).unref();
+    this.#timer = setInterval(() => this.#endLost(), LOST_CHECK_MS).unref();
   }
 
   /** Why Services or EndpointSlices cannot be served now; undefined: they can. */
