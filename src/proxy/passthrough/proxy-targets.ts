@@ -3,9 +3,7 @@ import { Agent as HttpsAgent } from 'node:https';
 import { WrapperError } from '../../errors.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { ADDRESSING } from '../system/dns-lookup.ts';
-
-/** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
-const IDLE_TARGET_MS = 60_000;
+import { IDLE_MS } from '../upstream/line.ts';
 
 /** An API server in the form that http-proxy needs. */
 export interface ProxyTarget {
@@ -52,7 +50,7 @@ export class ProxyTargets {
     const isHttp = protocol === 'http:';
     const hostname = server.hostname.replace(/^\[|\]$/g, '');
     const port = Number(server.port || (isHttp ? 80 : 443));
-    const options = { ...ADDRESSING, keepAlive: true, timeout: IDLE_TARGET_MS };
+    const options = { ...ADDRESSING, keepAlive: true, timeout: IDLE_MS };
     // Without our client certificate: the API server would prefer it to the caller's token.
     const { cert, key, ...tls } = this.#credentials.tls();
     const agent = isHttp ? new HttpAgent(options) : new HttpsAgent({ ...options, ...tls });

@@ -42,7 +42,7 @@ const KEEP_ALIVE_MS = 15_000;
 const RELAY_KEEP_ALIVE_MS = 1_000;
 const RELAY_ACCEPT_MS = 2_000;
 /** Idle connections end before an apiserver ends them (90 s), so that none is used while it is being closed. */
-const IDLE_MS = 60_000;
+export const IDLE_MS = 60_000;
 /** Streams on one connection, if the server allows as many. */
 const MAX_STREAMS = 1_000;
 
