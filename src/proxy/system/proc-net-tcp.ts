@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { Address } from '../../util/address.ts';
 
 /** State of a listening socket (include/net/tcp_states.h). */
-export const LISTENING = '0A';
+const LISTENING = '0A';
 /** About 27 lines of the table. */
 const READ_BYTES = 4096;
 const ANY_HOSTS: readonly string[] = ['0.0.0.0', '::'];
@@ -73,7 +73,7 @@ function openIfExists(path: string): number | undefined {
 }
 
 /** A TCP socket of this network namespace. */
-export interface TcpSocket {
+interface TcpSocket {
   readonly local: Address;
   readonly remote: Address;
   /** In hexadecimal, such as {@link LISTENING}. */
