@@ -12,7 +12,7 @@ import { addressOf } from './upstream-error.ts';
 export interface LineOptions {
   readonly server: URL;
   readonly tls: TlsOptions;
-  /** A PING is sent each time this has passed, in milliseconds; default 20,000. */
+  /** A PING is sent each time this has passed, in milliseconds; default 15,000. */
   readonly quietMs?: number | undefined;
   /** A relay is near: that one is dead is noticed sooner. */
   readonly isRelay?: boolean;
@@ -26,7 +26,7 @@ export interface LineOptions {
 /** No connection was established. */
 export class NoConnection extends Error {}
 
-const QUIET_MS = 20_000;
+const QUIET_MS = 15_000;
 /** Time limit for the answer to a PING, in milliseconds; at most the quiet time. */
 const ANSWER_MS = 10_000;
 /** How often the bytes are counted in a quiet time. */
@@ -74,6 +74,8 @@ const CLIENT_OPTIONS = {
  *   which nothing arrives for the quiet time and {@link ANSWER_MS} more is ended. Looks at the bytes are counted, not
  *   time: after a turn of the event loop that took long, what has arrived meanwhile is read before the next look. After
  *   a GOAWAY no PING is sent (node:http2), and silence shows nothing: TCP keep-alive finds a dead path, as over HTTP/1.1.
+ * - **A reset that a write finds.** Node 24 then leaves the TLS connection open for ever, without reading, if another
+ *   write follows in that turn. Seldom, and only this silence shows it.
  * - **A body that breaks off.** One that the server cancels (RST_STREAM), or whose connection is reset after a GOAWAY,
  *   ends as if it were complete. Readers notice: a list or a Status then does not decode, and a watch has ended.
  */

@@ -53,7 +53,7 @@ export interface UpstreamOptions
   readonly logger: Logger;
   /**
    * Time limit for the start of a response, a connection included, in milliseconds; default 40,000. It is longer than
-   * the 33 s in which a dead connection is found: what ends here hangs at a server that answers others.
+   * the 29 s in which a dead connection is found: what ends here hangs at a server that answers others.
    */
   readonly headersMs?: number;
 }
