@@ -17,7 +17,7 @@ import { startGoawayServer } from './goaway-server.ts';
 import { parseSoakOptions, type SoakOptions } from './options.ts';
 import { type Sample, takeSample } from './samples.ts';
 import { startEmbeddedServer } from './soak-server.ts';
-import { GIVEN_BACK, judge } from './verdict.ts';
+import { judge, notGivenBack } from './verdict.ts';
 
 /** Time for the heap to find its size, before slopes are taken: a quarter of the run, but no less than this. */
 const WARM_UP_SHARE = 0.25;
@@ -86,11 +86,12 @@ async function soak({ minutes, sampleSeconds, goaway }: SoakOptions): Promise<vo
     }
     end.abort();
     const [changes] = await load;
-    const after = await settle(sample, before);
+    const after = await settle(sample, (now) => notGivenBack(before, now, { goaway }).length === 0);
     const { lines, failures } = judge(samples, before, after, {
       changes,
       parts: Object.fromEntries(parts),
       unanswered,
+      goaway,
     });
     process.stdout.write(`\n${lines.join('\n')}\n`);
     for (const failure of failures) process.stdout.write(`FAILED: ${failure}\n`);
@@ -103,12 +104,14 @@ async function soak({ minutes, sampleSeconds, goaway }: SoakOptions): Promise<vo
 }
 
 /** The first sample in which all is given back, else the last. */
-async function settle(sample: () => Promise<Sample>, before: Sample): Promise<Sample> {
+async function settle(
+  sample: () => Promise<Sample>,
+  isBack: (now: Sample) => boolean,
+): Promise<Sample> {
   const deadline = performance.now() + AFTERMATH_MS;
   for (;;) {
     const now = await sample();
-    const isBack = GIVEN_BACK.every((measure) => now[measure] <= before[measure]);
-    if (isBack || performance.now() > deadline) return now;
+    if (isBack(now) || performance.now() > deadline) return now;
     await sleep(1_000);
   }
 }

@@ -15,6 +15,8 @@ export interface Sample {
   readonly sockets: number;
   /** What Node keeps alive: sockets, timers, requests. */
   readonly resources: number;
+  /** Watches that are open at the API server. */
+  readonly watches: number;
 }
 
 /** Throws where the process does not tell one of these. */
@@ -48,6 +50,7 @@ export function parseSample({ metrics, status, links }: ProcessState, seconds: n
     handles: links.length,
     sockets: links.filter((link) => link.startsWith('socket:')).length,
     resources: metric(metrics, 'nodejs_active_resources_total'),
+    watches: metrics.match(/^kube_proxy_wrapper_upstream_connected\{.*\} 1$/gm)?.length ?? 0,
   };
 }
 

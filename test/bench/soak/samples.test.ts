@@ -7,7 +7,10 @@ const METRICS = [
   'nodejs_active_resources_total 12',
 ];
 const STATE = {
-  metrics: `${METRICS.join('\n')}\n`,
+  metrics: `${METRICS.join('\n')}
+kube_proxy_wrapper_upstream_connected{collection="/api/v1/services",encoding="json"} 1
+kube_proxy_wrapper_upstream_connected{collection="/api/v1/nodes",encoding="json"} 0
+`,
   status: 'VmPeak:\t  300000 kB\nVmRSS:\t  125000 kB\n',
   links: ['socket:[1]', '/dev/null', '', 'socket:[2]'],
 };
@@ -22,6 +25,7 @@ describe('parseSample()', () => {
       handles: 4,
       sockets: 2,
       resources: 12,
+      watches: 1,
     });
   });
 

@@ -10,8 +10,11 @@ const BASE: Sample = {
   handles: 30,
   sockets: 10,
   resources: 12,
+  watches: 3,
 };
-const DONE = { changes: 1, parts: { followers: 1, listers: 1 }, unanswered: 0 };
+const DONE = { changes: 1, parts: { followers: 1, listers: 1 }, unanswered: 0, goaway: false };
+/** One connection more for each watch but one. */
+const GOAWAY = { ...DONE, goaway: true };
 /** Half an hour. */
 const FLAT = Array.from({ length: 360 }, (_, index): Sample => ({ ...BASE, seconds: index * 5 }));
 const RISING = FLAT.map((sample): Sample => ({ ...sample, heap: 40 + sample.seconds / 60 }));
@@ -21,6 +24,15 @@ test.each<[what: string, failures: string[], samples: Sample[], after: Sample, d
   ['nothing in the samples of a run of a minute', [], FLAT.slice(0, 20), BASE, DONE],
   ['memory that rises', ['heap rises by 60.0 MB per hour'], RISING, BASE, DONE],
   ['what is kept', ['sockets: 10 before, and 31 after'], FLAT, { ...BASE, sockets: 31 }, DONE],
+  ['connections as long as a watch lasts', [], FLAT, { ...BASE, sockets: 12 }, GOAWAY],
+  ['one more', ['sockets: 10 before, and 13 after'], FLAT, { ...BASE, sockets: 13 }, GOAWAY],
+  [
+    'one without GOAWAYs',
+    ['sockets: 10 before, and 11 after'],
+    FLAT,
+    { ...BASE, sockets: 11 },
+    DONE,
+  ],
   [
     'watches without an answer',
     ['2 watches were not answered within 5 s'],
