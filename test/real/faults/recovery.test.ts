@@ -10,6 +10,8 @@ const { env } = process;
 const FAULTS = Number(env.KPW_FAULTS ?? 200);
 /** After so many seconds no fault begins any more; for a run that must end. */
 const SECONDS = Number(env.KPW_FAULT_SECONDS ?? 3_600);
+/** `h2` or `http/1.1`: of all API servers. */
+const PROTOCOL = env.KPW_PROTOCOL as 'h2' | 'http/1.1' | undefined;
 const HISTORIES = Number(env.KPW_HISTORIES ?? 6);
 
 jest.setTimeout(600_000 + Math.min(SECONDS, 3_600) * 1_000);
@@ -24,6 +26,7 @@ beforeAll(async () => {
     faults: FAULTS,
     seconds: SECONDS,
     histories: HISTORIES,
+    protocol: PROTOCOL,
     // Part of the name of a kind, such as `status: 429`.
     only: env.KPW_KIND ?? '',
     ...(env.KPW_VERBOSE === '1' ? { log: (line) => void process.stderr.write(`${line}\n`) } : {}),

@@ -26,6 +26,8 @@ export interface PlanOptions {
   /** Faults of all histories together. */
   readonly faults: number;
   readonly histories: number;
+  /** What the API server of all histories speaks; undefined: one in {@link ONE_IN} has no HTTP/2. */
+  readonly protocol: 'h2' | 'http/1.1' | undefined;
 }
 
 /** Share of faults that come with a second one. */
@@ -38,10 +40,10 @@ const ONE_IN = 4;
  * the options only, not on how long anything takes.
  */
 export function planHistories(options: PlanOptions): HistoryPlan[] {
-  const { random, histories } = options;
+  const { random, histories, protocol } = options;
   const plans = Array.from({ length: histories }, (_, index) => ({
     number: index,
-    http2: histories === 1 || index % ONE_IN !== ONE_IN - 1,
+    http2: protocol === undefined ? index % ONE_IN !== ONE_IN - 1 : protocol === 'h2',
     faults: [] as PlannedFault[],
   }));
   let deck: FaultKind[] = [];

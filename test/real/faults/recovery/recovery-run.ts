@@ -15,6 +15,8 @@ export interface RecoveryOptions {
   readonly seconds: number;
   /** Histories beside each other in this process. */
   readonly histories: number;
+  /** What all API servers speak; undefined: most speak HTTP/2. */
+  readonly protocol: 'h2' | 'http/1.1' | undefined;
   /** Part of the names of kinds that are wanted; empty: all. */
   readonly only: string;
   /** Gets a line for each fault. */
@@ -23,11 +25,17 @@ export interface RecoveryOptions {
 
 /** Runs all histories to their end. Rejects only if a history could not start; what was found is in the report. */
 export async function runRecovery(options: RecoveryOptions): Promise<RecoveryReport> {
-  const { seed, faults, only, histories } = options;
+  const { seed, faults, only, histories, protocol } = options;
   const authority = await makeAuthority();
   const { common, history } = faultKinds(await makeOtherCertificates(authority, '127.0.0.1'));
   const kinds = [...common, ...history].filter((kind) => nameOf(kind).includes(only));
-  const plans = planHistories({ random: createRandom(seed), kinds, faults, histories });
+  const plans = planHistories({
+    random: createRandom(seed),
+    kinds,
+    faults,
+    histories,
+    protocol,
+  });
   const report = new RecoveryReport(seed);
   const until = performance.now() + options.seconds * 1000;
   const run = async (plan: HistoryPlan): Promise<void> => {
