@@ -52,8 +52,11 @@ export class Batches {
     this.#endpoints.add(projection);
     return {
       onChanges: (changes) => {
-        const { withheld, withoutZone } = projection.update(changes);
-        this.#commit(projection, withheld);
+        const withoutZone = new Map<string, boolean>();
+        for (const report of projection.update(changes)) {
+          this.#commit(projection, report.withheld);
+          for (const [service, value] of report.withoutZone) withoutZone.set(service, value);
+        }
         this.#runNext(this.#topology.setServicesWithoutZone(projection, withoutZone));
       },
       onSynced: () => {

@@ -143,12 +143,15 @@ export class EndpointsProjection {
     return this.#index.services();
   }
 
-  /** Takes changes of objects, and writes what they alter. */
-  update(changes: readonly Change<EndpointsFacts>[]): BatchReport {
-    const withoutZone = new Map<string, boolean>();
+  /**
+   * Takes changes of objects, and writes what they alter. An object that changes twice is shown twice, and each time
+   * must be committed before the next one.
+   */
+  *update(changes: readonly Change<EndpointsFacts>[]): Generator<BatchReport> {
     for (const step of changeSteps(changes)) {
       const affected = this.#store(step);
       if (this.view.started) this.#project(step, affected);
+      const withoutZone = new Map<string, boolean>();
       for (const service of affected.keys()) {
         const objects = this.#index.ofService(service);
         withoutZone.set(
@@ -156,8 +159,8 @@ export class EndpointsProjection {
           objects.some((object) => object.withoutZone),
         );
       }
+      yield { withheld: this.#withheld(affected.keys()), withoutZone };
     }
-    return { withheld: this.#withheld(withoutZone.keys()), withoutZone };
   }
 
   /** All objects that exist at the API server have been passed to {@link update}. */

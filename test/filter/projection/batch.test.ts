@@ -70,17 +70,26 @@ function putService(name: string, labels: Record<string, string>): void {
 }
 
 /** One endpoint on this node, ready or not, and one in the cloud. */
-function put(near: boolean): void {
+function change(near: boolean) {
   const endpoints = [
     { ip: '10.0.0.1', node: 'own', ready: near },
     { ip: '10.0.0.2', node: 'far' },
   ];
-  slices.onChanges([sliceChange(codec, { name: 'web-a', service: 'web', endpoints })]);
+  return sliceChange(codec, { name: 'web-a', service: 'web', endpoints });
+}
+
+function put(near: boolean): void {
+  slices.onChanges([change(near)]);
 }
 
 test('a Service that is withheld leaves before its endpoints, and appears after them', () => {
   put(false);
   put(true);
+  expect(commits).toEqual(['services DELETED', 'slices DELETED', 'slices ADDED', 'services ADDED']);
+});
+
+test('it does so too if a slice changes twice in one batch', () => {
+  slices.onChanges([change(false), change(true)]);
   expect(commits).toEqual(['services DELETED', 'slices DELETED', 'slices ADDED', 'services ADDED']);
 });
 
