@@ -68,13 +68,12 @@ export class EndpointIndex {
     return this.#byNode.get(node)?.keys() ?? [];
   }
 
-  /** @param shown how the same object is shown since before it changed */
+  /** Adds an object that is not shown. */
   add(
     key: string,
     facts: EndpointsFacts,
     raw: ObjectBytes,
     { selected, ofOtherProxy }: Pick<EndpointsObject, 'selected' | 'ofOtherProxy'>,
-    shown: ShownEndpoints | undefined,
   ): EndpointsObject {
     const service = serviceOf(facts);
     const object: EndpointsObject = {
@@ -87,7 +86,7 @@ export class EndpointIndex {
       ofOtherProxy,
       raw,
       isNew: true,
-      shown,
+      shown: undefined,
     };
     this.#objects.set(key, object);
     if (service === undefined) return object;

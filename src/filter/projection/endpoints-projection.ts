@@ -70,7 +70,7 @@ export interface BatchReport {
   readonly withoutZone: ReadonlyMap<string, boolean>;
 }
 
-/** Services to be decided again, each with the keys of its objects that no longer exist and are still shown. */
+/** Services to be decided again, each with the keys of what it had, which is gone or moved and is still shown. */
 type AffectedServices = Map<string, string[]>;
 
 /**
@@ -81,9 +81,10 @@ type AffectedServices = Map<string, string[]>;
  *     objects changed ──store──▶ affected Services ─┬─decide─▶ write what differs ─▶ report
  *     topology changed ────────▶ affected Services ─┘
  *
- * Batches calls it, and commits what it has written. Invariant: after each call, the view equals that of a fresh list under the same topology, except for versions and
- * for changes that do not count (see Edit.withoutNoise). A Service whose first policy is pending shows no objects.
- * A Service that cannot be decided, because its endpoints lost their zones, remains as it was shown.
+ * Batches calls it, and commits what it has written. Invariant: after each call, the view equals that of a fresh list
+ * under the same topology, except for versions and for changes that do not count (see Edit.withoutNoise). A Service whose
+ * first policy is pending shows no objects. A Service that cannot be decided, because its endpoints lost their zones,
+ * remains as it was shown.
  */
 export class EndpointsProjection {
   readonly view: View;
@@ -248,13 +249,7 @@ export class EndpointsProjection {
     const { key } = change;
     const before = this.#index.get(key);
     if (change.type === 'DELETED') {
-      if (before !== undefined) {
-        this.#remove(before, affected);
-        this.#writer.forget(before);
-      }
-      if (before === undefined || this.view.get(key) === undefined) return;
-      if (before.service === undefined) this.view.delete(key);
-      else affected.get(before.service)?.push(key);
+      if (before !== undefined) this.#leave(before, affected);
       return;
     }
     const { facts, object: raw } = change;
@@ -264,21 +259,29 @@ export class EndpointsProjection {
         if (this.#comparesAddresses(before.service)) affect(affected, before.service);
         return;
       }
-      this.#remove(before, affected);
+      this.#index.remove(before);
     }
-    const object = this.#index.add(key, facts, raw, traits, before?.shown);
+    const object = this.#index.add(key, facts, raw, traits);
     if (object.service !== undefined) affect(affected, object.service);
+    if (object.service === before?.service) object.shown = before?.shown;
+    else if (before !== undefined) this.#leave(before, affected);
+  }
+
+  /** An object that is gone, or of another Service now. What is shown of it leaves as the last of its Service. */
+  #leave(object: EndpointsObject, affected: AffectedServices): void {
+    const { key, service } = object;
+    if (this.#index.get(key) === object) this.#index.remove(object);
+    this.#writer.forget(object);
+    if (service !== undefined) affect(affected, service);
+    if (this.view.get(key) === undefined) return;
+    if (service === undefined) this.view.delete(key);
+    else affected.get(service)?.push(key);
   }
 
   /** Whether the decision about a Service uses more of its objects than the index compares. */
   #comparesAddresses(service: string | undefined): service is string {
     if (service === undefined) return false;
     return this.#decider.comparesAddresses(service, this.#index.ofService(service));
-  }
-
-  #remove(object: EndpointsObject, affected: AffectedServices): void {
-    this.#index.remove(object);
-    if (object.service !== undefined) affect(affected, object.service);
   }
 
   /** Shows changes that are stored, and what they alter in the affected Services. */
@@ -318,7 +321,7 @@ export class EndpointsProjection {
     } else {
       for (const each of mostReadyFirst(projected)) this.#show(each);
     }
-    for (const key of gone) if (this.#index.get(key) === undefined) this.view.delete(key);
+    for (const key of gone) if (this.#index.get(key)?.shown === undefined) this.view.delete(key);
   }
 
   /** Shows an object as it was decided, if the view selects it. */

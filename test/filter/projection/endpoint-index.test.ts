@@ -27,7 +27,7 @@ test('the index has the Services with an endpoint on a node, after any history o
         const change = sliceChange(CODECS.protobuf, { name, service, endpoints });
         if (change.type === 'DELETED') continue;
         const traits = { selected: true, ofOtherProxy: false };
-        index.add(change.key, change.facts, change.object, traits, undefined);
+        index.add(change.key, change.facts, change.object, traits);
         slices.set(name, { service, nodes });
       }
       const all = [...slices.values()];

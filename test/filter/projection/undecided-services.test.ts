@@ -84,6 +84,19 @@ test('an object that is replaced by one of the same name leaves no state in betw
   expect(events()).toEqual(['DELETED a 10.0.0.1', 'ADDED a 10.0.0.1 10.0.0.3']);
 });
 
+// What it had remained, as an endpoint of a Service that has it no longer.
+test.each([
+  ['moves to', () => [slice('o', IN_ZONE, WITHOUT_ZONE)]],
+  ['is replaced by one of', () => [{ type: 'DELETED' as const, key: 'default/o' }, both('o')]],
+])('a slice that %s an undecided Service leaves its old one immediately', (_, changes) => {
+  handler.onChanges([sliceChange(codec, { name: 'o', service: 'old', endpoints: [IN_ZONE] })]);
+  start = view.log.end;
+  handler.onChanges(changes());
+  expect(events()).toEqual(['DELETED o 10.0.0.1']);
+  answer();
+  expect(events()).toEqual(['DELETED o 10.0.0.1', 'ADDED o 10.0.0.1 10.0.0.3']);
+});
+
 test('a view whose endpoints all have a zone is not affected by another that has not', () => {
   topology.setServicesWithoutZone({}, new Map([['default/web', true]]));
   expect([...topology.nodeSets.keys()]).toEqual([`${ZONE}=z1`]);
