@@ -70,6 +70,8 @@ export interface BatchReport {
   readonly withoutZone: ReadonlyMap<string, boolean>;
 }
 
+const WAITED: Cause = { kind: 'nodes', subject: '' };
+
 /** Services to be decided again, each with the keys of what it had, which is gone or moved and is still shown. */
 type AffectedServices = Map<string, string[]>;
 
@@ -185,12 +187,16 @@ export class EndpointsProjection {
       yield this.start();
       return;
     }
-    const cause = causeOfTopology(change);
+    const causeOf = (service: string): Cause => {
+      const cause = causeOfTopology(change);
+      // It could not be decided, and has waited for nodes.
+      return cause.kind === 'policy' && !change.services.has(service) ? WAITED : cause;
+    };
     const services = [...this.#affectedBy(change)];
     const before = this.view.log.end;
     for (let start = 0, end = FIRST_PORTION; start < services.length; start = end, end *= 2) {
       const portion = services.slice(start, end);
-      for (const service of portion) this.#projectService(service, cause);
+      for (const service of portion) this.#projectService(service, causeOf(service));
       yield this.#withheld(portion);
     }
     this.#injected += this.view.log.end - before;

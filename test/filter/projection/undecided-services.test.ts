@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
+import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import { eventsSince } from '../../support/projection/events-since.ts';
@@ -18,10 +19,11 @@ const codec = new ProtobufCodec();
 let topology: Topology;
 let view: View;
 let handler: ViewHandler<EndpointsFacts>;
+let projection: EndpointsProjection;
 let start: number;
 
 beforeEach(() => {
-  ({ topology, view, handler } = startSliceProjection());
+  ({ topology, view, handler, projection } = startSliceProjection());
   topology.setOwnNode({ labels: new Map([[ZONE, 'z1']]), annotations: new Map() });
   setKeys(ZONE);
   topology.setSynced('services');
@@ -95,6 +97,12 @@ test.each([
   expect(events()).toEqual(['DELETED o 10.0.0.1']);
   answer();
   expect(events()).toEqual(['DELETED o 10.0.0.1', 'ADDED o 10.0.0.1 10.0.0.3']);
+});
+
+test('the cause of its decision are the nodes that it has waited for', () => {
+  handler.onChanges([both('a')]);
+  answer();
+  expect([...projection.journal.after(0)].map(({ cause }) => cause.kind)).toEqual(['nodes']);
 });
 
 test('a view whose endpoints all have a zone is not affected by another that has not', () => {
