@@ -2,9 +2,9 @@ import type { WrapperError } from '../errors.ts';
 import { ENDPOINT_SLICES, type Resource, SERVICES } from '../filter/codec/facts/resource.ts';
 import { currentKubeProxyQueries, knownQueryTest } from '../proxy/api/kube-proxy-queries.ts';
 import type { Query } from '../proxy/api/query.ts';
-import { type OpenView, OpenViews } from '../proxy/views/open-views.ts';
+import { OpenViews } from '../proxy/views/open-views.ts';
 import { ANYONE, type BudgetLimits, type CallerId } from '../proxy/views/view-budget.ts';
-import type { ViewLease } from '../proxy/views/view-registry.ts';
+import type { EntryLease, ViewLease } from '../proxy/views/view-entry.ts';
 import type { ViewSource } from '../proxy/views/view-source.ts';
 import { type RelayContext, RelaySource } from './relay-source.ts';
 
@@ -23,7 +23,7 @@ const KEPT: readonly Resource[] = [SERVICES, ENDPOINT_SLICES];
 /** The views of a relay: one for each query that wrappers have sent. */
 export class RelayViews {
   readonly #views: OpenViews;
-  readonly #kept = new Map<Resource, OpenView>();
+  readonly #kept = new Map<Resource, EntryLease>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(options: RelayViewsOptions) {
@@ -34,14 +34,17 @@ export class RelayViews {
       openSource: (query, role) => new RelaySource(options, query, role),
     });
     for (const query of currentKubeProxyQueries('')) {
-      if (KEPT.includes(query.resource)) this.#keep(this.#views.open(query, ANYONE));
+      const { resource } = query;
+      // As a request, so that it stays for a while when the first wrapper sends another query.
+      if (KEPT.includes(resource)) this.#kept.set(resource, this.#views.acquire(query, ANYONE));
     }
     this.#timer = setInterval(() => this.#endLost(), LOST_CHECK_MS).unref();
   }
 
   /** Why Services or EndpointSlices cannot be served now; undefined: they can. */
   get problem(): string | undefined {
-    for (const [{ plural }, { source }] of this.#kept) {
+    for (const [{ plural }, { entry }] of this.#kept) {
+      const { source } = entry;
       const problem = problemOf(source)?.message;
       if (problem !== undefined) return problem;
       if (!source.view.started) return `${plural} are not synced yet`;
@@ -51,18 +54,16 @@ export class RelayViews {
 
   /** Throws `LimitExceeded`, or `Unreachable` if the API server is lost. */
   acquire(query: Query, caller: CallerId): ViewLease {
-    const entry = this.#views.open(query, caller);
-    const { source } = entry;
+    const lease = this.#views.acquire(query, caller);
+    const { source } = lease.entry;
     const problem = problemOf(source);
-    if (problem !== undefined) throw problem;
-    this.#keep(entry);
-    this.#views.enter(entry, caller);
-    return {
-      view: source.view,
-      // Any other source has a problem.
-      catchUp: (version) => (source as RelaySource).catchUp(version),
-      release: () => this.#views.leave(entry, caller),
-    };
+    if (problem !== undefined) {
+      lease.release();
+      throw problem;
+    }
+    this.#keep(query);
+    // Any other source has a problem.
+    return { ...lease, catchUp: (version) => (source as RelaySource).catchUp(version) };
   }
 
   async close(): Promise<void> {
@@ -70,13 +71,12 @@ export class RelayViews {
     await this.#views.close();
   }
 
-  #keep(entry: OpenView): void {
-    const { resource, namespace } = entry.source.query;
+  #keep(query: Query): void {
+    const { resource, namespace } = query;
+    if (!KEPT.includes(resource) || namespace !== '') return;
     const last = this.#kept.get(resource);
-    if (!KEPT.includes(resource) || namespace !== '' || last === entry) return;
-    this.#kept.set(resource, entry);
-    this.#views.pin(entry, 'topology');
-    if (last !== undefined) this.#views.unpin(last, 'topology', 'later');
+    this.#kept.set(resource, this.#views.hold(query));
+    last?.release();
   }
 
   #endLost(): void {

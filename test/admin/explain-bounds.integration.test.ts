@@ -26,8 +26,8 @@ describe('explanations', () => {
         looks = 2;
       },
       // No view is open; the one that each request opens never becomes complete.
-      get sources() {
-        return looks-- > 0 ? [source] : [];
+      get kubeProxy() {
+        return looks-- > 0 ? { endpoints: source } : {};
       },
     };
     const proxy = { views } as unknown as NodeProxy;

@@ -3,7 +3,6 @@ import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import { findServices } from '../../src/admin/explain/explained-view.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
@@ -282,7 +281,7 @@ describe('the Services of kube-proxy', () => {
     await useWatch(`${proxy.url}/api/v1/namespaces/shop/services`, STREAMING_LIST, 'protobuf');
     if (clients === 1) await useWatch(proxy.url + ALL, KUBE_PROXY, 'protobuf');
     await useWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
-    const found = findServices(proxy);
+    const found = proxy.views.kubeProxy.services;
     expect(found?.query.namespace).toBe('');
     expect(found && proxy.views.users(found)).toBe(clients);
   });

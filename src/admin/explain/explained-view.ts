@@ -1,15 +1,12 @@
 import { WrapperError } from '../../errors.ts';
-import { ENDPOINT_SLICES, SERVICES } from '../../filter/codec/facts/resource.ts';
-import type { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
+import { SERVICES } from '../../filter/codec/facts/resource.ts';
 import { queryPath } from '../../proxy/api/query.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import type { ViewSource } from '../../proxy/views/view-source.ts';
+import type { EndpointsSource, ViewSource } from '../../proxy/views/view-source.ts';
 import { type ResponseHead, responseHead } from '../health/version-info.ts';
 
 /** The view of endpoints that is explained. */
-export interface ExplainedView extends ViewSource {
-  readonly projection: EndpointsProjection;
-}
+export type ExplainedView = EndpointsSource;
 
 /** Names a view in a response. */
 export interface ViewName {
@@ -30,53 +27,17 @@ export interface ViewHead extends ResponseHead {
 /** What is read of a proxy to find a view. */
 type HasViews = Pick<NodeProxy, 'views'>;
 
-/** The view of endpoints that kube-proxy reads, else any open one; undefined: no view of endpoints is open. */
-export function findView({ views }: HasViews): ExplainedView | undefined {
-  return likeliest(views, views.sources.filter(isOfEndpoints));
-}
-
-/** The view of Services that kube-proxy reads, else any of all namespaces; undefined: no view of Services is open. */
-export function findServices({ views }: HasViews): ViewSource | undefined {
-  return likeliest(
-    views,
-    views.sources.filter(({ query }) => query.resource === SERVICES),
-  );
-}
-
-function isOfEndpoints(source: ViewSource): source is ExplainedView {
-  return source.projection !== undefined;
-}
-
-/** The first of the views that kube-proxy probably reads. */
-function likeliest<Source extends ViewSource>(
-  views: NodeProxy['views'],
-  sources: readonly Source[],
-): Source | undefined {
-  const score = (source: Source): number => {
-    const { query, view } = source;
-    return (
-      // A view of one namespace does not cover the kernel's tables, even if nobody reads the view of all namespaces.
-      (query.namespace === '' ? 16 : 0) +
-      (view.started ? 8 : 0) +
-      (views.users(source) > 0 ? 4 : 0) +
-      (views.isKubeProxys(query) ? 2 : 0) +
-      (query.resource === ENDPOINT_SLICES ? 1 : 0)
-    );
-  };
-  return sources.toSorted((a, b) => score(b) - score(a))[0];
-}
-
 /** Why there is no view to explain. A request for an explanation opens one. */
 export const NO_VIEW = 'no view of endpoints is open yet; try again';
 
-/** Like findView(). Throws `NotReady` if no view of endpoints is open yet. */
-export function explainedView(proxy: HasViews): ExplainedView {
-  const view = findView(proxy);
+/** The view of endpoints that kube-proxy reads. Throws `NotReady` if it is not open yet. */
+export function explainedView({ views }: HasViews): ExplainedView {
+  const view = views.kubeProxy.endpoints;
   if (view !== undefined) return view;
   throw new WrapperError('NotReady', NO_VIEW);
 }
 
-/** Like findView(). Throws `NotReady` if the view is not complete yet. */
+/** Like explainedView(). Throws `NotReady` if the view is not complete yet. */
 export function completeView(proxy: NodeProxy): ExplainedView {
   const source = explainedView(proxy);
   if (!source.view.started) throw notStarted(proxy);

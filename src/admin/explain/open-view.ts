@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { View } from '../../filter/view/view.ts';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { findServices, findView } from './explained-view.ts';
 
 /** How long a request waits for its view, in milliseconds. Then it is answered with the reason why there is none. */
 const WAIT_MS = 5_000;
@@ -12,9 +11,9 @@ const WAIT_MS = 5_000;
  * reason of the signal.
  */
 export async function openViewToExplain(proxy: NodeProxy, signal?: AbortSignal): Promise<void> {
-  if (findView(proxy) !== undefined) return;
+  if (proxy.views.kubeProxy.endpoints !== undefined) return;
   proxy.views.openDefault();
-  const opened = [findView(proxy), findServices(proxy)];
+  const opened = [proxy.views.kubeProxy.endpoints, proxy.views.kubeProxy.services];
   const settled = opened.map((source) => source && untilSettled(source.view));
   const stop = new AbortController();
   const ended = AbortSignal.any([stop.signal, ...(signal === undefined ? [] : [signal])]);

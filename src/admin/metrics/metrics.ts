@@ -1,6 +1,5 @@
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { findView } from '../explain/explained-view.ts';
 import { type ServiceTally, tallyServices } from '../explain/service-tally.ts';
 import { KernelRules } from '../status/kernel-rules.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
@@ -35,7 +34,7 @@ export function createMetrics(
 
 /** Counts the Services of the view that kube-proxy reads. */
 function tallyOf(proxy: NodeProxy): ServiceTally | undefined {
-  const view = findView(proxy);
+  const view = proxy.views.kubeProxy.endpoints;
   return view?.view.started ? tallyServices(view) : undefined;
 }
 

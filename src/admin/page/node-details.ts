@@ -5,7 +5,7 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { HOMEPAGE, VERSION } from '../../version.ts';
-import { findView, NO_VIEW, notStarted } from '../explain/explained-view.ts';
+import { NO_VIEW, notStarted } from '../explain/explained-view.ts';
 import { healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { Check } from '../health/readiness.ts';
 import type { ResponseHead } from '../health/version-info.ts';
@@ -119,7 +119,7 @@ export function nodeDetails(proxy: NodeProxy): NodeDetails {
       refused,
     })),
     watches: listeners.watches,
-    decisions: findView(proxy)?.projection.journal.count ?? 0,
+    decisions: proxy.views.kubeProxy.endpoints?.projection.journal.count ?? 0,
   };
 }
 
@@ -127,13 +127,13 @@ function localRuntimeData(proxy: NodeProxy): LocalRuntimeData | undefined {
   const { localRuntime } = proxy;
   if (localRuntime === undefined) return undefined;
   const { state, problem } = localRuntime;
-  const all = findView(proxy)?.corrector?.corrections() ?? [];
+  const all = proxy.views.kubeProxy.endpoints?.corrector?.corrections() ?? [];
   const corrected = all.slice(0, MAX_CORRECTED);
   return { state, problem, corrected, count: all.length };
 }
 
 function viewProblem(proxy: NodeProxy): string | undefined {
-  const view = findView(proxy);
+  const view = proxy.views.kubeProxy.endpoints;
   if (view === undefined) return NO_VIEW;
   return view.view.started ? undefined : notStarted(proxy).message;
 }

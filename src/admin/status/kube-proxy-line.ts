@@ -1,5 +1,5 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
-import { findServices, findView } from '../explain/explained-view.ts';
+import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { RECONNECT_MS } from './reconnect.ts';
 import { ok, problem, type StatusLine, unknown } from './status-line.ts';
 
@@ -11,16 +11,16 @@ import { ok, problem, type StatusLine, unknown } from './status-line.ts';
  */
 export function kubeProxyLine(proxy: NodeProxy, isRunning: boolean): StatusLine {
   const { views, url, httpsUrl } = proxy;
-  const unused = (source: ReturnType<typeof findServices>): number =>
+  const unused = (source: ViewSource | undefined): number =>
     source === undefined ? Infinity : views.unusedMs(source);
-  const services = unused(findServices(proxy));
-  const slices = unused(findView(proxy));
+  const services = unused(proxy.views.kubeProxy.services);
+  const slices = unused(proxy.views.kubeProxy.endpoints);
   if (services === 0 && slices === 0) {
     return ok('kube-proxy', 'a client watches Services and EndpointSlices through this wrapper');
   }
   const servers = [...new Set([url, httpsUrl].filter((each) => each !== undefined))];
   const next = `point it at ${servers.join(' or ')} by the commands of docs/deployment.md`;
-  if (services > 0 && slices > 0 && !views.hasServedKubeProxy) {
+  if (services > 0 && slices > 0 && !views.kubeProxy.hasRead) {
     const text = 'no kube-proxy has used this wrapper since it started';
     return { id: 'kube-proxy', state: 'notConnected', text, next };
   }

@@ -3,7 +3,7 @@ import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { readerOf } from '../../topology/policy/service-reader.ts';
 import { addressText } from '../../util/address.ts';
-import { type ExplainedView, findServices, findView } from '../explain/explained-view.ts';
+import type { ExplainedView } from '../explain/explained-view.ts';
 import type { HostPort, ProbeTarget } from './kube-proxy-probe.ts';
 
 /** Every cluster has this Service, and its backends accept connections from every node. */
@@ -16,8 +16,8 @@ const UNKNOWN: ProbeTarget = { clusterIp: undefined, backends: [] };
  * receive. Unknown while the views are not complete.
  */
 export function kubernetesTarget(proxy: NodeProxy): ProbeTarget {
-  const slices = findView(proxy);
-  const services = findServices(proxy);
+  const slices = proxy.views.kubeProxy.endpoints;
+  const services = proxy.views.kubeProxy.services;
   if (slices?.view.started !== true || services?.view.started !== true) return UNKNOWN;
   const { view } = services;
   const object = view.get(KUBERNETES_SERVICE);

@@ -1,7 +1,6 @@
 import type { NodeProxy } from '../../proxy/node-proxy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
-import { findView } from '../explain/explained-view.ts';
 import { type Health, healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
 import { type Check, OWN_NODE } from '../health/readiness.ts';
@@ -48,7 +47,7 @@ export async function nodeStatus(proxy: NodeProxy, rules: KernelRules): Promise<
 }
 
 function readOutcomes(proxy: NodeProxy): readonly ServiceOutcome[] | undefined {
-  const view = findView(proxy);
+  const view = proxy.views.kubeProxy.endpoints;
   return view?.view.started ? [...view.projection.outcomes()] : undefined;
 }
 

@@ -4,7 +4,7 @@ import { WrapperError } from '../../errors.ts';
 import { addressText, type ListenAddress } from '../../util/address.ts';
 import { type Query, queryPath } from '../api/query.ts';
 import { ownListeners } from '../system/proc-net-tcp.ts';
-import type { ViewLease } from '../views/view-registry.ts';
+import type { ViewLease } from '../views/view-entry.ts';
 
 /*
  * A planned restart, with handoverSeconds. Without it ports are not shared, and a second process ends with an error.

@@ -16,47 +16,29 @@ export interface PolicyHandlerOptions {
   readonly policyLog: PolicyLog;
 }
 
-/** The handler that another one replaces. */
-export interface ReplacedHandler {
-  readonly handler: ServicesHandler;
-  /** Called when the new handler has its first list. The watch of the old one is not needed any more. */
-  readonly onReplaced: () => void;
-}
-
 /**
  * Sets the policy of each Service in the topology, and logs each error in its annotations once.
  *
- * A handler can replace another one, when the Services are read with another query. Until its first list, the old one
- * remains in use. With that list, Services that it does not contain are deleted:
- *
- *     waiting ── first list ──▶ in use ── the first list of the next handler ──▶ replaced (ignores all changes)
+ * When the Services are read with another query, a new handler takes over. Until its first list, what the last one has
+ * set remains active. With that list, Services that it does not contain are deleted.
  */
 export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   readonly #options: PolicyHandlerOptions;
   /** Thousands of Services have a few different lists of ports. */
   readonly #ports = new Interner<readonly string[]>();
-  #replaces: ReplacedHandler | undefined;
-  #isReplaced = false;
+  #hasListed = false;
 
-  constructor(options: PolicyHandlerOptions, replaces?: ReplacedHandler) {
+  constructor(options: PolicyHandlerOptions) {
     this.#options = options;
-    this.#replaces = replaces;
   }
 
   onChanges(changes: readonly Change<ServiceFacts>[]): void {
-    if (this.#isReplaced) return;
-    const replaced = this.#replaces;
-    if (replaced === undefined) {
-      this.#apply(changes);
-      return;
-    }
-    this.#replaces = undefined;
-    replaced.handler.#isReplaced = true;
-    this.#apply([...changes, ...this.#deletionsBeside(changes)]);
-    replaced.onReplaced();
+    const deletions = this.#hasListed ? [] : this.#deletionsBeside(changes);
+    this.#hasListed = true;
+    this.#apply([...changes, ...deletions]);
   }
 
-  /** Deletes each Service that the replaced handler knew and that a list does not contain. */
+  /** Deletes each Service that the topology has and that a list does not contain. */
   #deletionsBeside(list: readonly Change<ServiceFacts>[]): Change<ServiceFacts>[] {
     const listed = new Set(list.map(({ key }) => key));
     const known = [...this.#options.topology.policies.services()];
@@ -81,7 +63,6 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   }
 
   onSynced(): void {
-    if (this.#isReplaced) return;
     this.#options.topology.setSynced('services');
   }
 

@@ -2,48 +2,28 @@ import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
 import { type Query, queryKey, queryPath } from '../api/query.ts';
 import {
+  type BudgetedView,
   type BudgetLimits,
   type CallerId,
   RETRY_AFTER_SECONDS,
-  type Reservation,
   ViewBudget,
   type ViewBudgetOptions,
 } from './view-budget.ts';
+import { type EntryLease, ViewEntry } from './view-entry.ts';
+import type { ReserveBytes } from './view-memory.ts';
 import { refusedSource, type SourceRole, type ViewSource } from './view-source.ts';
 
 export interface OpenViewsOptions extends BudgetLimits, Pick<ViewBudgetOptions, 'shareOf'> {
   readonly openSource: (query: Query, role: SourceRole) => ViewSource;
   /** Whether kube-proxy makes this query: it always has room. */
   readonly isKubeProxys: (query: Query) => boolean;
-  /** A view without users is closed after this long, in milliseconds. */
+  /** A view without leases is closed this long after its last request, in milliseconds. */
   readonly idleMs: number;
   readonly logger: Logger;
 }
 
 /**
- * Why a view remains open without users:
- * - `topology`: the topology needs it
- * - `kube-proxy`: a kube-proxy has read it last
- * - `default`: the newest kube-proxy would read it, and none has come yet
- */
-export type PinnedBy = 'topology' | 'kube-proxy' | 'default';
-
-/** An open view, with its users and its timer. */
-export interface OpenView {
-  /** A refused view keeps only its query and error; see {@link refusedSource}. */
-  source: ViewSource;
-  /** Its part of the budget; undefined for kube-proxy's own queries and for what the topology needs. */
-  readonly reservation: Reservation | undefined;
-  readonly pinnedBy: Set<PinnedBy>;
-  users: number;
-  /** The timer that closes the view while it has no users. */
-  idleTimer: NodeJS.Timeout | undefined;
-  /** Since when it has no users; monotonic, in milliseconds. */
-  idleSince: number;
-}
-
-/**
- * A view makes room for another query when it had no users for this long, in milliseconds. Without this time a client
+ * A view makes room for another query when it had no request for this long, in milliseconds. Without this time a client
  * with ever new queries would cause a list and a snapshot for each of them, as fast as it sends them.
  */
 const ROOM_MS = 5_000;
@@ -52,25 +32,24 @@ const ROOM_MS = 5_000;
  * Until then it keeps its place among maxViews, so that other queries are not tried without a pause either.
  */
 const NO_ROOM_MS = RETRY_AFTER_SECONDS * 1_000;
-/** A view whose query the API server rejects is closed this long after its last user, in milliseconds. */
+/** A view whose query the API server rejects is closed this long after its last request, in milliseconds. */
 const REFUSED_IDLE_MS = 1_000;
 
 /**
- * The open views, one per query, with their users and their part of the budget.
+ * The open views, one per query. A view is open because somebody holds a lease of it: a request, or this process.
  *
- *     opened ──▶ in use ── last user leaves ──▶ idle ── idleMs, or another view needs the room ──▶ closed
- *                 │  ▲                           │                                                 ▲
- *                 │  └──────── new user ─────────┘                                                 │
- *                 └── no room ──▶ refused (only query and error remain) ── 30 s later ─────────────┘
+ *     opened ──▶ leased ── last lease ends ──▶ idle ── idleMs after the last request, ────────▶ closed
+ *                 │  ▲                          │      or another view needs the room             ▲
+ *                 │  └──────── new lease ───────┘                                                 │
+ *                 └── no room ──▶ refused (only query and error remain) ── 30 s later ────────────┘
  *
- * A pinned view is not idle. But the API server may refuse a query that the topology does not need: then it is.
+ * The idle time is for clients that return: a view that no request has read is closed with its last lease.
  */
 export class OpenViews {
   readonly #options: OpenViewsOptions;
-  readonly #open = new Map<string, OpenView>();
+  readonly #open = new Map<string, ViewEntry>();
   /** See OpenViewsOptions. */
   readonly isKubeProxys: OpenViewsOptions['isKubeProxys'];
-  /** Counts all views except kube-proxy's own and pinned ones. */
   readonly budget: ViewBudget;
 
   constructor(options: OpenViewsOptions) {
@@ -81,6 +60,7 @@ export class OpenViews {
       maxViews,
       maxViewBytes,
       shareOf,
+      views: () => [...this.#open.values()].filter(({ isCounted }) => isCounted),
       makeRoom: (caller, except) => this.#closeIdlest(caller, except),
     });
   }
@@ -89,156 +69,133 @@ export class OpenViews {
     return [...this.#open.values()].map(({ source }) => source);
   }
 
-  find(query: Query): OpenView | undefined {
+  find(query: Query): ViewEntry | undefined {
     return this.#open.get(queryKey(query));
   }
 
-  /**
-   * The view of a query, which is opened for this caller if there is none. Throws `LimitExceeded` when there is no room
-   * for another view. Kube-proxy's own queries always have room.
-   */
-  open(query: Query, caller: CallerId): OpenView {
-    return this.find(query) ?? this.#openView(query, caller);
-  }
-
-  /** Opens a view that the topology needs. */
-  openForTopology(query: Query, role: SourceRole): OpenView {
-    const source = this.#options.openSource(query, role);
-    return this.#add(source, undefined, 'topology');
-  }
-
-  /** From now on the view remains open without users. */
-  pin(entry: OpenView, by: PinnedBy): void {
-    entry.pinnedBy.add(by);
-    if (!mayBeIdle(entry)) clearTimeout(entry.idleTimer);
-  }
-
-  /** Ends that. If nothing else keeps the view open, it is closed now, or after a while. */
-  unpin(entry: OpenView, by: PinnedBy, when: 'now' | 'later'): void {
-    entry.pinnedBy.delete(by);
-    if (when === 'now' && this.isOpen(entry) && mayBeIdle(entry)) this.#close(entry);
-    else this.#closeLaterIfIdle(entry);
-  }
-
-  isOpen(entry: OpenView): boolean {
+  isOpen(entry: ViewEntry): boolean {
     return this.find(entry.source.query) === entry;
   }
 
-  /** A request begins to read a view. Throws `LimitExceeded` if the caller reads too many. */
-  enter(entry: OpenView, caller: CallerId): void {
-    if (entry.reservation !== undefined) this.budget.enter(entry.reservation, caller);
-    entry.users++;
-    if (entry.source.view.closed === undefined) clearTimeout(entry.idleTimer);
+  /**
+   * Leases the view of a query to a request, and opens it if it is not open. Throws `LimitExceeded` when there is no
+   * room. Kube-proxy's own queries always have room.
+   */
+  acquire(query: Query, caller: CallerId): EntryLease {
+    const open = this.find(query);
+    if (open?.isCounted) this.budget.assertMayRead(open, caller);
+    return this.#lease(open ?? this.#openFor(query, caller), caller);
   }
 
-  /** A request that has entered ends. */
-  leave(entry: OpenView, caller: CallerId): void {
-    entry.users--;
-    entry.idleSince = performance.now();
-    entry.reservation?.leave(caller);
-    this.#closeLaterIfIdle(entry);
+  /** Leases the view of a query to this process itself. @param role of a view that is opened */
+  hold(query: Query, role: SourceRole = {}): EntryLease {
+    return this.#lease(this.find(query) ?? this.#openUncounted(query, role), undefined);
   }
 
   /** Ends all reflectors and waits for them. */
   async close(): Promise<void> {
     const entries = [...this.#open.values()];
     this.#open.clear();
-    for (const { idleTimer, reservation } of entries) {
-      clearTimeout(idleTimer);
-      if (reservation !== undefined) this.budget.close(reservation);
-    }
+    for (const { timer } of entries) clearTimeout(timer);
     await Promise.all(entries.map(({ source }) => source.close()));
   }
 
-  /** Closes a view after a while if it has no users. */
-  #closeLaterIfIdle(entry: OpenView): void {
-    if (!mayBeIdle(entry) || !this.isOpen(entry)) return;
-    const { idleMs } = this.#options;
-    const refused = entry.source.view.refusal !== undefined;
-    clearTimeout(entry.idleTimer);
-    entry.idleSince = performance.now();
-    entry.idleTimer = setTimeout(
-      () => this.#close(entry),
-      refused ? Math.min(REFUSED_IDLE_MS, idleMs) : idleMs,
-    );
+  #openFor(query: Query, caller: CallerId): ViewEntry {
+    const { openSource } = this.#options;
+    if (this.isKubeProxys(query)) return this.#openUncounted(query, {});
+    this.budget.assertRoom(caller);
+    const open = (entry: ViewEntry): ViewSource => {
+      const reserve: ReserveBytes = (bytes, isListing) => this.#reserve(entry, bytes, isListing);
+      return openSource(query, { reserve });
+    };
+    return this.#add(new ViewEntry(true, open));
   }
 
-  #openView(query: Query, caller: CallerId): OpenView {
-    const { openSource } = this.#options;
-    if (this.isKubeProxys(query)) return this.#add(openSource(query, {}));
-    const reservation = this.budget.open(caller);
-    const reserve = (bytes: number, isListing: boolean): void => {
-      // A refused view costs nothing, also while its list still ends.
-      if (entry.source.view.closed !== undefined) return;
-      try {
-        this.budget.resize(reservation, bytes);
-      } catch (error) {
-        // Only the list fails. What is served remains, and the reflector lists again.
-        const canServe = isListing && entry.source.view.started;
-        if (!canServe) this.#refuse(entry, error as WrapperError);
-        throw error;
-      }
-    };
-    const source = openSource(query, { reserve });
-    const entry = this.#add(source, reservation);
+  #openUncounted(query: Query, role: SourceRole): ViewEntry {
+    return this.#add(new ViewEntry(false, () => this.#options.openSource(query, role)));
+  }
+
+  #add(entry: ViewEntry): ViewEntry {
+    const { query, view } = entry.source;
+    this.#open.set(queryKey(query), entry);
+    // When the query is rejected, its clients may have left already.
+    view.whenSettled(() => this.#closeWithoutLeases(entry));
     return entry;
   }
 
-  /** Closes the view that has been idle for longest. Returns whether one was idle for long enough. */
-  #closeIdlest(caller: CallerId | undefined, except: Reservation | undefined): boolean {
-    let idlest: OpenView | undefined;
-    for (const entry of this.#open.values()) {
-      const { users, reservation, source, idleSince } = entry;
-      if (reservation === undefined || reservation === except || users > 0) continue;
-      if (source.view.closed !== undefined) continue;
-      if (caller !== undefined && !reservation.countsFor(caller)) continue;
-      if (idlest === undefined || idleSince < idlest.idleSince) idlest = entry;
+  #lease(entry: ViewEntry, caller: CallerId | undefined): EntryLease {
+    const { view } = entry.source;
+    if (view.closed === undefined) clearTimeout(entry.timer);
+    const lease = { entry, view, caller, release: () => this.#release(lease) };
+    entry.leases.add(lease);
+    return lease;
+  }
+
+  #release(lease: EntryLease): void {
+    const { entry, caller } = lease;
+    if (!entry.leases.delete(lease)) return;
+    if (caller !== undefined) {
+      entry.lastCaller = caller;
+      entry.idleSince = performance.now();
     }
+    this.#closeWithoutLeases(entry);
+  }
+
+  /** Closes a view that nobody holds, now or when it has been idle for long enough. */
+  #closeWithoutLeases(entry: ViewEntry): void {
+    const { leases, source, lastCaller, idleSince } = entry;
+    // A view without room has a timer of its own.
+    if (leases.size > 0 || source.view.closed !== undefined || !this.isOpen(entry)) return;
+    clearTimeout(entry.timer);
+    const { idleMs } = this.#options;
+    const mostMs = source.view.refusal === undefined ? idleMs : Math.min(REFUSED_IDLE_MS, idleMs);
+    const leftMs = idleSince + mostMs - performance.now();
+    if (lastCaller === undefined || leftMs <= 0) this.#close(entry);
+    else entry.timer = setTimeout(() => this.#close(entry), leftMs);
+  }
+
+  /** Closes the view that has been idle for longest. Returns whether one was idle for long enough. */
+  #closeIdlest(caller: CallerId | undefined, except: BudgetedView | undefined): boolean {
+    const idle = [...this.#open.values()].filter((entry) => {
+      const isIdle = entry.leases.size === 0 && entry.source.view.closed === undefined;
+      const counts = entry.isCounted && (caller === undefined || entry.countsFor(caller));
+      return isIdle && counts && entry !== except;
+    });
+    const [idlest] = idle.sort((a, b) => a.idleSince - b.idleSince);
     if (idlest === undefined || performance.now() - idlest.idleSince < ROOM_MS) return false;
     this.#close(idlest);
     return true;
   }
 
-  #close(entry: OpenView): void {
-    const { source, idleTimer, reservation } = entry;
-    clearTimeout(idleTimer);
-    this.#open.delete(queryKey(source.query));
-    if (reservation !== undefined) this.budget.close(reservation);
-    void source.close();
+  #close(entry: ViewEntry): void {
+    clearTimeout(entry.timer);
+    this.#open.delete(queryKey(entry.source.query));
+    void entry.source.close();
   }
 
-  /** Ends a view without room. Requests for it are answered with the error until it is closed. */
-  #refuse(entry: OpenView, error: WrapperError): void {
-    const { source, reservation } = entry;
-    if (source.view.closed !== undefined) return;
-    clearTimeout(entry.idleTimer);
+  #reserve(entry: ViewEntry, bytes: number, isListing: boolean): void {
+    const { view } = entry.source;
+    // A view that has ended costs nothing, also while its list still ends.
+    if (view.closed !== undefined || !this.isOpen(entry)) return;
+    try {
+      this.budget.resize(entry, bytes);
+    } catch (error) {
+      // Only the list fails. What is served remains, and the reflector lists again.
+      if (!isListing || !view.started) this.#refuse(entry, error as WrapperError);
+      throw error;
+    }
+  }
+
+  /** Ends a view without room, whoever holds it. Requests are answered with the error until it is closed. */
+  #refuse(entry: ViewEntry, error: WrapperError): void {
+    const { source } = entry;
+    clearTimeout(entry.timer);
     const path = queryPath(source.query);
     this.#options.logger.warn({ view: path, err: error.message }, 'a view is closed');
     const closing = source.close();
     source.view.close(error);
-    if (reservation !== undefined) this.budget.resize(reservation, 0);
+    entry.bytes = 0;
     entry.source = refusedSource(source, () => closing);
-    entry.idleTimer = setTimeout(() => this.#close(entry), NO_ROOM_MS);
+    entry.timer = setTimeout(() => this.#close(entry), NO_ROOM_MS);
   }
-
-  #add(source: ViewSource, reservation?: Reservation, ...pinnedBy: PinnedBy[]): OpenView {
-    const entry: OpenView = {
-      source,
-      reservation,
-      pinnedBy: new Set(pinnedBy),
-      users: 0,
-      idleTimer: undefined,
-      idleSince: performance.now(),
-    };
-    this.#open.set(queryKey(source.query), entry);
-    // When the query is rejected, its clients may have left already.
-    source.view.whenSettled(() => this.#closeLaterIfIdle(entry));
-    return entry;
-  }
-}
-
-/** Whether a view is closed after a while, unless somebody reads it. A closed view has a timer of its own. */
-function mayBeIdle({ users, pinnedBy, source: { view } }: OpenView): boolean {
-  if (users > 0 || pinnedBy.has('topology') || view.closed !== undefined) return false;
-  return pinnedBy.size === 0 || view.refusal !== undefined;
 }

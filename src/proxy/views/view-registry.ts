@@ -1,11 +1,9 @@
 import type { WrapperError } from '../../errors.ts';
-import type { View } from '../../filter/view/view.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import { CODECS } from '../api/codecs.ts';
 import {
   ALL_SERVICES,
   CURRENT_SLICES,
-  isForEndpoints,
   kubeProxyQueryTest,
   ownNodeQuery,
   readsHeadless,
@@ -16,8 +14,10 @@ import { type Query, queryKey } from '../api/query.ts';
 import { OwnNodeHandler } from '../own-watches/own-node-handler.ts';
 import type { PolicyLog } from '../own-watches/policy-log.ts';
 import { ServicesHandler } from '../own-watches/services-handler.ts';
-import { type OpenView, OpenViews } from './open-views.ts';
+import { KubeProxyViews } from './kube-proxy-views.ts';
+import { OpenViews } from './open-views.ts';
 import { ANYONE, type BudgetLimits, type CallerId, type ViewBudget } from './view-budget.ts';
+import type { EntryLease, ViewLease } from './view-entry.ts';
 import { openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
 
 export interface ViewRegistryOptions extends SourceContext, BudgetLimits {
@@ -29,39 +29,27 @@ export interface ViewRegistryOptions extends SourceContext, BudgetLimits {
   readonly policyLog: PolicyLog;
 }
 
-/** The Services that the topology reads. No client has requested them if `default` pins their view too. */
+/** The Services that the topology reads. */
 interface TopologyServices {
-  readonly entry: OpenView;
-  readonly handler: ServicesHandler;
+  readonly lease: EntryLease;
+  /** Whether no client has requested them, so that the query may be the wrong one. */
+  readonly isDefault: boolean;
 }
 
 /** Shares of maxViews: one https caller, and all clients of plain http together if https is served too. */
 const CALLER_SHARE = 1 / 4;
 const ANYONE_SHARE = 1 / 2;
 
-/** A view in use; release it exactly once. */
-export interface ViewLease {
-  readonly view: View;
-  /** Rejects with `TooLargeResourceVersion` if the view does not reach this version. Absent: nobody waits for it. */
-  readonly catchUp?: (version: bigint | undefined) => Promise<void>;
-  release(): void;
-}
-
 /**
- * The views that clients have requested, and those that the topology needs: the own Node, and Services as soon as
+ * The views that clients have requested, and those that this process needs: the own Node, and Services as soon as
  * endpoints are requested. kube-proxy requests the same ones, so that they cost one watch.
  *
- * One view is kept open without users: the last one of endpoints that a kube-proxy has read or, until one comes, that of
- * the newest kube-proxy. So explain, the page and check work before kube-proxy is pointed at the wrapper. It is opened
- * with the first request for an explanation, and some time after the start: a kube-proxy that runs already comes
- * earlier, and may be an older one.
- *
- * The room: ViewRegistry knows who needs a view; OpenViews opens, shares and closes them; `openViewSource` connects
- * reflector, projection and view; ViewBudget limits number and memory; DecisionLog logs changed decisions. It serves no
- * requests, and decides nothing about endpoints.
+ * The room: ViewRegistry knows what this process needs, and KubeProxyViews what kube-proxy reads; OpenViews opens, shares
+ * and closes views by their leases; `openViewSource` connects reflector, projection and view; ViewBudget limits number
+ * and memory; DecisionLog logs changed decisions. It serves no requests, and decides nothing about endpoints.
  *
  *     who opens a view                  how many views                         bytes
- *     the topology, or kube-proxy's     no limit: these queries are few        OwnReadMemory: all lists together,
+ *     this process, or kube-proxy's     no limit: these queries are few        OwnReadMemory: all lists together,
  *       own queries                                                              and the objects of each query
  *     clients of plain http, together   maxViews; half of it if https is on    ViewBudget: maxViewBytes,
  *     each caller of https              a quarter of maxViews                    for all of them together
@@ -70,10 +58,10 @@ export class ViewRegistry {
   readonly #options: ViewRegistryOptions;
   readonly #views: OpenViews;
   readonly #ownNode: OwnNodeHandler;
-  /** The Services that the topology reads; undefined: none yet. */
+  /** The views that explanations, metrics and status are about. */
+  readonly kubeProxy: KubeProxyViews;
+  /** Undefined: the topology reads no Services yet. */
   #services: TopologyServices | undefined;
-  /** The view of endpoints that remains open without a client, unless the API server refuses its query. */
-  #pinned: OpenView | undefined;
   #defaultTimer: NodeJS.Timeout | undefined;
 
   constructor(options: ViewRegistryOptions) {
@@ -85,18 +73,14 @@ export class ViewRegistry {
       isKubeProxys: kubeProxyQueryTest(topology.nodeName),
       shareOf: (caller) => (caller !== ANYONE ? CALLER_SHARE : hasCallers ? ANYONE_SHARE : 1),
     });
-    this.#ownNode = new OwnNodeHandler(options.topology, options.logger);
-    this.#openOwnNode();
+    this.kubeProxy = new KubeProxyViews(this.#views, () => this.#services?.lease.entry);
+    this.#ownNode = new OwnNodeHandler(topology, options.logger);
+    this.#views.hold(ownNodeQuery(topology.nodeName), { ownNode: this.#ownNode });
   }
 
   /** Whether the own Node exists at the API server. */
   get ownNodeExists(): boolean {
     return this.#ownNode.exists;
-  }
-
-  /** Whether a kube-proxy has read endpoints in the life of this process. */
-  get hasServedKubeProxy(): boolean {
-    return this.#pinned?.pinnedBy.has('kube-proxy') === true;
   }
 
   /** The open views. */
@@ -116,22 +100,22 @@ export class ViewRegistry {
 
   /** Number of requests, watches included, that read a view now. */
   users(source: ViewSource): number {
-    return this.#views.find(source.query)?.users ?? 0;
+    return this.#views.find(source.query)?.readers ?? 0;
   }
 
   /** For how long no request has read a view, in milliseconds; 0: one reads it now. */
   unusedMs(source: ViewSource): number {
     const entry = this.#views.find(source.query);
     if (entry === undefined) return Infinity;
-    return entry.users > 0 ? 0 : performance.now() - entry.idleSince;
+    return entry.readers > 0 ? 0 : performance.now() - entry.idleSince;
   }
 
   /**
    * Why a view is not served: the API server rejects its query, or there is no room for it. Undefined also for a view
-   * that the topology needs, because its failure is more than a client's error.
+   * that this process needs, because its failure is more than a client's error.
    */
   refusalOf({ query, view }: ViewSource): WrapperError | undefined {
-    return this.#views.find(query)?.pinnedBy.has('topology') ? undefined : view.refusal;
+    return this.#views.find(query)?.isNeeded ? undefined : view.refusal;
   }
 
   /**
@@ -142,33 +126,26 @@ export class ViewRegistry {
     const services = this.#servicesBeside(query);
     if (services !== undefined) this.#needServices(services);
     this.#needAllServicesBeside(query);
-    const entry = this.#views.open(query, caller);
-    this.#pinIfKubeProxys(query, entry);
-    this.#views.enter(entry, caller);
-    return { view: entry.source.view, release: () => this.#views.leave(entry, caller) };
+    const lease = this.#views.acquire(query, caller);
+    this.kubeProxy.noteRead(lease.entry);
+    return lease;
   }
 
   /**
-   * Opens the views of the newest kube-proxy, unless a view of endpoints is kept already. A kube-proxy that comes later
-   * shares them, or gets its own if it is older.
+   * Opens the views of the newest kube-proxy, unless one of a kube-proxy is open, so that explain and the page work
+   * before kube-proxy is pointed at the wrapper. A kube-proxy that comes later shares them, or gets its own if it is older.
    */
   openDefault(): void {
-    if (this.#pinned !== undefined && this.#views.isOpen(this.#pinned)) return;
+    if (this.kubeProxy.isOpen) return;
+    const current = this.#services;
     const query =
-      this.#services === undefined
-        ? CURRENT_SLICES
-        : slicesBeside(this.#services.entry.source.query);
+      current === undefined ? CURRENT_SLICES : slicesBeside(current.lease.entry.source.query);
     const services = this.#servicesBeside(query);
-    const isDefault = this.#services === undefined;
-    if (services !== undefined && isDefault) {
-      this.#services = this.#openServices(services);
-      this.#views.pin(this.#services.entry, 'default');
-    }
-    this.#pinned = this.#views.open(query, ANYONE);
-    this.#views.pin(this.#pinned, isDefault ? 'default' : 'kube-proxy');
+    if (current === undefined && services !== undefined) this.#openServices(services, true);
+    this.kubeProxy.keep(query);
   }
 
-  /** The same, after `ms` milliseconds. */
+  /** The same, after `ms` milliseconds: a kube-proxy that runs already comes earlier, and may be an older one. */
   openDefaultLater(ms: number): void {
     this.#defaultTimer = setTimeout(() => this.openDefault(), ms).unref();
   }
@@ -177,11 +154,6 @@ export class ViewRegistry {
   async close(): Promise<void> {
     clearTimeout(this.#defaultTimer);
     await this.#views.close();
-  }
-
-  #openOwnNode(): void {
-    const query = ownNodeQuery(this.#options.topology.nodeName);
-    this.#views.openForTopology(query, { ownNode: this.#ownNode });
   }
 
   #servicesBeside(query: Query): Query | undefined {
@@ -194,30 +166,20 @@ export class ViewRegistry {
     return serviceFilter !== undefined || withholdsServices;
   }
 
-  /** Pins the view that a kube-proxy reads instead of the last one. In JSON it counts against the budget, and is not pinned. */
-  #pinIfKubeProxys(query: Query, entry: OpenView): void {
-    if (!isForEndpoints(query) || !this.#views.isKubeProxys({ ...query, encoding: 'protobuf' }))
-      return;
-    const before = this.#pinned;
-    const isDefault = before?.pinnedBy.delete('default') === true;
-    this.#pinned = query.encoding === 'protobuf' ? entry : undefined;
-    if (this.#pinned !== undefined) this.#views.pin(this.#pinned, 'kube-proxy');
-    if (before === undefined || before === entry) return;
-    // A default view of the wrong query is closed now. Later, clients could cause a list with each request.
-    this.#views.unpin(before, 'kube-proxy', isDefault ? 'now' : 'later');
-  }
-
   /**
    * The first request decides on the query for the topology's Services, for the life of the process. A default that was
-   * wrong is replaced, unless Services can be hidden: then a second watch is simpler than to hand over what is hidden.
+   * wrong is replaced: no request has read it. If Services can be hidden, a second watch is simpler than to hand over
+   * what is hidden.
    */
   #needServices(query: Query): void {
     const current = this.#services;
-    if (current === undefined) {
-      this.#services = this.#openServices(query);
-    } else if (current.entry.pinnedBy.delete('default')) {
-      const isRight = queryKey(current.entry.source.query) === queryKey(query);
-      if (!isRight && !this.#hidesServices) this.#services = this.#openServices(query, current);
+    if (current?.isDefault === false) return;
+    const isRight = current && queryKey(current.lease.entry.source.query) === queryKey(query);
+    if (current !== undefined && (isRight || this.#hidesServices)) {
+      this.#services = { ...current, isDefault: false };
+    } else {
+      current?.lease.release();
+      this.#openServices(query, false);
     }
   }
 
@@ -226,22 +188,15 @@ export class ViewRegistry {
     const { serviceFilter, policyResolver } = this.#options;
     const isRead = policyResolver.settings.headless;
     if (serviceFilter === undefined || isRead || !readsHeadless(query)) return;
-    const entry = this.#views.find(ALL_SERVICES);
-    if (entry === undefined) this.#views.openForTopology(ALL_SERVICES, {});
-    else this.#views.pin(entry, 'topology');
+    if (this.#views.find(ALL_SERVICES)?.isNeeded !== true) this.#views.hold(ALL_SERVICES);
   }
 
-  #openServices(query: Query, replaces?: TopologyServices): TopologyServices {
-    const replaced = replaces && {
-      handler: replaces.handler,
-      onReplaced: () => this.#views.unpin(replaces.entry, 'topology', 'now'),
-    };
-    const handler = new ServicesHandler(this.#options, replaced);
-    const entry = this.#views.openForTopology(query, { services: handler });
+  #openServices(query: Query, isDefault: boolean): void {
+    const services = new ServicesHandler(this.#options);
+    this.#services = { lease: this.#views.hold(query, { services }), isDefault };
     if (this.#options.withholdsServices) {
       // Hidden Services follow from the view of slices that kube-proxy itself requests.
-      this.#views.openForTopology(slicesBeside(query), { reportsWithheld: true });
+      this.#views.hold(slicesBeside(query), { reportsWithheld: true });
     }
-    return { entry, handler };
   }
 }

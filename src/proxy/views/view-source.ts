@@ -67,6 +67,16 @@ export interface ViewSource {
   close(): Promise<void>;
 }
 
+/** The source of a view of endpoints that are decided here. */
+export interface EndpointsSource extends ViewSource {
+  readonly projection: EndpointsProjection;
+}
+
+/** Whether it is one. A part of the slices of a Service is not, nor is a refused view. */
+export function isEndpointsSource(source: ViewSource): source is EndpointsSource {
+  return source.projection !== undefined;
+}
+
 /** The source of a refused view, without anything that takes memory. */
 export function refusedSource(
   { query, view, status }: ViewSource,

@@ -134,20 +134,17 @@ describe('an annotation without effect', () => {
   });
 });
 
-test('a handler that another one has replaced changes nothing any more', () => {
+test('with its first list, a handler deletes what the one before it knew and the list does not contain', () => {
   const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
   const { logger } = captureLogger();
   const policyResolver = new PolicyResolver(NO_POLICY);
   const options = { topology, policyResolver, policyLog: new PolicyLog(logger) };
-  const list = [change('shop/web', serviceFacts('web', {}))];
-  const old = new ServicesHandler(options);
-  old.onChanges(list);
-  let replaced = 0;
-  const next = new ServicesHandler(options, { handler: old, onReplaced: () => void replaced++ });
-  next.onChanges(list);
-  old.onChanges([{ type: 'DELETED', key: 'shop/web' }, change('shop/b', serviceFacts('b', {}))]);
-  expect([...topology.policies.services()]).toEqual(['shop/web']);
-  expect(replaced).toBe(1);
+  const added = (name: string) => change(`shop/${name}`, serviceFacts(name, {}));
+  new ServicesHandler(options).onChanges([added('a'), added('b')]);
+  const next = new ServicesHandler(options);
+  next.onChanges([added('b')]);
+  next.onChanges([added('c')]);
+  expect([...topology.policies.services()]).toEqual(['shop/b', 'shop/c']);
 });
 
 // Each line of the program has the field already; a second one made JSON with a key twice.

@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
-import { findView } from '../../../src/admin/explain/explained-view.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import {
   currentKubeProxyQueries,
@@ -162,16 +161,31 @@ describe('when a kube-proxy comes', () => {
     await eventually(openPaths, paths(NEW.slices, OLD.services));
   });
 
-  // In JSON its view is not kept, and that of the last kube-proxy in protobuf became idle.
-  test('a view that becomes the kept one while it is idle is not closed', async () => {
+  // In JSON its view counts in the budget.
+  test('a view in JSON is explained while it is open, is not kept, and no default opens beside it', async () => {
     await start({ defaultViewsMs: 100_000, idleViewMs: 200 });
     (await use(NEW.slices))();
-    await use({ ...NEW.slices, encoding: 'json' });
+    const release = await use({ ...NEW.slices, encoding: 'json' });
     proxy.views.openDefault();
-    await idleTimePasses();
-    expect(openPaths()).toEqual(paths(NEW.slices, NEW.slices, NEW.services));
-    // A kube-proxy may be configured for JSON: what is read is explained before what is only kept.
-    expect(findView(proxy)?.query.encoding).toBe('json');
+    await eventually(openPaths, paths(NEW.slices, NEW.services));
+    expect(proxy.views.kubeProxy.endpoints?.query.encoding).toBe('json');
+    release();
+    await eventually(() => proxy.views.kubeProxy.endpoints, undefined);
+    proxy.views.openDefault();
+    expect(proxy.views.kubeProxy.endpoints?.query).toEqual(NEW.slices);
+  });
+
+  // Any local process can send its queries, or others.
+  test('its view is explained while it reads, whatever others request', async () => {
+    await start({ defaultViewsMs: 100_000 });
+    const foreign = { ...NEW.slices, labelSelector: '' };
+    await use(foreign);
+    expect(proxy.views.kubeProxy.endpoints?.query).toEqual(foreign);
+    await use(NEW.slices);
+    for (const query of [OLD.slices, foreign, { ...NEW.slices, namespace: 'default' }]) {
+      await use(query);
+      expect(proxy.views.kubeProxy.endpoints?.query).toEqual(NEW.slices);
+    }
   });
 
   test.each(['services', 'slices'] as const)(

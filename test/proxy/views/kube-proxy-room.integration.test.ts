@@ -7,7 +7,7 @@ import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import { kubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
-import type { ViewLease } from '../../../src/proxy/views/view-registry.ts';
+import type { ViewLease } from '../../../src/proxy/views/view-entry.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';

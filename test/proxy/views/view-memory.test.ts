@@ -3,7 +3,7 @@ import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
 import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
-import type { ViewLease } from '../../../src/proxy/views/view-registry.ts';
+import type { ViewLease } from '../../../src/proxy/views/view-entry.ts';
 import { eventually } from '../../support/eventually.ts';
 import { liveBytes } from '../../support/live-bytes.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';

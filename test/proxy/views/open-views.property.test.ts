@@ -1,0 +1,222 @@
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { WrapperError } from '../../../src/errors.ts';
+import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
+import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
+import { View } from '../../../src/filter/view/view.ts';
+import { CODECS } from '../../../src/proxy/api/codecs.ts';
+import { type Query, queryKey } from '../../../src/proxy/api/query.ts';
+import type { ReflectorStatus } from '../../../src/proxy/reflector/reflector.ts';
+import { OpenViews } from '../../../src/proxy/views/open-views.ts';
+import { ANYONE } from '../../../src/proxy/views/view-budget.ts';
+import type { EntryLease, ViewEntry } from '../../../src/proxy/views/view-entry.ts';
+import type { ReserveBytes } from '../../../src/proxy/views/view-memory.ts';
+import type { ViewSource } from '../../../src/proxy/views/view-source.ts';
+import { propertyRuns } from '../../support/property-runs.ts';
+
+const IDLE_MS = 60_000;
+const NO_ROOM_MS = 30_000;
+const LIMITS = { maxViews: 8, maxViewBytes: 1_000 };
+const CALLERS = [ANYONE, 'a', 'b', 'c'];
+/** kube-proxy makes the first of them. */
+const QUERIES = Array.from({ length: 9 }, (_, n): Query => {
+  const labelSelector = `n=${n}`;
+  return { resource: SERVICES, namespace: '', labelSelector, fieldSelector: '', encoding: 'json' };
+});
+
+beforeEach(() => {
+  jest.useFakeTimers();
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+/** A source without a reflector. */
+interface FakeSource extends ViewSource {
+  readonly reserve: ReserveBytes | undefined;
+  isClosed: boolean;
+}
+
+/** What the views must be, from the steps alone. */
+class Model {
+  readonly sources: FakeSource[] = [];
+  readonly leases: EntryLease[] = [];
+  /** When a request of each view has ended last. */
+  readonly ended = new Map<ViewEntry, number>();
+  readonly views = new OpenViews({
+    ...LIMITS,
+    openSource: (query, { reserve }) => this.#open(query, reserve),
+    isKubeProxys: (query) => queryKey(query) === queryKey(QUERIES[0] as Query),
+    shareOf: (caller) => (caller === ANYONE ? 1 / 2 : 1 / 4),
+    idleMs: IDLE_MS,
+    logger: pino({ level: 'silent' }),
+  });
+
+  #open(query: Query, reserve: ReserveBytes | undefined): FakeSource {
+    const window = { entries: 10, bytes: 1_000 };
+    const versions = new VersionAllocator(0);
+    const view = new View({ resource: SERVICES, codec: CODECS.json, versions, window });
+    const source: FakeSource = {
+      query,
+      view,
+      reserve,
+      projection: undefined,
+      status: {} as ReflectorStatus,
+      isClosed: false,
+      find: () => undefined,
+      close: async () => {
+        source.isClosed = true;
+      },
+    };
+    this.sources.push(source);
+    return source;
+  }
+
+  release(lease: EntryLease): void {
+    const at = this.leases.indexOf(lease);
+    if (at >= 0) this.leases.splice(at, 1);
+    if (lease.caller !== undefined) this.ended.set(lease.entry, performance.now());
+    lease.release();
+    lease.release();
+  }
+
+  assertRight(): void {
+    const open = QUERIES.flatMap((query) => this.views.find(query) ?? []);
+    for (const { entry, view } of this.leases) {
+      // A view that is held ends only if there is no room for it.
+      if (view.closed !== undefined) continue;
+      expect(open).toContain(entry);
+      expect((entry.source as FakeSource).isClosed).toBe(false);
+    }
+    const now = performance.now();
+    for (const entry of open) {
+      const held = this.leases.filter((lease) => lease.entry === entry);
+      const readers = held.filter(({ caller }) => caller !== undefined);
+      expect([entry.readers, entry.isNeeded]).toEqual([
+        readers.length,
+        held.length > readers.length,
+      ]);
+      if (entry.source.view.closed !== undefined || held.length > 0) continue;
+      const most = entry.source.view.refusal === undefined ? IDLE_MS : 1_000;
+      expect(now - (this.ended.get(entry) ?? Number.NEGATIVE_INFINITY)).toBeLessThan(most);
+    }
+    // Nothing runs that is not open.
+    const running = this.sources.filter(({ isClosed }) => !isClosed);
+    expect(running.length).toBe(
+      open.filter(({ source: { view } }) => view.closed === undefined).length,
+    );
+    this.#assertBudget(open.filter(({ isCounted }) => isCounted));
+  }
+
+  #assertBudget(counted: readonly ViewEntry[]): void {
+    const { budget } = this.views;
+    const bytes = counted.reduce((sum, entry) => sum + entry.bytes, 0);
+    expect(budget.used).toEqual({ views: counted.length, bytes });
+    expect(counted.length).toBeLessThanOrEqual(LIMITS.maxViews);
+    expect(bytes).toBeLessThanOrEqual(LIMITS.maxViewBytes);
+    for (const caller of CALLERS) {
+      const own = counted.filter((entry) => {
+        const read = this.leases.filter(
+          (lease) => lease.entry === entry && lease.caller !== undefined,
+        );
+        return read.length === 0
+          ? entry.lastCaller === caller
+          : read.some((lease) => lease.caller === caller);
+      });
+      expect(budget.viewsOf(caller)).toBe(own.length);
+      expect(own.length).toBeLessThanOrEqual(caller === ANYONE ? 4 : 2);
+    }
+  }
+}
+
+type Step = (model: Model) => void;
+
+/** Runs an action that there may be no room for. */
+function attempt(act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'LimitExceeded', status: { code: 503 } });
+  }
+}
+
+const query = fc.constantFrom(...QUERIES);
+const caller = fc.constantFrom(...CALLERS);
+const at = <Item>(items: readonly Item[], n: number): Item | undefined => items[n % items.length];
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({ query, caller }).map(
+      ({ query, caller }): Step =>
+        ({ views, leases }) =>
+          attempt(() => leases.push(views.acquire(query, caller))),
+    ),
+  },
+  query.map(
+    (query): Step =>
+      ({ views, leases }) =>
+        void leases.push(views.hold(query)),
+  ),
+  {
+    weight: 6,
+    arbitrary: fc.nat().map(
+      (n): Step =>
+        (model) => {
+          const lease = at(model.leases, n);
+          if (lease !== undefined) model.release(lease);
+        },
+    ),
+  },
+  fc.record({ n: fc.nat(), bytes: fc.nat(600), isListing: fc.boolean() }).map(
+    ({ n, bytes, isListing }): Step =>
+      ({ sources }) => {
+        const source = at(sources, n);
+        attempt(() => source?.reserve?.(bytes, isListing));
+      },
+  ),
+  fc.nat().map(
+    (n): Step =>
+      ({ sources }) => {
+        const source = at(sources, n);
+        if (source?.isClosed !== false || source.view.started) return;
+        source.view.startAt(1n);
+      },
+  ),
+  fc.nat().map(
+    (n): Step =>
+      ({ sources }) => {
+        const source = at(sources, n);
+        if (source?.isClosed === false) source.view.refuse(new WrapperError('Refused', 'a reason'));
+      },
+  ),
+  fc.constantFrom(10, 1_000, 5_000, NO_ROOM_MS, IDLE_MS).map(
+    (ms): Step =>
+      () =>
+        jest.advanceTimersByTime(ms),
+  ),
+);
+
+test('a view is open as long as it is held, and for its idle time, within the budget; when all is released, nothing remains', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const model = new Model();
+      for (const act of steps) {
+        act(model);
+        model.assertRight();
+      }
+      for (const lease of [...model.leases]) {
+        model.release(lease);
+        model.assertRight();
+      }
+      jest.advanceTimersByTime(IDLE_MS + NO_ROOM_MS);
+      expect(model.views.sources).toEqual([]);
+      expect(model.views.budget.used).toEqual({ views: 0, bytes: 0 });
+      expect(model.sources.every(({ isClosed }) => isClosed)).toBe(true);
+      expect(jest.getTimerCount()).toBe(0);
+    }),
+    { numRuns: propertyRuns(1_000) },
+  );
+});
