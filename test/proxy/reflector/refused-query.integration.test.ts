@@ -4,7 +4,12 @@ import { pino } from 'pino';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { type Check, readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
-import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
+import { ENDPOINTS } from '../../../src/filter/codec/facts/resource.ts';
+import {
+  currentKubeProxyQueries,
+  kubeProxyQueries,
+} from '../../../src/proxy/api/kube-proxy-queries.ts';
+import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
 import { waitUntilReadyToListen } from '../../../src/proxy/hot-restart/hot-restart.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -131,6 +136,17 @@ test('a view that was complete is served unchanged when it is refused later', as
   expect((await get(proxy.url, CIDRS)).http).toBe(200);
   expect(checkOf('servicecidrs')?.remark).toBeUndefined();
   expect(await createMetrics(proxy).metrics()).toMatch(/view_refused\{.*servicecidrs.*\} 0/);
+});
+
+// Its view remains open for explanations, but not at the expense of the node's readiness.
+test('a refused query of kube-proxy leaves the node ready, and its view is closed soon too', async () => {
+  refuse('/api/v1/endpoints', 404);
+  const [query] = kubeProxyQueries('edge-1').filter(({ resource }) => resource === ENDPOINTS);
+  const headers = { accept: 'application/vnd.kubernetes.protobuf' };
+  const response = await fetch(proxy.url + queryPath(query as Query), { headers });
+  expect(response.status).toBe(404);
+  await eventually(() => problemsOf(proxy), []);
+  await eventually(collections, ['nodes', 'services']);
 });
 
 test('a refused query that the topology needs makes the node unready', async () => {
