@@ -8,7 +8,7 @@ import { statusOf } from '../proxy/api/status.ts';
 import { hasBody, refuseRequest } from '../proxy/http/http-errors.ts';
 import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
-import type { NodeProxy } from '../proxy/node-proxy.ts';
+import type { ProxyState } from '../proxy/node-proxy.ts';
 import { escapeJson, printLine } from '../untrusted-text.ts';
 import { EXPLANATIONS, ExplainRoutes } from './explain-routes.ts';
 import { healthOf } from './health/causes.ts';
@@ -38,7 +38,7 @@ const TEXT_HEADERS = {
 
 /** Creates the handler for one node. */
 export function createAdminHandler(
-  proxy: NodeProxy,
+  proxy: ProxyState,
   logger: Logger,
   log?: LogLosses,
 ): AdminHandler {
@@ -115,7 +115,7 @@ const PATHS =
 type Route = (response: ServerResponse, request: IncomingMessage) => Promise<void>;
 
 function answersOf(
-  proxy: NodeProxy,
+  proxy: ProxyState,
   logger: Logger,
   log: LogLosses | undefined,
 ): ReadonlyMap<string, Route> {
@@ -150,7 +150,7 @@ function answersOf(
  * Sends the queries of the complete views. The next process opens these views before it listens. It would wait
  * forever for a view that never becomes complete.
  */
-function sendViews(response: ServerResponse, { views }: NodeProxy): void {
+function sendViews(response: ServerResponse, { views }: ProxyState): void {
   const complete = views.sources.filter(({ view }) => view.started);
   const queries = complete.map(({ query }) => query);
   sendJson(response, serializeQueries(queries));
@@ -160,7 +160,7 @@ function sendViews(response: ServerResponse, { views }: NodeProxy): void {
  * Writes the snapshots that are not on disk. The next process requests it before it reads them. The write bound stays:
  * later writes wait for longer.
  */
-async function flush(response: ServerResponse, { snapshots }: NodeProxy): Promise<void> {
+async function flush(response: ServerResponse, { snapshots }: ProxyState): Promise<void> {
   await snapshots?.flush();
   sendText(response, 200, 'ok\n');
 }
@@ -169,7 +169,7 @@ async function flush(response: ServerResponse, { snapshots }: NodeProxy): Promis
  * One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver, and `[!]` for one that passes
  * although something is wrong. Then the causes of failed checks, the version and the age of the data.
  */
-function sendReadiness(response: ServerResponse, proxy: NodeProxy, rules: KernelRules): void {
+function sendReadiness(response: ServerResponse, proxy: ProxyState, rules: KernelRules): void {
   const { checks, data, causes } = healthOf(proxy);
   const lines = [...checks, ...rules.checks()].map(({ name, problem, degraded, remark }) => {
     if (problem !== undefined) return `[-]${name} failed: ${problem}`;
@@ -185,7 +185,7 @@ function sendReadiness(response: ServerResponse, proxy: NodeProxy, rules: Kernel
   sendText(response, failed ? 503 : 200, lines.map(printLine).join(''));
 }
 
-function aboutLines(proxy: NodeProxy, { state, ageSeconds, missing, warning }: DataAge): string[] {
+function aboutLines(proxy: ProxyState, { state, ageSeconds, missing, warning }: DataAge): string[] {
   const age = missing ? 'none yet' : `${ageSeconds} s old`;
   const { version, nodeVersion } = versionInfo(proxy);
   return [`version: ${version} (Node.js ${nodeVersion})`, `data: ${state}, ${warning ?? age}`];

@@ -2,13 +2,13 @@ import type { Logger } from 'pino';
 import { readUrl } from '../proxy/api/request-url.ts';
 import { HttpListener } from '../proxy/http/http-listener.ts';
 import type { ListenerLimits } from '../proxy/http/listener-limits.ts';
-import type { NodeProxy } from '../proxy/node-proxy.ts';
+import type { ProxyState } from '../proxy/node-proxy.ts';
 import type { ListenAddress } from '../util/address.ts';
 import { ADMIN_LISTENER, createAdminHandler, PROBES } from './admin-handler.ts';
 import type { LogLosses } from './metrics/metric-readers.ts';
 
 /*
- * The admin room: what an operator can see of a running wrapper. It reads the state of the NodeProxy. It changes nothing,
+ * The admin room: what an operator can see of a running wrapper. It reads the state of the ProxyState. It changes nothing,
  * with two exceptions: the first explanation opens the views of kube-proxy if no client has opened any, and /flush
  * writes the snapshots, which the next process requests.
  *   admin-handler.ts   what answers each path of the admin listener
@@ -23,7 +23,7 @@ import type { LogLosses } from './metrics/metric-readers.ts';
 export interface AdminOptions {
   readonly address: ListenAddress;
   readonly listenerLimits: ListenerLimits;
-  readonly proxy: NodeProxy;
+  readonly proxy: ProxyState;
   readonly logger: Logger;
   /** Destination of the logger. Default: one that loses no line. */
   readonly log?: LogLosses;

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { WrapperError } from '../errors.ts';
 import { readUrl } from '../proxy/api/request-url.ts';
 import { statusOf } from '../proxy/api/status.ts';
-import type { NodeProxy } from '../proxy/node-proxy.ts';
+import type { ProxyState } from '../proxy/node-proxy.ts';
 import { escapeJson } from '../untrusted-text.ts';
 import { Semaphore } from '../util/semaphore.ts';
 import { decisionsOf } from './explain/decisions.ts';
@@ -23,7 +23,7 @@ const MAX_ACTIVE = 4;
 
 /** A request for an explanation. */
 interface Asked {
-  readonly proxy: NodeProxy;
+  readonly proxy: ProxyState;
   /** The parts of the path after the first one. */
   readonly names: readonly string[];
   readonly query: URLSearchParams;
@@ -59,11 +59,11 @@ export const EXPLANATIONS: readonly string[] = Object.keys(EXPLAINERS);
  * Responses are JSON. An error is `{ "code", "error" }`. The work ends when the client closes its connection.
  */
 export class ExplainRoutes {
-  readonly #proxy: NodeProxy;
+  readonly #proxy: ProxyState;
   readonly #rules: KernelRules;
   readonly #semaphore = new Semaphore(MAX_ACTIVE);
 
-  constructor(proxy: NodeProxy, rules: KernelRules) {
+  constructor(proxy: ProxyState, rules: KernelRules) {
     this.#proxy = proxy;
     this.#rules = rules;
   }

@@ -99,19 +99,23 @@ export interface LocalRuntimeSettings {
   readonly settleMs?: number;
 }
 
-/** The running proxy: everything between kube-proxy and the API server. */
-export interface NodeProxy {
-  /** The URL for clients: that of plain http, or that of https if there is no plain http. */
-  readonly url: string;
-  /** The https URL for clients; undefined: there is no https. */
-  readonly httpsUrl: string | undefined;
+/** What this node shows to clients, and what it is made from. */
+export interface ShownState {
   readonly topology: Topology<OpenCollection>;
-  readonly views: ViewRegistry;
+  readonly views: Omit<ViewRegistry, 'acquire' | 'openDefaultLater' | 'close'>;
   /** Namespaces and communities, if they are read. */
   readonly clusterWatchers: readonly OpenCollection[];
   /** The policies of Services, Namespaces and settings. */
   readonly policyResolver: PolicyResolver;
   readonly upstream: Upstream;
+}
+
+/** How this process works besides: clients, disk, container runtime. */
+export interface ProcessState {
+  /** The URL for clients: that of plain http, or that of https if there is no plain http. */
+  readonly url: string;
+  /** The https URL for clients; undefined: there is no https. */
+  readonly httpsUrl: string | undefined;
   readonly listeners: Listeners;
   /** How long each batch of events took. */
   readonly eventHandling: Histogram;
@@ -121,6 +125,14 @@ export interface NodeProxy {
   readonly localRuntime: LocalRuntime | undefined;
   /** See NodeProxyOptions. */
   readonly settingsRevision: string;
+}
+
+/** All that the admin port may read of a running proxy. */
+export interface ProxyState extends ShownState, ProcessState {}
+
+/** The running proxy: everything between kube-proxy and the API server. */
+export interface NodeProxy extends ProxyState {
+  readonly views: ViewRegistry;
   /** Ends the watches of clients, then those at the API server, and waits for both. */
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { isReady } from '../admin/health/readiness.ts';
 import { queryPath } from '../proxy/api/query.ts';
-import type { NodeProxy } from '../proxy/node-proxy.ts';
+import type { ProxyState } from '../proxy/node-proxy.ts';
 import { VERSION } from '../version.ts';
 import { pollUntil } from './poll-until.ts';
 
@@ -16,7 +16,7 @@ export function logStart(logger: Logger, settings: Readonly<Record<string, unkno
  * then. Rejects when the signal aborts.
  */
 export async function logWhenReady(options: {
-  readonly proxy: NodeProxy;
+  readonly proxy: ProxyState;
   readonly logger: Logger;
   readonly signal: AbortSignal;
 }): Promise<void> {

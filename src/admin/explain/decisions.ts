@@ -3,7 +3,7 @@ import type {
   DecidedOutcome,
   DecisionChange,
 } from '../../filter/projection/decision-journal.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../proxy/node-proxy.ts';
 import { keptByPolicy, winnerText } from '../../topology/state/service-outcome.ts';
 import { type ExplainedView, explainedView, type ViewHead, viewHead } from './explained-view.ts';
 
@@ -36,7 +36,7 @@ export interface Decisions extends ViewHead {
  * @param after number of the last change that the client has
  * @param limit maximum number of changes; the latest ones are returned
  */
-export function decisionsOf(proxy: NodeProxy, after: number, limit: number): Decisions {
+export function decisionsOf(proxy: ShownState, after: number, limit: number): Decisions {
   const source = explainedView(proxy);
   const { journal } = source.projection;
   const first = Math.max(after, journal.count - limit);

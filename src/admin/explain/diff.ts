@@ -1,7 +1,7 @@
 import { ENDPOINTS } from '../../filter/codec/facts/resource.ts';
 import type { EndpointsObject } from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../proxy/node-proxy.ts';
 import { explainableView } from './explained-service.ts';
 import { findService, type ViewHead, viewHead } from './explained-view.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -42,7 +42,7 @@ type Compare = (before: object, after: object) => readonly JsonPatchOperation[];
  * Compares the objects of a Service, as the API server sent them last, with what the view shows of them. Both are in
  * memory, so the API server gets no request. Throws `NotFound` and `NotReady` as /explain does.
  */
-export async function diffOf(proxy: NodeProxy, service: string, slice: TimeSlice): Promise<Diff> {
+export async function diffOf(proxy: ShownState, service: string, slice: TimeSlice): Promise<Diff> {
   const source = explainableView(proxy, service);
   // Most processes never need it.
   const { default: jsonpatch } = await import('fast-json-patch');
@@ -56,7 +56,7 @@ export async function diffOf(proxy: NodeProxy, service: string, slice: TimeSlice
 }
 
 /** A Service is shown unchanged, or hidden. */
-function serviceDiff(proxy: NodeProxy, service: string): ObjectDiff[] {
+function serviceDiff(proxy: ShownState, service: string): ObjectDiff[] {
   const found = findService(proxy, service);
   if (found === undefined) return [];
   const shown = found.source.view.get(service) !== undefined;

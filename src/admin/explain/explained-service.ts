@@ -1,7 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import { explainedObject } from '../../filter/projection/explained-object.ts';
 import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../proxy/node-proxy.ts';
 import { describeService } from '../../proxy/own-watches/services-handler.ts';
 import { similarService } from '../../similar-service.ts';
 import { type ExplainLimits, explainService } from '../../topology/explain/explain-service.ts';
@@ -36,7 +36,7 @@ export const IN_SHORT: ExplainLimits = { endpoints: 0, ports: 200 };
  * Explains a Service in the view that kube-proxy reads. Throws `NotFound` for an unknown Service, and `NotReady` if
  * there is no view yet.
  */
-export function explainOne(proxy: NodeProxy, service: string): Explained {
+export function explainOne(proxy: ShownState, service: string): Explained {
   const view = explainableView(proxy, service);
   const corrected = view.corrector?.corrections(service) ?? [];
   return {
@@ -48,7 +48,7 @@ export function explainOne(proxy: NodeProxy, service: string): Explained {
 }
 
 /** Throws `NotReady` if the view is not complete, and `NotFound` for a Service that neither it nor a policy knows. */
-export function explainableView(proxy: NodeProxy, service: string): ExplainedView {
+export function explainableView(proxy: ShownState, service: string): ExplainedView {
   const view = completeView(proxy);
   const known = proxy.topology.policies.pendingOrActive(service) !== UNKNOWN_SERVICE;
   const { objects } = view.projection.inspect(service);
@@ -64,7 +64,7 @@ export function explainableView(proxy: NodeProxy, service: string): ExplainedVie
 }
 
 export function explainIn(
-  proxy: Pick<NodeProxy, 'topology' | 'views' | 'policyResolver'>,
+  proxy: Pick<ShownState, 'topology' | 'views' | 'policyResolver'>,
   { view, projection }: ExplainedView,
   service: string,
   limits: ExplainLimits,
@@ -82,7 +82,7 @@ export function explainIn(
 }
 
 function originsOf(
-  proxy: Pick<NodeProxy, 'views' | 'policyResolver'>,
+  proxy: Pick<ShownState, 'views' | 'policyResolver'>,
   service: string,
 ): readonly PolicyOrigin[] {
   const found = findService(proxy, service);

@@ -1,7 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import { SERVICES } from '../../filter/codec/facts/resource.ts';
 import { queryPath } from '../../proxy/api/query.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../proxy/node-proxy.ts';
 import type { EndpointsSource, ViewSource } from '../../proxy/views/view-source.ts';
 import { type ResponseHead, responseHead } from '../health/version-info.ts';
 
@@ -25,7 +25,7 @@ export interface ViewHead extends ResponseHead {
 }
 
 /** What is read of a proxy to find a view. */
-type HasViews = Pick<NodeProxy, 'views'>;
+type HasViews = Pick<ShownState, 'views'>;
 
 /** Why there is no view to explain. A request for an explanation opens one. */
 export const NO_VIEW = 'no view of endpoints is open yet; try again';
@@ -38,14 +38,14 @@ export function explainedView({ views }: HasViews): ExplainedView {
 }
 
 /** Like explainedView(). Throws `NotReady` if the view is not complete yet. */
-export function completeView(proxy: NodeProxy): ExplainedView {
+export function completeView(proxy: ShownState): ExplainedView {
   const source = explainedView(proxy);
   if (!source.view.started) throw notStarted(proxy);
   return source;
 }
 
 /** Why a view is not complete. */
-export function notStarted({ topology }: NodeProxy): WrapperError {
+export function notStarted({ topology }: ShownState): WrapperError {
   const syncing = [...topology.nodeSets.values()].filter(
     ({ state, needed }) => needed && state === 'syncing',
   );
@@ -62,7 +62,7 @@ export function viewNameOf({ views }: HasViews, source: ViewSource): ViewName {
 }
 
 /** The head of a response about a view. */
-export function viewHead(proxy: NodeProxy, source: ViewSource): ViewHead {
+export function viewHead(proxy: ShownState, source: ViewSource): ViewHead {
   return {
     node: proxy.topology.nodeName,
     view: viewNameOf(proxy, source),

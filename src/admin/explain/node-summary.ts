@@ -1,4 +1,4 @@
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../proxy/node-proxy.ts';
 import { completeView, type ViewHead, viewHead } from './explained-view.ts';
 import { type EndpointNumbers, tallyServices } from './service-tally.ts';
 
@@ -27,7 +27,7 @@ export interface NodeSummary extends ViewHead {
 const MAX_LISTED_SERVICES = 100;
 
 /** Throws `NotReady` if there is no view yet. */
-export function nodeSummary(proxy: NodeProxy): NodeSummary {
+export function nodeSummary(proxy: ShownState): NodeSummary {
   const view = completeView(proxy);
   const tally = tallyServices(view);
   const { filtered, unfiltered, withoutEndpoints, withoutReady, noneReady } = tally;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { View } from '../../filter/view/view.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../proxy/node-proxy.ts';
 
 /** How long a request waits for its view, in milliseconds. Then it is answered with the reason why there is none. */
 const WAIT_MS = 5_000;
@@ -10,7 +10,7 @@ const WAIT_MS = 5_000;
  * explained before kube-proxy is pointed at the wrapper. Waits until they are complete, or cannot be. Rejects with the
  * reason of the signal.
  */
-export async function openViewToExplain(proxy: NodeProxy, signal?: AbortSignal): Promise<void> {
+export async function openViewToExplain(proxy: ShownState, signal?: AbortSignal): Promise<void> {
   if (proxy.views.kubeProxy.endpoints !== undefined) return;
   proxy.views.openDefault();
   const opened = [proxy.views.kubeProxy.endpoints, proxy.views.kubeProxy.services];

@@ -1,5 +1,5 @@
 import { WrapperError } from '../../errors.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../proxy/node-proxy.ts';
 import type { ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
@@ -73,7 +73,7 @@ export interface SummaryOptions {
 
 /** Summarizes all Services, sorted by name. Throws `NotReady`, and `NotFound` for a namespace without Services. */
 export async function summarize(
-  proxy: NodeProxy,
+  proxy: ShownState,
   options: SummaryOptions,
   slice: TimeSlice,
 ): Promise<Summary> {
@@ -123,7 +123,7 @@ async function firstOf(
 
 /** Names of the Services that the options select, apart from warnings, sorted. */
 async function selectServices(
-  proxy: NodeProxy,
+  proxy: ShownState,
   view: ExplainedView,
   { namespace, labelSelector, search, show, after }: SummaryOptions,
   slice: TimeSlice,
@@ -153,12 +153,12 @@ function failingServices(view: ExplainedView): Set<string> {
   return new Set([...tally.withoutEndpoints, ...tally.withoutReady, ...tally.noneReady]);
 }
 
-function policyOf({ topology }: NodeProxy, service: string): Policy {
+function policyOf({ topology }: ShownState, service: string): Policy {
   return topology.activePolicy(service) ?? topology.policies.pendingOrActive(service);
 }
 
 /** Whether a Service contains all words of a search. */
-function foundBy(proxy: NodeProxy, search = ''): (service: string) => boolean {
+function foundBy(proxy: ShownState, search = ''): (service: string) => boolean {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return () => true;
   return (service) => {
@@ -170,7 +170,7 @@ function foundBy(proxy: NodeProxy, search = ''): (service: string) => boolean {
 }
 
 /** Whether the labels of a Service match a selector. A Service that only has endpoints has no labels. */
-function selectedBy(proxy: NodeProxy, selector: string | undefined): (service: string) => boolean {
+function selectedBy(proxy: ShownState, selector: string | undefined): (service: string) => boolean {
   if (selector === undefined) return () => true;
   const parsed = parseLabelSelector(selector);
   return (service) => {
@@ -181,7 +181,7 @@ function selectedBy(proxy: NodeProxy, selector: string | undefined): (service: s
 }
 
 /** All Services that have a policy or endpoints. */
-function knownServices({ topology }: NodeProxy, { projection }: ExplainedView): Set<string> {
+function knownServices({ topology }: ShownState, { projection }: ExplainedView): Set<string> {
   return new Set([...topology.policies.services(), ...projection.services()]);
 }
 

@@ -1,4 +1,4 @@
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../proxy/node-proxy.ts';
 import { type DataAge, dataAge } from './data-age.ts';
 import { type Check, readiness } from './readiness.ts';
 
@@ -28,7 +28,7 @@ export interface Health {
   readonly causes: readonly ReadinessCause[];
 }
 
-export function healthOf(proxy: NodeProxy): Health {
+export function healthOf(proxy: ProxyState): Health {
   const checks = readiness(proxy);
   const data = dataAge(proxy);
   return { checks, data, causes: causesOf(checks, data) };

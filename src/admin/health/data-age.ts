@@ -1,5 +1,5 @@
 import { queryPath } from '../../proxy/api/query.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../proxy/node-proxy.ts';
 import type { ReflectorStatus } from '../../proxy/reflector/reflector.ts';
 
 /**
@@ -35,7 +35,7 @@ export interface DataAge {
 /** An interruption that is shorter than this changes neither the readiness nor the warning, in milliseconds. */
 export const GRACE_MS = 10_000;
 
-type Sources = Pick<NodeProxy, 'views' | 'topology' | 'clusterWatchers' | 'upstream'>;
+type Sources = Pick<ShownState, 'views' | 'topology' | 'clusterWatchers' | 'upstream'>;
 
 /** The age of the data in all collections that this process needs. */
 export function dataAge(proxy: Sources): DataAge {

@@ -1,5 +1,5 @@
 import { queryPath } from '../../proxy/api/query.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../proxy/node-proxy.ts';
 import type { ReflectorStatus } from '../../proxy/reflector/reflector.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
@@ -32,7 +32,7 @@ export interface Check {
  * The checks of /readyz. While the API server is unreachable, views are still served, but they are not ready, because
  * their data is old.
  */
-export function readiness(proxy: NodeProxy): Check[] {
+export function readiness(proxy: ProxyState): Check[] {
   const { views, clusterWatchers } = proxy;
   return [
     ownNodeCheck(proxy),
@@ -50,14 +50,14 @@ export function readiness(proxy: NodeProxy): Check[] {
 }
 
 /** Whether no check fails. */
-export function isReady(proxy: NodeProxy): boolean {
+export function isReady(proxy: ProxyState): boolean {
   return readiness(proxy).every(({ problem }) => problem === undefined);
 }
 
 /** The check that fails if there is no Node of this name. */
 export const OWN_NODE = 'own-node';
 
-function ownNodeCheck({ views, topology }: NodeProxy): Check {
+function ownNodeCheck({ views, topology }: ProxyState): Check {
   const node = JSON.stringify(topology.nodeName);
   const problem = views.ownNodeExists
     ? undefined
@@ -65,12 +65,12 @@ function ownNodeCheck({ views, topology }: NodeProxy): Check {
   return { name: OWN_NODE, problem, nature: 'waits' };
 }
 
-function certificateChecks({ listeners: { certificate } }: NodeProxy): Check[] {
+function certificateChecks({ listeners: { certificate } }: ProxyState): Check[] {
   if (certificate === undefined) return [];
   return [{ name: 'https-certificate', problem: certificate.problem(Date.now()) }];
 }
 
-function snapshotChecks({ snapshots }: NodeProxy): Check[] {
+function snapshotChecks({ snapshots }: ProxyState): Check[] {
   if (snapshots === undefined) return [];
   const { problem } = snapshots;
   const degraded =
@@ -79,13 +79,13 @@ function snapshotChecks({ snapshots }: NodeProxy): Check[] {
 }
 
 /** kube-proxy is served even if the budget is exhausted, so the node is ready. */
-function budgetChecks({ views: { budget } }: NodeProxy): Check[] {
+function budgetChecks({ views: { budget } }: ProxyState): Check[] {
   if (budget.remark === undefined) return [];
   return [{ name: 'view-budget', remark: `but ${budget.remark}` }];
 }
 
 /** While the API server answers, nothing that clients see depends on the container runtime. */
-function localRuntimeChecks({ localRuntime }: NodeProxy): Check[] {
+function localRuntimeChecks({ localRuntime }: ProxyState): Check[] {
   if (localRuntime === undefined) return [];
   const { socket, problem, corrections } = localRuntime;
   const since = Math.min(...corrections.map((each) => each.since));
@@ -100,7 +100,7 @@ function localRuntimeChecks({ localRuntime }: NodeProxy): Check[] {
   return [{ name: 'local-runtime', degraded, remark }];
 }
 
-function nodeSetChecks({ topology }: NodeProxy): Check[] {
+function nodeSetChecks({ topology }: ProxyState): Check[] {
   const checks: Check[] = [];
   for (const set of topology.nodeSets.values()) {
     const name = `nodes ${set.selector}`;
@@ -119,7 +119,7 @@ function nodeSetChecks({ topology }: NodeProxy): Check[] {
   return checks;
 }
 
-function viewCheck({ views }: NodeProxy, source: ViewSource): Check {
+function viewCheck({ views }: ProxyState, source: ViewSource): Check {
   const { query, view, status } = source;
   const name = `view ${query.encoding} ${queryPath(query)}`;
   const refusal = views.refusalOf(source);

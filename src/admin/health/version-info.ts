@@ -1,4 +1,4 @@
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../proxy/node-proxy.ts';
 import { VERSION } from '../../version.ts';
 import { type DataAge, dataAge } from './data-age.ts';
 
@@ -19,7 +19,7 @@ export interface ResponseHead {
   readonly data: DataAge;
 }
 
-export function versionInfo({ topology, upstream }: NodeProxy): VersionInfo {
+export function versionInfo({ topology, upstream }: ShownState): VersionInfo {
   return {
     version: VERSION,
     nodeVersion: process.version,

@@ -1,6 +1,6 @@
 import { knownQueryTest } from '../../proxy/api/kube-proxy-queries.ts';
 import { collectionPath, type Query, queryPath } from '../../proxy/api/query.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { winnerText } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
@@ -14,7 +14,7 @@ export interface LogLosses {
 
 /** What metrics are read from. */
 export interface MetricSources {
-  readonly proxy: NodeProxy;
+  readonly proxy: ProxyState;
   readonly log: LogLosses;
   /** Whether the kernel has kube-proxy's rules, as last found. */
   readonly rules: Pick<KernelRules, 'last'>;
@@ -40,7 +40,7 @@ export interface Metric {
 export type Reader = Pick<Metric, 'labels' | 'read'>;
 
 /** Reads a single value; undefined if this process has no such metric. */
-export function single(read: (proxy: NodeProxy, log: LogLosses) => number | undefined): Reader {
+export function single(read: (proxy: ProxyState, log: LogLosses) => number | undefined): Reader {
   return {
     labels: [],
     read: ({ proxy, log }) => {
@@ -53,7 +53,7 @@ export function single(read: (proxy: NodeProxy, log: LogLosses) => number | unde
 /** Reads one value for each value of a label. */
 export function by(
   label: string,
-  read: (proxy: NodeProxy) => Iterable<Sample> | undefined,
+  read: (proxy: ProxyState) => Iterable<Sample> | undefined,
 ): Reader {
   return { labels: [label], read: ({ proxy }) => read(proxy) };
 }
@@ -85,10 +85,10 @@ export const greatest: Combine = (values) => Math.max(...values);
  * @param combine for views that share a series; default: the sum
  */
 export function perView(
-  read: (source: ViewSource, views: NodeProxy['views']) => number | undefined,
+  read: (source: ViewSource, views: ProxyState['views']) => number | undefined,
   combine: Combine = sum,
 ): Reader {
-  const sampleOf = (source: ViewSource, views: NodeProxy['views']): Sample[] => {
+  const sampleOf = (source: ViewSource, views: ProxyState['views']): Sample[] => {
     const value = read(source, views);
     return value === undefined ? [] : [[value]];
   };
@@ -100,8 +100,8 @@ export function perView(
 
 /** The samples of each view, with its labels in front of their own. */
 function* readViews(
-  { views, topology }: NodeProxy,
-  read: (source: ViewSource, views: NodeProxy['views']) => Iterable<Sample>,
+  { views, topology }: ProxyState,
+  read: (source: ViewSource, views: ProxyState['views']) => Iterable<Sample>,
 ): Iterable<Sample> {
   const collection = collectionLabel(topology.nodeName);
   for (const source of views.sources) {
@@ -136,7 +136,7 @@ function countWinners({ projection }: ViewSource): Sample[] {
   return Array.from(byWinner, ([winner, outcomes]) => [outcomes.length, winner]);
 }
 
-type ListenerHandler = NodeProxy['listeners']['handlers'][number];
+type ListenerHandler = ProxyState['listeners']['handlers'][number];
 
 /** Reads one value of each listener for clients. */
 export function perListener(read: (listener: ListenerHandler) => number): Reader {
@@ -145,7 +145,7 @@ export function perListener(read: (listener: ListenerHandler) => number): Reader
   );
 }
 
-type NodeSets = NodeProxy['topology']['nodeSets'];
+type NodeSets = ProxyState['topology']['nodeSets'];
 type WatchedNodeSet = NodeSets extends Iterable<readonly [string, infer Set]> ? Set : never;
 
 /** Reads one value of each node set; one that is undefined is left out. */
@@ -161,7 +161,7 @@ export function perNodeSet(read: (set: WatchedNodeSet) => number | undefined): R
   };
 }
 
-export function nodeSetStates({ topology }: NodeProxy): Sample[] {
+export function nodeSetStates({ topology }: ProxyState): Sample[] {
   const all = [...topology.nodeSets.values()];
   const overLimit = all.filter(({ state }) => state === 'overLimit').length;
   const lingering = all.filter(({ needed }) => !needed).length;
@@ -210,7 +210,7 @@ export const refusals: Reader = {
   read: ({ proxy }) => proxy.listeners.refusals.counter.counts,
 };
 
-export function* servicesByPolicy({ topology }: NodeProxy): Iterable<Sample> {
+export function* servicesByPolicy({ topology }: ProxyState): Iterable<Sample> {
   // Always present, so that an alert does not have to distinguish 0 from absent.
   yield [0, 'invalid-policy'];
   for (const [policy, count] of topology.policies.countByKind()) yield [count, policy];
@@ -230,7 +230,7 @@ export const kernelRules: Reader = {
 /** Services with a policy that is a dry run. */
 export const dryRuns = ofTally([], (tally) => [[tally.dryRuns]]);
 
-export function serversInUse({ upstream: { failover } }: NodeProxy): Sample[] {
+export function serversInUse({ upstream: { failover } }: ProxyState): Sample[] {
   // Servers can differ only in their path. User and password are never part of a label.
   return failover.servers.map(({ host, pathname }, index) => [
     +(index === 0),
@@ -238,6 +238,6 @@ export function serversInUse({ upstream: { failover } }: NodeProxy): Sample[] {
   ]);
 }
 
-export function refusedSources({ clusterWatchers }: NodeProxy): Sample[] {
+export function refusedSources({ clusterWatchers }: ProxyState): Sample[] {
   return clusterWatchers.map(({ query, refusal }) => [+(refusal !== undefined), queryPath(query)]);
 }

@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../proxy/node-proxy.ts';
 import { type ServiceTally, tallyServices } from '../explain/service-tally.ts';
 import { KernelRules } from '../status/kernel-rules.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
@@ -18,7 +18,7 @@ const PREFIX = 'kube_proxy_wrapper_';
 
 /** Registers the metrics of metrics-table.ts and of the process. Each scrape reads the state of the proxy. */
 export function createMetrics(
-  proxy: NodeProxy,
+  proxy: ProxyState,
   log: LogLosses = { dropped: 0 },
   rules = new KernelRules(proxy),
 ): Registry {
@@ -33,7 +33,7 @@ export function createMetrics(
 }
 
 /** Counts the Services of the view that kube-proxy reads. */
-function tallyOf(proxy: NodeProxy): ServiceTally | undefined {
+function tallyOf(proxy: ProxyState): ServiceTally | undefined {
   const view = proxy.views.kubeProxy.endpoints;
   return view?.view.started ? tallyServices(view) : undefined;
 }

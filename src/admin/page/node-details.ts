@@ -1,7 +1,7 @@
 import { queryPath } from '../../proxy/api/query.ts';
 import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { LocalRuntimeState } from '../../proxy/local-runtime/local-runtime.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { HOMEPAGE, VERSION } from '../../version.ts';
@@ -91,7 +91,7 @@ const MAX_NEIGHBOURS = 200;
 const MAX_CORRECTED = 200;
 
 /** The current state of this node and its connections. */
-export function nodeDetails(proxy: NodeProxy): NodeDetails {
+export function nodeDetails(proxy: ProxyState): NodeDetails {
   const { topology, policyResolver, listeners, views } = proxy;
   const { failover } = proxy.upstream;
   const { nodeContext } = topology;
@@ -123,7 +123,7 @@ export function nodeDetails(proxy: NodeProxy): NodeDetails {
   };
 }
 
-function localRuntimeData(proxy: NodeProxy): LocalRuntimeData | undefined {
+function localRuntimeData(proxy: ProxyState): LocalRuntimeData | undefined {
   const { localRuntime } = proxy;
   if (localRuntime === undefined) return undefined;
   const { state, problem } = localRuntime;
@@ -132,13 +132,13 @@ function localRuntimeData(proxy: NodeProxy): LocalRuntimeData | undefined {
   return { state, problem, corrected, count: all.length };
 }
 
-function viewProblem(proxy: NodeProxy): string | undefined {
+function viewProblem(proxy: ProxyState): string | undefined {
   const view = proxy.views.kubeProxy.endpoints;
   if (view === undefined) return NO_VIEW;
   return view.view.started ? undefined : notStarted(proxy).message;
 }
 
-function keyState({ topology }: NodeProxy, key: string): KeyState {
+function keyState({ topology }: ProxyState, key: string): KeyState {
   const nodes = nodesOfKey(topology, key) ?? new Set<string>();
   const others = [...nodes].filter((node) => node !== topology.nodeName).sort();
   return { ...explainKey(topology, key), neighbours: others.slice(0, MAX_NEIGHBOURS) };

@@ -1,4 +1,4 @@
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../proxy/node-proxy.ts';
 import { dataAge } from '../health/data-age.ts';
 import type { Check } from '../health/readiness.ts';
 import { kubeProxyLine } from './kube-proxy-line.ts';
@@ -18,11 +18,11 @@ const RECENT_MS = 120_000;
  * the probe, and cause one each time: connections to the API server from all nodes.
  */
 export class KernelRules {
-  readonly #proxy: NodeProxy;
+  readonly #proxy: ProxyState;
   readonly #probe: KubeProxyProbe;
   #last: { readonly at: number; readonly line: StatusLine | undefined } | undefined;
 
-  constructor(proxy: NodeProxy, probe = new KubeProxyProbe()) {
+  constructor(proxy: ProxyState, probe = new KubeProxyProbe()) {
     this.#proxy = proxy;
     this.#probe = probe;
   }

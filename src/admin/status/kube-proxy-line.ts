@@ -1,4 +1,4 @@
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { RECONNECT_MS } from './reconnect.ts';
 import { ok, problem, type StatusLine, unknown } from './status-line.ts';
@@ -9,7 +9,7 @@ import { ok, problem, type StatusLine, unknown } from './status-line.ts';
  * @param isRunning whether a kube-proxy runs on this node. One that has not connected again for long uses another way to
  * the API server: it was pointed back
  */
-export function kubeProxyLine(proxy: NodeProxy, isRunning: boolean): StatusLine {
+export function kubeProxyLine(proxy: ProxyState, isRunning: boolean): StatusLine {
   const { views, url, httpsUrl } = proxy;
   const unused = (source: ViewSource | undefined): number =>
     source === undefined ? Infinity : views.unusedMs(source);

@@ -1,5 +1,5 @@
 import type { View } from '../../filter/view/view.ts';
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../proxy/node-proxy.ts';
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { readerOf } from '../../topology/policy/service-reader.ts';
 import { addressText } from '../../util/address.ts';
@@ -15,7 +15,7 @@ const UNKNOWN: ProbeTarget = { clusterIp: undefined, backends: [] };
  * The first address of default/kubernetes, and the backends that kube-proxy has for it, from the objects that clients
  * receive. Unknown while the views are not complete.
  */
-export function kubernetesTarget(proxy: NodeProxy): ProbeTarget {
+export function kubernetesTarget(proxy: ShownState): ProbeTarget {
   const slices = proxy.views.kubeProxy.endpoints;
   const services = proxy.views.kubeProxy.services;
   if (slices?.view.started !== true || services?.view.started !== true) return UNKNOWN;

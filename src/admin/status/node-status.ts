@@ -1,4 +1,4 @@
-import type { NodeProxy } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../proxy/node-proxy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
 import { type Health, healthOf, type ReadinessCause } from '../health/causes.ts';
@@ -22,7 +22,7 @@ import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status
  */
 
 /** The status of this node. Never rejects. */
-export async function nodeStatus(proxy: NodeProxy, rules: KernelRules): Promise<NodeStatus> {
+export async function nodeStatus(proxy: ProxyState, rules: KernelRules): Promise<NodeStatus> {
   const health = healthOf(proxy);
   const { checks, data } = health;
   const outcomes = readOutcomes(proxy);
@@ -46,7 +46,7 @@ export async function nodeStatus(proxy: NodeProxy, rules: KernelRules): Promise<
   };
 }
 
-function readOutcomes(proxy: NodeProxy): readonly ServiceOutcome[] | undefined {
+function readOutcomes(proxy: ProxyState): readonly ServiceOutcome[] | undefined {
   const view = proxy.views.kubeProxy.endpoints;
   return view?.view.started ? [...view.projection.outcomes()] : undefined;
 }
@@ -93,7 +93,7 @@ const OLD: Readonly<Record<DataAge['state'], string>> = {
 
 function dataLine(
   { state, ageSeconds, missing, warning }: DataAge,
-  { address, failover }: NodeProxy['upstream'],
+  { address, failover }: ProxyState['upstream'],
 ): StatusLine {
   if (missing) {
     return unknown('data', 'there is no data yet: the API server has not sent any since the start');
@@ -106,7 +106,7 @@ function dataLine(
 
 /** Whether what is needed when the link goes down would work now. */
 function offlineLines(
-  { localRuntime, snapshots }: NodeProxy,
+  { localRuntime, snapshots }: ProxyState,
   checks: readonly Check[],
 ): StatusLine[] {
   return checks.flatMap(({ name, degraded }) => {
