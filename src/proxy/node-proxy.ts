@@ -30,13 +30,11 @@ import { DecisionLog } from './views/decision-log.ts';
 import { ViewRegistry } from './views/view-registry.ts';
 
 /*
- * The composition root. startNodeProxy builds the proxy from the bottom up, one part after the other:
+ * The composition root. startNodeProxy builds the proxy from the bottom up, by one function for each part:
  *
- * 1. It checks the state folder, the API servers, the addresses and the certificate. What is wrong is reported here.
- * 2. It creates the connection to the API server, with fail-over.
- * 3. It creates what this node knows of the cluster, and what all reflectors share.
- * 4. It opens watches for node sets, the own Node, and the collections that no client reads. Views open later.
- * 5. It creates the listeners. If another process has the ports, they wait (hot-restart.ts).
+ * 1. connect: the connection to the API server, with fail-over. Whatever can be wrong with the options is reported here.
+ * 2. openViews: what this node knows of the cluster, what all reflectors share, and the views.
+ * 3. createClientListeners: the listeners. If another process has the ports, they wait (hot-restart.ts).
  */
 
 export interface NodeProxyOptions extends ListenersOptions {
@@ -145,9 +143,60 @@ const DEFAULT_VIEWS_MS = 30_000;
  * Rejects with `InvalidSettings`, for example if a port is in use, and with the reason of the signal.
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
+  const connection = await connect(options);
+  const { upstream, apiServers } = connection;
+  const shown = await openViews(options, upstream);
+  const listeners = await createClientListeners(options, connection, shown.views);
+  const close = async (): Promise<void> => {
+    await listeners.close();
+    await shown.close();
+    await Promise.all([upstream.close(), apiServers.close()]);
+  };
+  try {
+    const { http, https } = await listen(options, listeners, shown.views);
+    shown.views.openDefaultLater(options.defaultViewsMs ?? DEFAULT_VIEWS_MS);
+    return {
+      ...shown,
+      url: http ?? https ?? '',
+      httpsUrl: https,
+      listeners,
+      settingsRevision: options.settingsRevision,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Checks everything that can be wrong with the options, and creates the connection to the API server. */
+async function connect(options: NodeProxyOptions) {
+  const { state, logger } = options;
+  if (state !== undefined) await assertStateFolder(state.folder);
+  const line: UpstreamOptions = {
+    credentials: options.credentials,
+    servers: options.servers,
+    returnMs: options.returnMs,
+    list: (request) => listOwnNode(options, request),
+    quietMs: options.quietMs,
+    logger,
+  };
+  const upstream = new Upstream({ ...line, relays: options.relays });
+  // What https callers send never goes to a relay.
+  const apiServers = options.relays === undefined ? upstream : new Upstream(line);
+  try {
+    const certificate = await checkListeners(options, upstream.failover.servers, logger);
+    return { upstream, apiServers, certificate };
+  } catch (error) {
+    await upstream.close();
+    throw error;
+  }
+}
+
+/** Creates what this node knows of the cluster, and opens the watches that no client requests. Views open later. */
+async function openViews(options: NodeProxyOptions, upstream: Upstream) {
   const { nodeName, policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
   const { readLimits = DEFAULT_READ_LIMITS, nodeSetTime = systemClock } = options;
-  const { upstream, apiServers, certificate } = await checkOptions(options);
   const localRuntime = await openLocalRuntime(options, upstream);
   const policyResolver = new PolicyResolver(policies, namespaces);
   const policyLog = new PolicyLog(logger);
@@ -182,12 +231,10 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
   const eventHandling = createEventHandling();
   // A dry run hides no Services. The topology still knows which ones it would hide.
   const hides = policies.dryRun !== true;
+  const policing = { ...reflecting, topology, policyResolver, policyLog };
   const views = new ViewRegistry({
-    ...reflecting,
-    topology,
+    ...policing,
     batches: new Batches(topology),
-    policyResolver,
-    policyLog,
     decisionLog,
     localRuntime,
     serviceFilter: hides ? policies.serviceFilter : undefined,
@@ -200,15 +247,36 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     maxViews: options.maxViews,
     maxViewBytes: options.maxViewBytes,
   });
-  const clusterWatchers = watchCluster({
-    ...reflecting,
+  const clusterWatchers = watchCluster({ ...policing, namespaces, fabedgeCluster });
+  return {
     topology,
+    views,
+    clusterWatchers,
     policyResolver,
-    policyLog,
-    namespaces,
-    fabedgeCluster,
-  });
-  const listeners = await createListeners(
+    upstream,
+    eventHandling,
+    snapshots,
+    localRuntime,
+    close: async () => {
+      // Clients see nothing newer than what is written now.
+      await snapshots?.close();
+      localRuntime?.close();
+      const watching = [views, topology, ...clusterWatchers];
+      await Promise.all(watching.map((watch) => watch.close()));
+      nodeSetWatcher.close();
+      policyLog.close();
+      decisionLog.close();
+    },
+  };
+}
+
+/** Creates the listeners for clients. They do not listen yet. */
+function createClientListeners(
+  options: NodeProxyOptions,
+  { apiServers, certificate }: Awaited<ReturnType<typeof connect>>,
+  views: ViewRegistry,
+): Promise<Listeners> {
+  return createListeners(
     {
       ...options,
       credentials: apiServers.failover,
@@ -218,64 +286,6 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
     },
     certificate,
   );
-  const close = async (): Promise<void> => {
-    await listeners.close();
-    // Clients see nothing newer than what is written now.
-    await snapshots?.close();
-    localRuntime?.close();
-    const watching = [views, topology, ...clusterWatchers];
-    await Promise.all(watching.map((each) => each.close()));
-    nodeSetWatcher.close();
-    policyLog.close();
-    decisionLog.close();
-    await Promise.all([upstream.close(), apiServers.close()]);
-  };
-  try {
-    const { http, https } = await listen(options, listeners, views);
-    views.openDefaultLater(options.defaultViewsMs ?? DEFAULT_VIEWS_MS);
-    return {
-      url: http ?? https ?? '',
-      httpsUrl: https,
-      close,
-      topology,
-      policyResolver,
-      upstream,
-      listeners,
-      snapshots,
-      localRuntime,
-      views,
-      clusterWatchers,
-      eventHandling,
-      settingsRevision: options.settingsRevision,
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
-}
-
-/** Checks everything that can be wrong with the options. */
-async function checkOptions(options: NodeProxyOptions) {
-  const { state, logger } = options;
-  if (state !== undefined) await assertStateFolder(state.folder);
-  const line: UpstreamOptions = {
-    credentials: options.credentials,
-    servers: options.servers,
-    returnMs: options.returnMs,
-    list: (request) => listOwnNode(options, request),
-    quietMs: options.quietMs,
-    logger,
-  };
-  const upstream = new Upstream({ ...line, relays: options.relays });
-  // What https callers send never goes to a relay.
-  const apiServers = options.relays === undefined ? upstream : new Upstream(line);
-  try {
-    const certificate = await checkListeners(options, upstream.failover.servers, logger);
-    return { upstream, apiServers, certificate };
-  } catch (error) {
-    await upstream.close();
-    throw error;
-  }
 }
 
 /** In the newest version, which needs etcd. A relay says so itself if it has lost the API server. */
