@@ -8,7 +8,7 @@ import { ADMIN_LISTENER, createAdminHandler, PROBES } from './admin-handler.ts';
 import type { LogLosses } from './metrics/metric-readers.ts';
 
 /*
- * The admin room: what an operator can see of a running wrapper. It reads the state of the ProxyState. It changes nothing,
+ * The admin room: what an operator can see of a running wrapper. It reads the ProxyState, and changes nothing,
  * with two exceptions: the first explanation opens the views of kube-proxy if no client has opened any, and /flush
  * writes the snapshots, which the next process requests.
  *   admin-handler.ts   what answers each path of the admin listener
