@@ -133,7 +133,7 @@ export class DemoSession {
     const service = findService(server, subject);
     if (this.#shown === undefined) return;
     const { proxy } = this.#shown.node;
-    await openViewToExplain(proxy);
+    await openViewToExplain(proxy, new AbortController().signal);
     terminal.printText(formatExplained(await explainOne(proxy, service)));
   }
 

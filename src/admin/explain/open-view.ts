@@ -1,6 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import type { View } from '../../filter/view/view.ts';
 import type { ShownState } from '../../proxy/node-proxy.ts';
+import { abortable } from '../../util/linked-abort-controller.ts';
 
 /** How long a request waits for its view, in milliseconds. Then it is answered with the reason why there is none. */
 const WAIT_MS = 5_000;
@@ -10,22 +9,13 @@ const WAIT_MS = 5_000;
  * explained before kube-proxy is pointed at the wrapper. Waits until they are complete, or cannot be. Rejects with the
  * reason of the signal.
  */
-export async function openViewToExplain(proxy: ShownState, signal?: AbortSignal): Promise<void> {
-  if (proxy.views.kubeProxy.endpoints !== undefined) return;
-  proxy.views.openDefault();
-  const opened = [proxy.views.kubeProxy.endpoints, proxy.views.kubeProxy.services];
-  const settled = opened.map((source) => source && untilSettled(source.view));
-  const stop = new AbortController();
-  const ended = AbortSignal.any([stop.signal, ...(signal === undefined ? [] : [signal])]);
-  const timeout = delay(WAIT_MS, undefined, { signal: ended }).catch(() => undefined);
-  await Promise.race([Promise.all(settled), timeout]);
-  stop.abort();
-  signal?.throwIfAborted();
-}
-
-async function untilSettled(view: View): Promise<void> {
-  if (view.started) return;
-  await new Promise<void>((resolve) => {
-    view.whenSettled(resolve);
-  });
+export async function openViewToExplain({ views }: ShownState, signal: AbortSignal): Promise<void> {
+  if (views.kubeProxy.endpoints !== undefined) return;
+  views.openDefault();
+  const opened = [views.kubeProxy.endpoints, views.kubeProxy.services];
+  const settled = opened.map(
+    (source) => source && new Promise<void>((resolve) => source.view.whenSettled(resolve)),
+  );
+  const ended = AbortSignal.any([signal, AbortSignal.timeout(WAIT_MS)]);
+  await abortable(Promise.all(settled), ended).catch(() => signal.throwIfAborted());
 }
