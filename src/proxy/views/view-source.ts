@@ -196,15 +196,25 @@ function openEndpoints(
     decisionLog?.release(view);
     next.close();
   };
-  const handler = corrector ?? next;
-  const find = (key: string) => view.get(key);
-  const parts = { view, projection, corrector, decode, handler, find, close, reserve };
   // A snapshot belongs to what is read, and several views may read the same. Such a view is not kube-proxy's, so it may
   // do without.
   const snapshots = selection === undefined ? context.snapshots : undefined;
-  const read = selection?.whole ?? query;
-  const source: ViewSource = runSource({ ...context, snapshots }, { ...parts, query: read });
-  return selection === undefined ? source : partOf(source, query, view);
+  const source: ViewSource = runSource(
+    { ...context, snapshots },
+    {
+      query,
+      whole: selection?.whole,
+      view,
+      projection,
+      corrector,
+      decode,
+      handler: corrector ?? next,
+      find: (key) => view.get(key),
+      close,
+      reserve,
+    },
+  );
+  return source;
 }
 
 /**
@@ -216,23 +226,11 @@ function isHiddenUnread(object: PartialObjectMetadata, filter: ServiceFilter): b
   return isUnread && isOfOtherProxy(object, filter);
 }
 
-/** A view of some objects of what the source reads. */
-function partOf(source: ViewSource, query: Query, view: View): ViewSource {
-  return {
-    query,
-    view,
-    projection: undefined,
-    get status() {
-      return source.status;
-    },
-    find: (key) => source.find(key),
-    close: () => source.close(),
-  };
-}
-
 /** What a reflector and its handler need, and what they fill. */
 interface Running<Facts extends ObjectMeta> {
   readonly query: Query;
+  /** What is read, if the view is a part of it. The projection is then not that of the view. */
+  readonly whole?: Query | undefined;
   readonly view: View;
   readonly projection: EndpointsProjection | undefined;
   readonly corrector?: Corrector;
@@ -248,7 +246,7 @@ function runSource<Facts extends ObjectMeta>(
   context: SourceContext,
   parts: Running<Facts>,
 ): ViewSource {
-  const { query, view, projection, corrector, reserve } = parts;
+  const { query, whole, view, projection, corrector, reserve } = parts;
   const hasSnapshots = context.snapshots !== undefined;
   const memory =
     reserve === undefined
@@ -257,6 +255,7 @@ function runSource<Facts extends ObjectMeta>(
   const reflector = runReflector({
     ...context,
     ...parts,
+    query: whole ?? query,
     metadataOnly: false,
     memory,
     onUnanswerable: (error) => view.refuse(error),
@@ -264,8 +263,8 @@ function runSource<Facts extends ObjectMeta>(
   return {
     query,
     view,
-    projection,
-    corrector,
+    projection: whole === undefined ? projection : undefined,
+    corrector: whole === undefined ? corrector : undefined,
     find: parts.find,
     get status() {
       return reflector.status;
