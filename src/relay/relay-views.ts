@@ -3,8 +3,13 @@ import { ENDPOINT_SLICES, type Resource, SERVICES } from '../filter/codec/facts/
 import { currentKubeProxyQueries, knownQueryTest } from '../proxy/api/kube-proxy-queries.ts';
 import type { Query } from '../proxy/api/query.ts';
 import { OpenViews } from '../proxy/views/open-views.ts';
-import { ANYONE, type BudgetLimits, type CallerId } from '../proxy/views/view-budget.ts';
-import type { EntryLease, ViewLease } from '../proxy/views/view-entry.ts';
+import type { BudgetLimits } from '../proxy/views/view-budget.ts';
+import {
+  ANYONE,
+  type CallerId,
+  type EntryLease,
+  type ViewLease,
+} from '../proxy/views/view-entry.ts';
 import type { ViewSource } from '../proxy/views/view-source.ts';
 import { type RelayContext, RelaySource } from './relay-source.ts';
 

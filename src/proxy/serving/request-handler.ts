@@ -14,8 +14,7 @@ import { HttpListener, type HttpListenerOptions } from '../http/http-listener.ts
 import { reasonOf } from '../http/refusal-log.ts';
 import { sendBody, sendDocument } from '../http/respond.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
-import { ANYONE, type CallerId } from '../views/view-budget.ts';
-import type { ViewLease } from '../views/view-entry.ts';
+import { ANYONE, type CallerId, type ViewLease } from '../views/view-entry.ts';
 import { parseRead, type ReadRequest } from './parse-read.ts';
 import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
 import type { Watcher } from './watcher.ts';

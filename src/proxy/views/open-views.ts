@@ -2,14 +2,12 @@ import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
 import { type Query, queryKey, queryPath } from '../api/query.ts';
 import {
-  type BudgetedView,
   type BudgetLimits,
-  type CallerId,
   RETRY_AFTER_SECONDS,
   ViewBudget,
   type ViewBudgetOptions,
 } from './view-budget.ts';
-import { type EntryLease, ViewEntry } from './view-entry.ts';
+import { type CallerId, type EntryLease, ViewEntry } from './view-entry.ts';
 import type { ReserveBytes } from './view-memory.ts';
 import { refusedSource, type SourceRole, type ViewSource } from './view-source.ts';
 
@@ -22,11 +20,6 @@ export interface OpenViewsOptions extends BudgetLimits, Pick<ViewBudgetOptions, 
   readonly logger: Logger;
 }
 
-/**
- * A view makes room for another query when it had no request for this long, in milliseconds. Without this time a client
- * with ever new queries would cause a list and a snapshot for each of them, as fast as it sends them.
- */
-const ROOM_MS = 5_000;
 /**
  * A view without room is not tried again for this long, in milliseconds, because it has cost the API server a list.
  * Until then it keeps its place among maxViews, so that other queries are not tried without a pause either.
@@ -55,13 +48,10 @@ export class OpenViews {
   constructor(options: OpenViewsOptions) {
     this.#options = options;
     this.isKubeProxys = options.isKubeProxys;
-    const { maxViews, maxViewBytes, shareOf } = options;
     this.budget = new ViewBudget({
-      maxViews,
-      maxViewBytes,
-      shareOf,
-      views: () => [...this.#open.values()].filter(({ isCounted }) => isCounted),
-      makeRoom: (caller, except) => this.#closeIdlest(caller, except),
+      ...options,
+      entries: () => this.#open.values(),
+      close: (entry) => this.#close(entry),
     });
   }
 
@@ -143,28 +133,14 @@ export class OpenViews {
 
   /** Closes a view that nobody holds, now or when it has been idle for long enough. */
   #closeWithoutLeases(entry: ViewEntry): void {
-    const { leases, source, lastCaller, idleSince } = entry;
-    // A view without room has a timer of its own.
-    if (leases.size > 0 || source.view.closed !== undefined || !this.isOpen(entry)) return;
+    const { source, lastCaller, idleSince } = entry;
+    if (!entry.isIdle || !this.isOpen(entry)) return;
     clearTimeout(entry.timer);
     const { idleMs } = this.#options;
     const mostMs = source.view.refusal === undefined ? idleMs : Math.min(REFUSED_IDLE_MS, idleMs);
     const leftMs = idleSince + mostMs - performance.now();
     if (lastCaller === undefined || leftMs <= 0) this.#close(entry);
     else entry.timer = setTimeout(() => this.#close(entry), leftMs);
-  }
-
-  /** Closes the view that has been idle for longest. Returns whether one was idle for long enough. */
-  #closeIdlest(caller: CallerId | undefined, except: BudgetedView | undefined): boolean {
-    const idle = [...this.#open.values()].filter((entry) => {
-      const isIdle = entry.leases.size === 0 && entry.source.view.closed === undefined;
-      const counts = entry.isCounted && (caller === undefined || entry.countsFor(caller));
-      return isIdle && counts && entry !== except;
-    });
-    const [idlest] = idle.sort((a, b) => a.idleSince - b.idleSince);
-    if (idlest === undefined || performance.now() - idlest.idleSince < ROOM_MS) return false;
-    this.#close(idlest);
-    return true;
   }
 
   #close(entry: ViewEntry): void {

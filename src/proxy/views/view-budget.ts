@@ -1,10 +1,5 @@
 import { WrapperError } from '../../errors.ts';
-
-/** Identifies who reads a view: an https caller, or {@link ANYONE}. */
-export type CallerId = string;
-
-/** All clients of plain http, which cannot be distinguished. */
-export const ANYONE: CallerId = '';
+import type { CallerId, ViewEntry } from './view-entry.ts';
 
 /** Limits of all views together, except kube-proxy's own. */
 export interface BudgetLimits {
@@ -13,25 +8,23 @@ export interface BudgetLimits {
   readonly maxViewBytes: number;
 }
 
-/** What the budget reads of a view. */
-export interface BudgetedView {
-  /** Estimated memory. */
-  bytes: number;
-  countsFor(caller: CallerId): boolean;
-}
-
 /** The limit that a refused view would exceed. */
 export type BudgetReason = 'views' | 'bytes' | 'caller_views';
 
 export interface ViewBudgetOptions extends BudgetLimits {
-  /** The open views that count. */
-  readonly views: () => readonly BudgetedView[];
   /** The share of maxViews that one caller may read, above 0 and at most 1; at least one view. */
   readonly shareOf: (caller: CallerId) => number;
-  /** Closes a view that is not in use, of this caller or (undefined) of any; returns whether one was closed. */
-  readonly makeRoom: (caller: CallerId | undefined, except: BudgetedView | undefined) => boolean;
+  /** The open views. */
+  readonly entries: () => Iterable<ViewEntry>;
+  /** Closes one of them to make room. */
+  readonly close: (entry: ViewEntry) => void;
 }
 
+/**
+ * A view makes room for another query when it had no request for this long, in milliseconds. Without this time a client
+ * with ever new queries would cause a list and a snapshot for each of them, as fast as it sends them.
+ */
+const ROOM_MS = 5_000;
 /** How long a refusal is shown as a remark, in milliseconds. */
 const REMARK_MS = 60_000;
 /** Retry-After of a refused client, in seconds. */
@@ -59,7 +52,7 @@ export class ViewBudget {
   }
 
   get used(): { readonly views: number; readonly bytes: number } {
-    const views = this.#options.views();
+    const views = this.#counted();
     return { views: views.length, bytes: views.reduce((sum, { bytes }) => sum + bytes, 0) };
   }
 
@@ -71,7 +64,7 @@ export class ViewBudget {
 
   /** Number of views that count for a caller. */
   viewsOf(caller: CallerId): number {
-    return this.#options.views().filter((view) => view.countsFor(caller)).length;
+    return this.#counted().filter((entry) => entry.countsFor(caller)).length;
   }
 
   /** Throws `LimitExceeded` if there is no room for one more view. */
@@ -79,39 +72,46 @@ export class ViewBudget {
     this.#assertShare(caller);
     const { maxViews } = this.limits;
     const isFull = (): boolean => this.used.views >= maxViews;
-    if (this.#makeRoom(isFull, undefined)) return;
+    if (this.#makeRoom(isFull, () => true)) return;
     throw this.#refusal('views', `${this.used.views} of ${maxViews} views are open (maxViews)`);
   }
 
   /** Throws `LimitExceeded` if this caller reads too many other views. */
-  assertMayRead(view: BudgetedView, caller: CallerId): void {
-    if (!view.countsFor(caller)) this.#assertShare(caller);
+  assertMayRead(entry: ViewEntry, caller: CallerId): void {
+    if (!entry.countsFor(caller)) this.#assertShare(caller);
   }
 
   /** Sets the bytes of a view. Throws `LimitExceeded` if there is no room for more, and then nothing has changed. */
-  resize(view: BudgetedView, bytes: number): void {
-    const more = bytes - view.bytes;
+  resize(entry: ViewEntry, bytes: number): void {
+    const more = bytes - entry.bytes;
     const { maxViewBytes } = this.limits;
     const isFull = (): boolean => more > 0 && this.used.bytes + more > maxViewBytes;
-    if (!this.#makeRoom(isFull, undefined, view)) {
+    if (!this.#makeRoom(isFull, (other) => other !== entry)) {
       const problem = `views hold ${mb(this.used.bytes)} of ${mb(maxViewBytes)}, and this one needs ${mb(more)} more (maxViewBytes)`;
       throw this.#refusal('bytes', problem);
     }
-    view.bytes = bytes;
+    entry.bytes = bytes;
   }
 
   #assertShare(caller: CallerId): void {
     const most = Math.max(1, Math.floor(this.limits.maxViews * this.#options.shareOf(caller)));
     const isFull = (): boolean => this.viewsOf(caller) >= most;
-    if (this.#makeRoom(isFull, caller)) return;
+    if (this.#makeRoom(isFull, (entry) => entry.countsFor(caller))) return;
     const problem = `this client reads ${this.viewsOf(caller)} of the ${most} views that one may read (maxViews)`;
     throw this.#refusal('caller_views', problem);
   }
 
-  /** Closes idle views until there is room. Returns false if that is not enough. */
-  #makeRoom(isFull: () => boolean, caller: CallerId | undefined, except?: BudgetedView): boolean {
+  #counted(): ViewEntry[] {
+    return [...this.#options.entries()].filter(({ isCounted }) => isCounted);
+  }
+
+  /** Closes idle views until there is room, the one that is idle longest first. Returns whether there is. */
+  #makeRoom(isFull: () => boolean, mayClose: (entry: ViewEntry) => boolean): boolean {
     while (isFull()) {
-      if (!this.#options.makeRoom(caller, except)) return false;
+      const idle = this.#counted().filter((entry) => entry.isIdle && mayClose(entry));
+      const [idlest] = idle.sort((a, b) => a.idleSince - b.idleSince);
+      if (idlest === undefined || performance.now() - idlest.idleSince < ROOM_MS) return false;
+      this.#options.close(idlest);
     }
     return true;
   }

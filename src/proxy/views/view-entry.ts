@@ -1,6 +1,11 @@
 import type { View } from '../../filter/view/view.ts';
-import type { CallerId } from './view-budget.ts';
 import type { ViewSource } from './view-source.ts';
+
+/** Identifies who reads a view: an https caller, or {@link ANYONE}. */
+export type CallerId = string;
+
+/** All clients of plain http, which cannot be distinguished. */
+export const ANYONE: CallerId = '';
 
 /** A view in use. */
 export interface ViewLease {
@@ -47,6 +52,11 @@ export class ViewEntry {
   /** Whether this process itself needs the view. */
   get isNeeded(): boolean {
     return [...this.leases].some(({ caller }) => caller === undefined);
+  }
+
+  /** Whether nobody holds it. A view without room has an end of its own. */
+  get isIdle(): boolean {
+    return this.leases.size === 0 && this.source.view.closed === undefined;
   }
 
   /** A view counts for each caller that reads it or, if none does, for the last one. */

@@ -16,8 +16,8 @@ import type { PolicyLog } from '../own-watches/policy-log.ts';
 import { ServicesHandler } from '../own-watches/services-handler.ts';
 import { KubeProxyViews } from './kube-proxy-views.ts';
 import { OpenViews } from './open-views.ts';
-import { ANYONE, type BudgetLimits, type CallerId, type ViewBudget } from './view-budget.ts';
-import type { EntryLease, ViewLease } from './view-entry.ts';
+import type { BudgetLimits, ViewBudget } from './view-budget.ts';
+import { ANYONE, type CallerId, type EntryLease, type ViewLease } from './view-entry.ts';
 import { openViewSource, type SourceContext, type ViewSource } from './view-source.ts';
 
 export interface ViewRegistryOptions extends SourceContext, BudgetLimits {

@@ -1,40 +1,48 @@
 import { describe, expect, test } from '@jest/globals';
-import { ANYONE, type BudgetedView, ViewBudget } from '../../../src/proxy/views/view-budget.ts';
+import { ViewBudget } from '../../../src/proxy/views/view-budget.ts';
+import { ANYONE, type EntryLease, ViewEntry } from '../../../src/proxy/views/view-entry.ts';
+import type { ViewSource } from '../../../src/proxy/views/view-source.ts';
+import { advancingClock } from '../../support/advancing-clock.ts';
 
 const LIMITS = { maxViews: 8, maxViewBytes: 1_000 };
 
 /** A budget, and the callers of the views that are open. */
-function create(closeIdle: (caller: string | undefined) => boolean = () => false) {
-  const views: BudgetedView[] = [];
+function create() {
+  const open = new Set<ViewEntry>();
   const shareOf = (caller: string) => (caller === ANYONE ? 1 / 2 : 1 / 4);
-  const budget = new ViewBudget({ ...LIMITS, shareOf, views: () => views, makeRoom: closeIdle });
-  /** Opens a view that these callers read. Throws if the first of them has no room for it. */
-  const open = (...callers: string[]): BudgetedView => {
-    budget.assertRoom(callers[0] as string);
-    const view = { bytes: 0, countsFor: (caller: string) => callers.includes(caller) };
-    views.push(view);
-    return view;
+  const close = (entry: ViewEntry) => open.delete(entry);
+  const budget = new ViewBudget({ ...LIMITS, shareOf, entries: () => open, close });
+  /** Opens a view that a caller has read, and still reads unless it is idle. Throws if there is no room for it. */
+  const openFor = (caller: string, isIdle = false): ViewEntry => {
+    budget.assertRoom(caller);
+    const entry = new ViewEntry(true, () => ({ view: {} }) as ViewSource);
+    entry.lastCaller = caller;
+    if (!isIdle) entry.leases.add({ caller } as EntryLease);
+    open.add(entry);
+    return entry;
   };
-  return { budget, views, open };
+  return { budget, open, openFor };
 }
 
 describe('the budget of views', () => {
+  const clock = advancingClock();
+
   test('makes room before it refuses, among the views of the caller if its share is used up', () => {
-    const searched: (string | undefined)[] = [];
-    const { budget, views, open } = create((caller) => {
-      searched.push(caller);
-      return caller === 'a' && views.shift() !== undefined;
-    });
-    open('a');
-    open('a');
-    expect(() => open('a')).not.toThrow();
-    expect(searched).toEqual(['a']);
-    budget.resize(open('b'), 950);
-    expect(() => budget.resize(open('c'), 100)).toThrow('maxViewBytes');
-    expect(searched.at(-1)).toBeUndefined();
+    const { budget, open, openFor } = create();
+    const idle = [...'bacb'].map((caller) => openFor(caller, true));
+    openFor('a');
+    expect(() => openFor('a')).toThrow('maxViews');
+    clock.advance(5_000);
+    openFor('a');
+    expect([...open]).toEqual(expect.arrayContaining([idle[0], idle[2], idle[3]]));
+    expect([...open]).not.toContain(idle[1]);
+    budget.resize(idle[3] as ViewEntry, 950);
+    budget.resize(openFor('d'), 100);
+    expect(idle.filter((entry) => open.has(entry))).toEqual([]);
+    expect(() => budget.resize(openFor('d'), 901)).toThrow('maxViewBytes');
   });
 
-  type Open = ReturnType<typeof create>['open'];
+  type Open = ReturnType<typeof create>['openFor'];
   const openAll = (open: Open, callers: string) => {
     for (const caller of callers) open(caller);
   };
@@ -54,9 +62,9 @@ describe('the budget of views', () => {
     ['views', 'maxViews', /8 of 8 views/, (_, open) => openAll(open, 'aabbccdde')],
     ['bytes', 'maxViewBytes', /0.0 MB/, (budget, open) => budget.resize(open('a'), 1_001)],
   ])('a refusal counts as %s and names %s and the used amount', (reason, setting, used, act) => {
-    const { budget, open } = create();
+    const { budget, openFor } = create();
     expect(budget.remark).toBeUndefined();
-    expect(() => act(budget, open)).toThrow(setting);
+    expect(() => act(budget, openFor)).toThrow(setting);
     expect(budget.remark).toMatch(used);
     const none = { views: 0, bytes: 0, caller_views: 0 };
     expect(budget.refusals).toEqual({ ...none, [reason]: 1 });
