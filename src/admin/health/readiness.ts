@@ -20,8 +20,8 @@ export interface Check {
    */
   readonly nature?: 'stale' | 'starting' | 'unsynced' | 'forbidden' | 'waits';
   /**
-   * A problem that does not affect what clients see now, but later or elsewhere. The check passes: otherwise the problem
-   * would stop a roll-out that corrects it, and a restart of the container runtime would stop every roll-out.
+   * A problem that does not affect what clients see now, but later or elsewhere. The check passes. If it failed, a roll-out
+   * that corrects the problem would stop.
    */
   readonly degraded?: string;
   /** What is worth knowing. */
@@ -88,7 +88,7 @@ function budgetChecks({ views: { budget } }: ProxyState): Check[] {
 function localRuntimeChecks({ localRuntime }: ProxyState): Check[] {
   if (localRuntime === undefined) return [];
   const { socket, problem, corrections } = localRuntime;
-  const since = Math.min(...corrections.map((each) => each.since));
+  const since = Math.min(...corrections.map(({ since }) => since));
   const degraded =
     problem &&
     `the container runtime at ${socket} cannot be read, so endpoints of this node are not corrected while the API server is unreachable: ${problem}`;

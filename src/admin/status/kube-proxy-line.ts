@@ -18,7 +18,7 @@ export function kubeProxyLine(proxy: ProxyState, isRunning: boolean): StatusLine
   if (services === 0 && slices === 0) {
     return ok('kube-proxy', 'a client watches Services and EndpointSlices through this wrapper');
   }
-  const servers = [...new Set([url, httpsUrl].filter((each) => each !== undefined))];
+  const servers = [...new Set([url, httpsUrl].filter((server) => server !== undefined))];
   const next = `point it at ${servers.join(' or ')} by the commands of docs/deployment.md`;
   if (services > 0 && slices > 0 && !views.kubeProxy.hasRead) {
     const text = 'no kube-proxy has used this wrapper since it started';

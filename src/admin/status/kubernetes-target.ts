@@ -38,7 +38,9 @@ function backendsOf({ view, projection }: ExplainedView, family: string, port: s
   const { objects } = projection.inspect(KUBERNETES_SERVICE);
   const endpoints = objects.flatMap(({ key }) => endpointsAtPort(view, key, port));
   const inState = (state: EndpointState): HostPort[] => {
-    const found = endpoints.filter((each) => each.family === family && each.state === state);
+    const found = endpoints.filter(
+      (endpoint) => endpoint.family === family && endpoint.state === state,
+    );
     return [...new Set(found.map(({ address }) => address))];
   };
   const ready = inState('ready');

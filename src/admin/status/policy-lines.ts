@@ -71,7 +71,8 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
     (policies.pendingOrActive(service).ignored?.length ?? 0) > 0;
   const having = (...kinds: readonly OutcomeProblem[]) =>
     outcomes.filter(({ problem }) => problem !== undefined && kinds.includes(problem));
-  const withoutBroken = (kind: OutcomeProblem) => having(kind).filter((each) => !isBroken(each));
+  const withoutBroken = (kind: OutcomeProblem) =>
+    having(kind).filter((outcome) => !isBroken(outcome));
   const lines = [
     ...about(having('withoutEndpoints', 'withoutReady').filter(isBroken), FAILING),
     ...about(having('invalidPolicy'), INVALID),
