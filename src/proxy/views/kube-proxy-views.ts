@@ -34,7 +34,7 @@ export class KubeProxyViews {
 
   /** Undefined: no view of Services is open that contains all namespaces. */
   get services(): ViewSource | undefined {
-    return (this.#ifOpen(this.#services) ?? this.#topologyServices())?.source;
+    return (this.#ifServed(this.#services) ?? this.#topologyServices())?.source;
   }
 
   /** Undefined: no view of endpoints is open that contains all namespaces. */
@@ -83,7 +83,7 @@ export class KubeProxyViews {
   }
 
   get #endpointsEntry(): ViewEntry | undefined {
-    return this.#ifOpen(this.#endpoints) ?? this.#ifOpen(this.#kept?.entry);
+    return this.#ifServed(this.#endpoints) ?? this.#ifServed(this.#kept?.entry);
   }
 
   #replaces(entry: ViewEntry, last: ViewEntry | undefined): boolean {
@@ -96,7 +96,8 @@ export class KubeProxyViews {
     return this.#views.isKubeProxys({ ...query, encoding: 'protobuf' });
   }
 
-  #ifOpen(entry: ViewEntry | undefined): ViewEntry | undefined {
-    return entry !== undefined && this.#views.isOpen(entry) ? entry : undefined;
+  #ifServed(entry: ViewEntry | undefined): ViewEntry | undefined {
+    const isServed = entry && this.#views.isOpen(entry) && entry.source.view.closed === undefined;
+    return isServed ? entry : undefined;
   }
 }

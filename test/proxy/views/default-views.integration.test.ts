@@ -175,6 +175,14 @@ describe('when a kube-proxy comes', () => {
     expect(proxy.views.kubeProxy.endpoints?.query).toEqual(NEW.slices);
   });
 
+  test('a view without room is not explained in place of the default', async () => {
+    await start({ defaultViewsMs: 0, maxViewBytes: 1 });
+    await eventually(() => proxy.views.kubeProxy.endpoints?.view.started, true);
+    const { view } = proxy.views.acquire({ ...NEW.slices, labelSelector: '' });
+    await eventually(() => view.closed !== undefined, true);
+    expect(proxy.views.kubeProxy.endpoints?.query).toEqual(NEW.slices);
+  });
+
   // Any local process can send its queries, or others.
   test('its view is explained while it reads, whatever others request', async () => {
     await start({ defaultViewsMs: 100_000 });
