@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { TokenBucket } from '../../src/util/token-bucket.ts';
 
 test('gives at most the burst plus the refilled tokens, and returns the time until the next one', () => {
-  const steps = fc.array(fc.nat(5_000), { maxLength: 200 });
+  const steps = fc.array(fc.nat(5_000), { maxLength: 200, size: 'max' });
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 10 }), (waits, burst) => {
       let now = 0;

@@ -15,7 +15,7 @@ const step = fc.record({
 
 test('the index has the Services with an endpoint on a node, after any history of their slices', () => {
   fc.assert(
-    fc.property(fc.array(step, { maxLength: 30 }), (history) => {
+    fc.property(fc.array(step, { maxLength: 30, size: 'max' }), (history) => {
       const index = new EndpointIndex();
       const slices = new Map<string, { readonly service: string; readonly nodes: string[] }>();
       for (const { name, service, nodes } of history) {

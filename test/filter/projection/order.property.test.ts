@@ -47,7 +47,7 @@ const step = anyStep
 test(
   'a Service with a ready endpoint before and after a change has one at each event in between',
   () => {
-    const steps = fc.array(step, { minLength: 1, maxLength: 25 });
+    const steps = fc.array(step, { minLength: 1, maxLength: 25, size: 'max' });
     fc.assert(
       fc.property(settings, cluster, steps, (given, start, history) => {
         play(given, start, history);

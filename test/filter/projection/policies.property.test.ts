@@ -7,7 +7,7 @@ describe('views of Services and slices, in protobuf and JSON', () => {
   test(
     'show exactly the chosen endpoints for any cluster, policies and history, and nothing in between',
     () => {
-      const steps = fc.array(anyStep, { minLength: 1, maxLength: 25 });
+      const steps = fc.array(anyStep, { minLength: 1, maxLength: 25, size: 'max' });
       fc.assert(
         fc.property(anySettings, anyCluster, steps, (settings, cluster, history) => {
           play(settings, cluster, [...history, { kind: 'sync' }]).checkLogs();
@@ -21,7 +21,7 @@ describe('views of Services and slices, in protobuf and JSON', () => {
   test(
     'show the same as after a restart when there is no room for all node sets',
     () => {
-      const steps = fc.array(anyStep, { minLength: 1, maxLength: 25 });
+      const steps = fc.array(anyStep, { minLength: 1, maxLength: 25, size: 'max' });
       const room = fc.integer({ min: 1, max: 3 });
       fc.assert(
         fc.property(

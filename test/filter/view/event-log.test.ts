@@ -99,26 +99,30 @@ describe('EventLog', () => {
 
 test("with the API server's versions, a watch continues from every version that the log has reached", () => {
   const step = fc.tuple(fc.integer({ min: 1, max: 3 }), fc.boolean());
-  const property = fc.property(fc.array(step, { maxLength: 30 }), fc.nat(10), (steps, entries) => {
-    const log = new EventLog(10n, () => ({ entries, bytes: 1_000_000 }), true);
-    const changes: bigint[] = [];
-    let version = 10n;
-    for (const [more, isChange] of steps) {
-      version += BigInt(more);
-      log.reach(version);
-      if (isChange) {
-        changes.push(version);
-        log.append({ version, type: 'MODIFIED', object: Buffer.alloc(1) });
+  const property = fc.property(
+    fc.array(step, { maxLength: 30, size: 'max' }),
+    fc.nat(10),
+    (steps, entries) => {
+      const log = new EventLog(10n, () => ({ entries, bytes: 1_000_000 }), true);
+      const changes: bigint[] = [];
+      let version = 10n;
+      for (const [more, isChange] of steps) {
+        version += BigInt(more);
+        log.reach(version);
+        if (isChange) {
+          changes.push(version);
+          log.append({ version, type: 'MODIFIED', object: Buffer.alloc(1) });
+        }
+        log.commit();
       }
-      log.commit();
-    }
-    expect(log.version).toBe(version);
-    const base = [10n, ...changes][changes.length - log.size] as bigint;
-    for (let from = 8n; from < version + 3n; from++) {
-      const isKnown = from >= base && from <= version;
-      const before = changes.filter((each) => each <= from).length;
-      expect(log.positionAfter(from)).toBe(isKnown ? before : undefined);
-    }
-  });
+      expect(log.version).toBe(version);
+      const base = [10n, ...changes][changes.length - log.size] as bigint;
+      for (let from = 8n; from < version + 3n; from++) {
+        const isKnown = from >= base && from <= version;
+        const before = changes.filter((each) => each <= from).length;
+        expect(log.positionAfter(from)).toBe(isKnown ? before : undefined);
+      }
+    },
+  );
   fc.assert(property);
 });

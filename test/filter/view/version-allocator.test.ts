@@ -16,6 +16,7 @@ describe('VersionAllocator', () => {
     const upstream = fc.integer({ min: 1, max: 5 });
     const changes = fc.array(fc.tuple(upstream, fc.integer({ min: 0, max: 99 })), {
       maxLength: 20,
+      size: 'max',
     });
     // A regression: a label change made 300 changes under one version, and a process that started a second later began
     // with one of these. From some milliseconds up to the time after which the offset wraps around, minus the second one's own changes.

@@ -153,7 +153,9 @@ describe.each(
 )('local truth ($codec.encoding, $resource.kind)', ({ codec, resource }) => {
   test('what is shown equals the model after any history', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 30 }), (steps) => run(steps, resource)),
+      fc.asyncProperty(fc.array(step, { maxLength: 30, size: 'max' }), (steps) =>
+        run(steps, resource),
+      ),
       { numRuns: propertyRuns(400) },
     );
   });

@@ -68,7 +68,7 @@ describe('a body that is read turn by turn', () => {
   });
 
   test('hands over each chunk once and in order, wherever turns and the body end', async () => {
-    const history = fc.array(fc.constantFrom('chunk', 'turn'), { maxLength: 20 });
+    const history = fc.array(fc.constantFrom('chunk', 'turn'), { maxLength: 20, size: 'max' });
     await fc.assert(
       fc.asyncProperty(history, fc.boolean(), async (steps, breaks) => {
         const { send, turns, end, break: fail, read } = reading();

@@ -8,7 +8,7 @@ describe('lists that are read concurrently', () => {
   test('hold no more than the limit together, and nothing when all are done', () => {
     const step = fc.record({ list: fc.nat(4), bytes: fc.nat(1_500) });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const memory = new OwnReadMemory(LIMIT);
         const lists = Array.from({ length: 5 }, () => memory.account());
         const held = lists.map(() => 0);

@@ -59,7 +59,7 @@ describe('NodeSetRegistry', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 4 }),
-        fc.array(step, { maxLength: 30 }),
+        fc.array(step, { maxLength: 30, size: 'max' }),
         (max, steps) => {
           const { sets, clock, reports } = registryOf(max);
           const watched = () => [...sets.all.values()].filter(({ state }) => state !== 'overLimit');

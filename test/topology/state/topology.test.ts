@@ -316,7 +316,7 @@ test('whatever one Namespace needs, Services of others are decided as without it
     fc.uniqueArray(fc.constantFrom(...Object.keys(labels)), { minLength: 1, maxLength: most });
   // With room for 8: each of the others needs at most a quarter, and all of them together at most 6.
   const others = fc.tuple(anyKeys(2), anyKeys(2), anyKeys(2));
-  const greedy = fc.array(anyKeys(12), { maxLength: 12 });
+  const greedy = fc.array(anyKeys(12), { maxLength: 12, size: 'max' });
   fc.assert(
     fc.property(others, greedy, fc.infiniteStream(fc.nat()), (needed, attack, order) => {
       const policies = [
