@@ -116,7 +116,8 @@ export function openViewSource(
     return openEndpoints(context, query, view, role);
   }
   if (resource === SERVICES) {
-    const hides = serviceFilter !== undefined || withholdsServices;
+    // A view that the topology does not read would wait for it for ever.
+    const hides = serviceFilter !== undefined || withholdsServices || role.services !== undefined;
     const followsWithheld = withholdsServices;
     const visibility = hides
       ? new ServiceVisibility({ codec, topology, serviceFilter, followsWithheld })

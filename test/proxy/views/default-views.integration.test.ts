@@ -220,6 +220,23 @@ test('a view that is used again before it is closed remains open until it has be
   expect(openPaths()).toContain(queryPath(query));
 });
 
+// It came before its endpoints, which wait for the nodes of the site: kube-proxy refused connections to it meanwhile.
+test('a new Service is hidden until its first policy is active', async () => {
+  server.label(NODE, 'site', 'a');
+  await start();
+  await eventually(() => open().length, 2);
+  const release = server.hold(({ query }) => query.get('labelSelector') === 'site=a');
+  const lease = proxy.views.acquire(NEW.services);
+  const names = () => [...lease.view.keys()];
+  await eventually(names, ['default/web']);
+  putService(server, 'db', ['site']);
+  await eventually(() => proxy.topology.policies.awaitsFirst('default/db'), true);
+  expect(names()).toEqual(['default/web']);
+  release();
+  await eventually(names, ['default/web', 'default/db']);
+  lease.release();
+});
+
 // Any local process can send kube-proxy's queries: each change of the query must not cost the API server a list.
 test('clients that alternate between the queries of two kube-proxies cause one list each', async () => {
   await start();
