@@ -21,6 +21,12 @@ interface Known {
   readonly size: number;
 }
 
+/** Changes, and what is known of each object after them; undefined: it is deleted. */
+interface Delta<Facts extends ObjectMeta> {
+  readonly changes: Change<Facts>[];
+  readonly after: Map<string, Known | undefined>;
+}
+
 /** The changes that a batch of watch events makes. */
 export interface AppliedEvents<Facts extends ObjectMeta> {
   readonly changes: readonly Change<Facts>[];
@@ -40,8 +46,8 @@ export interface AppliedEvents<Facts extends ObjectMeta> {
 export class TrackedObjects<Facts extends ObjectMeta> {
   readonly #options: TrackedObjectsOptions<Facts>;
   readonly #known = new Map<string, Known>();
-  #cost = 0;
-  #bytes = 0;
+  /** Sums over all objects. */
+  #sums = { cost: 0, size: 0 };
 
   constructor(options: TrackedObjectsOptions<Facts>) {
     this.#options = options;
@@ -59,24 +65,25 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     resourceVersion: string,
     otherHistory = false,
   ): readonly Change<Facts>[] {
-    const changes = this.#difference(items, otherHistory);
-    this.#assertRoom(changes);
+    const delta = this.#difference(items, otherHistory);
+    const sums = this.#reserve(delta);
     const { handler, versions } = this.#options;
     versions.observe(resourceVersion);
     handler.onVersion?.(resourceVersion, true);
-    handler.onChanges(changes);
+    handler.onChanges(delta.changes);
     handler.onSynced();
-    this.#commit(changes);
-    return changes;
+    this.#commit(delta, sums);
+    return delta.changes;
   }
 
   /** Applies the events of a watch, up to the first that cannot be used. Throws `LimitExceeded`. */
   apply(events: readonly RawEvent[]): AppliedEvents<Facts> {
     const arrived = performance.now();
     const { handler, versions, onHandled } = this.#options;
-    const applied = this.#changesOf(events);
+    const delta: Delta<Facts> = { changes: [], after: new Map() };
+    const applied = this.#changesOf(events, delta);
     const { changes, resourceVersion } = applied;
-    this.#assertRoom(changes);
+    const sums = this.#reserve(delta);
     if (resourceVersion !== '') {
       versions.observe(resourceVersion);
       handler.onVersion?.(resourceVersion, false);
@@ -85,13 +92,13 @@ export class TrackedObjects<Facts extends ObjectMeta> {
       handler.onChanges(changes);
       onHandled?.((performance.now() - arrived) / 1000);
     }
-    this.#commit(changes);
+    this.#commit(delta, sums);
     return applied;
   }
 
   /** Size of all objects in bytes: about that of a list of them. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#sums.size;
   }
 
   /** All objects by key. */
@@ -113,9 +120,9 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     return new Map(found);
   }
 
-  #difference(items: readonly ObjectBytes[], otherHistory: boolean): Change<Facts>[] {
+  #difference(items: readonly ObjectBytes[], otherHistory: boolean): Delta<Facts> {
     this.#assertCount(items.length);
-    const changes: Change<Facts>[] = [];
+    const delta: Delta<Facts> = { changes: [], after: new Map() };
     const listed = new Set<string>();
     const someAreKnown = this.#known.size > 0 && !otherHistory;
     for (const object of items) {
@@ -128,18 +135,15 @@ export class TrackedObjects<Facts extends ObjectMeta> {
       const facts = this.#decodeNamed(object);
       const key = objectKey(facts);
       listed.add(key);
-      changes.push(...changesTo(key, this.#known.get(key), facts, object));
+      put(delta, key, this.#known.get(key), facts, object);
     }
-    for (const key of this.#known.keys())
-      if (!listed.has(key)) changes.push({ type: 'DELETED', key });
-    return changes;
+    for (const key of this.#known.keys()) if (!listed.has(key)) remove(delta, key);
+    return delta;
   }
 
-  /** The changes that events make, one by one, up to the first event that cannot be used. */
-  #changesOf(events: readonly RawEvent[]): AppliedEvents<Facts> {
-    const changes: Change<Facts>[] = [];
-    /** Objects that this batch itself has changed. */
-    const recent = new Map<string, Pick<Known, 'uid'> | undefined>();
+  /** Adds the changes that events make, one by one, up to the first event that cannot be used. */
+  #changesOf(events: readonly RawEvent[], delta: Delta<Facts>): AppliedEvents<Facts> {
+    const { changes, after } = delta;
     let resourceVersion = '';
     let count = this.#known.size;
     try {
@@ -154,14 +158,12 @@ export class TrackedObjects<Facts extends ObjectMeta> {
         const facts = this.#decodeNamed(event.object, event.type === 'BOOKMARK');
         const key = objectKey(facts);
         if (event.type !== 'BOOKMARK') {
-          const known = recent.has(key) ? recent.get(key) : this.#known.get(key);
+          const known = after.has(key) ? after.get(key) : this.#known.get(key);
           if (event.type !== 'DELETED') {
             if (known === undefined) this.#assertCount(++count);
-            changes.push(...changesTo(key, known, facts, event.object));
-            recent.set(key, facts);
+            put(delta, key, known, facts, event.object);
           } else if (known !== undefined) {
-            changes.push({ type: 'DELETED', key, resourceVersion: facts.resourceVersion });
-            recent.set(key, undefined);
+            remove(delta, key, facts.resourceVersion);
             count--;
           }
         }
@@ -173,29 +175,23 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     }
   }
 
-  /** Accounts for the memory of all objects after these changes. */
-  #assertRoom(changes: readonly Change<Facts>[]): void {
-    const { memory } = this.#options;
-    if (memory === undefined) return;
-    const costs = new Map<string, number>();
-    for (const change of changes) costs.set(change.key, costOf(change));
-    let sum = this.#cost;
-    for (const [key, cost] of costs) sum += cost - (this.#known.get(key)?.cost ?? 0);
-    memory.objects(sum);
+  /** Accounts for the memory of all objects after these changes. Returns their sums. */
+  #reserve({ after }: Delta<Facts>): { cost: number; size: number } {
+    let { cost, size } = this.#sums;
+    for (const [key, known] of after) {
+      const before = this.#known.get(key);
+      cost += (known?.cost ?? 0) - (before?.cost ?? 0);
+      size += (known?.size ?? 0) - (before?.size ?? 0);
+    }
+    this.#options.memory?.objects(cost);
+    return { cost, size };
   }
 
-  #commit(changes: readonly Change<Facts>[]): void {
-    for (const change of changes) {
-      const cost = costOf(change);
-      const size = change.type === 'DELETED' ? 0 : change.object.length;
-      const before = this.#known.get(change.key);
-      this.#cost += cost - (before?.cost ?? 0);
-      this.#bytes += size - (before?.size ?? 0);
-      if (change.type === 'DELETED') this.#known.delete(change.key);
-      else {
-        const { uid, resourceVersion } = change.facts;
-        this.#known.set(change.key, { uid, resourceVersion, cost, size });
-      }
+  #commit({ after }: Delta<Facts>, sums: { cost: number; size: number }): void {
+    this.#sums = sums;
+    for (const [key, known] of after) {
+      if (known === undefined) this.#known.delete(key);
+      else this.#known.set(key, known);
     }
   }
 
@@ -234,20 +230,28 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   }
 }
 
-function costOf(change: Change): number {
-  return change.type === 'DELETED' ? 0 : memoryCost(change.facts, change.object.length);
-}
-
-function changesTo<Facts extends ObjectMeta>(
+/** @param known the object before, if it exists */
+function put<Facts extends ObjectMeta>(
+  { changes, after }: Delta<Facts>,
   key: string,
-  known: Pick<Known, 'uid'> | undefined,
+  known: Known | undefined,
   facts: Facts,
   object: ObjectBytes,
-): Change<Facts>[] {
-  if (known === undefined) return [{ type: 'ADDED', key, facts, object }];
-  if (known.uid === facts.uid) return [{ type: 'MODIFIED', key, facts, object }];
-  return [
-    { type: 'DELETED', key },
-    { type: 'ADDED', key, facts, object },
-  ];
+): void {
+  const { uid, resourceVersion } = facts;
+  const isSame = known?.uid === uid;
+  if (known !== undefined && !isSame) changes.push({ type: 'DELETED', key });
+  changes.push({ type: isSame ? 'MODIFIED' : 'ADDED', key, facts, object });
+  const size = object.length;
+  after.set(key, { uid, resourceVersion, cost: memoryCost(facts, size), size });
+}
+
+/** @param resourceVersion that of the deletion, if it is known */
+function remove(
+  { changes, after }: Delta<ObjectMeta>,
+  key: string,
+  resourceVersion?: string,
+): void {
+  changes.push({ type: 'DELETED', key, resourceVersion });
+  after.set(key, undefined);
 }
