@@ -202,7 +202,7 @@ export class CollectionClient {
     });
     const decoder = this.#codec.watchDecoder(readLimits.maxObjectBytes);
     const deadline = new RequestTimeouts(signal);
-    deadline.set('silence', WATCH_SILENCE_MS, 'completed no event');
+    const onProgress = deadline.limit(WATCH_SILENCE_MS, 'completed no event');
     try {
       await this.#limits.request(deadline.signal);
       const { address } = upstream;
@@ -215,7 +215,7 @@ export class CollectionClient {
           async (error) => {
             // The API server answers, so this is no silence. But it must not go on for ever.
             if (this.#clock.now() - started >= WATCH_SILENCE_MS) throw error;
-            deadline.set('silence', WATCH_SILENCE_MS, 'completed no event');
+            onProgress();
             if (upstream.address === address) await handlers.checkFailed(error);
             // Another API server proves nothing about the one that has accepted the watch.
             if (upstream.address !== address) throw error;
@@ -231,7 +231,7 @@ export class CollectionClient {
           if (!isReported) response.report('answered');
           isReported = true;
           // Whole events count, not bytes: an event that never ends is useless.
-          deadline.set('silence', WATCH_SILENCE_MS, 'completed no event');
+          onProgress();
         }
         for (let at = 0; at < events.length; at += BATCH_EVENTS) {
           handlers.events(events.slice(at, at + BATCH_EVENTS));
@@ -273,14 +273,13 @@ export class CollectionClient {
     { query = this.#options.query, isFirst = false, onBytes }: PageOptions = {},
   ): Promise<RawList> {
     const deadline = new RequestTimeouts(caller);
-    const silence = (): void => deadline.set('silence', LIST_SILENCE_MS, 'sent nothing in a list');
-    deadline.set('whole', LIST_MS, 'did not end a list');
+    deadline.limit(LIST_MS, 'did not end a list');
     try {
       await this.#limits.request(deadline.signal);
       const response = await this.#get(query, parameters, deadline.signal, isFirst);
-      silence();
+      const onProgress = deadline.limit(LIST_SILENCE_MS, 'sent nothing in a list');
       return await this.#readList(query, response, (length) => {
-        silence();
+        onProgress();
         onBytes?.(length);
       });
     } catch (error) {

@@ -3,11 +3,11 @@ import { RequestError } from '../api/request-error.ts';
 
 /**
  * Ends a request that makes no progress: a peer that is gone sends no FIN, and a hostile one sends a byte now and
- * then. There is one timer for each limit.
+ * then.
  */
 export class RequestTimeouts {
   readonly #controller: LinkedAbortController;
-  readonly #timers = new Map<string, NodeJS.Timeout>();
+  readonly #timers: NodeJS.Timeout[] = [];
   readonly #outer: AbortSignal;
 
   constructor(outer: AbortSignal) {
@@ -20,17 +20,14 @@ export class RequestTimeouts {
     return this.#controller.signal;
   }
 
-  /** Starts a limit, or restarts it: the request ends after `ms`, because of what the API server did not do. */
-  set(limit: string, ms: number, omission: string): void {
-    const running = this.#timers.get(limit);
-    if (running !== undefined) {
-      running.refresh();
-      return;
-    }
+  /** Ends the request after `ms`, because of what the API server did not do. Returns how to start that time again. */
+  limit(ms: number, omission: string): () => void {
     const message = `the API server ${omission} for ${ms / 1000} s`;
     const expire = (): void =>
       this.#controller.abort(new RequestError('brokenOff', message, { silentMs: ms }));
-    this.#timers.set(limit, setTimeout(expire, ms));
+    const timer = setTimeout(expire, ms);
+    this.#timers.push(timer);
+    return () => void timer.refresh();
   }
 
   /** The reason for an error: the limit that was exceeded, if one was. */
@@ -40,7 +37,7 @@ export class RequestTimeouts {
 
   /** Stops all timers, and ends the request if it still runs. */
   end(): void {
-    for (const timer of this.#timers.values()) clearTimeout(timer);
+    for (const timer of this.#timers) clearTimeout(timer);
     this.#controller.release();
     this.#controller.abort();
   }
