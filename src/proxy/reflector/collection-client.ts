@@ -75,7 +75,7 @@ const REDUCED_BYTES = 32 * 1024;
 
 interface PageOptions {
   readonly query?: Query;
-  /** It counts as a list when it begins to arrive. */
+  /** It requests a whole list: it waits for its turn, and counts when it begins to arrive. */
   readonly isFirst?: boolean;
   /** Called with the bytes of each chunk before they are kept. What it throws ends the request. */
   readonly onBytes?: (length: number) => void;
@@ -133,7 +133,6 @@ export class CollectionClient {
   async #listAll(version: string, signal: AbortSignal): Promise<Listed> {
     const { memory, readLimits } = this.#options;
     const inPages = this.#pageObjects !== undefined;
-    await this.#limits.list(signal);
     const items: ObjectBytes[] = [];
     let reduced = 0;
     let bytes = 0;
@@ -204,7 +203,7 @@ export class CollectionClient {
     const deadline = new RequestTimeouts(signal);
     const onProgress = deadline.limit(WATCH_SILENCE_MS, 'completed no event');
     try {
-      await this.#limits.request(deadline.signal);
+      await this.#limits.request(false, deadline.signal);
       const { address } = upstream;
       const response = await this.#get(query, parameters, deadline.signal);
       // After the watch was accepted: a version that is reached now can be lost only if the watch ends.
@@ -275,7 +274,7 @@ export class CollectionClient {
     const deadline = new RequestTimeouts(caller);
     deadline.limit(LIST_MS, 'did not end a list');
     try {
-      await this.#limits.request(deadline.signal);
+      await this.#limits.request(isFirst, deadline.signal);
       const response = await this.#get(query, parameters, deadline.signal, isFirst);
       const onProgress = deadline.limit(LIST_SILENCE_MS, 'sent nothing in a list');
       return await this.#readList(query, response, (length) => {

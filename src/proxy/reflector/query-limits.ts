@@ -23,17 +23,17 @@ export class QueryLimits {
     this.#lists = new TokenBucket({ ...LISTS, now });
   }
 
-  /** Waits until one more request may be sent. Rejects with the reason of the signal. */
-  async request(signal: AbortSignal): Promise<void> {
-    for (let wait = this.#requests.take(); wait > 0; wait = this.#requests.take()) {
-      await waitFor(wait, this.#clock, signal);
-    }
-  }
-
-  /** Waits until one more list may be sent. Rejects with the reason of the signal. */
-  async list(signal: AbortSignal): Promise<void> {
-    for (let wait = this.#lists.waitMs; wait > 0; wait = this.#lists.waitMs) {
-      await waitFor(wait, this.#clock, signal);
+  /**
+   * Waits until one more request may be sent. Rejects with the reason of the signal.
+   *
+   * @param isList it requests a whole list
+   */
+  async request(isList: boolean, signal: AbortSignal): Promise<void> {
+    for (;;) {
+      let waitMs = isList ? this.#lists.waitMs : 0;
+      if (waitMs === 0) waitMs = this.#requests.take();
+      if (waitMs === 0) return;
+      await waitFor(waitMs, this.#clock, signal);
     }
   }
 
