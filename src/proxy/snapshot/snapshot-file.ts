@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isOurs } from './state-folder.ts';
 
@@ -16,7 +16,8 @@ export async function readOwnFile(
   maxBytes: number,
   bytes = maxBytes,
 ): Promise<Buffer> {
-  return await withFile(open(path, READ_ONLY), async (file) => {
+  const file = await open(path, READ_ONLY);
+  try {
     const found = await file.stat();
     if (!found.isFile()) throw new Error('it is not a regular file');
     if (!isOurs(found)) throw new Error(`it belongs to user ${found.uid}`);
@@ -25,7 +26,9 @@ export async function readOwnFile(
     const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(size), 0, size);
     if (bytesRead < size) throw new Error(`only ${bytesRead} of its ${size} bytes can be read`);
     return buffer;
-  });
+  } finally {
+    await file.close();
+  }
 }
 
 /**
@@ -38,27 +41,17 @@ export async function replaceFile(path: string, content: Iterable<Buffer>): Prom
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     // `wx` does not follow a link that another user put there.
-    await withFile(open(temporary, 'wx', 0o600), async (file) => {
-      await file.writeFile(content);
-      await file.sync();
-    });
+    await writeFile(temporary, content, { flag: 'wx', mode: 0o600, flush: true });
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }
   // Without this, a power cut may bring the old content back.
-  await withFile(open(dirname(path)), (folder) => folder.sync());
-}
-
-async function withFile<T>(
-  opened: Promise<FileHandle>,
-  use: (file: FileHandle) => Promise<T>,
-): Promise<T> {
-  const file = await opened;
+  const folder = await open(dirname(path));
   try {
-    return await use(file);
+    await folder.sync();
   } finally {
-    await file.close();
+    await folder.close();
   }
 }
