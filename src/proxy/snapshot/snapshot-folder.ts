@@ -88,13 +88,13 @@ export class SnapshotFolder {
   readonly graceMs: number;
   readonly writer: SnapshotWriter;
   readonly #options: SnapshotFolderOptions;
-  readonly #unsubscribe: () => void;
   readonly #flushing = new SingleFlight<void>();
   /** The files when they were last listed; undefined: the folder could not be used yet. */
   #files: Map<string, SnapshotFile> | undefined;
   /** Resolves when nothing is read or written: each file that hangs blocks one of the four threads of Node. */
   #queue: Promise<unknown> = Promise.resolve();
-  #owner: string;
+  /** Owner in the file that was written last. */
+  #owner = '';
 
   constructor(options: SnapshotFolderOptions) {
     this.#options = options;
@@ -103,8 +103,6 @@ export class SnapshotFolder {
       ...options,
       save: (state) => this.#inTurn(() => this.#save(state)),
     });
-    this.#owner = JSON.stringify(this.#currentOwner());
-    this.#unsubscribe = options.credentials.onTlsChange(() => this.#onTlsChange());
   }
 
   /** Why some of the state is not on disk; undefined: all of it is. */
@@ -156,7 +154,6 @@ export class SnapshotFolder {
 
   /** Writes all that is not on disk, and nothing after that. Never rejects. */
   async close(): Promise<void> {
-    this.#unsubscribe();
     await this.#untilDisk(this.writer.close());
   }
 
@@ -234,33 +231,34 @@ export class SnapshotFolder {
   /** Returns the bytes that were written; undefined if the write failed, which has been logged. */
   async #save(state: QueryState): Promise<number | undefined> {
     const { slowMs = 30_000 } = this.#options;
-    // The write goes on, because nothing can end it.
-    const slow = setTimeout(() => {
-      this.#failed(CANNOT_WRITE, state, new Error(`the disk takes more than ${slowMs / 1000} s`));
-    }, slowMs).unref();
+    const writing = this.#write(state);
     try {
-      const bytes = await this.#write(state.query, state.take());
-      this.counters.writes++;
-      this.#written(state);
-      return bytes;
+      await withTimeout(slowMs, writing);
     } catch (error) {
       this.#failed(CANNOT_WRITE, state, error as Error);
-      return undefined;
-    } finally {
-      clearTimeout(slow);
     }
+    // One that is slow goes on, because nothing can end it.
+    const bytes = await writing.catch(() => undefined);
+    if (bytes === undefined) return undefined;
+    this.counters.writes++;
+    this.#written(state);
+    return bytes;
   }
 
   /**
    * Writes nothing, and returns 0, if the file has a state that was reported later, to another process, or to the next
    * reflector of the same query.
    */
-  async #write(query: string, { resourceVersion, savedAt, objects }: StoredState): Promise<number> {
+  async #write(state: QueryState): Promise<number> {
+    const { query } = state;
     const files = await this.#open();
+    const owner = this.#currentOwner();
+    this.#rewriteOutdated(files, owner);
+    const { resourceVersion, savedAt, objects } = state.take();
     const name = fileName(query);
     const path = this.#path(query);
     const header = {
-      ...this.#currentOwner(),
+      ...owner,
       question: query,
       resourceVersion,
       savedAt,
@@ -272,7 +270,6 @@ export class SnapshotFolder {
     await this.#makeRoom(files, name, bytes);
     await replaceFile(path, encodeSnapshot(header, objects));
     files.set(name, { size: bytes, mtimeMs: Date.now() });
-    this.#rewriteGone(files);
     return bytes;
   }
 
@@ -294,16 +291,17 @@ export class SnapshotFolder {
     throw new WrapperError('TooLarge', problem);
   }
 
-  /** Files that were written before have gone: somebody has removed or replaced the folder. */
-  #rewriteGone(files: ReadonlyMap<string, SnapshotFile>): void {
-    const gone = [...this.writer.states].filter(
-      ({ isOnDisk, query }) => isOnDisk && !files.has(fileName(query)),
-    );
-    if (gone.length === 0) return;
-    const { folder, logger } = this.#options;
-    const text = 'snapshots have gone from their folder: they are written again (stateDir)';
-    logger.warn({ folder, files: gone.length }, text);
-    for (const state of gone) state.rewrite();
+  /**
+   * Lets files be written again that have gone from the folder. All of them after a rotation: they name the servers and
+   * authorities of their time, and after the next one no process would trust them.
+   */
+  #rewriteOutdated(files: ReadonlyMap<string, SnapshotFile>, currentOwner: SnapshotOwner): void {
+    const owner = JSON.stringify(currentOwner);
+    for (const state of this.writer.states) {
+      const isCurrent = owner === this.#owner && files.has(fileName(state.query));
+      if (state.isOnDisk && !isCurrent) state.rewrite();
+    }
+    this.#owner = owner;
   }
 
   /** Of the open queries: no later write would resolve the problem of a closed one. */
@@ -337,14 +335,6 @@ export class SnapshotFolder {
 
   #currentOwner(): SnapshotOwner {
     return ownerOf(this.#options.nodeName, this.#options.credentials);
-  }
-
-  /** Files name the servers and authorities of their time; after a rotation the next process would not trust them. */
-  #onTlsChange(): void {
-    const owner = JSON.stringify(this.#currentOwner());
-    if (owner === this.#owner) return;
-    this.#owner = owner;
-    for (const state of this.writer.states) state.rewrite();
   }
 }
 
