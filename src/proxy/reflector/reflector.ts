@@ -234,7 +234,6 @@ export class Reflector<Facts extends ObjectMeta> {
     otherHistory = false,
   ): readonly Change<Facts>[] {
     const changes = this.#objects.replace(items, resourceVersion, otherHistory);
-    this.#snapshot?.listed();
     this.#onContents({ from: 'server' });
     this.#snapshot?.update(changes, resourceVersion);
     return changes;

@@ -1,19 +1,16 @@
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
-import type { ServerState } from '../upstream/server-state.ts';
+import type { Upstream } from '../upstream/upstream.ts';
 
 export interface SnapshotFallbackOptions {
-  readonly serverState: ServerState;
+  readonly upstream: Pick<Upstream, 'serverState' | 'leaveServer'>;
   /** How long a server may be unreachable, in milliseconds. */
   readonly graceMs: number;
-  /** How long it may send nothing after it has accepted a connection, in milliseconds; default 10,000. */
-  readonly silenceMs?: number;
-  /** Gives up the server in use, silent since then (monotonic). Returns whether another one is tried now. */
-  readonly leaveServer: (since: number) => boolean;
   /** Called at most once, when the API server counts as unreachable, or its list is too large. */
   readonly onUnusable: () => void;
 }
 
-const SERVER_SILENCE_MS = 10_000;
+/** How long a server may send nothing after it has accepted a connection, in milliseconds. */
+const SILENCE_MS = 10_000;
 /** The grace time when another query has found the API server unreachable, in milliseconds. */
 const KNOWN_UNREACHABLE_MS = 200;
 
@@ -77,22 +74,23 @@ export class SnapshotFallback {
   #check(): void {
     clearTimeout(this.#timer);
     if (this.#isOver || this.#attempt === 'none') return;
-    const { serverState, graceMs, silenceMs = SERVER_SILENCE_MS, leaveServer } = this.#options;
+    const { upstream, graceMs } = this.#options;
+    const { serverState } = upstream;
     const { lastContactAt, isGivenUp, condition } = serverState;
     const now = performance.now();
     // The connection may be older than the attempt, and quiet while the API server answers others.
     const isConnected =
       this.#attempt === 'sent' &&
-      (now - lastContactAt < silenceMs || condition.name === 'reachable');
+      (now - lastContactAt < SILENCE_MS || condition.name === 'reachable');
     const from = isConnected ? Math.max(this.#since, lastContactAt) : this.#since;
     // If other queries have waited already, this one only makes an attempt.
     const grace = isGivenUp && !isConnected ? KNOWN_UNREACHABLE_MS : graceMs;
     if (now < from + grace) {
       this.#checkIn(from + grace - now);
-    } else if (leaveServer(this.#since)) {
+    } else if (upstream.leaveServer(this.#since)) {
       this.#attempt = 'none';
-    } else if (isConnected && now < from + silenceMs) {
-      this.#checkIn(from + silenceMs - now);
+    } else if (isConnected && now < from + SILENCE_MS) {
+      this.#checkIn(from + SILENCE_MS - now);
     } else {
       serverState.giveUp();
       this.#useDisk();

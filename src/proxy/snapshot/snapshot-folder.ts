@@ -115,21 +115,11 @@ export class SnapshotFolder {
     return this.#files === undefined ? 0 : sizeOf(this.#files);
   }
 
-  /**
-   * The state of a query on disk; undefined if there is none that can be trusted. Never rejects.
-   *
-   * @param use called with the state before anything else uses the disk, also if the disk takes so long that the result
-   *   is undefined. If it throws, the file is set aside.
-   */
-  async load(
-    state: QueryState,
-    use: (stored: StoredState) => void = () => {},
-  ): Promise<StoredState | undefined> {
+  /** The state of a query on disk; undefined if there is none that can be trusted in time. Never rejects. */
+  async load(state: QueryState): Promise<StoredState | undefined> {
     try {
-      return await withTimeout(
-        LOAD_MS,
-        this.#inTurn(() => this.#read(state.query, use)),
-      );
+      const stored = this.#inTurn(() => this.#read(state.query));
+      return await withTimeout(LOAD_MS, stored);
     } catch (error) {
       this.#failed(CANNOT_READ, state, error as Error);
       return undefined;
@@ -137,14 +127,16 @@ export class SnapshotFolder {
   }
 
   /** The same, after the process that this one replaces has written its newest state. Never rejects. */
-  async loadNewest(
-    state: QueryState,
-    use: (stored: StoredState) => void,
-  ): Promise<StoredState | undefined> {
+  async loadNewest(state: QueryState): Promise<StoredState | undefined> {
     const { flushLastProcess } = this.#options;
     // One request for all queries that are read together.
     if (flushLastProcess !== undefined) await this.#flushing.run(flushLastProcess);
-    return await this.load(state, use);
+    return await this.load(state);
+  }
+
+  /** Sets a file aside that has unusable objects. Never rejects. */
+  async setAside({ query }: QueryState, problem: Error): Promise<void> {
+    await this.#inTurn(() => this.#setAside(query, problem));
   }
 
   /** Writes all that is not on disk, for the process that replaces this one. Never rejects. */
@@ -195,27 +187,25 @@ export class SnapshotFolder {
     return files;
   }
 
-  async #read(query: string, use: (stored: StoredState) => void): Promise<StoredState | undefined> {
+  async #read(query: string): Promise<StoredState | undefined> {
     if (this.#files === undefined) await this.#open();
     const file = await ifExists(readOwnFile(this.#path(query), this.#options.maxBytes));
     if (file === undefined) return undefined;
     try {
       const { header, objects } = decodeSnapshot(file);
       assertOurs(header, query, this.#currentOwner());
-      const stored = { ...header, objects };
-      use(stored);
-      return stored;
+      return { ...header, objects };
     } catch (error) {
-      await this.#setAside(query, error);
+      await this.#setAside(query, error as Error);
       return undefined;
     }
   }
 
   /** Renames a file that cannot be trusted, so that the latest of each cause is kept, and logs why. Never rejects. */
-  async #setAside(query: string, untrusted: unknown): Promise<void> {
+  async #setAside(query: string, error: Error): Promise<void> {
     const { folder, logger } = this.#options;
-    const cause = untrusted instanceof Untrusted ? untrusted.kind : 'torn';
-    const problem = messageOf(untrusted);
+    const cause = error instanceof Untrusted ? error.kind : 'torn';
+    const problem = error.message;
     const file = join(folder, `set-aside.${cause}`);
     this.counters.setAside[cause]++;
     try {

@@ -21,24 +21,23 @@ export function ownerOf(node: string, credentials: Credentials): SnapshotOwner {
  * common and at least one authority in common. So a rotated authority or one more server changes nothing. Another
  * cluster at the same address has another authority, and one with the same authority has another address.
  */
-export function assertOurs(written: SnapshotHeader, query: string, owner: SnapshotOwner): void {
-  const problem = ownerMismatch(written, query, owner);
-  if (problem !== undefined) throw new Untrusted('foreign', problem);
-}
-
-function ownerMismatch(
+export function assertOurs(
   { question, node, servers, authorities }: SnapshotHeader,
   query: string,
   owner: SnapshotOwner,
-): string | undefined {
-  if (question !== query) return `it answers ${JSON.stringify(question)}`;
-  if (node !== owner.node) return `it is of the node ${JSON.stringify(node)}`;
+): void {
+  if (question !== query) throw foreign(`it answers ${JSON.stringify(question)}`);
+  if (node !== owner.node) throw foreign(`it is of the node ${JSON.stringify(node)}`);
   if (!intersects(servers, owner.servers)) {
-    return `it came from ${servers.join(', ')}, not from ${owner.servers.join(', ')}`;
+    throw foreign(`it came from ${servers.join(', ')}, not from ${owner.servers.join(', ')}`);
   }
   const none = authorities.length === 0 && owner.authorities.length === 0;
-  if (none || intersects(authorities, owner.authorities)) return undefined;
-  return 'it came from API servers of another certificate authority';
+  if (none || intersects(authorities, owner.authorities)) return;
+  throw foreign('it came from API servers of another certificate authority');
+}
+
+function foreign(problem: string): Untrusted {
+  return new Untrusted('foreign', problem);
 }
 
 function fingerprints(pem: string): string[] {

@@ -32,20 +32,17 @@ export class SnapshotRestore {
   readonly #options: SnapshotRestoreOptions;
   readonly #state: QueryState;
   readonly #fallback: SnapshotFallback;
-  /** A list has arrived, none is waited for, or the disk has not answered in time. */
+  /** A list has arrived, or none is waited for. */
   #isOver = false;
   #error: WrapperError | undefined;
 
   constructor(options: SnapshotRestoreOptions) {
     const { folder, query, metadataOnly, upstream } = options;
+    const { graceMs } = folder;
     this.#options = options;
     this.#state = folder.writer.open((metadataOnly ? 'metadata ' : '') + queryKey(query));
-    this.#fallback = new SnapshotFallback({
-      serverState: upstream.serverState,
-      graceMs: folder.graceMs,
-      leaveServer: (since) => upstream.leaveServer(since),
-      onUnusable: () => void this.#useDisk(),
-    });
+    const onUnusable = (): void => void this.#useDisk();
+    this.#fallback = new SnapshotFallback({ upstream, graceMs, onUnusable });
   }
 
   /** Reads the snapshot; returns its version, empty without one. The first list must not be older. */
@@ -64,20 +61,20 @@ export class SnapshotRestore {
     this.#fallback.failed(end);
   }
 
-  /** The API server has listed; from now on the snapshot is only written. */
-  listed(): void {
-    this.#fallback.end();
-    this.#isOver = true;
-  }
-
-  /** Writes changes that the API server reported, up to a version. */
+  /** Writes changes that the API server reported, up to a version. From its first list on, the snapshot is only written. */
   update(changes: readonly Change[], resourceVersion: string): void {
+    this.#end();
     this.#state.update(changes, resourceVersion);
   }
 
   close(): void {
-    this.listed();
+    this.#end();
     this.#options.folder.writer.closeState(this.#state);
+  }
+
+  #end(): void {
+    this.#fallback.end();
+    this.#isOver = true;
   }
 
   /**
@@ -86,13 +83,9 @@ export class SnapshotRestore {
    */
   async #useDisk(): Promise<void> {
     const { folder, logger, onNothing, upstream } = this.#options;
-    let isShown = false;
-    const stored = await folder.loadNewest(this.#state, (found) => {
-      isShown = !this.#isOver && this.#show(found);
-    });
-    if (isShown || this.#isOver) return;
-    this.#isOver = true;
-    if (stored === undefined) logger.warn(`${this.#problem}, and there is no snapshot to use`);
+    const stored = await folder.loadNewest(this.#state);
+    if (this.#isOver || (stored !== undefined && this.#show(stored))) return;
+    logger.warn(`${this.#problem}, and there is no snapshot to use`);
     const why = this.#error?.message ?? 'the API server is unreachable';
     const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
     if (!upstream.serverState.answered) onNothing?.(problem);
@@ -104,17 +97,18 @@ export class SnapshotRestore {
       : 'the API server is unreachable';
   }
 
-  /** Returns whether the snapshot is shown now. Throws `Malformed`. */
+  /** Returns whether the snapshot is shown now. */
   #show(stored: StoredState): boolean {
-    const { logger, restore } = this.#options;
+    const { folder, logger, restore } = this.#options;
     const { savedAt, resourceVersion: rv, objects } = stored;
     try {
       this.#state.adopt(restore(stored), rv, savedAt);
     } catch (error) {
-      const { code, message: err } = WrapperError.from(error, 'Malformed');
+      const problem = WrapperError.from(error, 'Malformed');
+      const { code, message: err } = problem;
+      if (code === 'Malformed') void folder.setAside(this.#state, problem);
       // The file itself is valid when it exceeds a limit, and the limit can be raised.
-      if (code !== 'TooLarge' && code !== 'LimitExceeded') throw error;
-      logger.error({ err }, 'the snapshot on disk is larger than a limit: it is not used');
+      else logger.error({ err }, 'the snapshot on disk is larger than a limit: it is not used');
       return false;
     }
     logger.warn(

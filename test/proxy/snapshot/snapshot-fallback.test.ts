@@ -17,14 +17,16 @@ beforeEach(() => {
   serverState = new ServerState({ logger: captureLogger().logger });
   [counts, others] = [{ left: 0, unreachable: 0 }, 0];
   fallback = new SnapshotFallback({
-    serverState,
-    graceMs: 1000,
-    leaveServer: () => {
-      if (others === 0) return false;
-      others--;
-      counts.left++;
-      return true;
+    upstream: {
+      serverState,
+      leaveServer: () => {
+        if (others === 0) return false;
+        others--;
+        counts.left++;
+        return true;
+      },
     },
+    graceMs: 1000,
     onUnusable: () => counts.unreachable++,
   });
 });
