@@ -37,7 +37,7 @@ export interface EndRule {
   /** Failover: the next server is used, now or after three in a row; `stays`: that row ends. */
   readonly failover: 'next' | 'counts' | 'stays' | '-';
   /**
-   * SnapshotFallback, before the first list: whether the snapshot is shown if nothing else happens for the grace time, or
+   * SnapshotRestore, before the first list: whether the snapshot is shown if nothing else happens for the grace time, or
    * at once. An answer is no reason, because the snapshot must not show what the API server denies.
    */
   readonly snapshot: 'outage' | 'answer' | 'at once';

@@ -73,8 +73,6 @@ const CANNOT_WRITE = 'a snapshot cannot be written, the one before is kept (stat
  * torn file costs one query only.
  *
  *     reflector ─▶ SnapshotRestore ─▶ QueryState ─▶ SnapshotWriter: when ─▶ SnapshotFolder: one at a time ─▶ disk
- *                        │
- *                  SnapshotFallback
  *
  * Invariant: a file holds one state of the API server, byte for byte, at one version, for one query of this node and
  * cluster. Any other file is set aside.

@@ -2,10 +2,9 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { Change } from '../../filter/codec/facts/change.ts';
 import { type Query, queryKey } from '../api/query.ts';
-import type { RequestEnd } from '../api/request-end.ts';
+import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { QueryState } from './query-state.ts';
-import { SnapshotFallback } from './snapshot-fallback.ts';
 import type { SnapshotFolder } from './snapshot-folder.ts';
 import type { StoredState } from './snapshot-format.ts';
 
@@ -24,25 +23,49 @@ export interface SnapshotRestoreOptions {
   readonly onNothing?: (error: WrapperError) => void;
 }
 
+/** How long a server may send nothing after it has accepted a connection, in milliseconds. */
+const SILENCE_MS = 10_000;
+/** The grace time when another query has found the API server unreachable, in milliseconds. */
+const KNOWN_UNREACHABLE_MS = 200;
+
 /**
  * The snapshot of one reflector: written as the API server reports changes, and shown when the API server is
- * unreachable at the start, or its first list is larger than a limit. That happens at most once, and only before the first list.
+ * unreachable at the start, or its first list is larger than a limit. That happens at most once, and only before the
+ * first list.
+ *
+ *     waiting ── the list has arrived, or is not needed ──▶ over ◀── the list has arrived ──┐
+ *        │ │ └── the list exceeds a limit ─────────────────────────────────────────────▶ used
+ *        │ └──── no contact in time, no other server ──────────────────────────────────▶ used
+ *        └────── no contact in time: another server, which has its own time
+ *
+ * The time of a server begins with the first attempt to list from it, and again after each answer that is not a list:
+ *
+ *     while                            it ends
+ *     an attempt has no connection     after the grace time
+ *     a connection or a list is open   after the silence since the last part of a response; after the grace time if
+ *                                      there is another server
+ *     the next attempt is waited for   after the grace time, if the last one was an outage
+ *
+ * Invariant: while the API server answers, nothing from disk is shown. A list in progress is an answer, however
+ * slow the link. So is a refusal with a Status (401, 403, …): the snapshot does not show what the API server denies.
+ * So is 504 because the API server is behind our version. A list that exceeds a limit is not, because waiting does not
+ * help, and no other server has less.
  */
 export class SnapshotRestore {
   readonly #options: SnapshotRestoreOptions;
   readonly #state: QueryState;
-  readonly #fallback: SnapshotFallback;
-  /** A list has arrived, or none is waited for. */
-  #isOver = false;
+  #phase: 'waiting' | 'used' | 'over' = 'waiting';
+  /** The last attempt to list from the server in use; none: there was no attempt, or it was answered. */
+  #attempt: 'none' | 'sent' | 'outage' = 'none';
+  /** When the time of that server began; monotonic. */
+  #since = 0;
+  #timer: NodeJS.Timeout | undefined;
   #error: WrapperError | undefined;
 
   constructor(options: SnapshotRestoreOptions) {
-    const { folder, query, metadataOnly, upstream } = options;
-    const { graceMs } = folder;
+    const { folder, query, metadataOnly } = options;
     this.#options = options;
     this.#state = folder.writer.open((metadataOnly ? 'metadata ' : '') + queryKey(query));
-    const onUnusable = (): void => void this.#useDisk();
-    this.#fallback = new SnapshotFallback({ upstream, graceMs, onUnusable });
   }
 
   /** Reads the snapshot; returns its version, empty without one. The first list must not be older. */
@@ -53,12 +76,19 @@ export class SnapshotRestore {
 
   /** A request for the first list is sent. */
   listStarted(): void {
-    this.#fallback.listStarted();
+    if (this.#attempt === 'none') this.#since = performance.now();
+    this.#attempt = 'sent';
+    this.#check();
   }
 
+  /** The request failed. */
   failed(error: WrapperError, end: RequestEnd): void {
     this.#error = error;
-    this.#fallback.failed(end);
+    const { snapshot } = REQUEST_ENDS[end];
+    if (snapshot === 'at once') this.#useDisk();
+    // Otherwise a server has failed that is no longer in use.
+    else if (this.#attempt === 'sent') this.#attempt = snapshot === 'outage' ? 'outage' : 'none';
+    this.#check();
   }
 
   /** Writes changes that the API server reported, up to a version. From its first list on, the snapshot is only written. */
@@ -72,19 +102,57 @@ export class SnapshotRestore {
     this.#options.folder.writer.closeState(this.#state);
   }
 
+  /** Acts when the time of the server has ended, else waits for that. */
+  #check(): void {
+    clearTimeout(this.#timer);
+    if (this.#phase !== 'waiting' || this.#attempt === 'none') return;
+    const { folder, upstream } = this.#options;
+    const { serverState } = upstream;
+    const { lastContactAt, isGivenUp, condition } = serverState;
+    const now = performance.now();
+    // The connection may be older than the attempt, and quiet while the API server answers others.
+    const isConnected =
+      this.#attempt === 'sent' &&
+      (now - lastContactAt < SILENCE_MS || condition.name === 'reachable');
+    const from = isConnected ? Math.max(this.#since, lastContactAt) : this.#since;
+    // If other queries have waited already, this one only makes an attempt.
+    const grace = isGivenUp && !isConnected ? KNOWN_UNREACHABLE_MS : folder.graceMs;
+    if (now < from + grace) {
+      this.#checkIn(from + grace - now);
+    } else if (upstream.leaveServer(this.#since)) {
+      this.#attempt = 'none';
+    } else if (isConnected && now < from + SILENCE_MS) {
+      this.#checkIn(from + SILENCE_MS - now);
+    } else {
+      serverState.giveUp();
+      this.#useDisk();
+    }
+  }
+
+  #checkIn(ms: number): void {
+    this.#timer = setTimeout(() => this.#check(), ms);
+  }
+
+  #useDisk(): void {
+    if (this.#phase !== 'waiting') return;
+    this.#phase = 'used';
+    void this.#showNewest();
+  }
+
+  /** The snapshot is not needed, or no longer. */
   #end(): void {
-    this.#fallback.end();
-    this.#isOver = true;
+    this.#phase = 'over';
+    clearTimeout(this.#timer);
   }
 
   /**
-   * Reads the file again: the process that this one replaces may have shown a newer state than it had written at the
+   * Shows the file, which is read again: the process that this one replaces may have shown a newer state than it had written at the
    * start.
    */
-  async #useDisk(): Promise<void> {
+  async #showNewest(): Promise<void> {
     const { folder, logger, onNothing, upstream } = this.#options;
     const stored = await folder.loadNewest(this.#state);
-    if (this.#isOver || (stored !== undefined && this.#show(stored))) return;
+    if (this.#phase === 'over' || (stored !== undefined && this.#show(stored))) return;
     logger.warn(`${this.#problem}, and there is no snapshot to use`);
     const why = this.#error?.message ?? 'the API server is unreachable';
     const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);

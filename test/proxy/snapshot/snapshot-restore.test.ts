@@ -1,22 +1,43 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { type ErrorCode, WrapperError } from '../../../src/errors.ts';
+import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
+import type { Query } from '../../../src/proxy/api/query.ts';
 import { endOf } from '../../../src/proxy/api/request-error.ts';
-import { SnapshotFallback } from '../../../src/proxy/snapshot/snapshot-fallback.ts';
+import type { SnapshotFolder } from '../../../src/proxy/snapshot/snapshot-folder.ts';
+import { SnapshotRestore } from '../../../src/proxy/snapshot/snapshot-restore.ts';
 import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 
+const QUERY: Query = {
+  resource: SERVICES,
+  namespace: '',
+  labelSelector: '',
+  fieldSelector: '',
+  encoding: 'protobuf',
+};
+
 let serverState: ServerState;
-/** How often the server in use was given up for another one, and the API server counted as unreachable. */
+/** How often the server in use was given up for another one, and the snapshot was used. */
 let counts: { left: number; unreachable: number };
 /** Servers that have not been tried. */
 let others: number;
-let fallback: SnapshotFallback;
+let snapshot: SnapshotRestore;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  serverState = new ServerState({ logger: captureLogger().logger });
+  const { logger } = captureLogger();
+  serverState = new ServerState({ logger });
   [counts, others] = [{ left: 0, unreachable: 0 }, 0];
-  fallback = new SnapshotFallback({
+  // Only what is called, so that nothing waits for a disk.
+  const folder = {
+    graceMs: 1000,
+    writer: { open: () => ({ update: () => {} }), closeState: () => {} },
+    loadNewest: async () => void counts.unreachable++,
+  } as unknown as SnapshotFolder;
+  snapshot = new SnapshotRestore({
+    folder,
+    query: QUERY,
+    metadataOnly: false,
     upstream: {
       serverState,
       leaveServer: () => {
@@ -26,23 +47,25 @@ beforeEach(() => {
         return true;
       },
     },
-    graceMs: 1000,
-    onUnusable: () => counts.unreachable++,
+    logger,
+    restore: () => [],
   });
 });
 
 afterEach(() => {
-  fallback.end();
+  snapshot.close();
   expect(jest.getTimerCount()).toBe(0);
   jest.useRealTimers();
 });
+
+const fail = (error: WrapperError): void => snapshot.failed(error, endOf(error));
 
 /** What happens; a number: so many milliseconds pass. `fails <code> <status>`, `expect <left> <unreachable>`. */
 type Step = string | number;
 
 const EVENTS: Readonly<Record<string, () => void>> = {
-  list: () => fallback.listStarted(),
-  arrived: () => fallback.end(),
+  list: () => snapshot.listStarted(),
+  arrived: () => snapshot.update([], '1'),
   contact: () => serverState.noteContact(),
   answer: () => serverState.noteAnswer('answered'),
   'given up': () => serverState.giveUp(),
@@ -52,7 +75,7 @@ const EVENTS: Readonly<Record<string, () => void>> = {
   'fails behind': () => {
     const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
     const status = { code: 504, reason: 'Timeout', message: '', causes };
-    fallback.failed(endOf(new WrapperError('Refused', 'x', { status })));
+    fail(new WrapperError('Refused', 'x', { status }));
   },
 };
 
@@ -68,7 +91,7 @@ async function play(steps: readonly Step[]): Promise<void> {
       if (second === '1') expect(serverState.isGivenUp).toBe(true);
     } else {
       const status = second && { status: { code: Number(second), reason: '', message: '' } };
-      fallback.failed(endOf(new WrapperError(first as ErrorCode, 'x', status || {})));
+      fail(new WrapperError(first as ErrorCode, 'x', status || {}));
     }
   }
 }
@@ -128,10 +151,10 @@ describe('the API server is unreachable', () => {
 });
 
 test('a list that is larger than a limit ends the wait, and the API server does not count as unreachable', () => {
-  fallback.listStarted();
-  fallback.failed('tooLarge');
-  fallback.listStarted();
-  fallback.failed('tooLarge');
+  for (let n = 0; n < 2; n++) {
+    snapshot.listStarted();
+    fail(new WrapperError('TooLarge', 'x'));
+  }
   expect([counts, serverState.isGivenUp]).toEqual([{ left: 0, unreachable: 1 }, false]);
 });
 
