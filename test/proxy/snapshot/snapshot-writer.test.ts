@@ -10,16 +10,19 @@ afterEach(() => void jest.useRealTimers());
 const STATE_BYTES = 100_000;
 
 let saved: StoredState[];
+let isBroken: boolean;
 let writer: SnapshotWriter;
 let state: QueryState;
 
 /** Each write takes a tenth of a second. */
 function start(quietMs: number, unrestMs: number, writeBytesPerSecond = 1e12): void {
   saved = [];
+  isBroken = false;
   writer = new SnapshotWriter({
     async save(state) {
       const taken = state.take();
       await new Promise((resolve) => setTimeout(resolve, 100));
+      if (isBroken) return undefined;
       saved.push(taken);
       return STATE_BYTES;
     },
@@ -68,6 +71,18 @@ test('no more is written than so many bytes a second, except at the end, and not
   writer.closeState(state);
   await pass(1e6);
   expect(versions()).toEqual(['1', '2']);
+});
+
+test('a state that could not be written is written again after a minute, without a change', async () => {
+  start(1, 1);
+  isBroken = true;
+  state.update([added('web')], '1');
+  await pass(200);
+  isBroken = false;
+  await pass(59_000);
+  expect(versions()).toEqual([]);
+  await pass(2_000);
+  expect(versions()).toEqual(['1']);
 });
 
 test('nothing is written for a bookmark', async () => {
