@@ -5,16 +5,19 @@ import { eventually } from '../support/eventually.ts';
 import { exchange, raw } from '../support/http/http-client.ts';
 import { EVENTS } from '../support/probes/events-path.ts';
 import { FRAMINGS } from '../support/probes/framings.ts';
+import { type ReviewedRelay, useReviewedRelay } from '../support/relay/relay-fixture.ts';
 import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 let proxy: NodeProxy;
 let secure: HttpsWrapper;
+let behind: ReviewedRelay;
 let admin: Admin;
 
 beforeAll(async () => {
   proxy = await useWrapper(await useCluster().listen());
   secure = await useHttps();
+  behind = await useReviewedRelay();
   admin = await useAdmin(proxy);
 });
 
@@ -71,18 +74,20 @@ describe('on the http listener', () => {
 });
 
 /** Writes bytes to a listener; resolves with everything received until the listener ends the connection. */
-const untilEnded = (url: string, bytes: string) => raw(url, bytes, { ca: secure.ca }).closed;
+const untilEnded = (url: string, bytes: string) =>
+  raw(url, bytes, { ca: url === behind.relay.url ? behind.ca : secure.ca }).closed;
 
 // Regression: a refusal left the connection open, and the bytes after the request were parsed as another request.
-describe.each(['listen', 'https.listen', 'adminListen'])('on %s', (listener) => {
+describe.each(['listen', 'https.listen', 'adminListen', 'a relay'])('on %s', (listener) => {
   const urls = () => ({
     listen: proxy.url,
     'https.listen': secure.proxy.httpsUrl ?? '',
     adminListen: admin.url,
+    'a relay': behind.relay.url,
   });
   const url = () => urls()[listener as keyof ReturnType<typeof urls>];
   const host = 'Host: 127.0.0.1\r\n';
-  const auth = listener === 'https.listen' ? 'Authorization: Basic x\r\n' : '';
+  const auth = ['https.listen', 'a relay'].includes(listener) ? 'Authorization: Basic x\r\n' : '';
   const path = listener === 'adminListen' ? '/healthz' : '/api/v1/services';
 
   /** A request is refused once with this code, the connection ends, and what follows is not read. */

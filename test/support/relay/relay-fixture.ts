@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
 import { listenersOptions } from '../../../src/config/listener-options.ts';
@@ -6,8 +7,10 @@ import { loadSettings } from '../../../src/config/settings.ts';
 import type { NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../../src/relay/relay.ts';
 import { closedLater } from '../closed-later.ts';
-import type { ServingFiles } from '../http/certificates.ts';
+import { type ServingFiles, writeServingFiles } from '../http/certificates.ts';
 import { FakeCredentials } from '../http/credentials.ts';
+import { useFolder } from '../use-folder.ts';
+import { askAt, type HttpsWrapper, useReviewedCluster } from '../wrapper/https-wrapper.ts';
 
 const NO_CHECK = { rejectUnauthorized: false };
 
@@ -33,6 +36,25 @@ export async function useRelayOf(
     ...options,
   });
   return closedLater(relay);
+}
+
+/** A relay in front of an API server that reviews callers. */
+export interface ReviewedRelay
+  extends Pick<HttpsWrapper, 'api' | 'ca' | 'ask'>,
+    Pick<Awaited<ReturnType<typeof useReviewedCluster>>, 'cluster'> {
+  readonly relay: Relay;
+  readonly url: string;
+}
+
+/** It is closed later. A token is the name of its user, or `<user>/<any text>`. */
+export async function useReviewedRelay(): Promise<ReviewedRelay> {
+  const { cluster, api } = await useReviewedCluster();
+  const files = await writeServingFiles(useFolder());
+  const credentials = new FakeCredentials(new URL(api.url));
+  const relay = await useRelayOf(api.url, files, { credentials });
+  const ca = readFileSync(files.caFile, 'utf8');
+  const { url } = relay;
+  return { relay, url, cluster, api, ca, ask: askAt(Number(new URL(url).port), ca) };
 }
 
 /** Options of a wrapper behind relays. */

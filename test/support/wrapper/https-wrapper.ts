@@ -1,13 +1,12 @@
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { Agent, request } from 'node:https';
-import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import type { HttpsListenerOptions } from '../../../src/proxy/serving/listeners.ts';
 import { closedLater } from '../closed-later.ts';
-import { issue, makeAuthority } from '../http/certificates.ts';
+import { writeServingFiles } from '../http/certificates.ts';
 import { FakeCredentials } from '../http/credentials.ts';
 import { type ReviewServer, startReviewServer } from '../http/review-server.ts';
 import { useFolder } from '../use-folder.ts';
@@ -42,33 +41,21 @@ export interface HttpsWrapper {
   ask(path: string, options?: AskOptions): Promise<Asked>;
 }
 
-/** It is closed later; see {@link closedLater}. A token is the name of its user, or `<user>/<any text>`. */
+/** It is closed later; see {@link closedLater}. */
 export async function useHttps(
   https: Partial<HttpsListenerOptions> = {},
   options: Partial<NodeProxyOptions> = {},
 ): Promise<HttpsWrapper> {
   const folder = useFolder();
-  const authenticate = (token = ''): string => token.split('/')[0] ?? '';
-  const cluster = useCluster({ tls: undefined, authenticate });
-  putService(cluster, 'web', ['kubernetes.io/hostname']);
-  putSlice(cluster, 'web-a', 'web', [
-    { ip: '10.0.0.1', node: 'edge-1' },
-    { ip: '10.0.0.2', node: 'edge-2' },
-  ]);
-  const api = closedLater(await startReviewServer(await cluster.listen(), 'Bearer own-token'));
-  const authority = await makeAuthority();
-  const { cert: ca } = authority;
-  const pair = await issue(authority, 'wrapper');
-  const file = (name: string, content: string): string => {
-    writeFileSync(join(folder, name), content);
-    return join(folder, name);
-  };
+  const { api } = await useReviewedCluster();
+  const { certFile, keyFile, caFile } = await writeServingFiles(folder);
+  const ca = readFileSync(caFile, 'utf8');
   const proxy = await useWrapper(api.url, {
     credentials: new FakeCredentials(new URL(api.url)),
     https: {
       address: { host: '127.0.0.1', port: 0 },
-      certFile: file('tls.crt', pair.cert),
-      keyFile: file('tls.key', pair.key),
+      certFile,
+      keyFile,
       allowedMs: 30_000,
       deniedMs: 5_000,
       maxCallers: 16,
@@ -78,7 +65,25 @@ export async function useHttps(
     ...options,
   });
   const port = Number(new URL(proxy.httpsUrl ?? '').port);
-  const ask = async (path: string, asked: AskOptions = {}): Promise<Asked> => {
+  return { proxy, api, folder, ca, port, ask: askAt(port, ca) };
+}
+
+/** An API server that reviews callers. A token is the name of its user, or `<user>/<any text>`. */
+export async function useReviewedCluster() {
+  const authenticate = (token = ''): string => token.split('/')[0] ?? '';
+  const cluster = useCluster({ tls: undefined, authenticate });
+  putService(cluster, 'web', ['kubernetes.io/hostname']);
+  putSlice(cluster, 'web-a', 'web', [
+    { ip: '10.0.0.1', node: 'edge-1' },
+    { ip: '10.0.0.2', node: 'edge-2' },
+  ]);
+  const api = closedLater(await startReviewServer(await cluster.listen(), 'Bearer own-token'));
+  return { cluster, api };
+}
+
+/** Sends requests over https to a port of this machine. */
+export function askAt(port: number, ca: string): HttpsWrapper['ask'] {
+  return async (path, asked = {}) => {
     const { method = 'GET', headers = {}, token, body } = asked;
     const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
     const outgoing = request({
@@ -95,5 +100,4 @@ export async function useHttps(
     const { statusCode: code = 0 } = response;
     return { code, headers: response.headers, body: await text(response) };
   };
-  return { proxy, api, folder, ca, port, ask };
 }
