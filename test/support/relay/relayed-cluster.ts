@@ -1,27 +1,46 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { freePorts } from '../../../harness/network/free-port.ts';
+import { startTcpFront, type TcpFault, type TcpFront } from '../../../harness/network/tcp-front.ts';
+import type { Random } from '../../../harness/random.ts';
 import type { Relay } from '../../../src/relay/relay.ts';
+import { closedLater } from '../closed-later.ts';
 import { type ServingFiles, writeServingFiles } from '../http/certificates.ts';
 import { useFolder } from '../use-folder.ts';
 import { putSlice } from '../wrapper/small-cluster.ts';
 import { useCluster } from '../wrapper/use.ts';
 import { useRelayOf } from './relay-fixture.ts';
 
-/** An API server in memory, and two relays that are restarted now and then. */
+/** How long a relay may be without the API server, in milliseconds. */
+const SILENCE_MS = 300;
+const HOLD: TcpFault = { kind: 'hold', directions: ['toServer', 'toClient'] };
+
+/** An API server in memory, and two relays that are restarted, lag, and lose the API server now and then. */
 export class RelayedCluster {
   readonly api: string;
   readonly #cluster: ApiServer;
   readonly #files: ServingFiles;
   readonly #ports: readonly number[];
+  readonly #random: Random;
+  /** The way of each relay to the API server. */
+  readonly #links: TcpFront[] = [];
+  readonly #linkPorts: readonly number[];
   readonly #relays: (Relay | undefined)[] = [];
   readonly #names = Array.from({ length: 12 }, (_, n) => `slice-${n}`);
 
-  static async start(): Promise<RelayedCluster> {
+  static async start(random: Random): Promise<RelayedCluster> {
     const cluster = useCluster({ bookmarkIntervalMs: 100, windowSize: 100_000 });
     const files = await writeServingFiles(useFolder());
     const api = await cluster.listen();
-    const started = new RelayedCluster(cluster, api, files, await freePorts(2));
+    const started = new RelayedCluster(cluster, api, files, await freePorts(4), random);
+    for (const port of started.#linkPorts) {
+      const link = await startTcpFront({
+        listen: { host: '127.0.0.1', port },
+        target: { host: '127.0.0.1', port: Number(new URL(api).port) },
+      });
+      closedLater({ close: () => link.stop() });
+      started.#links.push(link);
+    }
     await Promise.all([0, 1].map((n) => started.#startRelay(n)));
     return started;
   }
@@ -31,16 +50,14 @@ export class RelayedCluster {
     api: string,
     files: ServingFiles,
     ports: readonly number[],
+    random: Random,
   ) {
     this.#cluster = cluster;
     this.api = api;
     this.#files = files;
-    this.#ports = ports;
-  }
-
-  /** In [0, 1). */
-  random(): number {
-    return Math.random();
+    this.#ports = ports.slice(0, 2);
+    this.#linkPorts = ports.slice(2);
+    this.#random = random;
   }
 
   get version(): number {
@@ -50,10 +67,13 @@ export class RelayedCluster {
   /** URL of a relay or of the API server. */
   anyServer(): string {
     const servers = [this.api, ...this.#ports.map((port) => `https://127.0.0.1:${port}`)];
-    return servers[Math.floor(this.random() * servers.length)] as string;
+    return this.#random.pick(servers);
   }
 
-  /** Changes slices all the time. Meanwhile relays restart, watches are cut, and the history is dropped. */
+  /**
+   * Changes slices all the time. Meanwhile relays restart, lag and lose the API server, watches are cut, and the history
+   * is dropped.
+   */
   async disturb(ms: number): Promise<void> {
     const end = performance.now() + ms;
     const faults = [
@@ -61,16 +81,20 @@ export class RelayedCluster {
       () => this.#loseHistory(),
       () => this.#restart(0),
       () => this.#restart(1),
+      () => this.#disturbLink(0, HOLD),
+      () => this.#disturbLink(1, HOLD),
+      () => this.#disturbLink(0, { kind: 'refuse' }),
+      () => this.#disturbLink(1, { kind: 'refuse' }),
     ];
     let next = performance.now() + 300;
     while (performance.now() < end) {
       this.#change();
       if (performance.now() > next) {
-        next += 300 + 600 * this.random();
-        void faults[Math.floor(this.random() * faults.length)]?.();
+        next += 300 + this.#random.below(600);
+        void this.#random.pick(faults)();
       }
       // Sometimes several changes in one turn of the event loop.
-      if (this.random() < 0.5) await delay(3 * this.random());
+      if (this.#random.chance(0.5)) await delay(this.#random.below(4));
     }
   }
 
@@ -78,23 +102,29 @@ export class RelayedCluster {
   async #loseHistory(): Promise<void> {
     const release = this.#cluster.refuse(({ query }) => query.has('watch'), 500);
     this.#cluster.cutWatches();
-    await delay(200 * this.random());
+    await delay(this.#random.below(200));
     this.#cluster.compact();
     release();
   }
 
   #change(): void {
     // Moves the version, and is not selected.
-    if (this.random() < 0.3) this.#cluster.label('edge-3', 'turn', String(this.version));
-    const name = this.#names[Math.floor(this.random() * this.#names.length)] as string;
+    if (this.#random.chance(0.3)) this.#cluster.label('edge-3', 'turn', String(this.version));
+    const name = this.#random.pick(this.#names);
     const exists = this.#cluster.get('endpointslices', name) !== undefined;
-    if (exists && this.random() < 0.2) this.#cluster.delete('endpointslices', name);
+    if (exists && this.#random.chance(0.2)) this.#cluster.delete('endpointslices', name);
     else {
-      const ip = `10.0.${Math.floor(256 * this.random())}.${Math.floor(256 * this.random())}`;
+      const ip = `10.0.${this.#random.below(256)}.${this.#random.below(256)}`;
       // Some leave the selection, which is a DELETED with the version of an update.
-      const site = this.random() < 0.2 ? 'b' : 'a';
+      const site = this.#random.chance(0.2) ? 'b' : 'a';
       putSlice(this.#cluster, name, 'web', [{ ip, node: 'edge-1' }], { site });
     }
+  }
+
+  async #disturbLink(n: number, fault: TcpFault): Promise<void> {
+    const active = await this.#links[n]?.begin(fault);
+    await delay(this.#random.below(4 * SILENCE_MS));
+    await active?.end();
   }
 
   async #restart(n: number): Promise<void> {
@@ -106,6 +136,9 @@ export class RelayedCluster {
   }
 
   async #startRelay(n: number): Promise<void> {
-    this.#relays[n] = await useRelayOf(this.api, this.#files, { bookmarkMs: 100 }, this.#ports[n]);
+    const server = new URL(this.api);
+    server.port = String(this.#linkPorts[n]);
+    const options = { bookmarkMs: 100, silenceMs: SILENCE_MS };
+    this.#relays[n] = await useRelayOf(server.origin, this.#files, options, this.#ports[n]);
   }
 }
