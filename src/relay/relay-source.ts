@@ -35,8 +35,8 @@ const PARTIAL: Resource = {
   namespaced: false,
 };
 const SILENCE_MS = 30_000;
-/** How long a request for a version that the view has not reached waits, in milliseconds. */
-const CATCH_UP_MS = 5_000;
+/** How long a request for a version that the view has not reached waits, in milliseconds (apiserver's blockTimeout). */
+const CATCH_UP_MS = 3_000;
 /** How often such a request looks whether it has, in milliseconds. */
 const LOOK_MS = 20;
 /** A watch of this many seconds has a bookmark after the first one (nextBookmarkTime in apiserver's cache_watcher.go). */
