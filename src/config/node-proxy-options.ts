@@ -45,6 +45,7 @@ export function nodeProxyOptions(
     writeTimeoutMs: STALLED_CLIENT_MS,
     servers: settings.servers,
     relays: settings.relays,
+    returnMs: VIEW_BOUNDS.returnMs,
     readLimits: { ...DEFAULT_READ_LIMITS, maxListBytes: settings.maxListBytes },
     state: stateOptions(settings),
     localRuntime:

@@ -8,6 +8,8 @@ export interface ViewBounds {
   readonly idleViewMs: number;
   /** Time between the bookmarks of a watch, in milliseconds. */
   readonly bookmarkMs: number;
+  /** See FailoverOptions. */
+  readonly returnMs?: number;
 }
 
 declare global {

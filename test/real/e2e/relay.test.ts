@@ -44,10 +44,13 @@ beforeAll(async () => {
   node = await startWrappedNode({ plane, nodeName: 'edge-1', labels: { site: 'a' }, settings: {} });
   const { hostAddress, folder } = node.netns;
   const cert = await makeServingCert(plane.folder, 'relay', [hostAddress]);
-  relays = [
-    await createRelay(plane, hostAddress, cert),
-    await createRelay(plane, hostAddress, cert),
-  ];
+  const options = {
+    folder: plane.folder,
+    kubeconfig: plane.kubeconfig('wrapper'),
+    address: hostAddress,
+    cert,
+  };
+  relays = [await createRelay(options), await createRelay(options)];
   await Promise.all(relays.map((relay) => relay.start()));
   const servers = relays.map(({ url }) => url);
   const settings = { relays: { servers, caFile: cert.certFile } };

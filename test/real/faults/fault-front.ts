@@ -188,7 +188,8 @@ export class FaultFront {
 
   #onRequest(request: Http2ServerRequest, response: Http2ServerResponse): void {
     const protocol = request.httpVersion === '2.0' ? 'h2' : 'http/1.1';
-    const seen = toSeenRequest(request.url, String(request.headers.accept ?? ''), protocol);
+    const { accept = '', authorization } = request.headers;
+    const seen = toSeenRequest(request.url, accept, protocol, authorization);
     this.requests.push(seen);
     if (protocol === 'http/1.1') this.#lastRequests.set(request.socket.remotePort ?? 0, seen);
     const abort = (code = constants.NGHTTP2_INTERNAL_ERROR): void => {

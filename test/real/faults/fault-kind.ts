@@ -6,6 +6,7 @@ import type { ActiveFault } from './active-fault.ts';
 import type { FaultFront } from './fault-front.ts';
 import type { FaultNode } from './node/fault-node.ts';
 import type { Cluster } from './recovery/cluster.ts';
+import type { RelayUnderTest } from './recovery/relays.ts';
 import type { WrapperUnderTest } from './wrapper-under-test.ts';
 
 /** Where a fault happens; the report has one group of lines for each. */
@@ -17,6 +18,7 @@ export type Room =
   | 'content'
   | 'watch'
   | 'server'
+  | 'relay'
   | 'process'
   | 'clients'
   | 'disk'
@@ -33,6 +35,8 @@ export interface FaultTarget {
 /** The same, with an API server in memory, and what the clients of the recovery suite may show. */
 export interface HistoryTarget extends FaultTarget {
   readonly cluster: Cluster;
+  /** Between the wrapper and the front, in order of preference; the wrapper reaches the front itself too. */
+  readonly relays: readonly RelayUnderTest[];
 }
 
 /** The same, with a node and its clients. */
@@ -57,6 +61,8 @@ export interface FaultKind<Target extends FaultTarget = FaultTarget> {
    * without it may be harmless for readiness.
    */
   readonly unreachable?: 'failing' | 'silent';
+  /** Something else is left to read from: the view is right again this long after the fault began, in milliseconds. */
+  readonly bypassMs?: number;
   /** Memory that it may cost in addition, in MB. */
   readonly memoryMB?: number;
   /** Processes of the wrapper that it starts. */

@@ -7,6 +7,7 @@ import { http2Faults } from './kinds/http2-faults.ts';
 import { kubeProxyFaults } from './kinds/kube-proxy-faults.ts';
 import { processFaults } from './kinds/process-faults.ts';
 import { realServerFaults } from './kinds/real-server-faults.ts';
+import { relayFaults } from './kinds/relay-faults.ts';
 import { serverFaults } from './kinds/server-faults.ts';
 import { statusFaults } from './kinds/status-faults.ts';
 import { type OtherCertificates, tlsFaults } from './kinds/tls-faults.ts';
@@ -17,6 +18,8 @@ export interface FaultKinds {
   readonly common: readonly FaultKind[];
   /** Those that need a history which knows what clients may show. */
   readonly history: readonly FaultKind<HistoryTarget>[];
+  /** Those that need relays. */
+  readonly relay: readonly FaultKind<HistoryTarget>[];
   /** Those of a node and a real control plane: disk, clients, kube-proxies, etcd, kube-apiserver. */
   readonly node: readonly FaultKind<NodeTarget>[];
 }
@@ -34,6 +37,7 @@ export function faultKinds(certificates: OtherCertificates): FaultKinds {
       ...processFaults,
     ],
     history: serverFaults,
+    relay: relayFaults,
     node: [...clientFaults, ...diskFaults, ...kubeProxyFaults, ...realServerFaults],
   };
 }

@@ -13,6 +13,8 @@ const SECONDS = Number(env.KPW_FAULT_SECONDS ?? 3_600);
 /** `h2` or `http/1.1`: of all API servers. */
 const PROTOCOL = env.KPW_PROTOCOL as 'h2' | 'http/1.1' | undefined;
 const HISTORIES = Number(env.KPW_HISTORIES ?? 6);
+/** Between each wrapper and its API server. */
+const RELAYS = Number(env.KPW_RELAYS ?? 0);
 
 jest.setTimeout(600_000 + Math.min(SECONDS, 3_600) * 1_000);
 
@@ -27,6 +29,7 @@ beforeAll(async () => {
     seconds: SECONDS,
     histories: HISTORIES,
     protocol: PROTOCOL,
+    relays: RELAYS,
     // Part of the name of a kind, such as `status: 429`.
     only: env.KPW_KIND ?? '',
     ...(env.KPW_VERBOSE === '1' ? { log: (line) => void process.stderr.write(`${line}\n`) } : {}),

@@ -2,11 +2,13 @@
 export interface SeenRequest {
   /** `check`: a list of one name; see "A resumed watch is checked" in docs/architecture.md. */
   readonly verb: 'list' | 'watch' | 'check' | 'other';
-  /** Plural name; empty if the path has none. */
+  /** Plural name; empty if the path has none, and for reviews of callers. */
   readonly collection: string;
   /** The query: path, selectors and encoding, without the name of a check. */
   readonly query: string;
   readonly accept: string;
+  /** Who sent it: its Authorization header. */
+  readonly client: string;
   /** Of performance.now(). */
   readonly at: number;
   readonly protocol: 'h2' | 'http/1.1';
@@ -22,10 +24,11 @@ export function toSeenRequest(
   url: string,
   accept: string,
   protocol: SeenRequest['protocol'],
+  client = '',
 ): SeenRequest {
   const { pathname, searchParams } = new URL(url, 'http://front');
   const [, collection = ''] =
-    /^\/api(?:s\/[^/]+)?\/v1(?:\/namespaces\/[^/]+)?\/([a-z]+)/.exec(pathname) ?? [];
+    /^\/api(?:s\/(?!auth)[^/]+)?\/v1(?:\/namespaces\/[^/]+)?\/([a-z]+)/.exec(pathname) ?? [];
   const fields = (searchParams.get('fieldSelector') ?? '').split(',');
   const isCheck = fields.some((field) => field.startsWith('metadata.name='));
   const labels = searchParams.get('labelSelector') ?? '';
@@ -46,6 +49,7 @@ export function toSeenRequest(
             : 'list',
     collection,
     accept,
+    client,
     protocol,
     query: `${accept.includes('protobuf') ? 'protobuf' : 'JSON'} ${pathname}?${selectors.join('&')}`,
     at: performance.now(),

@@ -73,6 +73,7 @@ const HANDOVER_SECONDS = 60;
 /** The soft limit of descriptors where none is meant. Each machine allows that much. */
 const DESCRIPTORS = 4_096;
 const DECISION_LINE = '"msg":"the decision about a Service changed"';
+const SWITCH_LINE = '"msg":"another API server is used"';
 
 /** The wrapper as its users run it, at fixed ports. */
 export class WrapperUnderTest {
@@ -217,6 +218,16 @@ export class WrapperUnderTest {
     return await this.#place.status(`http://127.0.0.1:${this.#options.adminPort}/readyz`);
   }
 
+  /** The API server or relay in use, as `host:port`; undefined: nothing answers. Only on this machine. */
+  async server(): Promise<string | undefined> {
+    const url = `http://127.0.0.1:${this.#options.adminPort}/metrics`;
+    const metrics = await fetch(url).then(
+      async (response) => await response.text(),
+      () => '',
+    );
+    return /upstream_server_in_use\{server="([^"]+)"\} 1/.exec(metrics)?.[1];
+  }
+
   /** The end of the log. */
   log(): string {
     return readFileSync(this.logFile, 'utf8').slice(-4_000);
@@ -232,12 +243,13 @@ export class WrapperUnderTest {
 
   /**
    * Without what V8 writes about a process that has no memory, and without changed decisions: the cluster causes those,
-   * and they have a bound of their own (decision-log.ts).
+   * and they have a bound of their own (decision-log.ts). Nor changes of the server: a test returns to a relay four times as often.
    */
   #logLines(): string[] {
     return readFileSync(this.logFile, 'utf8')
       .split('\n')
-      .filter((line) => line.startsWith('{') && !line.includes(DECISION_LINE));
+      .filter((line) => line.startsWith('{'))
+      .filter((line) => ![DECISION_LINE, SWITCH_LINE].some((each) => line.includes(each)));
   }
 
   /** Before it ends, because afterwards nobody can tell. */

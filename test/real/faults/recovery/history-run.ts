@@ -43,6 +43,16 @@ export async function surviveFault(
   await changeFor(scene, random, fault.seconds * 1000);
   cluster.changeAll(random);
   for (const each of active) await waitForHit(each);
+  const bypassMs = Math.max(
+    ...fault.kinds.map((kind) => kind.bypassMs ?? Number.POSITIVE_INFINITY),
+  );
+  if (bypassMs < GIVE_UP_MS) {
+    const until = Math.max(struckAt + bypassMs, performance.now() + BOUNDS.bypassMs.dead);
+    if (!(await isRightBy(scene, until))) {
+      const what = `not right ${bypassMs} ms after the beginning: ${differences(scene)}`;
+      problems.push({ check: 'rightAgain', what });
+    }
+  }
   for (const each of active.reverse()) {
     await each.end();
     problems.push(...(each.problems?.() ?? []));
@@ -91,6 +101,14 @@ async function waitUntilRight(scene: HistoryScene, from: number): Promise<number
     if (performance.now() - from > GIVE_UP_MS) return undefined;
     await sleep(10);
   }
+}
+
+async function isRightBy(scene: HistoryScene, until: number): Promise<boolean> {
+  while (differences(scene) !== '') {
+    if (performance.now() > until) return false;
+    await sleep(10);
+  }
+  return true;
 }
 
 async function waitUntilReady({ wrapper }: HistoryScene): Promise<boolean> {

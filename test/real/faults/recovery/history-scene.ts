@@ -1,9 +1,11 @@
+import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts } from '../../../../harness/network/free-port.ts';
 import { createRandom } from '../../../../harness/random.ts';
+import { VIEW_BOUNDS } from '../../../../src/config/view-bounds.ts';
 import { issue, type KeyPair } from '../../../support/http/certificates.ts';
 import { type FollowOptions, follow } from '../../../support/recorder/follow.ts';
 import type { Problem } from '../bounds.ts';
@@ -12,6 +14,7 @@ import { WrapperUnderTest } from '../wrapper-under-test.ts';
 import { Cluster } from './cluster.ts';
 import { KeptClient } from './kept-client.ts';
 import type { MemoryBackend } from './memory-backend.ts';
+import { type RelaysUnderTest, startRelays } from './relays.ts';
 import { differences } from './view-difference.ts';
 import { ViewJudge } from './view-judge.ts';
 
@@ -19,6 +22,7 @@ import { ViewJudge } from './view-judge.ts';
 export interface HistoryScene {
   readonly cluster: Cluster;
   readonly front: FaultFront;
+  readonly relays: RelaysUnderTest['all'];
   readonly wrapper: WrapperUnderTest;
   readonly clients: { readonly slices: KeptClient; readonly services: KeptClient };
   readonly judge: ViewJudge;
@@ -32,8 +36,15 @@ export interface HistorySceneOptions {
   readonly authority: KeyPair;
   readonly http2: boolean;
   readonly seed: number;
+  /** How many. */
+  readonly relays: number;
 }
 
+/**
+ * The wrapper is back at a relay after this time, in milliseconds, not after a minute. Long enough for a query that each
+ * relay in turn refuses: a list of the newest state, which only the API server has.
+ */
+const RETURN_MS = 15_000;
 /** Values of each input that a process may find on its disk. */
 const KEPT_VALUES = 12;
 
@@ -58,6 +69,10 @@ export async function startHistoryScene(options: HistorySceneOptions): Promise<H
     });
     await front.start();
     cleanups.push(async () => await front.stop());
+    const caFile = join(folder, 'ca.crt');
+    writeFileSync(caFile, authority.cert);
+    const relays = await startRelays(options.relays, front, { folder, caFile });
+    cleanups.push(async () => await relays.stop());
     const wrapper = new WrapperUnderTest({
       folder,
       listenPort,
@@ -65,9 +80,11 @@ export async function startHistoryScene(options: HistorySceneOptions): Promise<H
       server: front.url,
       ca: authority.cert,
       token: 'memory',
+      settings: relays.settings,
+      viewBounds: { ...VIEW_BOUNDS, returnMs: RETURN_MS },
     });
     cleanups.push(async () => await wrapper.stop('SIGKILL'));
-    const scene = describeScene(cluster, front, wrapper, stop);
+    const scene = describeScene({ cluster, front, relays: relays.all, wrapper, stop });
     const stopped = new AbortController();
     cleanups.push(() => stopped.abort());
     wrapper.start();
@@ -99,11 +116,9 @@ const SERVICES =
   '/api/v1/services?fieldSelector=spec.clusterIP!%3DNone&labelSelector=!service.kubernetes.io/service-proxy-name';
 
 function describeScene(
-  cluster: Cluster,
-  front: FaultFront,
-  wrapper: WrapperUnderTest,
-  stop: () => Promise<void>,
+  parts: Pick<HistoryScene, 'cluster' | 'front' | 'relays' | 'wrapper' | 'stop'>,
 ): HistoryScene {
+  const { cluster } = parts;
   const judge = new ViewJudge(cluster.timeline, (what) => scene.report({ check: 'view', what }));
   const broken = (what: string) => scene.report({ check: 'watch', what });
   const slices: KeptClient = new KeptClient({
@@ -117,13 +132,10 @@ function describeScene(
     applied: () => {},
   });
   const scene: HistoryScene = {
-    cluster,
-    front,
-    wrapper,
+    ...parts,
     clients: { slices, services },
     judge,
     report: () => {},
-    stop,
   };
   return scene;
 }

@@ -19,30 +19,29 @@ export interface RecoveryOptions {
   readonly protocol: 'h2' | 'http/1.1' | undefined;
   /** Part of the names of kinds that are wanted; empty: all. */
   readonly only: string;
+  /** Relays between each wrapper and its API server. */
+  readonly relays: number;
   /** Gets a line for each fault. */
   readonly log?: (line: string) => void;
 }
 
 /** Runs all histories to their end. Rejects only if a history could not start; what was found is in the report. */
 export async function runRecovery(options: RecoveryOptions): Promise<RecoveryReport> {
-  const { seed, faults, only, histories, protocol } = options;
+  const { seed, faults, only, histories, protocol, relays } = options;
   const authority = await makeAuthority();
-  const { common, history } = faultKinds(await makeOtherCertificates(authority, '127.0.0.1'));
-  const kinds = [...common, ...history].filter((kind) => nameOf(kind).includes(only));
-  const plans = planHistories({
-    random: createRandom(seed),
-    kinds,
-    faults,
-    histories,
-    protocol,
-  });
+  const all = faultKinds(await makeOtherCertificates(authority, '127.0.0.1'));
+  const kinds = [...all.common, ...all.history, ...(relays > 0 ? all.relay : [])].filter((kind) =>
+    nameOf(kind).includes(only),
+  );
+  const random = createRandom(seed);
+  const plans = planHistories({ random, kinds, faults, histories, protocol });
   const report = new RecoveryReport(seed);
   const until = performance.now() + options.seconds * 1000;
   const run = async (plan: HistoryPlan): Promise<void> => {
     if (plan.faults.length === 0) return;
     const backend = await startMemoryBackend();
     try {
-      await runHistory({ plan, backend, authority, seed }, report, until, options.log);
+      await runHistory({ plan, backend, authority, seed, relays }, report, until, options.log);
     } finally {
       await backend.stop();
     }
@@ -57,16 +56,23 @@ interface HistoryOfRun {
   readonly backend: MemoryBackend;
   readonly authority: Awaited<ReturnType<typeof makeAuthority>>;
   readonly seed: number;
+  readonly relays: number;
 }
 
 async function runHistory(
-  { plan, backend, authority, seed }: HistoryOfRun,
+  { plan, backend, authority, seed, relays }: HistoryOfRun,
   report: RecoveryReport,
   until: number,
   log: ((line: string) => void) | undefined,
 ): Promise<void> {
   const { http2, number } = plan;
-  const scene = await startHistoryScene({ backend, authority, http2, seed: seed + number });
+  const scene = await startHistoryScene({
+    backend,
+    authority,
+    http2,
+    seed: seed + number,
+    relays,
+  });
   try {
     for (const fault of plan.faults) {
       if (performance.now() > until) break;

@@ -16,18 +16,20 @@ export interface JudgedFault {
 
 /** Requests, connections, log lines, CPU, memory and descriptors of one fault and its recovery. */
 export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[] {
-  const { front, wrapper } = scene;
+  const { front, wrapper, relays } = scene;
   const { fault, struckAt, before } = judged;
   const now = performance.now();
   const starts = wrapper.runs.filter(({ startedAt }) => startedAt >= struckAt);
   const seconds = (now - struckAt) / 1000;
   const isRecent = (at: number) => at >= struckAt;
+  const relayStarts = relays.flatMap((relay) => relay.starts.filter(isRecent)).length;
   const recent = front.requests.filter(({ at }) => isRecent(at));
   return [
     ...judgeRequests(recent),
-    ...judgeLists(recent, starts.length),
+    ...judgeLists(recent, starts.length + relayStarts),
     ...judgeConnections(front.connections.filter(isRecent), {
-      starts: starts.length,
+      // Each relay has connections of its own.
+      starts: starts.length + relays.length + relayStarts,
       protocol: front.isHttp2 ? 'h2' : 'http/1.1',
     }),
     ...judgeUsage({
@@ -148,12 +150,14 @@ export function judgeConnections(
   return atMost('connections', `new connections in ${REQUEST_WINDOW_MS} ms`, most, allowed);
 }
 
+/** Those of each client apart. */
 function byQuery(requests: readonly SeenRequest[]): Map<string, SeenRequest[]> {
   const all = new Map<string, SeenRequest[]>();
   for (const request of requests) {
     if (request.collection === '') continue;
-    const list = all.get(request.query) ?? [];
-    all.set(request.query, list);
+    const key = `${request.client} ${request.query}`.trim();
+    const list = all.get(key) ?? [];
+    all.set(key, list);
     list.push(request);
   }
   return all;

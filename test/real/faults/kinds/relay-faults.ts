@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TcpFault } from '../../../../harness/network/tcp-front.ts';
+import type { ActiveFault } from '../active-fault.ts';
+import { BOUNDS } from '../bounds.ts';
+import type { FaultKind, HistoryTarget } from '../fault-kind.ts';
+import type { RelayUnderTest } from '../recovery/relays.ts';
+
+/** What happens to a relay; resolves with what ends it. */
+type Act = (relay: RelayUnderTest) => Promise<() => Promise<void> | void>;
+
+/** How long a wrapper may take until it is back at a relay, in milliseconds. */
+const BACK_MS = 20_000;
+const BOTH = ['toServer', 'toClient'] as const;
+
+/** Of the relay in use, and of all: then only the API server itself is left. */
+function rows(
+  name: string,
+  bypass: keyof typeof BOUNDS.bypassMs,
+  act: Act,
+  more: Partial<FaultKind> = {},
+): FaultKind<HistoryTarget>[] {
+  const row = (who: string, isHit: (at: number, inUse: number) => boolean) => ({
+    room: 'relay' as const,
+    name: `${who}: ${name}`,
+    bypassMs: BOUNDS.bypassMs[bypass],
+    ...more,
+    strike: async ({ relays, wrapper }: HistoryTarget): Promise<ActiveFault> => {
+      const until = performance.now() + BACK_MS;
+      const find = async () => {
+        const server = await wrapper.server();
+        return relays.findIndex(({ process }) => new URL(process.url).host === server);
+      };
+      let inUse = await find();
+      while (inUse < 0 && performance.now() < until) {
+        await sleep(50);
+        inUse = await find();
+      }
+      const hit = relays.filter((_, at) => isHit(at, inUse));
+      const ends = await Promise.all(hit.map(act));
+      return {
+        hits: () => (inUse < 0 ? 0 : hit.length),
+        end: async () => {
+          for (const end of ends) await end();
+        },
+      };
+    },
+  });
+  return [row('a relay', (at, inUse) => at === inUse), row('all relays', () => true)];
+}
+
+function spawn({ process, starts }: RelayUnderTest): void {
+  starts.push(performance.now());
+  process.spawn();
+}
+
+/** A fault of the way from a relay to the API server, which the wrapper itself reaches. */
+function link(
+  name: string,
+  bypass: 'dead' | 'silent' | 'slow',
+  fault: TcpFault,
+): FaultKind<HistoryTarget>[] {
+  return rows(name, bypass, async (relay) => {
+    const active = await relay.link.begin(fault);
+    return () => active.end();
+  });
+}
+
+const killed: Act = async (relay) => {
+  await relay.process.stop('SIGKILL');
+  return () => spawn(relay);
+};
+
+/** Relays die, are replaced, lag, and lose the API server. */
+export const relayFaults: readonly FaultKind<HistoryTarget>[] = [
+  ...rows('killed, and started later', 'dead', killed),
+  ...rows(
+    'killed, and started again',
+    'dead',
+    async (relay) => {
+      const start = await killed(relay);
+      await start();
+      return () => {};
+    },
+    { seconds: [0.1, 3] },
+  ),
+  ...rows(
+    'SIGTERM and a new start',
+    'dead',
+    async (relay) => {
+      await relay.process.stop('SIGTERM');
+      spawn(relay);
+      return () => {};
+    },
+    { seconds: [0.1, 3] },
+  ),
+  ...rows('frozen', 'frozen', async ({ process }) => {
+    process.signal('SIGSTOP');
+    return () => process.signal('SIGCONT');
+  }),
+  ...link('cannot reach the API server', 'silent', { kind: 'refuse' }),
+  ...link('nothing comes from the API server', 'silent', { kind: 'hold', directions: BOTH }),
+  ...link('lags by 1 to 3 s', 'slow', { kind: 'delay', ms: [1_000, 3_000] }),
+  ...link('bytes stop for 5 s, again and again', 'slow', { kind: 'stutter', ms: 5_000 }),
+  ...link('2 KB a second', 'slow', { kind: 'slow', bytesPerSecond: 2_048 }),
+  ...link('cut every 2 s', 'slow', { kind: 'reset', everyMs: 2_000 }),
+];
