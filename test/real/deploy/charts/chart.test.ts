@@ -65,6 +65,23 @@ describe('with default values the result is that of kustomize', () => {
     expect(normalize(chart)).toEqual(normalize([...others, ...canary]));
   });
 
+  test('the relays of manifests/components/relay', async () => {
+    const relaysOf = (objects: readonly KubeObject[]) =>
+      (normalize(objects) as KubeObject[]).filter(({ metadata }) =>
+        metadata.name.endsWith('-relay'),
+      );
+    const chart = relaysOf(await render({ state: { hostPath: '' }, relay: { create: true } }));
+    const components = ['manifests/components/relay'];
+    const plain = await writeAside({ components }, (path) => kustomize(tools, path));
+    expect(chart).toEqual(relaysOf(parseObjects(plain)));
+    expect(chart.map(({ kind }) => kind)).toEqual([
+      'ConfigMap',
+      'DaemonSet',
+      'NetworkPolicy',
+      'Service',
+    ]);
+  });
+
   test('manifests/base with components/local-runtime', async () => {
     const socket = '/run/containerd/containerd.sock';
     const values = { state: { hostPath: '' }, localRuntime: { socket } };
