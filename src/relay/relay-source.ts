@@ -138,6 +138,11 @@ export class RelaySource implements ViewSource, ChangeHandler {
     }
   }
 
+  /** Reaches the newest version if the API server answers soon. */
+  async reachNewest(): Promise<void> {
+    await Promise.race([this.#probing.run(() => this.#probe()), delay(SHORT_WATCH_SECONDS * 1000)]);
+  }
+
   close(): Promise<void> {
     this.#closed.abort();
     return this.#reflector.close();

@@ -71,6 +71,12 @@ export class RelayViews {
     return { ...lease, catchUp: (version) => (source as RelaySource).catchUp(version) };
   }
 
+  /** Reaches the newest version of all views, so that a relay that began meanwhile continues their watches. */
+  async reachNewest(): Promise<void> {
+    const sources = this.#views.sources as readonly RelaySource[];
+    await Promise.all(sources.map((source) => source.reachNewest()));
+  }
+
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#views.close();

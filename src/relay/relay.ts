@@ -119,6 +119,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
       views,
       listeners,
       close: async () => {
+        if (listeners.watches > 0) await views.reachNewest();
         await listeners.close();
         await close();
       },

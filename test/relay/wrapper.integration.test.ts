@@ -6,7 +6,7 @@ import { nodeStatus } from '../../src/admin/status/node-status.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { type ServingFiles, writeServingFiles } from '../support/http/certificates.ts';
-import { behind, useRelayOf } from '../support/relay/relay-fixture.ts';
+import { ask, behind, credentialsFor, useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
@@ -96,6 +96,33 @@ test('when a relay dies its wrappers watch on at the API server, and return, wit
   await eventually(() => next.listeners.watches > 3, true);
   putSlices(4);
   await eventually(() => shown(node), ['10.0.2.4']);
+  expect(listsOf(node)).toBe(before);
+});
+
+test('watches of a relay that is replaced go on at the next one, however old their last bookmark is', async () => {
+  const other = useCluster({ bookmarkIntervalMs: 3_600_000 });
+  putService(other, 'web', ['site']);
+  putSlice(other, 'web-a', 'web', [{ ip: '10.0.2.2', node: 'edge-2' }]);
+  const server = await other.listen();
+  const [port] = await freePorts(1);
+  const relay = await useRelayOf(server, files);
+  const servers = [new URL(relay.url), new URL(`https://127.0.0.1:${port}`)];
+  const options = {
+    credentials: credentialsFor(server),
+    relays: { servers, caFile: files.caFile },
+  };
+  const node = await useWrapper(server, options);
+  await eventually(() => shown(node), ['10.0.2.2']);
+  const before = listsOf(node);
+  other.label('edge-3', 'moved', 'on');
+  const next = await useRelayOf(server, files, {}, port);
+  await eventually(() => next.views.problem, undefined);
+  // As its views are when nodes read from it.
+  await ask(`${next.url}${SLICES}&resourceVersion=0`);
+  await relay.close();
+  await eventually(() => next.listeners.watches > 3, true);
+  putSlice(other, 'web-a', 'web', [{ ip: '10.0.2.3', node: 'edge-2' }]);
+  await eventually(() => shown(node), ['10.0.2.3']);
   expect(listsOf(node)).toBe(before);
 });
 
