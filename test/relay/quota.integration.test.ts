@@ -7,35 +7,37 @@ import { putSlice } from '../support/wrapper/small-cluster.ts';
 jest.setTimeout(120_000);
 
 const NODES = 200;
-const SHARED = [
-  '/api/v1/services?labelSelector=!service.kubernetes.io%2Fservice-proxy-name&',
-  '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=!service.kubernetes.io%2Fheadless&',
-];
+const SLICES =
+  '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=!service.kubernetes.io%2Fheadless&';
 const own = (node: number | string) => `/api/v1/nodes?fieldSelector=metadata.name%3Dedge-${node}&`;
 
 test('200 nodes of one service account fit, what is beyond its quota is refused, and nobody else notices', async () => {
   const { relay, cluster, ca, ask } = await useReviewedRelay();
   const version = String(cluster.resourceVersion);
-  const watch = (path: string, node: number | string): RawConnection => {
-    const url = `${path}resourceVersion=${version}&watch=true&allowWatchBookmarks=true`;
-    const token = `Authorization: Bearer wrapper/${node}\r\n`;
-    return raw(relay.url, `GET ${url} HTTP/1.1\r\nHost: x\r\n${token}\r\n`, { ca });
-  };
   const isServed = ({ received }: RawConnection) => received().startsWith('HTTP/1.1 200');
   const isRefused = ({ received }: RawConnection) => received().startsWith('HTTP/1.1 503');
-  const nodes = Array.from({ length: NODES }, (_, node) =>
-    [...SHARED, own(node)].map((path) => watch(path, node)),
-  ).flat();
-  await eventually(() => nodes.filter(isServed).length, nodes.length);
+  /** Opens watches of 50 nodes, and waits until each has an answer. */
+  const open = async (
+    from: number,
+    paths: (node: number) => string[],
+  ): Promise<RawConnection[]> => {
+    const opened = Array.from({ length: 50 }, (_, n) =>
+      paths(from + n).map((path) => {
+        const url = `${path}resourceVersion=${version}&watch=true&allowWatchBookmarks=true`;
+        const token = `Authorization: Bearer wrapper/${from + n}\r\n`;
+        return raw(relay.url, `GET ${url} HTTP/1.1\r\nHost: x\r\n${token}\r\n`, { ca });
+      }),
+    ).flat();
+    await eventually(() => opened.every((each) => isServed(each) || isRefused(each)), true);
+    return opened;
+  };
+  const nodes: RawConnection[] = [];
+  for (let n = 0; n < NODES; n += 50) nodes.push(...(await open(n, (node) => [SLICES, own(node)])));
+  expect(nodes.filter(isRefused)).toEqual([]);
   // The same account, with more nodes than anybody has.
   const more: RawConnection[] = [];
-  while (!more.some(isRefused)) {
-    const next = Array.from({ length: 50 }, (_, n) => {
-      const node = `more-${more.length + n}`;
-      return watch(own(node), node);
-    });
-    more.push(...next);
-    await eventually(() => next.every((each) => isServed(each) || isRefused(each)), true);
+  for (let n = NODES; !more.some(isRefused); n += 50) {
+    more.push(...(await open(n, (node) => [own(node)])));
   }
   expect(more.find(isRefused)?.received()).toMatch(/maxViews/);
   putSlice(cluster, 'web-a', 'web', [{ ip: '10.0.0.9', node: 'edge-1' }]);
