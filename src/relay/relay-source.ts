@@ -140,7 +140,8 @@ export class RelaySource implements ViewSource, ChangeHandler {
 
   /** Reaches the newest version if the API server answers soon. */
   async reachNewest(): Promise<void> {
-    await Promise.race([this.#probing.run(() => this.#probe()), delay(SHORT_WATCH_SECONDS * 1000)]);
+    const late = delay(SHORT_WATCH_SECONDS * 1000, undefined, { ref: false });
+    await Promise.race([this.#probing.run(() => this.#probe()), late]);
   }
 
   close(): Promise<void> {
