@@ -127,10 +127,7 @@ async function measureSite(program: string, cert: ServingCert | undefined) {
     if (relay === undefined) return measured;
     // On this machine all wrappers would share the CPU with the relay. Their watches remain.
     await Promise.all(running.splice(1).map((each) => each.stop('SIGKILL')));
-    const ends = Array.from({ length: nodes }, () => watch(relay, undefined));
-    const addedMs = await changeSlices(relay);
-    for (const end of ends) end();
-    return { ...measured, addedMs };
+    return { ...measured, addedMs: await changeSlices(relay) };
   } finally {
     await Promise.all(running.map((each) => each.stop('SIGKILL')));
     await link.close();
@@ -206,12 +203,19 @@ async function startProgram(options: {
   await waitUntilReady(process_, ready, READY_MS);
 }
 
-/** Changes slices at a steady rate. Resolves with the median delay that the relay adds, in milliseconds. */
+/**
+ * Changes slices at a steady rate. Resolves with the median delay that the relay adds to them for one of as many watches as
+ * there are nodes, in milliseconds.
+ */
 async function changeSlices(relay: string | undefined): Promise<number> {
   const arrivals = [new Map<string, number>(), new Map<string, number>()] as const;
-  const ends =
-    relay === undefined ? [] : [watch(plane.server, arrivals[0]), watch(relay, arrivals[1])];
-  await sleep(1_000);
+  const ends: (() => void)[] = [];
+  if (relay !== undefined) {
+    const version = await listSlices(relay);
+    for (let n = 1; n < nodes; n++) ends.push(await watch(relay, version, undefined));
+    ends.push(await watch(relay, version, arrivals[1]));
+    ends.push(await watch(plane.server, version, arrivals[0]));
+  }
   for (let n = 0; n < seconds * CHANGES_PER_SECOND; n++) {
     const path = `${SLICES.replace('v1/', 'v1/namespaces/default/')}/web-${n % services}`;
     await plane.admin.patch(path, { metadata: { annotations: { turn: `${Date.now()}` } } });
@@ -227,18 +231,32 @@ function median(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 }
 
-/** Notes when each version arrives in a watch of all slices, or only reads it. Returns how to end that. */
-function watch(server: string, arrivals: Map<string, number> | undefined): () => void {
+async function getSlices(server: string, query: string) {
   const headers = { authorization: `Bearer ${plane.tokens.wrapper}`, accept: 'application/json' };
   const connect = { rejectUnauthorized: false };
-  const dispatcher = new Agent({ connect, bodyTimeout: 0, allowH2: false });
-  const get = async (query: string) =>
-    (await request(`${server}${SLICES}?${NOT_HEADLESS}&${query}`, { headers, dispatcher })).body;
+  const dispatcher = new Agent({ connect, bodyTimeout: 0, headersTimeout: 0, allowH2: false });
+  const url = `${server}${SLICES}?${NOT_HEADLESS}&${query}`;
+  const { statusCode, body } = await request(url, { headers, dispatcher });
+  if (statusCode !== 200) throw new Error(`${url}: ${statusCode} ${await body.text()}`);
+  return { body, end: () => void dispatcher.destroy() };
+}
+
+/** Resolves with the version of a list. */
+async function listSlices(server: string): Promise<string> {
+  const { body, end } = await getSlices(server, 'resourceVersion=0');
+  const { metadata } = (await body.json()) as { metadata: { resourceVersion: string } };
+  end();
+  return metadata.resourceVersion;
+}
+
+/** Notes when each version arrives in a watch of all slices, or only reads it. Resolves with how to end that. */
+async function watch(
+  server: string,
+  from: string,
+  arrivals: Map<string, number> | undefined,
+): Promise<() => void> {
+  const { body, end } = await getSlices(server, `watch=true&resourceVersion=${from}`);
   const follow = async (): Promise<void> => {
-    const list = (await (await get('resourceVersion=0')).json()) as {
-      metadata: { resourceVersion: string };
-    };
-    const body = await get(`watch=true&resourceVersion=${list.metadata.resourceVersion}`);
     for await (const chunk of body.setEncoding('utf8')) {
       if (arrivals === undefined) continue;
       const at = performance.now();
@@ -249,7 +267,7 @@ function watch(server: string, arrivals: Map<string, number> | undefined): () =>
   };
   // It ends when the agent is destroyed.
   follow().catch(() => {});
-  return () => void dispatcher.destroy();
+  return end;
 }
 
 async function rssOf(of: ManagedProcess | undefined): Promise<number> {
