@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { makeServingCert } from '../../../harness/api-server/serving-cert.ts';
+import { type Cluster, startCluster } from '../../../harness/cluster/cluster.ts';
+import { installKubeProxy, rolledOut } from '../../../harness/cluster/kube-proxy.ts';
+import { API_SERVER } from '../../../harness/cluster/network.ts';
+import { writeOverlay } from '../../../harness/cluster/overlay.ts';
+import { createWeb, type Web } from '../../../harness/cluster/web.ts';
+import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
+import { eventually } from '../../../harness/eventually.ts';
+
+/*
+ * Three nodes and two relays: edge-1 and edge-2 are a site with a relay on each node, edge-3 is a site without. The tests
+ * build on each other.
+ */
+
+jest.setTimeout(240_000);
+
+const RELAY = 'kube-proxy-wrapper-relay';
+/** The way back to a relay, with its spread: a minute and a quarter of it. */
+const RETURN_MS = 90_000;
+
+let cluster: Cluster;
+let workspace: Workspace;
+let web: Web;
+let clusterIP: string;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  workspace = createWorkspace(cluster);
+  await workspace.run('kubectl label node edge-1 edge-2 site=a; kubectl label node edge-3 site=b');
+  writeOverlay(workspace);
+  await workspace.run('kubectl apply --server-side -k my-cluster');
+  await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
+  await rolledOut(cluster, 'kube-proxy');
+  web = await createWeb(cluster, ['site', '*']);
+});
+
+afterAll(async () => await cluster?.stop());
+
+async function metrics(node: string): Promise<string> {
+  const request = 'GET /metrics HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n';
+  const get = `exec 3<>/dev/tcp/127.0.0.1/10361; printf "${request}" >&3; cat <&3`;
+  return await cluster.node(node).exec('bash', ['-c', get]);
+}
+
+/** Waits until the wrapper of a node reads from a server, `host:port`, or `host` with the default port. */
+async function reads(node: string, server: string): Promise<void> {
+  await eventually(
+    async () => /upstream_server_in_use\{server="([^"]+)"\} 1/.exec(await metrics(node))?.[1],
+    (used) => used === server,
+    { timeoutMs: RETURN_MS, intervalMs: 500, what: `${node} reads from ${server}` },
+  );
+}
+
+/** How often a node has changed its server, and has listed Services and slices. */
+async function figures(node: string): Promise<Record<string, string>> {
+  const counted = /(failovers_total|lists_total.*(services|endpointslices).*) (\d+)$/;
+  const found = (await metrics(node)).split('\n').flatMap((line) => {
+    const [, what, , count] = counted.exec(line.trim()) ?? [];
+    return what === undefined || count === undefined ? [] : [[what, count] as const];
+  });
+  return Object.fromEntries(found);
+}
+
+test('nodes of a site with relays read from these, and one without reads from the API server', async () => {
+  await workspace.run('kubectl apply -f manifests/components/relay/service.yaml');
+  const path = `/api/v1/namespaces/kube-system/services/${RELAY}`;
+  clusterIP = String((await cluster.admin.get(path)).spec.clusterIP);
+  const { certFile, keyFile } = await makeServingCert(workspace.folder, 'tls', [clusterIP]);
+  await workspace.run(
+    `kubectl -n kube-system create secret generic ${RELAY} --from-file=tls.crt=${certFile} --from-file=tls.key=${keyFile} --from-file=ca.crt=${certFile}`,
+  );
+  const caFile = `/etc/${RELAY}/ca.crt`;
+  writeOverlay(workspace, ['relay'], { relays: { servers: [`https://${clusterIP}`], caFile } });
+  await workspace.run('kubectl label node edge-1 edge-2 kube-proxy-wrapper.io/relay=true');
+  await workspace.run('kubectl apply --server-side --force-conflicts -k my-cluster');
+  await rolledOut(cluster, RELAY);
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  for (const node of ['edge-1', 'edge-2']) await reads(node, clusterIP);
+  await reads('edge-3', `${API_SERVER.address}:${API_SERVER.port}`);
+  for (const node of ['edge-1', 'edge-2']) await web.reaches(node, ['edge-1', 'edge-2']);
+  await web.reaches('edge-3', ['edge-3']);
+});
+
+test('a roll-out of the relays is not noticed: no list of Services or slices, no other server, no lost connection', async () => {
+  const sited = ['edge-1', 'edge-2'];
+  const now = async () => await Promise.all(sited.map(figures));
+  const before = await now();
+  expect(Object.keys(before[0] ?? {}).length).toBeGreaterThan(2);
+  const ends = await Promise.all(sited.map(async (node) => await web.load(node, 20)));
+  await workspace.run(`kubectl -n kube-system rollout restart daemonset/${RELAY}`);
+  await rolledOut(cluster, RELAY);
+  // A change arrives by the new relays.
+  await web.setReady('edge-1', false);
+  for (const node of sited) await web.reaches(node, ['edge-2']);
+  await web.setReady('edge-1', true);
+  for (const node of sited) await web.reaches(node, sited);
+  for (const end of ends) {
+    const { answers } = await end();
+    expect(Object.keys(answers).sort()).toEqual(sited);
+  }
+  expect(await now()).toEqual(before);
+});
+
+test('without relays the nodes read from the API server, and traffic goes on', async () => {
+  const end = await web.load('edge-1', 20);
+  await workspace.run('kubectl label node edge-1 edge-2 kube-proxy-wrapper.io/relay-');
+  for (const node of ['edge-1', 'edge-2']) {
+    await reads(node, `${API_SERVER.address}:${API_SERVER.port}`);
+  }
+  await web.setReady('edge-2', false);
+  await web.reaches('edge-1', ['edge-1']);
+  const { answers } = await end();
+  expect(Object.keys(answers).filter((answer) => answer.startsWith('('))).toEqual([]);
+});
