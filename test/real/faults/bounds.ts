@@ -6,9 +6,9 @@ export const BOUNDS = {
   rightAgainHardMs: 30_000,
   /**
    * Until the view is right again while relays fail and the API server itself can be reached, in milliseconds: a relay
-   * that is dead, one that does not answer, one without the API server, and a slow one, which is waited for.
+   * that is dead, one without the API server, and a slow one, which is waited for.
    */
-  bypassMs: { dead: 6_000, frozen: 20_000, silent: 60_000, slow: 40_000 },
+  bypassMs: { dead: 6_000, silent: 60_000, slow: 40_000 },
   /**
    * Until a connection is closed that something on the way keeps open although it is dead, in milliseconds: over HTTP/1.1
    * by the limit of a watch.

@@ -62,7 +62,7 @@ export interface FaultKind<Target extends FaultTarget = FaultTarget> {
    */
   readonly unreachable?: 'failing' | 'silent';
   /** Something else is left to read from: the view is right again this long after the fault began, in milliseconds. */
-  readonly bypassMs?: number;
+  readonly bypassMs?: number | undefined;
   /** Memory that it may cost in addition, in MB. */
   readonly memoryMB?: number;
   /** Processes of the wrapper that it starts. */
