@@ -70,16 +70,12 @@ test('nodes of a site with relays read from these, and one without reads from th
   await workspace.run(
     `kubectl -n kube-system create secret generic ${RELAY} --from-file=tls.crt=${certFile} --from-file=tls.key=${keyFile} --from-file=ca.crt=${certFile}`,
   );
-  await workspace.run('kubectl label node edge-1 edge-2 kube-proxy-wrapper.io/relay=true');
-  const apply = async (settings?: object) => {
-    writeOverlay(workspace, ['relay'], settings);
-    await workspace.run('kubectl apply --server-side --force-conflicts -k my-cluster');
-    await rolledOut(cluster, RELAY);
-    await rolledOut(cluster, 'kube-proxy-wrapper');
-  };
-  await apply();
   const caFile = `/etc/${RELAY}/ca.crt`;
-  await apply({ relays: { servers: [`https://${clusterIP}`], caFile } });
+  writeOverlay(workspace, ['relay'], { relays: { servers: [`https://${clusterIP}`], caFile } });
+  await workspace.run('kubectl label node edge-1 edge-2 kube-proxy-wrapper.io/relay=true');
+  await workspace.run('kubectl apply --server-side --force-conflicts -k my-cluster');
+  await rolledOut(cluster, RELAY);
+  await rolledOut(cluster, 'kube-proxy-wrapper');
   for (const node of ['edge-1', 'edge-2']) await reads(node, clusterIP);
   await reads('edge-3', `${API_SERVER.address}:${API_SERVER.port}`);
   for (const node of ['edge-1', 'edge-2']) await web.reaches(node, ['edge-1', 'edge-2']);

@@ -61,7 +61,7 @@ export interface FaultKind<Target extends FaultTarget = FaultTarget> {
    * without it may be harmless for readiness.
    */
   readonly unreachable?: 'failing' | 'silent';
-  /** Something else is left to read from: the view is right again this long after the fault began, in milliseconds. */
+  /** Something else is left to read from: the view is right this long after a change, in milliseconds. */
   readonly bypassMs?: number | undefined;
   /** Memory that it may cost in addition, in MB. */
   readonly memoryMB?: number;
