@@ -58,11 +58,13 @@ function link(
   name: string,
   bypass: 'dead' | 'silent' | 'slow',
   fault: TcpFault,
+  more: Partial<FaultKind> = {},
 ): FaultKind<HistoryTarget>[] {
-  return rows(name, bypass, async (relay) => {
+  const act: Act = async (relay) => {
     const active = await relay.link.begin(fault);
     return () => active.end();
-  });
+  };
+  return rows(name, bypass, act, more);
 }
 
 const killed: Act = async (relay) => {
@@ -99,7 +101,13 @@ export const relayFaults: readonly FaultKind<HistoryTarget>[] = [
     return () => process.signal('SIGCONT');
   }),
   ...link('cannot reach the API server', 'silent', { kind: 'refuse' }),
-  ...link('nothing comes from the API server', 'silent', { kind: 'hold', directions: BOTH }),
+  // Over HTTP/1.1 it shows only when a watch reaches its limit.
+  ...link(
+    'nothing comes from the API server',
+    'silent',
+    { kind: 'hold', directions: BOTH },
+    { needs: 'http2' },
+  ),
   ...link('lags by 1 to 3 s', 'slow', { kind: 'delay', ms: [1_000, 3_000] }),
   ...link('bytes stop for 5 s, again and again', 'slow', { kind: 'stutter', ms: 5_000 }),
   ...link('2 KB a second', 'slow', { kind: 'slow', bytesPerSecond: 2_048 }),
