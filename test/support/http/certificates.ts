@@ -65,8 +65,8 @@ export async function writeServingFiles(folder: string): Promise<ServingFiles> {
     return join(folder, name);
   };
   return {
-    certFile: write('wrapper.crt', cert),
-    keyFile: write('wrapper.key', key),
+    certFile: write('tls.crt', cert),
+    keyFile: write('tls.key', key),
     caFile: write('wrapper-ca.crt', authority.cert),
   };
 }
