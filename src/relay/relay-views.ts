@@ -22,7 +22,7 @@ export interface RelayViewsOptions extends RelayContext, BudgetLimits {
 const USER_SHARE = 3 / 4;
 /** How often lost views are looked for, in milliseconds. */
 const LOST_CHECK_MS = 1_000;
-/** The last query of each of these is read also while nobody asks, so that a relay that is ready has most at hand. */
+/** The last query of each of these that was listed is read also while nobody asks, so that a relay that is ready has most at hand. */
 const KEPT: readonly Resource[] = [SERVICES, ENDPOINT_SLICES];
 
 /** The views of a relay: one for each query that wrappers have sent. */
@@ -66,7 +66,7 @@ export class RelayViews {
       lease.release();
       throw problem;
     }
-    this.#keep(query);
+    this.#keep(source);
     // Any other source has a problem.
     return { ...lease, catchUp: (version) => (source as RelaySource).catchUp(version) };
   }
@@ -82,9 +82,10 @@ export class RelayViews {
     await this.#views.close();
   }
 
-  #keep(query: Query): void {
+  #keep({ query, view }: ViewSource): void {
     const { resource, namespace } = query;
-    if (!KEPT.includes(resource) || namespace !== '') return;
+    // Who asks for what the API server rejects, or does not list, must not make the relay unready.
+    if (!KEPT.includes(resource) || namespace !== '' || !view.started) return;
     const last = this.#kept.get(resource);
     this.#kept.set(resource, this.#views.hold(query));
     last?.release();

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { Relay } from '../../src/relay/relay.ts';
@@ -132,6 +133,20 @@ test('it never answers with an older state than requested, even if its own watch
   thaw();
   const { items } = (await ask(path)).body;
   expect(items.map(({ metadata }) => metadata.name)).toEqual(['web-a', 'web-b', 'web-c']);
+});
+
+const isOdd = ({ query }: { readonly query: URLSearchParams }) => query.has('labelSelector', 'odd');
+
+test.each([
+  ['rejects', () => cluster.refuse(isOdd, 400)],
+  ['does not answer', () => cluster.hold(isOdd)],
+])('a query that the API server %s does not make it unready', async (_how, fail) => {
+  await eventually(() => relay.views.problem, undefined);
+  fail();
+  const asked = ask(`${relay.url}/api/v1/services?${ANY}&labelSelector=odd`).catch(() => {});
+  await eventually(() => cluster.requests.some(isOdd), true);
+  await Promise.race([asked, delay(500)]);
+  expect(relay.views.problem).toBeUndefined();
 });
 
 test('without the API server it is not ready, ends its watches and answers 503 with the reason', async () => {
