@@ -146,6 +146,17 @@ test('a relay that has lost the API server gives its wrappers up, and these go o
   await eventually(() => shown(node), ['10.0.2.2']);
 });
 
+// It asked for the newest state, which a relay refuses, so that all its watches left the relay once a minute.
+test('a node stays with its relay although a collection does not exist', async () => {
+  cluster.refuse(({ path }) => path.includes('communities'), 404);
+  const relay = await useRelayOf(api, files);
+  const options = { ...behind(api, files, relay), returnMs: 200 };
+  const node = await useWrapper(api, options, { communities: { fabedgeCluster: 'beijing' } });
+  const isAbsent = ({ path }: { readonly path: string }) => path.includes('communities');
+  await eventually(() => cluster.requests.filter(isAbsent).length > 3, true);
+  expect(node.upstream.failover.switches).toBe(0);
+});
+
 test('without a relay the API server is used at once', async () => {
   const [port] = await freePorts(1);
   const { logger, lines } = recordingLogger();

@@ -43,8 +43,8 @@ export interface EndRule {
   readonly snapshot: 'outage' | 'answer' | 'at once';
   /** RetryBackoff: how long the query waits by itself. */
   readonly wait: 'none' | 'short' | 'long' | 'patient' | 'costly';
-  /** Reflector: what it sends next. */
-  readonly next: 'same' | 'list' | 'listNewest' | 'listAfterSecond';
+  /** Reflector: what it sends next; `listKnown`: at the known version, because a relay has no newest state. */
+  readonly next: 'same' | 'list' | 'listKnown' | 'listNewest' | 'listAfterSecond';
   /** The check of a watch's version: it is sent again, or a list is sent instead; `-`: the watch has failed. */
   readonly check: 'again' | 'list' | '-';
   /** ReflectorHealth: a line in the log once per cause, for the first in a row or from the second on. */
@@ -70,7 +70,7 @@ const END_RULES = {
   foreign:      ['unreachable', 'counts', 'outage',  'short',   'same',            '-',     'first'],
   relayRefused: ['-',           'next',   'outage',  'short',   'same',            '-',     'first'],
   mayBeAbsent:  ['doubtful',    '-',      'outage',  'short',   'same',            '-',     '-'],
-  absent:       ['-',           '-',      'answer',  'patient', 'listNewest',      '-',     '-'],
+  absent:       ['-',           '-',      'answer',  'patient', 'listKnown',       '-',     '-'],
   interrupted:  ['-',           '-',      'answer',  'short',   'same',            '-',     '-'],
   cut:          ['-',           '-',      'outage',  'short',   'same',            '-',     'second'],
   serverError:  ['misbehaving', 'counts', 'outage',  'long',    'same',            'again', 'first'],

@@ -2,10 +2,10 @@
  * Where a reflector is, and in which history of the API server. Each function below is one transition.
  *
  *     start, or version of a snapshot
- *        │                  410, or a second unusable response
+ *        │                  410, absent, or a second unusable response
  *        ▼                ┌──────────────────────────────────────┐
  *      LIST v ◀───────────┘                                      │
- *        │  └─ 410 again ──▶ LIST newest ◀── behind v, absent ── │
+ *        │  └─ 410 again ──▶ LIST newest ◀────────── behind v ── │
  *        ▼ listed               │ listed                         │
  *      WATCH v, reached ◀───────┘                                │
  *        │ sent         ▲ ended in its time                      │
@@ -72,7 +72,7 @@ export function expired(position: Position): Position {
   return position.next.verb === 'list' ? listNewest(position) : relist(position);
 }
 
-/** The API server is behind the version, or does not have the collection: only its newest state helps. */
+/** The API server is behind the version: only its newest state helps. */
 export function listNewest(position: Position): Position {
   return { ...position, next: { verb: 'list', version: '' } };
 }

@@ -359,6 +359,7 @@ export class Reflector<Facts extends ObjectMeta> {
     if (end === 'behind') this.#server.noteBehind(this.#position.history);
     const { next } = REQUEST_ENDS[end];
     if (next === 'list') this.#position = position.expired(this.#position);
+    else if (next === 'listKnown') this.#position = position.relist(this.#position);
     else if (next === 'listNewest') this.#position = position.listNewest(this.#position);
     else if (next === 'listAfterSecond' && this.#backoff.inARow > 1) {
       this.#position = position.relist(this.#position);
