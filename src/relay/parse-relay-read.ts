@@ -39,7 +39,8 @@ export function parseRelayRead(
   const metadata = metadataAccept(accept, kind);
   const metadataOnly = metadata !== undefined;
   const encoding = negotiate(metadata?.split(';', 1)[0] ?? accept);
-  const isOneNode = resource === NODES && labelSelector === '';
+  // As metadata, with labels: the check of a known Node, which the view of all with these labels answers.
+  const isOneNode = resource === NODES && (labelSelector === '' || !metadataOnly);
   const isServed = isOneNode
     ? ONE_OBJECT.test(options.fieldSelector)
     : metadataOnly === BY_LABEL.includes(resource);

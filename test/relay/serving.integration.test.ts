@@ -38,6 +38,7 @@ describe('what wrappers read is served as the API server has it, with its versio
     [`${SLICES}?${ANY}&labelSelector=kubernetes.io%2Fservice-name%3Dweb`],
     [`/api/v1/endpoints?${ANY}`],
     [`/api/v1/nodes?${ANY}&fieldSelector=metadata.name%3Dedge-1`],
+    [`/api/v1/nodes?${ANY}&fieldSelector=metadata.name%3Dedge-1&labelSelector=site%3Da`],
     [`/api/v1/nodes?${ANY}&labelSelector=site%3Da`, METADATA],
     [`/api/v1/namespaces?${ANY}`, METADATA],
     [`/apis/networking.k8s.io/v1/servicecidrs?${ANY}`],

@@ -21,7 +21,10 @@ export interface FailoverOptions {
   readonly relays?: Relays | undefined;
   /** Further API servers of the same cluster, with the same authority and credentials, in order; default: none. */
   readonly servers?: readonly URL[];
-  /** The preferred server is tried again this long after it was left, in milliseconds; default 60,000. */
+  /**
+   * The preferred server is tried again this long after it was left, in milliseconds; default 60,000. Twice as long, up
+   * to 16 times, each time that it was left sooner than that after its return.
+   */
   readonly returnMs?: number;
   /** Resolves if a list from the server arrives. Default: the preferred server is not used again by itself. */
   readonly tryServer?: ((server: URL) => Promise<unknown>) | undefined;
@@ -33,6 +36,7 @@ export interface FailoverOptions {
 /** After so many 5xx, or responses that are not of an API server, in a row the next server is used. */
 const MAX_SERVER_ERRORS = 3;
 const RETURN_MS = 60_000;
+const MAX_LONGER = 16;
 /** So much of that time is added at random, so that the nodes of a cluster do not return in step. */
 const SPREAD = 0.25;
 
@@ -54,12 +58,17 @@ const WHY: Partial<Record<RequestEnd, string>> = {
  *         └─── a minute later a list from it arrives ────┘
  *
  * 4xx are answers. When the preferred server is used again, open watches move to it: the other one may lag behind. At
- * any other change they stay where they are, because they may be the only ones that still bring changes.
+ * any other change they stay where they are, because they may be the only ones that still bring changes. A server that
+ * answers one list and not all, such as a relay that is full, would move them for ever: its return comes later each time.
  */
 export class Failover implements Credentials {
   readonly #options: FailoverOptions;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
+  /** How many times `returnMs` the next return waits. */
+  #longer = 1;
+  /** When the preferred server was used again; monotonic, in milliseconds. Undefined once it was left. */
+  #returnedAt: number | undefined;
   /** The next attempt to return, or the one under way. */
   #returning: NodeJS.Timeout | undefined;
   /** URL of the server in use. */
@@ -177,7 +186,17 @@ export class Failover implements Credentials {
     const fields = { from: addressOf(from), to: addressOf(to), why: WHY[end] };
     const level = this.#tried < this.servers.length ? 'warn' : 'debug';
     this.#options.logger[level](fields, 'another API server is used');
+    this.#lengthenReturn();
     this.#use(to);
+  }
+
+  /** The server in use is left. Only the first after a return counts: those after it may all be full, or gone. */
+  #lengthenReturn(): void {
+    if (this.#returnedAt === undefined) return;
+    const { returnMs = RETURN_MS } = this.#options;
+    const isSoon = performance.now() - this.#returnedAt < returnMs * this.#longer;
+    this.#longer = isSoon ? Math.min(2 * this.#longer, MAX_LONGER) : 1;
+    this.#returnedAt = undefined;
   }
 
   #returnLater(): void {
@@ -193,10 +212,11 @@ export class Failover implements Credentials {
           return;
         }
         logger.info({ server: addressOf(server) }, 'the preferred API server is used again');
+        this.#returnedAt = performance.now();
         this.#use(server);
         onReturn();
       },
-      returnMs * (1 + SPREAD * Math.random()),
+      returnMs * this.#longer * (1 + SPREAD * Math.random()),
     );
     this.#returning = timer.unref();
   }

@@ -17,6 +17,7 @@ let failover: Failover | undefined;
 afterEach(() => {
   failover?.close();
   jest.useRealTimers();
+  jest.restoreAllMocks();
 });
 
 function failoverOf(servers: URL[] = [B, C], options: Partial<FailoverOptions> = {}): Failover {
@@ -146,6 +147,22 @@ describe('the API server in use', () => {
     expect(asked).toBe(0);
     await jest.advanceTimersByTimeAsync(15_002);
     expect(asked).toBe(1);
+  });
+
+  test('is tried again later each time that it is left soon after its return, and not once that has held', async () => {
+    jest.useFakeTimers();
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    const of = failoverOf([B], { returnMs: 1_000, tryServer: async () => {} });
+    const returns = async (): Promise<number> => {
+      const since = performance.now();
+      of.report(A, 'relayRefused');
+      while (hosts(of) !== 'ab') await jest.advanceTimersByTimeAsync(1_000);
+      return performance.now() - since;
+    };
+    const waits: number[] = [];
+    for (let n = 0; n < 6; n++) waits.push(await returns());
+    await jest.advanceTimersByTimeAsync(16_000);
+    expect([...waits, await returns()]).toEqual([1, 2, 4, 8, 16, 16, 1].map((s) => s * 1_000));
   });
 
   test('is tried by one request at a time, and no more once it is in use or closed', async () => {
