@@ -1,3 +1,6 @@
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { freePorts } from '../../harness/network/free-port.ts';
@@ -124,6 +127,21 @@ test('watches of a relay that is replaced go on at the next one, however old the
   putSlice(other, 'web-a', 'web', [{ ip: '10.0.2.3', node: 'edge-2' }]);
   await eventually(() => shown(node), ['10.0.2.3']);
   expect(listsOf(node)).toBe(before);
+});
+
+test('a relay whose authority the file names only now is used', async () => {
+  const relay = await useRelayOf(api, files);
+  const old = await writeServingFiles(useFolder());
+  const caFile = join(useFolder(), 'ca.crt');
+  copyFileSync(old.caFile, caFile);
+  const relays = { servers: [new URL(relay.url)], caFile };
+  const node = await useWrapper(api, { ...behind(api, files), relays, returnMs: 100 });
+  await eventually(() => node.upstream.address, new URL(api).host);
+  // It was tried again, too.
+  await delay(500);
+  expect(node.upstream.failover.switches).toBe(1);
+  copyFileSync(files.caFile, caFile);
+  await eventually(() => node.upstream.address, new URL(relay.url).host);
 });
 
 test('with two relays, the second one goes on where the first was', async () => {

@@ -11,7 +11,7 @@ import { addressOf } from './upstream-error.ts';
 export interface Relays {
   /** In order of preference, over https. */
   readonly servers: readonly URL[];
-  /** Their authority, PEM. It is read for each new line, so that changes of the file are followed. */
+  /** Their authority, PEM. It is read for each new line, and after each failed connection. */
   readonly caFile: string;
 }
 

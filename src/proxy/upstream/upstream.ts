@@ -239,14 +239,21 @@ export class Upstream {
     const { method, body } = request;
     const { signal } = abort;
     const isOwn = request.authorization === undefined;
-    const send = async (): Promise<Dispatcher.ResponseData> =>
-      await this.#line(isOwn, server).request({
-        path: server.pathname.replace(/\/$/, '') + request.path,
-        method,
-        headers: { 'user-agent': USER_AGENT, ...request.headers, ...identity },
-        body: body ?? null,
-        signal,
-      });
+    const send = async (): Promise<Dispatcher.ResponseData> => {
+      const line = this.#line(isOwn, server);
+      try {
+        return await line.request({
+          path: server.pathname.replace(/\/$/, '') + request.path,
+          method,
+          headers: { 'user-agent': USER_AGENT, ...request.headers, ...identity },
+          body: body ?? null,
+          signal,
+        });
+      } catch (error) {
+        if (error instanceof NoConnection) this.#forget(line);
+        throw error;
+      }
+    };
     const late = unreachable(new Error(`no response within ${headersMs / 1000} s`), server);
     const timer = setTimeout(() => abort.abort(late), headersMs);
     try {
@@ -302,6 +309,15 @@ export class Upstream {
     });
     this.#lines.set(id, line);
     return line;
+  }
+
+  /** The next request reads the TLS options of the server again: the authority of relays may be another one now. */
+  #forget(line: Line): void {
+    for (const [id, each] of this.#lines) {
+      if (each !== line) continue;
+      this.#lines.delete(id);
+      line.close();
+    }
   }
 
   /** Open requests end on their connections, and further requests get new ones. */
