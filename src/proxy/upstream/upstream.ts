@@ -266,8 +266,9 @@ export class Upstream {
         signal,
       );
     } catch (error) {
-      // A caller could provoke the failure of its own request.
-      if (isOwn && (!signal.aborted || signal.reason === late)) {
+      // A caller could provoke the failure of its own request, but not of a connection.
+      const isProof = isOwn || error instanceof NoConnection;
+      if (isProof && (!signal.aborted || signal.reason === late)) {
         this.failover.report(server, 'unreachable');
       }
       throw error;

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { freePorts } from '../../../harness/network/free-port.ts';
 import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
 import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { closedLater } from '../../support/closed-later.ts';
@@ -59,6 +60,18 @@ test.each([
     expect(upstream.failover.switches).toBe(switches);
   },
 );
+
+// Behind a relay callers have an Upstream of their own, which never left an API server that was gone.
+test('a request of a caller that gets no connection changes the server in use', async () => {
+  const [port] = await freePorts(1);
+  const { logger } = captureLogger();
+  const credentials = new FakeCredentials(new URL(`http://127.0.0.1:${port}`));
+  const url = servers[0]?.url as URL;
+  upstream = closedLater(new Upstream({ credentials, servers: [url], logger }));
+  const asked = () => upstream.request({ method: 'GET', path: '/', authorization: 'Bearer x' });
+  await expect(asked()).rejects.toMatchObject({ code: 'Unreachable' });
+  await expect(asked()).resolves.toMatchObject({ statusCode: 200 });
+});
 
 describe('a server that does not answer', () => {
   test('is given up for the next, and its requests end', async () => {
