@@ -177,7 +177,7 @@ async function connect(options: NodeProxyOptions) {
     credentials: options.credentials,
     servers: options.servers,
     returnMs: options.returnMs,
-    list: (request) => listOwnNode(options, request),
+    list: (request, isRelay) => listOwnNode(options, request, isRelay),
     quietMs: options.quietMs,
     logger,
   };
@@ -290,13 +290,13 @@ function createClientListeners(
 
 /** In the newest version, which needs etcd. A relay says so itself if it has lost the API server. */
 async function listOwnNode(
-  { nodeName, relays, readLimits = DEFAULT_READ_LIMITS }: NodeProxyOptions,
+  { nodeName, readLimits = DEFAULT_READ_LIMITS }: NodeProxyOptions,
   request: Upstream['request'],
+  isRelay: boolean,
 ): Promise<void> {
   const query = ownNodeQuery(nodeName);
   // Only a watch needs the address.
   const upstream = { request, address: '' };
-  const isRelay = relays !== undefined;
   const options = { query, metadataOnly: !isRelay, readLimits, upstream };
   await new CollectionClient(options).list(isRelay ? '0' : '', new AbortController().signal);
 }

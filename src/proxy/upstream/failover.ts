@@ -22,13 +22,13 @@ export interface FailoverOptions {
   /** Further API servers of the same cluster, with the same authority and credentials, in order; default: none. */
   readonly servers?: readonly URL[];
   /**
-   * The preferred server is tried again this long after it was left, in milliseconds; default 60,000. Twice as long, up
-   * to 16 times, each time that it was left sooner than that after its return.
+   * Servers before the one in use are tried again after this time, in milliseconds; default 60,000. Twice as long, up
+   * to 16 times, each time that one was left sooner than that after the return to it.
    */
   readonly returnMs?: number;
-  /** Resolves if a list from the server arrives. Default: the preferred server is not used again by itself. */
+  /** Resolves if a list from the server arrives. Default: there is no return. */
   readonly tryServer?: ((server: URL) => Promise<unknown>) | undefined;
-  /** Called when the preferred server is used again: open watches then move to it. */
+  /** Called when a server before the last one is used again: open watches then move to it. */
   readonly onReturn: () => void;
   readonly logger: Logger;
 }
@@ -57,8 +57,8 @@ const WHY: Partial<Record<RequestEnd, string>> = {
  *         ▲                                              │
  *         └─── a minute later a list from it arrives ────┘
  *
- * 4xx are answers. When the preferred server is used again, open watches move to it: the other one may lag behind. At
- * any other change they stay where they are, because they may be the only ones that still bring changes. A server that
+ * The return is to the first server of the list that sends one. 4xx are answers. After a return open watches move: the
+ * other server may lag behind. At any other change they stay where they are, because they may be the only ones that still bring changes. A server that
  * answers one list and not all, such as a relay that is full, would move them for ever: its return comes later each time.
  */
 export class Failover implements Credentials {
@@ -67,7 +67,7 @@ export class Failover implements Credentials {
   readonly #unsubscribe: () => void;
   /** How many times `returnMs` the next return waits. */
   #longer = 1;
-  /** When the preferred server was used again; monotonic, in milliseconds. Undefined once it was left. */
+  /** When the last return was; monotonic, in milliseconds. Undefined once that server was left. */
   #returnedAt: number | undefined;
   /** The next attempt to return, or the one under way. */
   #returning: NodeJS.Timeout | undefined;
@@ -199,22 +199,24 @@ export class Failover implements Credentials {
     this.#returnedAt = undefined;
   }
 
+  /** Uses the first server before the current one from which a list arrives. */
   #returnLater(): void {
     const { tryServer, returnMs = RETURN_MS, onReturn, logger } = this.#options;
     const timer = setTimeout(
       async () => {
-        const server = this.#preferred;
-        const list = tryServer?.(server) ?? Promise.reject();
-        const arrives = await list.then(() => true).catch(() => false);
-        if (this.#returning !== timer) return;
-        if (!arrives) {
-          this.#returnLater();
+        for (const server of this.#all()) {
+          if (server.href === this.#current) break;
+          const list = tryServer?.(server) ?? Promise.reject();
+          const arrives = await list.then(() => true).catch(() => false);
+          if (this.#returning !== timer) return;
+          if (!arrives) continue;
+          logger.info({ server: addressOf(server) }, 'a preferred API server is used again');
+          this.#returnedAt = performance.now();
+          this.#use(server);
+          onReturn();
           return;
         }
-        logger.info({ server: addressOf(server) }, 'the preferred API server is used again');
-        this.#returnedAt = performance.now();
-        this.#use(server);
-        onReturn();
+        this.#returnLater();
       },
       returnMs * this.#longer * (1 + SPREAD * Math.random()),
     );

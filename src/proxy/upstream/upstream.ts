@@ -46,10 +46,12 @@ export interface UpstreamOptions
   extends Pick<FailoverOptions, 'credentials' | 'servers' | 'relays' | 'returnMs'>,
     Pick<LineOptions, 'quietMs'> {
   /**
-   * Lists something that needs etcd, by this request; rejects if that fails. When the list arrives from the preferred
+   * Lists something that needs etcd, by this request; rejects if that fails. When the list arrives from a preferred
    * server, that one is used again. Default: it never is.
    */
-  readonly list?: ((request: Upstream['request']) => Promise<unknown>) | undefined;
+  readonly list?:
+    | ((request: Upstream['request'], isRelay: boolean) => Promise<unknown>)
+    | undefined;
   readonly logger: Logger;
   /**
    * Time limit for the start of a response, a connection included, in milliseconds; default 40,000. It is longer than
@@ -114,7 +116,9 @@ export class Upstream {
     this.serverState = new ServerState(options);
     this.failover = new Failover({
       ...options,
-      tryServer: list && ((server) => list((request) => this.#send(request, server))),
+      tryServer:
+        list &&
+        ((server) => list((request) => this.#send(request, server), this.failover.isRelay(server))),
       onReturn: () => this.serverState.noteReturned(),
     });
     this.failover.onTlsChange(() => this.#retireLines());

@@ -132,6 +132,16 @@ describe('the API server in use', () => {
     expect([asked, returns]).toEqual([['a', 'a', 'a'], 1]);
   });
 
+  test('is another one before the last, if no list arrives from the first', async () => {
+    const of = failoverOf([B, C], {
+      tryServer: async (server) => {
+        if (server === A) throw new Error('no list');
+      },
+    });
+    report(of, 'a unreachable', 'b unreachable');
+    await eventually(() => hosts(of), 'bca');
+  });
+
   test('is tried again a minute after it was left, and within 75 s', async () => {
     jest.useFakeTimers();
     let asked = 0;
