@@ -65,7 +65,12 @@ const KUBERNETES = {
 
 /** Starts a relay. Rejects with `InvalidSettings` if it cannot be started. */
 export async function startRelay(options: RelayOptions): Promise<Relay> {
-  const { https, logger, readLimits = DEFAULT_READ_LIMITS } = options;
+  const { https, relays, logger, readLimits = DEFAULT_READ_LIMITS } = options;
+  if (relays !== undefined) {
+    const problem =
+      'relays: a relay reads from the API server itself, and would serve nothing; remove this setting from those of the relay';
+    throw new WrapperError('InvalidSettings', problem);
+  }
   const upstream = new Upstream({
     ...options,
     list: async (request) => {

@@ -4,7 +4,7 @@ import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { Relay } from '../../src/relay/relay.ts';
 import { eventually } from '../support/eventually.ts';
 import { writeServingFiles } from '../support/http/certificates.ts';
-import { type AskOptions, ask, useRelayOf } from '../support/relay/relay-fixture.ts';
+import { type AskOptions, ask, behind, useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { putEndpoints, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useCluster } from '../support/wrapper/use.ts';
@@ -61,6 +61,15 @@ describe('what wrappers read is served as the API server has it, with its versio
 test('it listens over https only', () => {
   expect(relay.listeners.addresses).toHaveLength(1);
   expect(relay.url).toMatch(/^https:/);
+});
+
+// Each refused what the other one asked it for.
+test('it does not start with relays of its own', async () => {
+  const files = await writeServingFiles(useFolder());
+  await expect(useRelayOf(api, files, behind(api, files, relay))).rejects.toMatchObject({
+    code: 'InvalidSettings',
+    message: expect.stringMatching(/^relays: .* remove this setting/),
+  });
 });
 
 test('all clients of a query share one watch at the API server', async () => {
