@@ -222,13 +222,11 @@ export class CollectionClient {
         );
       }
       handlers.opened();
-      let isReported = false;
       await readTurns(response.body, (chunks) => {
         deadline.signal.throwIfAborted();
         const { events, fault } = decodeAll(decoder, chunks);
         if (events.length > 0) {
-          if (!isReported) response.report('answered');
-          isReported = true;
+          response.report('answered');
           // Whole events count, not bytes: an event that never ends is useless.
           onProgress();
         }

@@ -36,8 +36,8 @@ export interface UpstreamResponse {
   /** As it was sent: gzip if the request allowed that; see {@link readBody}. Read or destroy it. */
   readonly body: UpstreamBody;
   /**
-   * Records the end of the request, which its reader calls once: when it is known, or when a watch brings its first
-   * event; see REQUEST_ENDS. A response without a report shows nothing about the API server.
+   * Records the end of the request, which its reader calls when it is known; for a watch, each time that it brings
+   * events; see REQUEST_ENDS. A response without a report shows nothing about the API server.
    */
   report(end: RequestEnd): void;
 }
