@@ -220,6 +220,9 @@ export class CollectionClient {
             if (upstream.address !== address) throw error;
           },
         );
+        if (upstream.address !== address) {
+          throw new RequestError('interrupted', 'another API server may have answered the check');
+        }
       }
       handlers.opened();
       await readTurns(response.body, (chunks) => {

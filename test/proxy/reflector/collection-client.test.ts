@@ -189,14 +189,19 @@ describe('a watch that continues where another was cut', () => {
 });
 
 describe('a check that is refused', () => {
-  /** Refuses the first check. Another API server is used from that answer on, or while the next check is waited for. */
-  async function checkedOnce(moves?: 'at the answer' | 'in the wait') {
+  /**
+   * Refuses the first check. Another API server is used from when the watch was accepted, from that answer on, or while
+   * the next check is waited for.
+   */
+  async function checkedOnce(moves?: 'at the answer' | 'in the wait' | 'before, and it agrees') {
     const requests: string[] = [];
     let address = 'first';
     const { upstream } = await clientAndUpstream((query, response) => {
       requests.push(query.has('watch') ? 'watch' : 'check');
-      if (query.has('watch')) response.end(EVENT);
-      else if (requests.length === 2) {
+      if (query.has('watch')) {
+        response.end(EVENT);
+        if (moves === 'before, and it agrees') address = 'second';
+      } else if (requests.length === 2 && address === 'first') {
         if (moves === 'at the answer') address = 'second';
         refuseWithStatus(response, 429);
       } else response.end(LIST);
@@ -228,6 +233,12 @@ describe('a check that is refused', () => {
     await ended;
     expect(requests).toEqual(['watch', 'check', 'check']);
     expect(order).toEqual(['refused', 'opened', 'events']);
+  });
+
+  test('ends the watch if another API server has answered it', async () => {
+    const { ended, order } = await checkedOnce('before, and it agrees');
+    await expect(ended).rejects.toMatchObject({ end: 'interrupted' });
+    expect(order).toEqual([]);
   });
 
   test.each([
