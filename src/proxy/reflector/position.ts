@@ -7,7 +7,7 @@
  *      LIST v ◀───────────┘                                      │
  *        │  └─ 410 again ──▶ LIST newest ◀────────── behind v ── │
  *        ▼ listed               │ listed                         │
- *      WATCH v, reached ◀───────┘                                │
+ *      WATCH v, reached here ◀──┘                                │
  *        │ sent         ▲ ended in its time                      │
  *        ▼              │                                        │
  *      WATCH v, reached unknown ── every event moves v ──────────┘
@@ -30,8 +30,11 @@ export type NextRequest =
     }
   | {
       readonly verb: 'watch';
-      /** The API server is known to have reached the version: it has just listed, or ended a watch in its time. */
-      readonly reached: boolean;
+      /**
+       * `host:port` of the API server that is known to have reached the version: it has just listed, or ended a watch in
+       * its time. Undefined: none. Any other one may be behind it.
+       */
+      readonly reachedAt: string | undefined;
     };
 
 /** Before the first list. @param snapshotVersion version on disk, which the list must not be older than; or `0` */
@@ -45,18 +48,18 @@ export function restored(position: Position, version: string): Position {
 }
 
 /** The handler was notified of a list. */
-export function listed(version: string, history: number): Position {
-  return { notified: version, history, next: { verb: 'watch', reached: true } };
+export function listed(version: string, history: number, reachedAt: string): Position {
+  return { notified: version, history, next: { verb: 'watch', reachedAt } };
 }
 
 /** A watch is sent, or has brought events up to this version. */
 export function watching(position: Position, version: string): Position {
-  return { ...position, notified: version, next: { verb: 'watch', reached: false } };
+  return { ...position, notified: version, next: { verb: 'watch', reachedAt: undefined } };
 }
 
-/** The API server ended a watch. @param inTime not sooner than was agreed */
-export function watchEnded(position: Position, inTime: boolean): Position {
-  return { ...position, next: { verb: 'watch', reached: inTime } };
+/** The API server ended a watch. @param reachedAt its address; undefined: sooner than was agreed */
+export function watchEnded(position: Position, reachedAt: string | undefined): Position {
+  return { ...position, next: { verb: 'watch', reachedAt } };
 }
 
 /** Lists what is known or newer: a list at "any" may go back in time where there are several API servers. */

@@ -166,7 +166,7 @@ export class Reflector<Facts extends ObjectMeta> {
     const { next } = this.#position;
     try {
       if (next.verb === 'list') await this.#list(next.version, history, attempt, request.signal);
-      else await this.#watch(next.reached, attempt, request.signal);
+      else await this.#watch(next.reachedAt, attempt, request.signal);
     } finally {
       unsubscribe();
       request.release();
@@ -181,6 +181,7 @@ export class Reflector<Facts extends ObjectMeta> {
   ): Promise<void> {
     this.#sent.lists++;
     this.#snapshot?.listStarted();
+    const { address } = this.#options.upstream;
     try {
       const { items, resourceVersion, reduced } = await this.#client.list(version, signal);
       if (reduced > 0) {
@@ -188,14 +189,19 @@ export class Reflector<Facts extends ObjectMeta> {
           'the list is larger than maxListBytes: large objects keep only annotations of policies';
         this.#log.warn({ objects: reduced }, text);
       }
-      this.#applyList(items, resourceVersion, history);
+      this.#applyList(items, resourceVersion, history, address);
       attempt.isUseful = true;
     } finally {
       this.#options.memory?.reading(0);
     }
   }
 
-  #applyList(items: readonly ObjectBytes[], resourceVersion: string, history: number): void {
+  #applyList(
+    items: readonly ObjectBytes[],
+    resourceVersion: string,
+    history: number,
+    address: string,
+  ): void {
     const { history: before, next, notified } = this.#position;
     const codec = CODECS[this.#options.query.encoding];
     const known = { version: notified, objects: this.#objects.known };
@@ -212,7 +218,7 @@ export class Reflector<Facts extends ObjectMeta> {
     );
     if (older !== undefined && before === history) this.#server.noteWentBack(history);
     const current = older === undefined ? history : this.#server.history;
-    this.#position = position.listed(resourceVersion, current);
+    this.#position = position.listed(resourceVersion, current, address);
     this.#health.current();
     this.#backoff.reset();
     const fields = { rv: resourceVersion, changes: changes.length };
@@ -254,10 +260,16 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#contents = contents;
   }
 
-  async #watch(reached: boolean, attempt: Attempt, signal: AbortSignal): Promise<void> {
+  async #watch(
+    reachedAt: string | undefined,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<void> {
     this.#sent.watches++;
     const version = this.#position.notified;
-    const unconfirmed = reached ? undefined : this.#objects.newest(CHECKED_OBJECTS);
+    const { address } = this.#options.upstream;
+    const isReached = reachedAt === address;
+    const unconfirmed = isReached ? undefined : this.#objects.newest(CHECKED_OBJECTS);
     this.#position = position.watching(this.#position, version);
     let ended = (): void => {};
     try {
@@ -275,7 +287,7 @@ export class Reflector<Facts extends ObjectMeta> {
         checkFailed: (error) => this.#untilCheck(error, attempt, signal),
         events: (events) => this.#applyEvents(events, attempt),
       });
-      this.#position = position.watchEnded(this.#position, inTime);
+      this.#position = position.watchEnded(this.#position, inTime ? address : undefined);
     } finally {
       ended();
     }

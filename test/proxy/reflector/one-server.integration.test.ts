@@ -98,6 +98,20 @@ test('when the preferred server is used again, each watch moves to it within a s
   expect([...failures]).toEqual([0]);
 });
 
+// It may be behind the one that has ended the watch in its time.
+test('a watch that goes on at another server checks whether that one has reached the version', async () => {
+  const { server } = simulation;
+  await simulation.pass(600_000);
+  server.address = 'another';
+  server.requests.splice(0);
+  server.end();
+  await simulation.pass(2_000);
+  expect(server.requests.map(({ verb }) => verb).sort()).toEqual([
+    ...Array(5).fill('check'),
+    ...Array(5).fill('watch'),
+  ]);
+});
+
 describe('after an outage', () => {
   test.each([5_000, 60_000, 600_000])(
     'of %d ms one query tries, and all follow within a second',

@@ -42,7 +42,7 @@ type Served = Pick<Upstream, 'address' | 'request' | 'serverState' | 'leaveServe
  * its rules: 410 for a compacted version, 504 for one that it has not reached.
  */
 export class SimulatedServer implements Served {
-  readonly address = 'simulated';
+  address = 'simulated';
   readonly serverState: ServerState;
   readonly requests: SimulatedRequest[] = [];
   /** Lists that were answered with 200. */
