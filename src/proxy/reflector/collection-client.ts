@@ -206,6 +206,7 @@ export class CollectionClient {
       await this.#limits.request(false, deadline.signal);
       const { address } = upstream;
       const response = await this.#get(query, parameters, deadline.signal);
+      await this.#assertServed(query, response, false);
       // After the watch was accepted: a version that is reached now can be lost only if the watch ends.
       if (unconfirmed !== undefined) {
         await this.#assertReached(
@@ -276,8 +277,9 @@ export class CollectionClient {
     deadline.limit(LIST_MS, 'did not end a list');
     try {
       await this.#limits.request(isFirst, deadline.signal);
-      const response = await this.#get(query, parameters, deadline.signal, isFirst);
+      const response = await this.#get(query, parameters, deadline.signal);
       const onProgress = deadline.limit(LIST_SILENCE_MS, 'sent nothing in a list');
+      await this.#assertServed(query, response, isFirst);
       return await this.#readList(query, response, (length) => {
         onProgress();
         onBytes?.(length);
@@ -325,32 +327,26 @@ export class CollectionClient {
     throw foreignAnswer(queryPath(query), response, problem);
   }
 
-  /**
-   * Resolves with a response of 200 in the encoding, whose body shows who has sent it. Throws `Refused` with the Status
-   * of the API server, and `Unreachable` if something else has answered.
-   *
-   * @param isList it counts as a list when the answer is 200, in whichever of the encodings
-   */
-  async #get(
-    query: Query,
-    parameters: URLSearchParams,
-    signal: AbortSignal,
-    isList = false,
-  ): Promise<UpstreamResponse> {
+  /** Resolves with the headers of the response, whatever its status. */
+  #get(query: Query, parameters: URLSearchParams, signal: AbortSignal): Promise<UpstreamResponse> {
     const isWatch = parameters.has('watch');
     const headers: Record<string, string> = { accept: this.#accept(isWatch) };
     if (!isWatch) headers['accept-encoding'] = 'gzip';
-    const { upstream } = this.#options;
-    const response = await upstream.request({
-      method: 'GET',
-      path: queryPath(query, parameters),
-      headers,
-      signal,
-    });
+    const path = queryPath(query, parameters);
+    return this.#options.upstream.request({ method: 'GET', path, headers, signal });
+  }
+
+  /**
+   * Resolves at a response of 200 in the encoding, whose body shows who has sent it. Throws `Refused` with the Status of
+   * the API server, and `Unreachable` if something else has answered.
+   *
+   * @param isList it counts as a list when the answer is 200, in whichever of the encodings
+   */
+  async #assertServed(query: Query, response: UpstreamResponse, isList: boolean): Promise<void> {
     if (response.statusCode === 200) {
       const type = mediaType(response);
       if (isList && Object.values(MEDIA_TYPES).includes(type)) this.#limits.onList();
-      if (type === MEDIA_TYPES[this.#codec.encoding]) return response;
+      if (type === MEDIA_TYPES[this.#codec.encoding]) return;
     }
     throw await readRefusal(queryPath(query), response, this.#codec, query.resource.group);
   }

@@ -422,6 +422,22 @@ describe('with a manual clock', () => {
   });
 });
 
+// Only the limit of a whole list applied.
+test('a refusal whose body sends nothing for 30 s is ended', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  const { client, upstream } = await clientAndUpstream((_query, response) => {
+    response.writeHead(503).write('{');
+  });
+  const requested = jest.spyOn(upstream, 'request');
+  const failed = client.list('', signal).catch((error) => error.message);
+  await eventually(() => requested.mock.calls.length, 1);
+  await requested.mock.results[0]?.value;
+  await new Promise((resolve) => setImmediate(resolve));
+  jest.advanceTimersByTime(30_000);
+  expect(await failed).toContain('sent nothing in a list for 30 s');
+  jest.useRealTimers();
+});
+
 // The objects overflowed the stack as arguments of one call.
 test('a page of 200,000 objects is read', async () => {
   const items = Array.from({ length: 200_000 }, (_, n) => ({ metadata: { name: `s${n}` } }));
