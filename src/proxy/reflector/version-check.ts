@@ -51,8 +51,10 @@ async function listIfSelectable(
   } catch (error) {
     if (!(error instanceof WrapperError) || error.status === undefined) throw error;
     const { status } = error;
-    if (status.code === 400) return undefined;
-    if (REQUEST_ENDS[endOf(error)].check !== 'list') throw error;
+    const end = endOf(error);
+    // A relay refuses with 400 what it does not serve.
+    if (end === 'rejected' && status.code === 400) return undefined;
+    if (REQUEST_ENDS[end].check !== 'list') throw error;
     const { code, message } = status;
     throw versionUnknown(
       `the API server does not report whether it has reached ${version}: ${code} ${message}`,

@@ -3,6 +3,7 @@ import { WrapperError } from '../../../src/errors.ts';
 import { ENDPOINT_SLICES, NODES } from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
+import { RequestError } from '../../../src/proxy/api/request-error.ts';
 import { assertReached } from '../../../src/proxy/reflector/version-check.ts';
 
 const SLICES: Query = {
@@ -81,4 +82,13 @@ test('a collection without a selector by name needs no check', async () => {
   await expect(assertReached(SLICES, known, list, (each) => codec.meta(each))).resolves.toBe(
     undefined,
   );
+});
+
+test('a relay that does not serve the check with 400 has not reached the version', async () => {
+  const status = { code: 400, reason: 'BadRequest', message: 'not served' };
+  const refused = new RequestError('relayRefused', 'refused', { status });
+  const known = { version: '20', objects: new Map() };
+  const list = () => Promise.reject(refused);
+  const checked = assertReached(SLICES, known, list, (each) => codec.meta(each));
+  await expect(checked).rejects.toBe(refused);
 });
