@@ -107,7 +107,10 @@ export class Line {
 
   /** Closes idle connections. Open requests end on theirs, which are then closed too. No further request is sent. */
   close(): void {
-    void this.#pool.close();
+    const close = (): void => void this.#pool.close();
+    // First all that waits for the connection is sent.
+    if (this.#opening === undefined) close();
+    else void this.#opening.promise.catch(() => {}).then(() => setImmediate(close));
   }
 
   #createPool(): Pool {

@@ -227,3 +227,18 @@ describe('the outcome of a request is reported', () => {
     expect(outcomes).toEqual(['unreachable']);
   });
 });
+
+// They failed, because a POST is not sent again.
+test('requests that wait for the first connection are sent although the TLS options change', async () => {
+  const { upstream, credentials } = await useUpstream((_request, response) => response.end());
+  const post = async (): Promise<number> => {
+    const request = { method: 'POST', path: '/', body: '{}', authorization: 'Bearer x' } as const;
+    const { body, statusCode } = await upstream.request(request);
+    body.destroy();
+    return statusCode;
+  };
+  const posts = Promise.all([post(), post(), post()]);
+  await Promise.resolve();
+  credentials.setTls({});
+  expect(await posts).toEqual([200, 200, 200]);
+});
