@@ -12,7 +12,7 @@ export interface SnapshotRestoreOptions {
   readonly folder: SnapshotFolder;
   readonly query: Query;
   readonly metadataOnly: boolean;
-  readonly upstream: Pick<Upstream, 'serverState' | 'leaveServer'>;
+  readonly upstream: Pick<Upstream, 'address' | 'serverState' | 'leaveServer'>;
   readonly logger: Logger;
   /**
    * Shows a snapshot; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and then shows
@@ -38,7 +38,8 @@ const KNOWN_UNREACHABLE_MS = 200;
  *        │ └──── no contact in time, no other server ──────────────────────────────────▶ used
  *        └────── no contact in time: another server, which has its own time
  *
- * The time of a server begins with the first attempt to list from it, and again after each answer that is not a list:
+ * The time of a server begins with the first attempt to list from it, or when the one before is given up, and again after
+ * each answer that is not a list:
  *
  *     while                            it ends
  *     an attempt has no connection     after the grace time
@@ -57,6 +58,8 @@ export class SnapshotRestore {
   #phase: 'waiting' | 'used' | 'over' = 'waiting';
   /** The last attempt to list from the server in use; none: there was no attempt, or it was answered. */
   #attempt: 'none' | 'sent' | 'outage' = 'none';
+  /** Which server it went to. */
+  #asked = '';
   /** When the time of that server began; monotonic. */
   #since = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -78,6 +81,7 @@ export class SnapshotRestore {
   listStarted(): void {
     if (this.#attempt === 'none') this.#since = performance.now();
     this.#attempt = 'sent';
+    this.#asked = this.#options.upstream.address;
     this.#check();
   }
 
@@ -120,7 +124,10 @@ export class SnapshotRestore {
     if (now < from + grace) {
       this.#checkIn(from + grace - now);
     } else if (upstream.leaveServer(this.#since)) {
-      this.#attempt = 'none';
+      // A failure may have changed the server before, and the attempt be at that one already.
+      if (this.#attempt !== 'sent' || this.#asked !== upstream.address) this.#attempt = 'none';
+      this.#since = now;
+      this.#check();
     } else if (isConnected && now < from + SILENCE_MS) {
       this.#checkIn(from + SILENCE_MS - now);
     } else {

@@ -21,13 +21,17 @@ let serverState: ServerState;
 let counts: { left: number; unreachable: number };
 /** Servers that have not been tried. */
 let others: number;
+/** Address of the server in use. */
+let address: string;
+/** Giving the server up changes it; it may have changed before. */
+let isLeft: boolean;
 let snapshot: SnapshotRestore;
 
 beforeEach(() => {
   jest.useFakeTimers();
   const { logger } = captureLogger();
   serverState = new ServerState({ logger });
-  [counts, others] = [{ left: 0, unreachable: 0 }, 0];
+  [counts, others, address, isLeft] = [{ left: 0, unreachable: 0 }, 0, 'first', true];
   // Only what is called, so that nothing waits for a disk.
   const folder = {
     graceMs: 1000,
@@ -40,10 +44,15 @@ beforeEach(() => {
     metadataOnly: false,
     upstream: {
       serverState,
+      get address() {
+        return address;
+      },
       leaveServer: () => {
         if (others === 0) return false;
         others--;
         counts.left++;
+        if (isLeft) address = `after ${counts.left}`;
+        isLeft = true;
         return true;
       },
     },
@@ -71,6 +80,9 @@ const EVENTS: Readonly<Record<string, () => void>> = {
   'given up': () => serverState.giveUp(),
   'there is another server': () => {
     others++;
+  },
+  'the next server is used': () => {
+    [address, isLeft] = ['next', false];
   },
   'fails behind': () => {
     const causes = [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }];
@@ -133,6 +145,13 @@ describe('the API server is unreachable', () => {
         ...['there is another server', 'there is another server', 'list', 'contact', 1010],
         ...['expect 1 0', 'fails Unreachable', 'list', 9_000, 'expect 2 0', 'fails Unreachable'],
         ...['list', 990, 'expect 2 0', 20, 'expect 2 1'],
+      ],
+    ],
+    [
+      'when the first server has refused a connection and the next one accepts one and is silent',
+      [
+        ...['there is another server', 'list', 'the next server is used', 'fails Unreachable'],
+        ...[200, 'list', 'contact', 1010, 'expect 1 0', 9_900, 'expect 1 0', 200, 'expect 1 1'],
       ],
     ],
     [
