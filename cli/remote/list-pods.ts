@@ -24,6 +24,24 @@ export async function listPods(
   return items;
 }
 
+/** The Pods that are meant to run, by their node; without those that have none yet. */
+export function podsByNode(pods: readonly V1Pod[]): Map<string, V1Pod[]> {
+  const byNode = Map.groupBy(pods.filter(isMeantToRun), nodeNameOf);
+  byNode.delete('');
+  return byNode;
+}
+
+function isMeantToRun({ metadata, status }: V1Pod): boolean {
+  const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed';
+  return !isOver && metadata?.deletionTimestamp === undefined;
+}
+
+/** The node of a Pod. The controller of DaemonSets names it in a field selector, before the Pod is scheduled. */
+function nodeNameOf({ spec }: V1Pod): string {
+  const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
+  return spec?.nodeName ?? required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values?.[0] ?? '';
+}
+
 /** For the catch() of a read: the value that stands for what the caller has no right to read. */
 export function unlessRefused<T>(instead: T): (error: unknown) => T {
   return (error) => {

@@ -1,7 +1,7 @@
 import { RECONNECT_MS } from '../../src/admin/status/reconnect.ts';
 import { problem, type StatusLine, unknown } from '../../src/admin/status/status-line.ts';
 import type { KubeClient } from '../client/kube-client.ts';
-import { listPods, unlessRefused } from './list-pods.ts';
+import { listPods, podsByNode, unlessRefused } from './list-pods.ts';
 import { timeOf } from './time-of.ts';
 
 /** Where kubeadm and manifests/second-kube-proxy run kube-proxy, and the labels of its Pods. */
@@ -10,7 +10,7 @@ const SELECTOR = 'k8s-app in (kube-proxy,kube-proxy-via-wrapper)';
 /** ConfigMaps with a kubeconfig that leads to the wrapper: that of plain http, and `…-https`. */
 const CONFIG_MAP = 'kube-proxy-via-wrapper';
 
-/** When the Pod of a kube-proxy that is pointed at the wrapper was made, in milliseconds since the epoch, by node. */
+/** When the newest Pod of a kube-proxy that is pointed at the wrapper was made, in milliseconds since the epoch, by node. */
 export type PointedNodes = ReadonlyMap<string, number>;
 
 /**
@@ -31,9 +31,9 @@ export async function nodesPointedAtWrapper(
     ),
   );
   return new Map(
-    pointed.map(({ metadata, spec }) => [
-      spec?.nodeName ?? '',
-      timeOf(metadata?.creationTimestamp),
+    Array.from(podsByNode(pointed), ([name, all]) => [
+      name,
+      Math.max(...all.map(({ metadata }) => timeOf(metadata?.creationTimestamp))),
     ]),
   );
 }

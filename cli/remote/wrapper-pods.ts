@@ -3,7 +3,7 @@ import { WrapperError } from '../../src/errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
 import { listNodes } from './list-nodes.ts';
-import { listPods, unlessRefused } from './list-pods.ts';
+import { listPods, podsByNode, unlessRefused } from './list-pods.ts';
 import { type PodTrouble, troubleOf } from './pod-trouble.ts';
 import { timeOf } from './time-of.ts';
 
@@ -76,8 +76,7 @@ export async function findWrapperNodes(
   // Who names a node wants it to be asked.
   const nodes = node === undefined ? await listNodes(client) : [];
   const lost = new Set(nodes.flatMap(({ name, isLost }) => (isLost ? [name] : [])));
-  const byNode = Map.groupBy(pods.filter(isMeantToRun), nodeNameOf);
-  byNode.delete('');
+  const byNode = podsByNode(pods);
   const wrappers = Array.from(byNode, ([name, all]) => nodeOf(name, all, lost.has(name)));
   return {
     wrappers: wrappers.sort((a, b) => (a.node < b.node ? -1 : 1)),
@@ -137,17 +136,6 @@ function assertOneInstallation(pods: readonly V1Pod[], { podNamespace }: PodFlag
     'InvalidSettings',
     `namespace ${podNamespace} has two installations of the wrapper: DaemonSets ${names}; choose one with --pod-selector`,
   );
-}
-
-/** The node of a Pod. The controller of DaemonSets names it in a field selector, before the Pod is scheduled. */
-function nodeNameOf({ spec }: V1Pod): string {
-  const required = spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return spec?.nodeName ?? required?.nodeSelectorTerms[0]?.matchFields?.[0]?.values?.[0] ?? '';
-}
-
-function isMeantToRun({ metadata, status }: V1Pod): boolean {
-  const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed';
-  return !isOver && metadata?.deletionTimestamp === undefined;
 }
 
 function isRunning({ status }: V1Pod): boolean {

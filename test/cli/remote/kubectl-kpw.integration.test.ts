@@ -564,6 +564,23 @@ describe('kubectl kpw status', () => {
     cluster.pods.length = 0;
     expect((await kpw('status')).out).toContain(`${text} (2 of 3 nodes: edge-1, edge-2)`);
   });
+
+  // The first made a node without a name, and the others a problem of a node that has no such kube-proxy any more.
+  test.each<[string, Partial<FakePod>]>([
+    ['has no node yet', { spec: { nodeName: undefined }, status: { phase: 'Pending' } }],
+    ['was evicted', { status: { phase: 'Failed' } }],
+    ['ends', { deleted: true }],
+  ])('a kube-proxy whose Pod %s is not pointed at a wrapper', async (_, { spec, ...pod }) => {
+    await start('edge-1');
+    const sources = [{ configMap: { name: 'kube-proxy-via-wrapper' } }];
+    const volumes = [{ name: 'kube-proxy', projected: { sources } }];
+    cluster.kubeProxies.push({ name: 'a', node: 'edge-2', ...pod, spec: { volumes, ...spec } });
+    const { code, out } = await kpw('status');
+    expect(code).toBe(0);
+    expect(out).toContain(
+      '[not yet] wrapper      no wrapper on this node (2 of 3 nodes: edge-2, edge-3)',
+    );
+  });
 });
 
 test('nodes with the same cause name it, and others do not', () => {
