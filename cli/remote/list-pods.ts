@@ -6,7 +6,7 @@ export interface PodSearch {
   /** Default: all. */
   readonly namespace?: string;
   readonly selector: string;
-  /** Default: on all nodes. */
+  /** Only on this node, or meant for it; default: all. */
   readonly node?: string;
 }
 
@@ -15,13 +15,18 @@ export async function listPods(
   client: KubeClient,
   { namespace, selector, node }: PodSearch,
 ): Promise<readonly V1Pod[]> {
-  const query = new URLSearchParams({ labelSelector: selector });
-  if (node !== undefined) query.set('fieldSelector', `spec.nodeName=${node}`);
   const all = namespace === undefined;
-  const path = `/api/v1/${all ? '' : `namespaces/${encodeURIComponent(namespace)}/`}pods?${query}`;
   const right = `list pods in ${all ? 'all namespaces' : `namespace ${namespace}`}`;
-  const { items } = await client.get<V1PodList>(path, right);
-  return items;
+  const read = async (nodeName?: string): Promise<readonly V1Pod[]> => {
+    const query = new URLSearchParams({ labelSelector: selector });
+    if (nodeName !== undefined) query.set('fieldSelector', `spec.nodeName=${nodeName}`);
+    const path = `/api/v1/${all ? '' : `namespaces/${encodeURIComponent(namespace)}/`}pods?${query}`;
+    return (await client.get<V1PodList>(path, right)).items;
+  };
+  if (node === undefined) return await read();
+  // A Pod that finds no room has no nodeName. Few have none, and a cluster may have thousands of Pods.
+  const [scheduled, others] = await Promise.all([read(node), read('')]);
+  return [...scheduled, ...others.filter((pod) => nodeNameOf(pod) === node)];
 }
 
 /** The Pods that are meant to run, by their node; without those that have none yet. */

@@ -431,6 +431,19 @@ describe('kubectl kpw status', () => {
       ],
     },
     {
+      // The field selector of the node excludes it.
+      rule: 'a Pod that finds no room on its node is found by the name of the node',
+      async arrange() {
+        await start('edge-1');
+        for (const node of ['edge-1', 'edge-2', 'edge-3']) {
+          cluster.pods.push({ name: `next-${node}`, node, ...unschedulable(node) });
+        }
+      },
+      args: ['--node', 'edge-2'],
+      code: 3,
+      prints: [/^\[FAIL\] wrapper +the only Pod .*: Unschedulable: no memory \(next-edge-2\)$/m],
+    },
+    {
       rule: 'two settings for long are a problem',
       async arrange() {
         await cluster.startWrapper('edge-1', {}, { daemonSet: 'kpw' });

@@ -163,9 +163,9 @@ function answer(
       ...(selector === 'k8s-app in (kube-proxy,kube-proxy-via-wrapper)' ? cluster.kubeProxies : []),
     ];
     const items = pods
-      .filter((pod) => node === undefined || pod.node === node)
-      .filter((pod) => namespace === undefined || namespace === (pod.namespace ?? 'kube-system'))
-      .map(podObject);
+      .map(podObject)
+      .filter(({ spec }) => node === undefined || node === (spec.nodeName ?? ''))
+      .filter(({ metadata }) => namespace === undefined || namespace === metadata.namespace);
     json(200, JSON.stringify({ kind: 'PodList', metadata: {}, items }));
   } else {
     const { method, url, headers } = request;
