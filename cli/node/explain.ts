@@ -25,9 +25,20 @@ export interface LocalExplainFlags extends ExplainFlags, AdminFlags {}
 
 /** Executes `explain`. */
 export async function executeExplain({ flags, args }: Call<LocalExplainFlags>): Promise<Result> {
-  const service = serviceArgument(args, flags);
+  const service = explainedService(args, flags);
   const report = await withAdmin(flags, (admin) => explainReport(admin, flags, service));
   return { code: EXIT.ok, report };
+}
+
+/** The Service that is explained; undefined: all. Throws UsageError. */
+export function explainedService(
+  args: readonly string[],
+  flags: ExplainFlags,
+): ServiceName | undefined {
+  const service = serviceArgument(args, flags);
+  if (service === undefined && flags.diff === true)
+    throw new UsageError('--diff needs a Service: NAMESPACE/SERVICE');
+  return service;
 }
 
 /** What one wrapper says about all Services, or one. */
@@ -37,7 +48,6 @@ export async function explainReport(
   service: ServiceName | undefined,
 ): Promise<Report> {
   if (service === undefined) {
-    if (flags.diff === true) throw new UsageError('--diff needs a Service: NAMESPACE/SERVICE');
     const summary = await readAll(admin, flags);
     return { data: summary, text: (style) => formatSummary(summary, style, chosenBy(flags)) };
   }

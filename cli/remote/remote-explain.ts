@@ -4,10 +4,9 @@ import { WrapperError } from '../../src/errors.ts';
 import { shortKey } from '../../src/topology/explain/short-key.ts';
 import { printLine } from '../../src/untrusted-text.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
-import { serviceArgument } from '../command-line/service-argument.ts';
 import { UsageError } from '../command-line/usage-error.ts';
 import { formatStaleness } from '../node/data-age.ts';
-import { type ExplainFlags, explainReport } from '../node/explain.ts';
+import { type ExplainFlags, explainedService, explainReport } from '../node/explain.ts';
 import { summaryTable } from '../node/explain-text.ts';
 import { plural, some } from '../output/format-output.ts';
 import { formatTable, type Report, type TextStyle } from '../output/report.ts';
@@ -21,7 +20,7 @@ export interface RemoteExplainFlags extends ExplainFlags, WrapperFlags {}
 export async function executeRemoteExplain(call: Call<RemoteExplainFlags>): Promise<Result> {
   const { flags, args } = call;
   const { node } = flags;
-  const service = serviceArgument(args, flags);
+  const service = explainedService(args, flags);
   if (node === undefined && flags.allNodes !== true) {
     throw new UsageError('give --node NAME or --all-nodes');
   }

@@ -167,6 +167,8 @@ test.each<[missing: string, command: string, arrange: () => void, message: RegEx
 
 test.each([
   [['explain']],
+  [['explain', '--diff', '--all-nodes']],
+  [['explain', '--diff', '--node', 'a']],
   [['status', '--node', 'a', '--all-nodes']],
   [['status', '--node', 'a', '--admin-port', '70000']],
   [['status', '--all-nodes', '--parallel', '0']],
