@@ -1,6 +1,7 @@
 import { printLine } from '../../src/untrusted-text.ts';
 import { some } from '../output/format-output.ts';
-import type { SimulatedOutcome, SimulatedService } from './simulated-service.ts';
+import { answerOn } from './matrix.ts';
+import type { SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
 
 /** A problem that a rollout would cause. */
@@ -10,6 +11,7 @@ export interface Finding {
     | 'port-without-endpoints'
     | 'key-without-nodes'
     | 'invalid-policy'
+    | 'node-set-limit'
     | 'annotation-ignored';
   /** Only `warning` affects the exit code. */
   readonly severity: 'warning' | 'info';
@@ -77,7 +79,12 @@ function findingsOfService(simulation: Simulation, service: SimulatedService): F
     const message = policy.message ?? 'invalid policy';
     return [finding('invalid-policy', service.service, message), ...ignored];
   }
-  const findings = [...ignored, ...withoutEndpoint(simulation, service), ...mismatched(service)];
+  const findings = [
+    ...ignored,
+    ...withoutEndpoint(simulation, service),
+    ...withoutNodeSet(simulation, service),
+    ...mismatched(service),
+  ];
   return policy.dryRun === true ? findings.map(ofDryRun) : findings;
 }
 
@@ -88,9 +95,9 @@ function ofDryRun(found: Finding): Finding {
 
 /** Nodes from which connections fail: to all ports and address families that have usable endpoints, or to some. */
 function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Finding[] {
-  const { answers, byNode, ports } = service;
+  const { ports } = service;
   const subjects = nodes.flatMap((name, node): Subject[] => {
-    const { lost } = answers[byNode[node] as number] as SimulatedOutcome;
+    const { lost } = answerOn(service, node);
     if (lost.length > 0 && lost.length === ports.length) return [{ id: name, text: name }];
     return lost.map((port) => ({
       id: `${name} ${port}`,
@@ -100,6 +107,15 @@ function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Find
   });
   if (subjects.length === 0) return [];
   return [{ ...finding('no-endpoint', service.service, 'no endpoint left on'), subjects }];
+}
+
+/** Nodes on which the policy does not apply, because policies need more node sets than `maxNodeSets`. */
+function withoutNodeSet({ nodes }: Simulation, service: SimulatedService): Finding[] {
+  const names = nodes.filter((_, node) => answerOn(service, node).problem === 'noNodeSet');
+  if (names.length === 0) return [];
+  const message = 'a node set that the policy needs has no room, so all endpoints are shown on';
+  const subjects = names.map((name) => ({ id: name, text: name }));
+  return [{ ...finding('node-set-limit', service.service, message), subjects }];
 }
 
 /** kube-proxy matches the ports of Service and slices by name and protocol. The policy has no part in this. */

@@ -52,6 +52,10 @@ const KINDS: Readonly<Record<Finding['code'], Kind>> = {
     meaning: 'the policy is invalid, so all endpoints are shown',
     next: 'correct the annotation; docs/policies.md has the format',
   },
+  'node-set-limit': {
+    meaning: 'a node set of the policy has no room, so all endpoints are shown on some nodes',
+    next: 'raise maxNodeSets, or allow fewer keys with allowedTopologyKeys',
+  },
   'annotation-ignored': {
     meaning: 'an annotation is ignored, because it is misspelt or contradicts another',
     next: 'correct or remove the annotation; docs/policies.md has the names',

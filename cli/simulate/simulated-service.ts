@@ -1,6 +1,6 @@
 import type { PortDecision } from '../../src/topology/decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../../src/topology/decide/endpoint.ts';
-import type { Policy } from '../../src/topology/policy/policy.ts';
+import { NODE_SET_LIMIT, type Policy } from '../../src/topology/policy/policy.ts';
 import {
   kindOf,
   mismatchedPorts,
@@ -84,7 +84,8 @@ export class SimulatedService {
     const input = { policy, pendingOrActive: this.policy, withheld };
     const winners = policy?.managed === true ? winnersOf(policy.keys, decision) : [];
     const keep = decision && Buffer.from(decision.keep.buffer).toString('latin1');
-    const id = `${kindOf(input).kind} ${winners.join()} ${keep}`;
+    const noRoom = policy === NODE_SET_LIMIT;
+    const id = `${kindOf(input).kind} ${noRoom} ${winners.join()} ${keep}`;
     let known = this.#known.get(id);
     if (known === undefined) {
       const outcome = outcomeOf(this.service, input, this.#groups, decision);

@@ -26,7 +26,12 @@ import { nodeSetsOf, type SharedTopology, simulateTopology } from './simulated-t
 /** The settings that affect decisions. */
 export type SimulationSettings = Pick<
   NodeProxyOptions,
-  'policies' | 'topologyMatch' | 'namespacePolicies' | 'fabedgeCluster' | 'withholdsServices'
+  | 'policies'
+  | 'topologyMatch'
+  | 'namespacePolicies'
+  | 'fabedgeCluster'
+  | 'withholdsServices'
+  | 'maxNodeSets'
 >;
 
 export interface Simulation {
@@ -65,8 +70,8 @@ export function simulate(
 }
 
 function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): SharedTopology {
-  const { policies, topologyMatch, namespacePolicies, fabedgeCluster, withholdsServices } =
-    settings;
+  const { policies, topologyMatch, namespacePolicies, fabedgeCluster } = settings;
+  const { withholdsServices, maxNodeSets } = settings;
   const resolver = new PolicyResolver({ ...policies, dryRun: false });
   for (const { name, annotations } of namespacePolicies ? cluster.namespaces : []) {
     resolver.setNamespace(name, namespacePolicyOf(annotations));
@@ -74,7 +79,7 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
   const declaredCommunities = fabedgeCluster !== undefined;
   const included = cluster.services.filter(isIncluded(settings));
   return {
-    options: { topologyMatch, declaredCommunities, withholdsServices },
+    options: { topologyMatch, declaredCommunities, withholdsServices, maxNodeSets },
     communities: communitiesOf(cluster, fabedgeCluster ?? ''),
     policies: new Map(
       included.map((facts) => [nameOf(facts), resolver.setService(describeService(facts))]),

@@ -231,6 +231,27 @@ describe('findingsOf()', () => {
   });
 });
 
+// The default was used, whatever --config said. And an answer of a node with room stood for one without.
+test('a Service whose policy needs more node sets than maxNodeSets is a finding', () => {
+  const regions = ['edge-1', 'edge-2'].map(
+    (name) => `node/${name}:topology.kubernetes.io/region=r`,
+  );
+  const found = (changes: readonly string[], input = cluster) =>
+    findingsOf(run(input, { maxNodeSets: 1 }, [...regions, ...changes])).filter(
+      ({ code, service }) => code === 'node-set-limit' && service === 'default/db',
+    );
+  const message = 'a node set that the policy needs has no room, so all endpoints are shown on';
+  const subjects = [{ id: 'edge-1' }, { id: 'edge-2' }];
+  expect(found([])).toMatchObject([{ severity: 'warning', message, subjects }]);
+  const dry = found(['service/db:kube-proxy-wrapper.io/filter=dry-run']);
+  expect(dry).toMatchObject([{ severity: 'info' }]);
+  const annotations = new Map([['kube-proxy-wrapper.io/filter', 'off']]);
+  const nodes = cluster.nodes.map((node) =>
+    node.name === 'edge-1' ? { ...node, annotations } : node,
+  );
+  expect(found([], { ...cluster, nodes })).toMatchObject([{ subjects: [{ id: 'edge-2' }] }]);
+});
+
 test('compare() groups nodes with the same change, and names the endpoints', () => {
   const differences = compare(run(cluster), run(cluster, {}, ['node/edge-3:site=a']));
   expect(differences.filter(({ service }) => service === 'default/web')).toEqual([
