@@ -37,7 +37,7 @@ export type SimulationSettings = Pick<
 export interface Simulation {
   readonly nodes: readonly string[];
   readonly services: readonly SimulatedService[];
-  /** Keys in use that match no node on any node, not even itself. */
+  /** Keys in use, except in a dry run, that match no node on any node, not even itself. */
   readonly emptyKeys: readonly string[];
 }
 
@@ -58,7 +58,9 @@ export function simulate(
   });
   const rows = rowsOf(cluster, shared, names.sort());
   const keys = new Set<string>();
-  for (const { policy } of rows) if (policy.managed) for (const key of policy.keys) keys.add(key);
+  for (const { policy } of rows) {
+    if (policy.managed && policy.dryRun !== true) for (const key of policy.keys) keys.add(key);
+  }
   const empty = new Set([...keys].filter((key) => key !== '*'));
   for (const [index, node] of cluster.nodes.entries()) {
     const topology = simulateTopology(node, shared);

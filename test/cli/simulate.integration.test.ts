@@ -116,6 +116,14 @@ describe('the annotation filter: dry-run', () => {
     ]);
   });
 
+  // It changed the exit code.
+  test('its keys that no node has are not findings, until a Service without a dry run has them', () => {
+    const rack = ['nearby-only', 'web'].map((name) => `service/${name}:topologyKeys=["rack"]`);
+    const dryRun = [DRY, 'service/web:kube-proxy-wrapper.io/filter=dry-run'];
+    expect(run(cluster, {}, [...rack, ...dryRun]).emptyKeys).toEqual([]);
+    expect(run(cluster, {}, [...rack, DRY]).emptyKeys).toEqual(['rack']);
+  });
+
   test('works on a Namespace too', () => {
     const namespaces = [
       {
