@@ -57,7 +57,7 @@ const KINDS: Readonly<Record<Finding['code'], Kind>> = {
     next: 'raise maxNodeSets, or allow fewer keys with allowedTopologyKeys',
   },
   'annotation-ignored': {
-    meaning: 'an annotation is ignored, because it is misspelt or contradicts another',
+    meaning: 'an annotation is ignored, because it is misspelt, removed or contradicts another',
     next: 'correct or remove the annotation; docs/policies.md has the names',
   },
 };

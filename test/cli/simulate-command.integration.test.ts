@@ -154,6 +154,12 @@ describe('many findings of one kind', () => {
     expect(lines).toHaveLength(20 + 1 + 5);
     expect(lines[20]).toMatch(/^! 21 Services: the policy is invalid/);
   });
+
+  // An annotation that was removed is neither misspelt nor does it contradict another.
+  test('ignored annotations may be removed ones', () => {
+    const text = formatFindings(many('annotation-ignored', 'warning', 21));
+    expect(text).toMatch(/annotation is ignored, because it is misspelt, removed or contradicts/);
+  });
 });
 
 describe('topology hints', () => {

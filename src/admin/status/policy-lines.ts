@@ -34,12 +34,12 @@ const MISMATCH = warning(
 );
 const IGNORED_ANNOTATIONS = warning(
   'policies',
-  'annotations are ignored, because they are misspelt or contradict another',
+  'annotations are ignored, because they are misspelt, removed or contradict another',
   EXPLAIN,
 );
 const MISSPELT = warning(
   'policies',
-  'a topology key is probably misspelt: no node has the label',
+  'a topology key is probably misspelt: this node does not have the label',
   EXPLAIN,
 );
 const INTENDED = ok(

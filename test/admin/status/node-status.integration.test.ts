@@ -348,12 +348,12 @@ test('policies that stop ready endpoints, are invalid, contradict or are misspel
     ['warning', 'no EndpointSlice has a port of the Service, so connections fail', 'default/named'],
     [
       'warning',
-      'annotations are ignored, because they are misspelt or contradict another',
+      'annotations are ignored, because they are misspelt, removed or contradict another',
       'default/ignored',
     ],
     [
       'warning',
-      'a topology key is probably misspelt: no node has the label',
+      'a topology key is probably misspelt: this node does not have the label',
       'topology.kubernetes.io/zon',
     ],
     [
