@@ -82,10 +82,19 @@ function addCommand(root: Commander, program: string, command: Command): Command
     .exitOverride(throwUsageError(`${program} ${name}`));
   for (const flag of flags) {
     added.addOption(flag);
-    // For --flag=false, which overrides the settings file.
-    if (flag.isBoolean()) added.addOption(new Option(`--no-${flag.name()}`).hideHelp());
+    if (flag.isBoolean()) addSwitchOff(added, flag);
   }
   return hasArguments ? added.argument('[argument...]') : added;
+}
+
+/** For --flag=false, which overrides the settings file. */
+function addSwitchOff(command: Commander, flag: Option): void {
+  const off = new Option(`--no-${flag.name()}`).hideHelp();
+  command.addOption(off);
+  // Commander takes a flag with the source `default` for one that was not given, which conflicts with no other.
+  command.on(`option:${off.name()}`, () =>
+    command.setOptionValueWithSource(flag.attributeName(), false, 'default'),
+  );
 }
 
 /** What follows the flags in --help. */

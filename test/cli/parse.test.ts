@@ -15,9 +15,18 @@ describe('parseCommandLine()', () => {
     [['-nshop', '-l', 'a'], { namespace: 'shop', selector: 'a' }],
     [['--namespace=shop', '--warnings=false'], { namespace: 'shop', warnings: false }],
     [['-o', 'wide'], { output: 'wide' }],
+    // It was refused: the flags conflicted.
+    [['--all-namespaces=false', '-n', 'a'], { allNamespaces: false, namespace: 'a' }],
+    [['--warnings', '--warnings=false'], { warnings: false }],
     [['--no-headers', '--no-warnings'], { headers: false, warnings: false }],
   ])('%j has the flags %j', (args, flags) => {
     expect(parse('explain', ...args)).toMatchObject({ flags, args: [] });
+  });
+
+  // It overrides the settings file.
+  test('--dry-run=false is a setting', () => {
+    expect(parse('run', '--dry-run=false').flags).toEqual({ dryRun: false });
+    expect(parse('run').flags).toEqual({});
   });
 
   test('a flag that can be given several times keeps all values', () => {
