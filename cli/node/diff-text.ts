@@ -4,15 +4,19 @@ import { formatStaleness } from './data-age.ts';
 
 /** Formats the differences for a terminal. */
 export function formatDiff(diff: Diff): string {
-  const { service, node, objects } = diff;
+  const title = printLine(`${diff.service} on node ${diff.node}`);
+  return `${title}${formatStaleness(diff)}\n${formatObjects(diff)}`;
+}
+
+/** Formats the differences of each object, without their node. */
+export function formatObjects({ objects }: Diff): string {
   const parts = objects.map(({ kind, namespace, name, shown, patch }) => {
     const title = `${kind} ${namespace}/${name}`;
     if (!shown) return printLine(`${title}: hidden from kube-proxy`);
     if (patch.length === 0) return printLine(`${title}: unchanged`);
     return `${printLine(`${title}:`)}${patch.map(formatOperation).join('')}`;
   });
-  const head = `${printLine(`${service} on node ${node}`)}${formatStaleness(diff)}`;
-  return `${head}\n${parts.join('\n')}`;
+  return parts.join('\n');
 }
 
 function formatOperation({ op, path, value }: JsonPatchOperation): string {

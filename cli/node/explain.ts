@@ -60,7 +60,7 @@ export async function explainReport(
 }
 
 /** Which Services the flags choose, after the word Services. */
-function chosenBy({ namespace, warnings, selector }: ExplainFlags): string {
+export function chosenBy({ namespace, warnings, selector }: ExplainFlags): string {
   return [
     warnings === true ? ' with warnings' : '',
     selector === undefined ? '' : ` with labels ${selector}`,

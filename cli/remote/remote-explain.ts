@@ -1,3 +1,4 @@
+import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
 import { WrapperError } from '../../src/errors.ts';
@@ -6,7 +7,8 @@ import { printLine } from '../../src/untrusted-text.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { UsageError } from '../command-line/usage-error.ts';
 import { formatStaleness } from '../node/data-age.ts';
-import { type ExplainFlags, explainedService, explainReport } from '../node/explain.ts';
+import { formatObjects } from '../node/diff-text.ts';
+import { chosenBy, type ExplainFlags, explainedService, explainReport } from '../node/explain.ts';
 import { summaryTable } from '../node/explain-text.ts';
 import { plural, some } from '../output/format-output.ts';
 import { formatTable, type Report, type TextStyle } from '../output/report.ts';
@@ -35,7 +37,7 @@ export async function executeRemoteExplain(call: Call<RemoteExplainFlags>): Prom
     if (only instanceof WrapperError) throw only;
     return {
       code: answers.some(({ answer }) => isError(answer)) ? EXIT.failed : EXIT.ok,
-      report: only ?? reportOfNodes(answers, service !== undefined && flags.diff !== true),
+      report: only ?? reportOfNodes(answers, flags, service !== undefined && flags.diff !== true),
     };
   });
 }
@@ -51,7 +53,11 @@ function isError(answer: Report | WrapperError): answer is WrapperError {
 }
 
 /** @param isOutcome whether each answer is the explanation of one Service */
-function reportOfNodes(answers: readonly NodeAnswer[], isOutcome: boolean): Report {
+function reportOfNodes(
+  answers: readonly NodeAnswer[],
+  flags: ExplainFlags,
+  isOutcome: boolean,
+): Report {
   const nodes = answers.map(({ node, answer }) =>
     isError(answer)
       ? { node, error: { code: answer.code, message: answer.message } }
@@ -61,7 +67,7 @@ function reportOfNodes(answers: readonly NodeAnswer[], isOutcome: boolean): Repo
     data: { nodes },
     text(style) {
       if (isOutcome && !style.wide) return formatOutcomes(answers, style);
-      return groupsOf(answers, (report) => textOf(report, style))
+      return groupsOf(answers, (report) => textOf(report, style, flags))
         .map(formatSection)
         .join('\n');
     },
@@ -114,12 +120,15 @@ function outcomeText({ outcome, counts, winners, endpoints }: Explained): string
   return kept.length === 0 ? what.join(' ') : `${what.join(' ')}: ${some(kept.sort())}`;
 }
 
-/** A list of Services without its node, and since when keys have won there. */
-function textOf({ data, text }: Report, style: TextStyle): string {
-  const summary = data as Partial<Summary>;
-  if (summary.services === undefined) return text(style);
-  const services = summary.services.map(({ since: _since, ...each }) => each);
-  return `${formatStaleness(summary)}${formatTable(summaryTable(services, style.wide), style)}`;
+/** An answer without its node, and a list of Services without the times since when keys have won there. */
+function textOf({ data, text }: Report, style: TextStyle, flags: ExplainFlags): string {
+  const answer = data as Explained | Summary | Diff;
+  const stale = formatStaleness(answer);
+  if ('objects' in answer) return `${stale}${formatObjects(answer)}`;
+  if (!('services' in answer)) return text(style);
+  const services = answer.services.map(({ since: _since, ...each }) => each);
+  if (services.length === 0) return `${stale}${printLine(`no Services${chosenBy(flags)}`)}`;
+  return `${stale}${formatTable(summaryTable(services, style.wide), style)}`;
 }
 
 function formatSection({ text, isError, nodes }: AnswerGroup): string {

@@ -185,9 +185,14 @@ describe('kubectl kpw --all-nodes', () => {
     expect(out).toMatch(/^ +filtered 1\/2 hostname: 10\.0\.0\.3 +1 node +edge-3$/m);
     expect(cluster.mostForwards).toBeLessThanOrEqual(2);
     const diff = await kpw('explain', 'web', '--all-nodes', '--diff');
-    expect(diff.out).toMatch(/^--- node edge-3\ndefault\/web on node edge-3\n/m);
+    // Each node had its own section, because its name was in the text.
+    expect(diff.out).toMatch(/^--- 2 nodes: edge-1, edge-2\nService default\/web: unchanged\n/);
+    expect(diff.out).toMatch(/^--- node edge-3\nService /m);
     const list = await kpw('explain', '--all-nodes');
     expect(list.out).toMatch(/^--- 2 nodes: edge-1, edge-3\nSERVICE .*\ndefault/);
+    // It was only the header.
+    const none = await kpw('explain', '--all-nodes', '-l', 'a=b');
+    expect(none.out).toMatch(/^--- 3 nodes: .*\nno Services with labels a=b\n$/);
     cluster.server.annotate('web', 'topologyKeys', '["*"]');
     await eventually(
       async () =>
