@@ -29,7 +29,7 @@ export async function runProgram(
   args: readonly string[],
 ): Promise<number> {
   try {
-    const [command = ''] = args;
+    const [command = ''] = args[0] === 'help' ? args.slice(1) : args;
     if (Object.hasOwn(removed, command)) {
       throw new UsageError(`${command} was removed: ${removed[command]}`);
     }

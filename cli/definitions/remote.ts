@@ -1,4 +1,4 @@
-import { Option } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import type { Command } from '../command-line/command.ts';
 import type { RemoteExplainFlags } from '../remote/remote-explain.ts';
 import type { WrapperFlags } from '../remote/wrappers.ts';
@@ -28,6 +28,11 @@ const TARGET: readonly Option[] = [
   new Option('--all-nodes', 'the wrappers on all nodes').conflicts('node'),
 ];
 
+/** 1.1 had it. */
+const REMOVED_CONFIG = new Option('--config <FILE>').hideHelp().argParser(() => {
+  throw new InvalidArgumentError('It was removed: use kubectl kpw simulate.');
+});
+
 /** The explanation of a node, through the API server. */
 const remoteExplain: Command<RemoteExplainFlags> = {
   ...explain,
@@ -54,7 +59,7 @@ status says on each node. Nodes with the same outcome share one line, the proble
     ['[flags]', 'all nodes'],
     ['--node NAME [flags]', 'one node, all its lines'],
   ],
-  flags: [...TARGET, ...CONNECTION, outputFlag('text', 'json', 'yaml')],
+  flags: [...TARGET, ...CONNECTION, outputFlag('text', 'json', 'yaml'), REMOVED_CONFIG],
   notes: `It needs the rights to list pods, and to create and get pods/portforward. With the right to list nodes it names those
 without a wrapper, and does not wait for those whose kubelet no longer reports.`,
   examples: ['{program} status', '{program} status --node edge-1', '{program} status -o json'],

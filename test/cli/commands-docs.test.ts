@@ -46,8 +46,8 @@ test.each<[string, readonly Command[]]>([
         [...new Set(letters)],
       ]);
       const help = helpOf(command, commands, program);
-      for (const { long } of command.flags)
-        expect(help).toMatch(new RegExp(`^ {2}(-\\w, )?${long}\\b`, 'm'));
+      for (const { long, hidden } of command.flags)
+        if (!hidden) expect(help).toMatch(new RegExp(`^ {2}(-\\w, )?${long}\\b`, 'm'));
       expect(help).not.toContain('{program}');
       expect(help).toContain(`${program} ${command.name}`);
       expect(help).toMatch(/\nExamples:\n(.+\n)+\nExit codes:\n {2}0 /);

@@ -125,7 +125,7 @@ describe('kube-proxy-wrapper', () => {
     '%j ends with code %d and one clear line',
     async (args, code, message) => {
       // `run` can end its process, and only the program knows the commands that it had.
-      const needsProcess = args[0] === 'run' || args[0] === 'check';
+      const needsProcess = args[0] === 'run' || args.includes('check');
       const result = needsProcess ? await run(...args) : await runInProcess(COMMANDS, args);
       expect(result).toMatchObject({ code, err: expect.stringMatching(message) });
       expect(result.err.trimEnd().split('\n')).toHaveLength(1);

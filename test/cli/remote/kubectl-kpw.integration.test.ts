@@ -227,6 +227,12 @@ function lose(node: string): void {
   cluster.server.patch('nodes', node, { status: { conditions } });
 }
 
+// 1.1 had it. The error gave no way out.
+test('status --config, which was removed, names the command to use', async () => {
+  const { code, err } = await kpw('status', '--config', 'x');
+  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining('kubectl kpw simulate') });
+});
+
 // 30 nodes of 300 without power once took 47 s, and a question that was given up held the process.
 describe('a node that does not answer', () => {
   test.each([['status'], ['explain', '--all-nodes']])(

@@ -35,4 +35,5 @@ export const REFUSED_COMMANDS: readonly (readonly [string[], number, RegExp])[] 
   [['run', '--node-name', 'n'], 1, /in-cluster|KUBERNETES_SERVICE_HOST/],
   [['status', '--admin', '127.0.0.1:1'], 1, /no wrapper answers/],
   [['check', '--mode', 'ipvs'], 2, /check was removed: `status` .* `explain SERVICE`/],
+  [['help', 'check'], 2, /check was removed/],
 ];
