@@ -1,4 +1,5 @@
-import type { Resource } from '../../src/filter/codec/facts/resource.ts';
+import { WrapperError } from '../../src/errors.ts';
+import { ENDPOINT_SLICES, type Resource } from '../../src/filter/codec/facts/resource.ts';
 import { CODECS } from '../../src/proxy/api/codecs.ts';
 import { parseYaml, reading } from '../../src/read-yaml.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
@@ -52,6 +53,9 @@ function addManifest(manifests: Manifests, document: unknown, file: string): voi
   if (resource === undefined) return;
   // Other groups have kinds with the same names.
   if (apiVersion !== undefined && resource.group !== groupOf(String(apiVersion))) return;
+  // A slice may have a generateName. Other objects are shown by their names.
+  if ((metadata?.name ?? '') === '' && resource !== ENDPOINT_SLICES)
+    throw new WrapperError('InvalidSettings', `cannot read ${file}: a ${kind} has no name`);
   // As with kubectl apply, the default namespace is `default`.
   const namespaced = { namespace: 'default', ...metadata };
   const manifest = resource.namespaced ? { ...document, metadata: namespaced } : document;

@@ -56,6 +56,17 @@ test('objects without a name are different objects', () => {
   expect(readManifests([write(unnamed, unnamed)]).slices).toHaveLength(2);
 });
 
+// It was a column or a row without a name.
+test.each([
+  ['Node', node('', 'a')],
+  ['Service', service('shop', 'ClusterIP')],
+])('a %s without a name is refused', (kind, object) => {
+  const unnamed = { ...object, metadata: { generateName: 'x-' } };
+  const file = write(unnamed);
+  const message = `cannot read ${file}: a ${kind} has no name`;
+  expect(() => readManifests([file])).toThrow(expect.objectContaining({ message }));
+});
+
 // A Service of Knative has the same name as the Kubernetes Service that it creates.
 test('a kind with the same name in another API group is ignored', () => {
   const knative = { ...service('default', ''), apiVersion: 'serving.knative.dev/v1' };
