@@ -134,6 +134,7 @@ function explained(write: Write): Explained {
       },
     ],
     omitted: 1,
+    changes: [],
     counts: { total: 2, kept: 1, ready: 1, leftOut: 1 },
     warnings: [{ code: 'invalid-policy', severity: 'warning', message: write('message') }],
     view: { query: write('query'), encoding: 'json', clients: 0 },

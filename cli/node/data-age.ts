@@ -1,7 +1,7 @@
 import type { ResponseHead } from '../../src/admin/health/version-info.ts';
 import { printLine } from '../../src/untrusted-text.ts';
 
-/** A line for a terminal if the data of a response is old, else nothing. Wrappers before 1.1 do not report its age. */
-export function formatStaleness({ data }: Partial<ResponseHead>): string {
-  return data?.warning === undefined ? '' : printLine(`! ${data.warning}`);
+/** A line for a terminal if the data of a response is old, else nothing. */
+export function formatStaleness({ data }: ResponseHead): string {
+  return data.warning === undefined ? '' : printLine(`! ${data.warning}`);
 }

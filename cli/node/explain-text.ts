@@ -170,7 +170,7 @@ function formatEndpoints({ endpoints, counts, omitted, outcome }: Explained): st
   return `Endpoints (${signs}):\n${formatColumns([header, ...lines], '  ')}${more}`;
 }
 
-function formatChanges({ changes = [] }: Explained): string {
+function formatChanges({ changes }: Explained): string {
   if (changes.length === 0) return '';
   const header = ['TIME', 'FROM', 'TO', 'KEPT', 'CAUSE'];
   const lines = changes.map(({ time, from, to, keptBefore, keptAfter, cause }) => [

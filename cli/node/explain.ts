@@ -1,7 +1,6 @@
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
-import { WrapperError } from '../../src/errors.ts';
 import { type AdminClient, type AdminFlags, withAdmin } from '../client/admin-client.ts';
 import { readPages } from '../client/read-pages.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
@@ -76,11 +75,5 @@ async function readAll(
   if (namespace !== undefined) query.set('namespace', namespace);
   if (warnings === true) query.set('warnings', 'true');
   if (selector !== undefined) query.set('labelSelector', selector);
-  const summary = await readPages<Summary, 'services'>(admin, '/explain', 'services', query);
-  // An older wrapper ignores the selector and would list all Services.
-  if (selector !== undefined && summary.labelSelector === undefined) {
-    const what = 'the wrapper is older than 1.1 and cannot select by label; leave out --selector';
-    throw new WrapperError('NotReady', what);
-  }
-  return summary;
+  return await readPages<Summary, 'services'>(admin, '/explain', 'services', query);
 }

@@ -1,7 +1,6 @@
 import type { NodeStatus } from '../../src/admin/status/status-line.ts';
 import { printLine } from '../../src/untrusted-text.ts';
 import { type AdminFlags, withAdmin } from '../client/admin-client.ts';
-import { readNodeStatus } from '../client/read-node-status.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { formatStatusLines } from '../output/status-text.ts';
 
@@ -15,7 +14,7 @@ import { formatStatusLines } from '../output/status-text.ts';
 
 /** Executes `status`. */
 export async function executeStatus({ flags }: Call<AdminFlags>): Promise<Result> {
-  const status = await withAdmin(flags, readNodeStatus);
+  const status = await withAdmin(flags, (admin) => admin.request<NodeStatus>('/status'));
   const isProblem = status.lines.some(({ state }) => state === 'problem');
   return {
     code: isProblem ? EXIT.findings : EXIT.ok,

@@ -1,7 +1,11 @@
-import { problem, type StatusLine, unknown } from '../../src/admin/status/status-line.ts';
+import {
+  type NodeStatus,
+  problem,
+  type StatusLine,
+  unknown,
+} from '../../src/admin/status/status-line.ts';
 import { WrapperError } from '../../src/errors.ts';
 import { escapeUntrusted } from '../../src/untrusted-text.ts';
-import { readNodeStatus } from '../client/read-node-status.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import type { AskedNode } from './asked-node.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
@@ -45,7 +49,7 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
 }
 
 async function askNode(ask: Wrappers['ask'], node: WrapperNode): Promise<AskedNode> {
-  const answer = node.pod && (await ask(node.pod, readNodeStatus));
+  const answer = node.pod && (await ask(node.pod, (admin) => admin.request<NodeStatus>('/status')));
   return answer instanceof WrapperError
     ? { ...node, failure: answer }
     : { ...node, status: answer };

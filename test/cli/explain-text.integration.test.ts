@@ -8,6 +8,7 @@ const SHOWN: Explained = {
   service: 'default/web',
   node: 'edge-1',
   keys: [],
+  changes: [],
   ports: [],
   endpoints: [],
   warnings: [],

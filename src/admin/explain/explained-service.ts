@@ -19,8 +19,8 @@ import {
 
 /** The response of /explain/<namespace>/<name>. */
 export interface Explained extends ServiceExplanation, ViewHead {
-  /** The last changes of the decision, the newest first. Absent: the wrapper is older than 1.1. */
-  readonly changes?: readonly DecisionRecord[];
+  /** The last changes of the decision, the newest first. */
+  readonly changes: readonly DecisionRecord[];
   /** Endpoints that were corrected from the container runtime; absent: none. */
   readonly corrected?: readonly CorrectedEndpoint[];
 }

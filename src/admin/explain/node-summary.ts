@@ -19,8 +19,8 @@ export interface NodeSummary extends ViewHead {
   readonly withoutReady: ServiceList;
   /** Services with a policy, with a port that has no ready endpoint anywhere. */
   readonly noneReady: ServiceList;
-  /** Services whose policy is invalid: all their endpoints are shown. Absent: the wrapper is older than 1.1. */
-  readonly invalidPolicies?: ServiceList;
+  /** Services whose policy is invalid: all their endpoints are shown. */
+  readonly invalidPolicies: ServiceList;
 }
 
 /** Maximum number of Services that are named. The others are only counted. */
