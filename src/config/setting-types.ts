@@ -93,7 +93,7 @@ export const socketPath = v.pipe(
 );
 
 /** Whether a host means all addresses of the machine, such as 0.0.0.0. */
-export function isAnyHost(host: string): boolean {
+function isAnyHost(host: string): boolean {
   return /^[0:.]+$/.test(host);
 }
 

@@ -58,7 +58,7 @@ export function lastChanges(
 }
 
 /** Converts a change to the format of the response, with its time of day. */
-export function recordOf({ number, at, service, from, to, cause }: DecisionChange): DecisionRecord {
+function recordOf({ number, at, service, from, to, cause }: DecisionChange): DecisionRecord {
   // A view uses a monotonic clock, which has no time of day.
   const time = new Date(Date.now() + at - performance.now()).toISOString();
   return {

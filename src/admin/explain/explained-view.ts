@@ -55,7 +55,7 @@ export function notStarted({ topology }: ShownState): WrapperError {
 }
 
 /** The name of a view in a response. */
-export function viewNameOf({ views }: HasViews, source: ViewSource): ViewName {
+function viewNameOf({ views }: HasViews, source: ViewSource): ViewName {
   const { query } = source;
   const clients = views.users(source);
   return { query: queryPath(query), encoding: query.encoding, clients };

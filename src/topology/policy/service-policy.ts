@@ -198,7 +198,7 @@ export function isOfOtherProxy(
 }
 
 /** Whether this is `default/kubernetes`, the API server itself. */
-export function isKubernetesService({
+function isKubernetesService({
   namespace,
   name,
 }: Pick<ServiceDescription, 'namespace' | 'name'>): boolean {
