@@ -2,8 +2,8 @@
  * How a request to the API server ended. {@link REQUEST_ENDS} says what follows.
  *
  * - `answered`: with a list, or an event of a watch.
- * - `unreachable`: no response. Refused, reset, none in time, DNS, TLS, or our credentials cannot be read.
- * - `brokenOff`: a list or a Status was cut, or did not go on.
+ * - `unreachable`: no response, or not all of it. Refused, reset, none in time, DNS, TLS, or our credentials cannot be read.
+ *   A list or a Status that is cut, or does not go on, is not reported to Failover.
  * - `foreign`: something else has answered in place of the API server, such as a captive portal or a gateway.
  * - `relayRefused`: a relay does not serve this node or this request. The API server itself is asked.
  * - `mayBeAbsent`: the API server has no such collection, or something else has answered. Other queries show which.
@@ -66,7 +66,6 @@ const END_RULES = {
   //             server         failover  snapshot   wait       next               check    log
   answered:     ['answers',     'stays',  'answer',  'none',    'same',            '-',     '-'],
   unreachable:  ['unreachable', 'next',   'outage',  'short',   'same',            '-',     'first'],
-  brokenOff:    ['unreachable', '-',      'outage',  'short',   'same',            '-',     'first'],
   foreign:      ['unreachable', 'counts', 'outage',  'short',   'same',            '-',     'first'],
   relayRefused: ['-',           'next',   'outage',  'short',   'same',            '-',     'first'],
   mayBeAbsent:  ['doubtful',    '-',      'outage',  'short',   'same',            '-',     '-'],

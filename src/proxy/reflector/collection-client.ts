@@ -319,7 +319,7 @@ export class CollectionClient {
       // A body that breaks off may end as if it were complete; see Line.
       if (code === 'Malformed' && beginsAsList(buffers, kind, query.resource.group)) {
         const cut = `the list broke off, or is damaged: ${message}`;
-        throw new RequestError('brokenOff', cut, { cause });
+        throw new WrapperError('Unreachable', cut, { cause });
       }
       problem = message;
     }

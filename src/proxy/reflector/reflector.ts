@@ -346,7 +346,7 @@ export class Reflector<Facts extends ObjectMeta> {
   /** If a collection seems absent, it is, while another query is watched. Else something may answer all of them. */
   #endOf(error: WrapperError, { isOpen }: Attempt): RequestEnd {
     const end = endOf(error);
-    if (isOpen && (end === 'unreachable' || end === 'brokenOff')) return 'cut';
+    if (isOpen && end === 'unreachable') return 'cut';
     if (error.status?.code !== 404 || !this.#server.isWatched) return end;
     return this.#options.absentIsEmpty ? 'absent' : 'rejected';
   }

@@ -1,5 +1,5 @@
+import { WrapperError } from '../../errors.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
-import { RequestError } from '../api/request-error.ts';
 
 /**
  * Ends a request that makes no progress: a peer that is gone sends no FIN, and a hostile one sends a byte now and
@@ -24,7 +24,7 @@ export class RequestTimeouts {
   limit(ms: number, omission: string): () => void {
     const message = `the API server ${omission} for ${ms / 1000} s`;
     const expire = (): void =>
-      this.#controller.abort(new RequestError('brokenOff', message, { silentMs: ms }));
+      this.#controller.abort(new WrapperError('Unreachable', message, { silentMs: ms }));
     const timer = setTimeout(expire, ms);
     this.#timers.push(timer);
     return () => void timer.refresh();

@@ -1,6 +1,4 @@
 import { WrapperError } from '../../errors.ts';
-import type { RequestEnd } from '../api/request-end.ts';
-import { RequestError } from '../api/request-error.ts';
 
 /** `host:port` of a server, for messages. */
 export function addressOf(server: URL): string {
@@ -17,7 +15,6 @@ const KEEP_ALIVE_SILENCE_MS = 25_000;
 export function unreachable(
   error: unknown,
   server: URL,
-  end: RequestEnd = 'unreachable',
   env: NodeJS.ProcessEnv = process.env,
 ): WrapperError {
   if (error instanceof WrapperError) return error;
@@ -25,8 +22,8 @@ export function unreachable(
   const detail = [code, message].filter((part) => part !== '').join(': ');
   const proxy = PROXY_VARIABLES.find((name) => env[name]);
   const hint = proxy && `; ${proxy} is set, but the connection is direct: see docs/settings.md`;
-  return new RequestError(
-    end,
+  return new WrapperError(
+    'Unreachable',
     `the API server at ${addressOf(server)} is unreachable: ${detail}${hint ?? ''}`,
     { cause: error, ...(code === 'ETIMEDOUT' ? { silentMs: KEEP_ALIVE_SILENCE_MS } : {}) },
   );

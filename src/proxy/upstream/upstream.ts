@@ -199,8 +199,8 @@ export class Upstream {
   ): Promise<UpstreamResponse> {
     const abort = this.#begin(request.signal, server);
     const { signal } = abort;
-    const explain = (error: unknown, end?: RequestEnd): unknown =>
-      signal.aborted ? signal.reason : unreachable(error, server, end);
+    const explain = (error: unknown): unknown =>
+      signal.aborted ? signal.reason : unreachable(error, server);
     try {
       signal.throwIfAborted();
       const { authorization } = request;
@@ -220,7 +220,7 @@ export class Upstream {
         statusCode,
         headers,
         isRelay: this.failover.isRelay(server),
-        body: createBody(body, { explain: (error) => explain(error, 'brokenOff'), onBytes }),
+        body: createBody(body, { explain, onBytes }),
         report: (end) => {
           this.serverState.noteAnswer(end);
           this.failover.report(server, end);

@@ -58,12 +58,7 @@ describe('the API server in use', () => {
     ],
     ['changes once when many requests fail together', 'bca', 1, ['a unreachable 5']],
     ['does so too if it had answered', 'cab', 2, ['a unreachable', 'b answered', 'b unreachable']],
-    [
-      'stays when it refuses requests, or a body breaks off',
-      'abc',
-      0,
-      ['a forbidden 9', 'a brokenOff 9'],
-    ],
+    ['stays when it refuses requests', 'abc', 0, ['a forbidden 9']],
     ['changes after three answers of something else', 'bca', 1, ['a foreign 3']],
     ['stays after 429', 'abc', 0, ['a overloaded 9']],
     ['stays after two 5xx', 'abc', 0, ['a answered', 'a 5xx 2', 'a answered', 'a 5xx 2']],

@@ -8,7 +8,7 @@ const refused = Object.assign(new Error('connect refused'), { code: 'ECONNREFUSE
 test.each(['HTTPS_PROXY', 'https_proxy'])(
   'an API server that is unreachable names %s, which is not used',
   (name) => {
-    const { message } = unreachable(refused, server, 'unreachable', {
+    const { message } = unreachable(refused, server, {
       [name]: 'http://proxy:3128',
     });
     expect(message).toBe(
@@ -19,6 +19,6 @@ test.each(['HTTPS_PROXY', 'https_proxy'])(
 
 test('without a proxy in the environment nothing is said of one', () => {
   for (const env of [{}, { HTTPS_PROXY: '' }]) {
-    expect(unreachable(refused, server, 'unreachable', env).message).not.toMatch(/proxy/i);
+    expect(unreachable(refused, server, env).message).not.toMatch(/proxy/i);
   }
 });
