@@ -8,7 +8,7 @@
  * - `relayRefused`: a relay does not serve this node or this request. The API server itself is asked.
  * - `mayBeAbsent`: the API server has no such collection, or something else has answered. Other queries show which.
  * - `absent`: there is no such collection, and it counts as empty.
- * - `interrupted`: by this process: the API server has another history, or the preferred one is used again.
+ * - `interrupted`: by this process: the API server has another history, or another one is in use.
  * - `cut`: an open watch broke, or ended within 10 s without an event. Once is routine.
  * - `serverError`: 5xx with a Status.
  * - `overloaded`: 408, 425, 429. An API server sends 429 in plain text, so that anything may have sent it.

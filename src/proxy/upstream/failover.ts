@@ -58,8 +58,9 @@ const WHY: Partial<Record<RequestEnd, string>> = {
  *         └─── a minute later a list from it arrives ────┘
  *
  * The return is to the first server of the list that sends one. 4xx are answers. After a return open watches move: the
- * other server may lag behind. At any other change they stay where they are, because they may be the only ones that still bring changes. A server that
- * answers one list and not all, such as a relay that is full, would move them for ever: its return comes later each time.
+ * other server may lag behind. At any other change they stay where they are, because they may be the only ones that
+ * still bring changes. A server that answers one list and not all, such as a relay that is full, would move them for
+ * ever: its return comes later each time.
  */
 export class Failover implements Credentials {
   readonly #options: FailoverOptions;
