@@ -65,6 +65,8 @@ const memoryRunsOut: FaultKind = {
   room: 'process',
   name: 'no memory left',
   starts: 1,
+  // The next process gets no list either, and starts from the disk.
+  mayGoBack: true,
   seconds: [1, 10],
   strike: async (target) => {
     const { wrapper } = target;
