@@ -180,19 +180,23 @@ export class Line {
       : connectTcp(address);
     sockets.add(socket);
     socket.setNoDelay(true).setKeepAlive(true, isRelay ? RELAY_KEEP_ALIVE_MS : KEEP_ALIVE_MS);
-    const limit = (ms: number): NodeJS.Timeout =>
-      setTimeout(() => socket.destroy(new Error(`no connection within ${ms / 1000} s`)), ms);
-    const late = limit(CONNECT_MS);
+    let isOpen = false;
+    const limit = (ms: number, isInTime: () => boolean): NodeJS.Timeout => {
+      const error = new Error(`no connection within ${ms / 1000} s`);
+      // After a turn of the event loop that took long, what has arrived meanwhile is read first.
+      const expire = (): void => void setImmediate(() => isInTime() || socket.destroy(error));
+      return setTimeout(expire, ms);
+    };
+    const late = limit(CONNECT_MS, () => isOpen);
     if (isRelay) {
       // One that is busy with the nodes of its site is not absent: its kernel accepts.
-      const absent = limit(RELAY_ACCEPT_MS);
+      const absent = limit(RELAY_ACCEPT_MS, () => !socket.connecting);
       for (const event of ['connect', 'close']) socket.once(event, () => clearTimeout(absent));
     }
     let problem = new Error('the connection was closed');
     socket.on('error', (error) => {
       problem = error;
     });
-    let isOpen = false;
     socket.once('close', () => {
       clearTimeout(late);
       sockets.delete(socket);

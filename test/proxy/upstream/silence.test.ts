@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { Line } from '../../../src/proxy/upstream/line.ts';
 import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -155,4 +156,27 @@ test.each([
     await new Promise((resolve) => setTimeout(resolve, quietMs / 4));
   }
   expect([...watches.map(({ state }) => state), silentLines()]).toEqual(['open', 'open', []]);
+});
+
+// A node that starts is busy: it left its relay, although that had accepted.
+test('a long turn of the event loop makes no relay seem absent', async () => {
+  const { url, ca, close } = await startHttp2Server(({ stream }) =>
+    stream.respond({ ':status': 200 }, { endStream: true }),
+  );
+  closedLater({ close });
+  const line = new Line({
+    server: url,
+    tls: { ca },
+    isRelay: true,
+    sockets: new Set(),
+    serverState: { noteContact: () => {}, noteBytes: () => {} },
+    logger: captureLogger().logger,
+  });
+  const { signal } = new AbortController();
+  const response = line.request({ method: 'GET', path: '/', signal });
+  // The connection is requested in a microtask, and the kernel accepts it meanwhile.
+  for (let turn = 0; turn < 10; turn++) await null;
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2_100);
+  expect((await response).statusCode).toBe(200);
+  line.close();
 });
