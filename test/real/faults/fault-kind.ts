@@ -64,7 +64,7 @@ export interface FaultKind<Target extends FaultTarget = FaultTarget> {
   /** Something else is left to read from: the view is right this long after a change, in milliseconds. */
   readonly bypassMs?: number | undefined;
   /** Memory that it may cost in addition, in MB. */
-  readonly memoryMB?: number;
+  readonly memoryMB?: number | undefined;
   /** Processes of the wrapper that it starts. */
   readonly starts?: number;
   /** A process that starts from the disk may show an older state, which the last process did not have time to write. */

@@ -67,6 +67,7 @@ const memoryRunsOut: FaultKind = {
   starts: 1,
   // The next process gets no list either, and starts from the disk.
   mayGoBack: true,
+  memoryMB: listWithoutEnd.memoryMB,
   seconds: [1, 10],
   strike: async (target) => {
     const { wrapper } = target;
