@@ -187,11 +187,10 @@ export class EndpointsProjection {
       yield this.start();
       return;
     }
-    const causeOf = (service: string): Cause => {
-      const cause = causeOfTopology(change);
-      // It could not be decided, and has waited for nodes.
-      return cause.kind === 'policy' && !change.services.has(service) ? WAITED : cause;
-    };
+    const cause = causeOfTopology(change);
+    // One whose policy has not changed could not be decided, and has waited for nodes.
+    const causeOf = (service: string): Cause =>
+      cause.kind === 'policy' && !change.services.has(service) ? WAITED : cause;
     const services = [...this.#affectedBy(change)];
     const before = this.view.log.end;
     for (let start = 0, end = FIRST_PORTION; start < services.length; start = end, end *= 2) {
