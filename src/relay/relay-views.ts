@@ -22,7 +22,9 @@ export interface RelayViewsOptions extends RelayContext, BudgetLimits {
 const USER_SHARE = 3 / 4;
 /** How often lost views are looked for, in milliseconds. */
 const LOST_CHECK_MS = 1_000;
-/** The last query of each of these that was listed is read also while nobody asks, so that a relay that is ready has most at hand. */
+/**
+ * The last listed query of each of these is read also while nobody asks, so that a relay that is ready has most at hand.
+ */
 const KEPT: readonly Resource[] = [SERVICES, ENDPOINT_SLICES];
 
 /** The views of a relay: one for each query that wrappers have sent. */

@@ -153,8 +153,8 @@ export class SnapshotRestore {
   }
 
   /**
-   * Shows the file, which is read again: the process that this one replaces may have shown a newer state than it had written at the
-   * start.
+   * Shows the file, which is read again: the process that this one replaces may have written a newer state since this
+   * one started.
    */
   async #showNewest(): Promise<void> {
     const { folder, logger, onNothing, upstream } = this.#options;
