@@ -11,7 +11,11 @@ const FAULTS = Number(env.KPW_FAULTS ?? 200);
 /** After so many seconds no fault begins any more; for a run that must end. */
 const SECONDS = Number(env.KPW_FAULT_SECONDS ?? 3_600);
 /** `h2` or `http/1.1`: of all API servers. */
-const PROTOCOL = env.KPW_PROTOCOL as 'h2' | 'http/1.1' | undefined;
+const { KPW_PROTOCOL: PROTOCOL } = env;
+// Any other value would measure HTTP/1.1.
+if (PROTOCOL !== undefined && PROTOCOL !== 'h2' && PROTOCOL !== 'http/1.1') {
+  throw new Error(`KPW_PROTOCOL=${PROTOCOL}: h2 or http/1.1`);
+}
 const HISTORIES = Number(env.KPW_HISTORIES ?? 6);
 /** Between each wrapper and its API server. */
 const RELAYS = Number(env.KPW_RELAYS ?? 0);
