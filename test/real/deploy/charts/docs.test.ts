@@ -81,7 +81,6 @@ test.each(blocks)('%s', async (_first, commands) => {
   await runCommand('bash', ['-c', script], { cwd: folder, env: environment });
 });
 
-// The files are those of docs/identity.md.
 test.each([
   [
     'the sidecar',
@@ -109,12 +108,12 @@ test.each([
     };
     await runCommand('bash', ['-c', `set -eu\n${there}`], options);
     const before = (await volumes()).length;
-    await runCommand('bash', ['-c', patch('point-kube-proxy-https.yaml')], options);
+    await runCommand('bash', ['-c', patch('manifests/https/point-kube-proxy.yaml')], options);
     expect(await volumes()).toContainEqual({
       name: 'kube-proxy-wrapper-https',
       hostPath: { path: '/var/lib/kube-proxy-wrapper', type: '' },
     });
-    await runCommand('bash', ['-c', patch('point-kube-proxy-back-https.yaml')], options);
+    await runCommand('bash', ['-c', patch('manifests/https/point-kube-proxy-back.yaml')], options);
     expect((await volumes()).length).toBe(before);
     await runCommand('bash', ['-c', back], options);
   },
