@@ -69,7 +69,7 @@ export const settingsSchema = mapping({
   ),
   servers: described(
     v.optional(v.pipe(v.array(apiServer), v.maxLength(16, 'must have at most 16 items')), []),
-    'Further API servers of the same cluster, in order of preference after the server of the kubeconfig. They use the same CA and the same credentials.',
+    'Further API servers of the same cluster, in order of preference after the server of the kubeconfig. They use the same CA and credentials.',
   ),
   relays: described(
     v.optional(relays),
@@ -143,7 +143,7 @@ export const settingsSchema = mapping({
   ),
   maxListBytes: described(
     v.optional(positive, DEFAULT_READ_LIMITS.maxListBytes),
-    'Maximum size of one LIST from the API server, uncompressed. It is also the limit of all LISTs together that kube-proxy and the wrapper itself need at the same time.',
+    'Maximum size of one LIST from the API server, uncompressed, and of all LISTs together that kube-proxy and the wrapper need at the same time.',
   ),
   stateDir: described(
     v.optional(nonEmpty),
@@ -155,7 +155,7 @@ export const settingsSchema = mapping({
   ),
   localRuntime: described(
     v.optional(socketPath),
-    'CRI socket of the container runtime, a path or `unix://` and a path. While the API server is unreachable, endpoints of this node are corrected from it. Its rights are those of root. If absent, none is.',
+    'CRI socket of the container runtime: a path, also with `unix://`. While the API server is unreachable, endpoints of this node are corrected from it. Its rights are those of root. If absent, nothing is corrected.',
   ),
   maxConnections: described(
     v.optional(positive, 256),
