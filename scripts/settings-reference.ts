@@ -124,8 +124,8 @@ function boundsOf({ minimum, maximum, maxItems, anyOf = [] }: JsonSchema): strin
 const intro = `# Settings
 
 The keys are those of the settings file (\`--config\`, YAML). Flags override the environment (\`NODE_NAME\`,
-\`KUBECONFIG\`), which overrides the file. An unknown key or an invalid value ends the start, with an error that names the
-key, and says what to do if the key is of an earlier version.
+\`KUBECONFIG\`), which overrides the file. An unknown key or an invalid value ends the start. The error
+names the key, and says what to do if it is one of an earlier version.
 
 A kubeconfig with \`proxy-url\`, or one that impersonates groups, a UID or extra fields, is refused. \`HTTPS_PROXY\` is not used:
 connections to the API server are direct. Where kubectl needs a proxy, run \`kubectl proxy\`, and give \`kubectl kpw\` a
