@@ -20,7 +20,9 @@ export interface Bench {
   readonly client: MeasuringClient;
   /** Returns whether a part is to be run. */
   wants(part: string): boolean;
-  /** Starts a wrapper that the client uses from now on. Default server: the API server itself. */
+  /** Starts a wrapper, or a relay. Default server: the API server itself. */
+  start(how?: Partial<WrapperStart>): Promise<MeasuredWrapper>;
+  /** Starts a wrapper that the client uses from now on. */
   startWrapper(server?: string): Promise<MeasuredWrapper>;
   /** Notes a result. */
   add(measure: Measure): void;
@@ -40,14 +42,17 @@ export async function withBench(
   const plane = await startBenchPlane(progress);
   try {
     const client = await startClient(binary, plane);
+    const { profile } = options;
+    const start = async (how: Partial<WrapperStart> = {}) =>
+      await startMeasuredWrapper(plane, { program, server: plane.server, profile, ...how });
     try {
       await parts({
         options,
         plane,
         client,
         wants: (part) => options.only.length === 0 || options.only.includes(part),
-        startWrapper: async (server = plane.server) =>
-          await start(plane, client, { program, server, profile: options.profile }),
+        start,
+        startWrapper: async (server = plane.server) => await startUsed(client, start({ server })),
         add: (measure) => void measures.push(measure),
         progress,
       });
@@ -60,12 +65,11 @@ export async function withBench(
   return measures;
 }
 
-async function start(
-  plane: ControlPlane,
+async function startUsed(
   client: MeasuringClient,
-  options: WrapperStart,
+  started: Promise<MeasuredWrapper>,
 ): Promise<MeasuredWrapper> {
-  const wrapper = await startMeasuredWrapper(plane, options);
+  const wrapper = await started;
   try {
     await client.useWrapper(wrapper.url);
     return wrapper;

@@ -51,8 +51,8 @@ export interface Life {
 
 /** The Go program that loads the API server and measures; see client/main.go. */
 export interface MeasuringClient {
-  /** Names the wrapper that is measured from now on. */
-  useWrapper(url: string): Promise<void>;
+  /** Names the wrapper that is measured from now on, and its node (default: our own). */
+  useWrapper(url: string, node?: string): Promise<void>;
   /** Names the relay through which a kube-proxy alone reaches the API server from now on. */
   useAlone(url: string): Promise<void>;
   createNodes(cluster: ClusterShape): Promise<void>;
@@ -112,7 +112,7 @@ export async function startClient(binary: string, plane: ControlPlane): Promise<
     readToken: tokens.kubeProxy,
   });
   return {
-    useWrapper: async (url) => await call('wrapper', { server: url }),
+    useWrapper: async (url, node) => await call('wrapper', { server: url, node }),
     useAlone: async (url) => await call('alone', { server: url }),
     createNodes: async (cluster) => await call('nodes', { cluster }),
     createFleet: async (sites) => await call('fleet', { sites }),

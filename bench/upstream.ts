@@ -3,6 +3,7 @@ import { testUsers } from '../harness/api-server/control-plane.ts';
 import { startTcpRelay, type TcpRelay } from '../test/support/http/tcp-relay.ts';
 import { addMemory, type Bench, cpuShares, withReadyWrapper } from './bench.ts';
 import { type Measure, summarize } from './measure.ts';
+import { startSite, timeRelay } from './site.ts';
 import type { MeasuredWrapper } from './wrapper.ts';
 
 /** Slices that change in a second while bytes are counted. */
@@ -10,6 +11,8 @@ const CHANGES_PER_SECOND = 10;
 /** How many nodes a fleet has, and how often each writes its status, in seconds. */
 const FLEET_NODES = 5_000;
 const SMOKE_FLEET_NODES = 1_200;
+/** Nodes of the site that shares a relay, in a smoke run. */
+const SMOKE_SITE_NODES = 2;
 const HEARTBEAT_SECONDS = 300;
 const FLEET_KEYS = [
   'kubernetes.io/hostname',
@@ -28,10 +31,16 @@ interface Pair {
   readonly wrapper: number;
 }
 
-/** The clients of the API server, each through its own relay that counts. */
+interface Received extends Pair {
+  /** All nodes of a site that share a relay of ours; 0 without one. */
+  readonly site: number;
+}
+
+/** The clients of the API server, each through its own TCP relay that counts. */
 interface Askers {
   readonly alone: TcpRelay;
   readonly wrapper: TcpRelay;
+  readonly site?: TcpRelay;
   /** When they began, in milliseconds since the epoch. */
   readonly since: number;
 }
@@ -73,30 +82,63 @@ export async function measureFleet(bench: Bench): Promise<void> {
   const where = `${nodes} nodes in ${sites} sites`;
   await withAskers(bench, async (askers, wrapper) => {
     const add = adder(bench, 'fleet', where);
-    add('watches', 'watches', 'watches', openWatches(bench, askers));
-    const seconds = options.upstreamSeconds;
-    const addHour = async (id: string, changes: number) => {
-      let rates = '';
-      let cpu = 0;
-      const hour = await measureHour(bench, askers, async () => {
-        const life = { seconds, slices: changes, heartbeats: nodes / HEARTBEAT_SECONDS };
-        [cpu = 0] = await cpuShares([wrapper], async () => {
-          const { slices, heartbeats } = await client.live(life);
-          const perSecond = (count: number) => (count / seconds).toFixed(1);
-          rates = `${perSecond(heartbeats)} heartbeats/s, ${perSecond(slices)} slice events/s`;
+    const watches = openWatches(bench, askers);
+    const oneNode = received(askers).wrapper;
+    const count = options.smoke ? SMOKE_SITE_NODES : nodes / sites;
+    const site = await startSite(bench, count);
+    const each = adder(bench, 'fleet.site', `site of ${count} with a relay`);
+    const addSite = (id: string, what: string, unit: Measure['unit'], alone: number, all: number) =>
+      each(id, `${what}, for each node`, unit, { alone, wrapper: all / count });
+    try {
+      add('watches', 'watches', 'watches', watches);
+      const all = openWatches(bench, askers).wrapper - watches.wrapper;
+      addSite('watches', 'watches', 'watches', watches.alone, all);
+      addSite('connections', 'connections', 'connections', askers.alone.open, site.link.open);
+      const start = 'received until all are synced; direct: by one wrapper';
+      each('start', start, 'MB', { alone: oneNode, wrapper: site.startMB });
+      const seconds = options.upstreamSeconds;
+      const addHour = async (id: string, changes: number) => {
+        let rates = '';
+        let cpu = 0;
+        const hour = await measureHour(bench, { ...askers, site: site.link }, async () => {
+          const life = { seconds, slices: changes, heartbeats: nodes / HEARTBEAT_SECONDS };
+          [cpu = 0] = await cpuShares([wrapper], async () => {
+            const { slices, heartbeats } = await client.live(life);
+            const perSecond = (changed: number) => (changed / seconds).toFixed(1);
+            rates = `${perSecond(heartbeats)} heartbeats/s, ${perSecond(slices)} slice events/s`;
+          });
         });
-      });
-      add(`bytes.${id}`, `received an hour, ${rates}`, 'MB', hour.received);
+        const what = `received an hour, ${rates}`;
+        add(`bytes.${id}`, what, 'MB', hour.received);
+        addSite(`bytes.${id}`, what, 'MB', hour.received.alone, hour.received.site);
+        bench.add({
+          id: `fleet.cpu.${id}`,
+          what: `${where}: CPU, ${rates}`,
+          unit: '% of a core',
+          wrapper: summarize([cpu]),
+        });
+      };
+      await addHour('idle', 0);
+      await addHour('busy', CHANGES_PER_SECOND);
+      await addMemory(bench, wrapper, 'fleet.memory', `${where}: memory`);
+      await addMemory(
+        bench,
+        site.relay,
+        'fleet.site.memory',
+        `site of ${count} with a relay: memory of the relay`,
+      );
+      await client.release();
+      await site.stopOthers();
       bench.add({
-        id: `fleet.cpu.${id}`,
-        what: `${where}: CPU, ${rates}`,
-        unit: '% of a core',
-        wrapper: summarize([cpu]),
+        id: 'fleet.site.added',
+        what: `site of ${count} with a relay: watch event, added by the relay`,
+        unit: 'ms',
+        wrapper: await timeRelay(bench, wrapper, site),
       });
-    };
-    await addHour('idle', 0);
-    await addHour('busy', CHANGES_PER_SECOND);
-    await addMemory(bench, wrapper, 'fleet.memory', `${where}: memory`);
+    } finally {
+      await site.stop();
+      await client.useWrapper(wrapper.url);
+    }
   });
 }
 
@@ -129,27 +171,32 @@ async function measureHour(
   bench: Bench,
   askers: Askers,
   during: () => Promise<unknown>,
-): Promise<{ readonly requests: Pair; readonly received: Pair }> {
+): Promise<{ readonly requests: Pair; readonly received: Received }> {
   const [before, since, start] = [received(askers), Date.now(), performance.now()];
   await during();
   const hours = (performance.now() - start) / 3_600_000;
   const after = received(askers);
   const asked = requests(bench, since);
   const renewed = openWatches(bench, askers);
-  const perHour = (who: keyof Pair) => ({
-    requests: asked[who] / hours + renewed[who] * RENEWALS_PER_HOUR,
-    received: (after[who] - before[who]) / hours,
-  });
-  const [alone, wrapper] = [perHour('alone'), perHour('wrapper')];
+  const requestsOf = (who: keyof Pair) => asked[who] / hours + renewed[who] * RENEWALS_PER_HOUR;
+  const receivedOf = (who: keyof Received) => (after[who] - before[who]) / hours;
   return {
-    requests: { alone: alone.requests, wrapper: wrapper.requests },
-    received: { alone: alone.received, wrapper: wrapper.received },
+    requests: { alone: requestsOf('alone'), wrapper: requestsOf('wrapper') },
+    received: {
+      alone: receivedOf('alone'),
+      wrapper: receivedOf('wrapper'),
+      site: receivedOf('site'),
+    },
   };
 }
 
 /** MB (10⁶ bytes) so far, TLS and all. */
-function received({ alone, wrapper }: Askers): Pair {
-  return { alone: alone.received / 1e6, wrapper: wrapper.received / 1e6 };
+function received({ alone, wrapper, site }: Askers): Received {
+  return {
+    alone: alone.received / 1e6,
+    wrapper: wrapper.received / 1e6,
+    site: (site?.received ?? 0) / 1e6,
+  };
 }
 
 function openConnections({ alone, wrapper }: Askers): Pair {

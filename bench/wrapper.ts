@@ -1,6 +1,8 @@
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { ControlPlane } from '../harness/api-server/control-plane.ts';
 import { getStatus } from '../harness/api-server/http-status.ts';
+import type { ServingCert } from '../harness/api-server/serving-cert.ts';
 import { freePorts } from '../harness/network/free-port.ts';
 import { startProcess, waitUntilReady } from '../harness/process/managed-process.ts';
 import { runCommand } from '../harness/process/run-command.ts';
@@ -38,26 +40,36 @@ export interface WrapperStart {
   readonly server: string;
   /** Folder for a CPU profile; undefined: none is taken. */
   readonly profile: string | undefined;
+  /** Default: our own. */
+  readonly nodeName?: string | undefined;
+  /** Where it reads from, besides the API server. */
+  readonly relays?: { readonly servers: readonly string[]; readonly caFile: string } | undefined;
+  /** Makes it a relay, with this certificate. */
+  readonly relayCert?: ServingCert | undefined;
 }
 
 /** Starts the program as its users run it, at the API server of the control plane. */
 export async function startMeasuredWrapper(
   plane: ControlPlane,
-  { program, server, profile }: WrapperStart,
+  { program, server, profile, nodeName = NODE_NAME, relays, relayCert }: WrapperStart,
 ): Promise<MeasuredWrapper> {
   const [port = 0, adminPort = 0] = await freePorts(2);
+  const listen = `127.0.0.1:${port}`;
+  const adminListen = `127.0.0.1:${adminPort}`;
+  const place = relayCert === undefined ? { listen } : { https: { listen, ...relayCert } };
+  const config = join(plane.folder, `wrapper-${port}.json`);
+  writeFileSync(config, JSON.stringify({ nodeName, adminListen, relays, ...place }));
   const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-  const args = [...flags, program, 'run', '--kubeconfig', plane.kubeconfig('wrapper', { server })];
-  args.push('--node-name', NODE_NAME);
-  args.push('--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`);
+  const args = [...flags, program, relayCert === undefined ? 'run' : 'relay'];
+  args.push('--kubeconfig', plane.kubeconfig('wrapper', { server }), '--config', config);
   const startedAt = now();
   const logFile = join(plane.folder, `wrapper-${port}.log`);
   const managed = startProcess({ name: 'wrapper', command: process.execPath, args, logFile });
   return {
-    url: `http://127.0.0.1:${port}`,
+    url: `${relayCert === undefined ? 'http' : 'https'}://${listen}`,
     startedAt,
     ready: async () => {
-      const url = `http://127.0.0.1:${adminPort}/readyz`;
+      const url = `http://${adminListen}/readyz`;
       await waitUntilReady(managed, async () => (await getStatus(url)) === 200, 60_000);
       return now() - startedAt;
     },

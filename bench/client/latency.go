@@ -20,7 +20,7 @@ const waitLimit = 20 * time.Second
 func (s *session) hold(t *target, clients int) error {
 	for range clients {
 		own := t.fresh()
-		for _, question := range questions {
+		for _, question := range questionsOf(own.node) {
 			if err := s.holdOne(own, question); err != nil {
 				return err
 			}

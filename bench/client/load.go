@@ -176,7 +176,7 @@ func (s *session) writeCopies(start time.Time, copies func(service int) []stored
 // awaitWritten waits until the API server has what was written to etcd.
 func (s *session) awaitWritten() error {
 	// A streaming list without a resourceVersion is as new as etcd.
-	for _, question := range questions {
+	for _, question := range questionsOf(ownName) {
 		if err := s.awaitAnswer(question); err != nil {
 			return err
 		}

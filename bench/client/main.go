@@ -44,6 +44,8 @@ type command struct {
 	Values []string `json:"values"`
 	// Crowd is the position of the crowd whose node is moved.
 	Crowd int `json:"crowd"`
+	// Node that the wrapper serves; empty: ours.
+	Node string `json:"node"`
 	// Sites of a fleet.
 	Sites int `json:"sites"`
 	// Seconds for which a live cluster is played, and changes a second there.
@@ -100,6 +102,7 @@ func (s *session) run(c command) (any, error) {
 		return nil, nil
 	case "wrapper":
 		s.wrapper = newTarget(c.Server, "", "")
+		s.wrapper.node = cmp.Or(c.Node, ownName)
 		return nil, nil
 	case "nodes":
 		s.cluster, s.labels = c.Cluster, c.Cluster.atHome()

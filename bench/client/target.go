@@ -34,8 +34,7 @@ var (
 	slicesQuestion = question{"/apis/discovery.k8s.io/v1/endpointslices", url.Values{
 		"labelSelector": {"!service.kubernetes.io/headless"},
 	}}
-	questions = []question{
-		nodeQuestion(ownName),
+	sharedQuestions = []question{
 		{"/apis/networking.k8s.io/v1/servicecidrs", nil},
 		slicesQuestion,
 		{"/api/v1/services", url.Values{
@@ -44,6 +43,11 @@ var (
 		}},
 	}
 )
+
+// questionsOf are all queries of the kube-proxy of a node.
+func questionsOf(node string) []question {
+	return append([]question{nodeQuestion(node)}, sharedQuestions...)
+}
 
 func nodeQuestion(name string) question {
 	return question{nodes, url.Values{"fieldSelector": {"metadata.name=" + name}}}
@@ -57,6 +61,8 @@ type target struct {
 	accept string
 	// renews is whether its watches last as long as those of client-go.
 	renews bool
+	// node whose kube-proxy it answers.
+	node string
 }
 
 // shortestWatch is the shortest that client-go asks for; the longest is twice as long.
@@ -85,18 +91,18 @@ func newTarget(server, ca, token string) *target {
 		pool.AppendCertsFromPEM([]byte(ca))
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
-	return &target{server, token, &http.Client{Transport: transport}, protobuf, false}
+	return &target{server, token, &http.Client{Transport: transport}, protobuf, false, ownName}
 }
 
 // inJSON is the same target over the same connections, asked for JSON.
 func (t *target) inJSON() *target {
-	return &target{t.server, t.token, t.client, asJSON, t.renews}
+	return &target{t.server, t.token, t.client, asJSON, t.renews, t.node}
 }
 
 // fresh is the same target over connections that nobody else uses.
 func (t *target) fresh() *target {
 	transport := t.client.Transport.(*http.Transport).Clone()
-	return &target{t.server, t.token, &http.Client{Transport: transport}, t.accept, t.renews}
+	return &target{t.server, t.token, &http.Client{Transport: transport}, t.accept, t.renews, t.node}
 }
 
 func (t *target) get(ctx context.Context, path string, query url.Values) (*http.Response, error) {
