@@ -9,7 +9,7 @@ export interface BlocksOptions extends WriteTimeout {
   readonly buffers: Iterable<Buffer>;
   /** The sum of their sizes, or more. */
   readonly bytes: number;
-  /** Called when all is written; absent: the response ends with the last block. */
+  /** Called when all is written; default: the response ends. */
   readonly onWritten?: () => void;
 }
 
@@ -18,68 +18,43 @@ export interface BlocksOptions extends WriteTimeout {
  * next part is copied, and a list of any size costs one block.
  */
 export function writeBlocks(response: ServerResponse, options: BlocksOptions): void {
-  new BlockWriter(response, options).start();
-}
-
-class BlockWriter {
-  readonly #response: ServerResponse;
-  readonly #options: BlocksOptions;
-  readonly #buffers: Iterator<Buffer>;
-  readonly #block: Buffer;
+  const { buffers, bytes, onWritten = () => response.end() } = options;
+  const block = Buffer.allocUnsafeSlow(Math.min(WRITE_BLOCK_BYTES, bytes));
+  const blocks = filled(block, buffers);
   /** Runs until the client has read the last write. */
-  #timer: NodeJS.Timeout | undefined;
-  /** The buffer to be copied next, and how much of it is copied already; undefined: all are copied. */
-  #next: Buffer | undefined;
-  #offset = 0;
-
-  constructor(response: ServerResponse, options: BlocksOptions) {
-    this.#response = response;
-    this.#options = options;
-    this.#buffers = options.buffers[Symbol.iterator]();
-    this.#next = this.#buffers.next().value;
-    this.#block = Buffer.allocUnsafeSlow(Math.min(WRITE_BLOCK_BYTES, options.bytes));
-  }
-
-  start(): void {
-    this.#response.once('close', this.#stop);
-    this.#writeNext();
-  }
-
-  #writeNext(): void {
-    this.#timer = startWriteTimeout(this.#response, this.#options);
-    const filled = this.#block.subarray(0, this.#fill());
-    if (this.#next === undefined && this.#options.onWritten === undefined) {
-      this.#response.end(filled);
+  let timer: NodeJS.Timeout | undefined;
+  const stop = (): void => clearTimeout(timer);
+  const writeNext = (): void => {
+    const { value, done } = blocks.next();
+    if (done) {
+      // The response may go on, so nothing of this may stay with it.
+      response.off('close', stop);
+      onWritten();
       return;
     }
+    timer = startWriteTimeout(response, options);
     // The block is free only in this callback: a write that returns true may still be in progress.
-    this.#response.write(filled, (error) => {
-      clearTimeout(this.#timer);
-      if (error != null || this.#response.destroyed || this.#response.writableEnded) return;
-      if (this.#next !== undefined) this.#writeNext();
-      else this.#finish();
+    response.write(value, (error) => {
+      stop();
+      if (error == null && !response.destroyed && !response.writableEnded) writeNext();
     });
-  }
+  };
+  response.once('close', stop);
+  writeNext();
+}
 
-  /** Copies as much as fits; returns the number of bytes. */
-  #fill(): number {
-    let used = 0;
-    while (this.#next !== undefined) {
-      const copied = this.#next.copy(this.#block, used, this.#offset);
+/** Copies the buffers to a block, again and again; yields the part that is filled. */
+function* filled(block: Buffer, buffers: Iterable<Buffer>): Generator<Buffer, void> {
+  let used = 0;
+  for (const buffer of buffers) {
+    for (let offset = 0; offset < buffer.length; ) {
+      const copied = buffer.copy(block, used, offset);
+      offset += copied;
       used += copied;
-      this.#offset += copied;
-      if (this.#offset < this.#next.length) break;
-      this.#next = this.#buffers.next().value;
-      this.#offset = 0;
+      if (used < block.length) continue;
+      yield block;
+      used = 0;
     }
-    return used;
   }
-
-  /** The response goes on, so nothing of this may stay with it. */
-  #finish(): void {
-    this.#response.off('close', this.#stop);
-    this.#options.onWritten?.();
-  }
-
-  readonly #stop = (): void => clearTimeout(this.#timer);
+  if (used > 0) yield block.subarray(0, used);
 }
