@@ -1,4 +1,4 @@
-import { request as send } from 'node:http';
+import { Client } from 'undici';
 import { addressText } from '../../util/address.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 
@@ -30,35 +30,17 @@ export async function boundedRequest(options: {
 }): Promise<BoundedResponse> {
   const { host, port, path, method = 'GET', maxBytes = MAX_RESPONSE_BYTES, signal } = options;
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  const url = `http://${addressText({ host: name, port })}${path}`;
-  return await abortable(read(url, method, maxBytes, signal), signal).catch(() => NO_RESPONSE);
-}
-
-/** Rejects if the response exceeds the limits. */
-function read(
-  url: string,
-  method: string,
-  maxBytes: number,
-  signal: AbortSignal,
-): Promise<BoundedResponse> {
-  return new Promise((resolve, reject) => {
-    const options = { method, agent: false, signal, headers: PROTOBUF };
-    const request = send(url, options, async (response) => {
-      try {
-        const chunks: Buffer[] = [];
-        let bytes = 0;
-        for await (const chunk of response as AsyncIterable<Buffer>) {
-          bytes += chunk.length;
-          if (bytes > maxBytes) throw new Error(`more than ${maxBytes} bytes`);
-          chunks.push(chunk);
-        }
-        resolve({ status: response.statusCode ?? 0, body: Buffer.concat(chunks) });
-      } catch (error) {
-        request.destroy();
-        reject(error);
-      }
-    });
-    request.on('error', reject);
-    request.end();
-  });
+  const origin = `http://${addressText({ host: name, port })}`;
+  const client = new Client(origin, { maxResponseSize: maxBytes });
+  const read = async (): Promise<BoundedResponse> => {
+    const { statusCode, body } = await client.request({ path, method, headers: PROTOBUF, signal });
+    return { status: statusCode, body: Buffer.from(await body.arrayBuffer()) };
+  };
+  try {
+    return await abortable(read(), signal);
+  } catch {
+    return NO_RESPONSE;
+  } finally {
+    await client.destroy();
+  }
 }
