@@ -6,16 +6,11 @@ import { Semaphore } from '../../util/semaphore.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { CallerLimits, TOO_MANY_REQUESTS } from '../http/caller-limits.ts';
 import type { ReadAttributes, TokenCaller } from './access-policy.ts';
-import type { Reviews } from './access-review.ts';
-import {
-  type AccessDecision,
-  type CachedCaller,
-  CallerCache,
-  type KnownCaller,
-} from './caller-cache.ts';
+import { type Reviews, unauthenticated, type Verdict } from './access-review.ts';
+import { type CachedCaller, CallerCache, type KnownCaller } from './caller-cache.ts';
 
 export interface AccessReviewAuthorizerOptions {
-  readonly reviews: Pick<Reviews, 'access' | 'identity'>;
+  readonly reviews: Pick<Reviews, 'access' | 'user'>;
   /** How long a positive decision is valid, in milliseconds. */
   readonly allowedMs: number;
   /** How long a negative decision is valid, in milliseconds. */
@@ -55,7 +50,7 @@ export class AccessReviewAuthorizer {
   readonly #callers: CallerCache;
   /** Concurrent requests share a review. */
   readonly #identities = new SingleFlight<CachedCaller>();
-  readonly #decisions = new SingleFlight<AccessDecision>();
+  readonly #decisions = new SingleFlight<Verdict>();
   /** The reviews of known callers, by user. */
   readonly #active: CallerLimits;
   /** The requests of unknown callers that are under review. */
@@ -107,14 +102,14 @@ export class AccessReviewAuthorizer {
     return found;
   }
 
-  /** Without an answer of the API server, the last one counts. */
+  /** Without an answer of the API server, the last one counts. If the token is not accepted, that is the answer. */
   async #identify(caller: TokenCaller, gone: AbortSignal | undefined): Promise<CachedCaller> {
     const { id } = caller;
     const isUnknown = this.#callers.last(id)?.user === undefined;
     const endTurn = isUnknown ? await this.#waitForTurn(gone) : undefined;
     try {
       const found = this.#callers.fresh(id);
-      return found ?? (await this.#identities.run(() => this.#reviewIdentity(caller), id));
+      return found ?? (await this.#identities.run(() => this.#reviewUser(caller), id));
     } catch (error) {
       const last = this.#callers.last(id);
       if (last === undefined) throw error;
@@ -141,15 +136,14 @@ export class AccessReviewAuthorizer {
     }
   }
 
-  async #reviewIdentity(caller: TokenCaller): Promise<CachedCaller> {
-    const { allowedMs, deniedMs, reviews } = this.#options;
+  async #reviewUser(caller: TokenCaller): Promise<KnownCaller> {
+    const { allowedMs, reviews } = this.#options;
     const { id } = caller;
-    const lastUser = this.#callers.last(id)?.user;
-    const identity = await this.#review(lastUser, (signal) => reviews.identity(caller, signal));
-    if (identity.kind === 'unauthenticated') return this.#callers.refuse(id, deniedMs);
-    if (identity.kind === 'user') return this.#callers.accept(id, userId(identity.name), FOREVER);
+    const last = this.#callers.last(id)?.user;
+    const name = await this.#review(caller, last, (signal) => reviews.user(caller, signal));
+    if (name !== undefined) return this.#callers.accept(id, userId(name), FOREVER);
     // It is asked again later: the API server may have been upgraded.
-    return this.#callers.accept(id, lastUser ?? id, allowedMs);
+    return this.#callers.accept(id, last ?? id, allowedMs);
   }
 
   async #decide(caller: TokenCaller, known: KnownCaller, read: ReadAttributes) {
@@ -177,13 +171,11 @@ export class AccessReviewAuthorizer {
     caller: TokenCaller,
     { user, decisions }: KnownCaller,
     read: ReadAttributes,
-  ): Promise<AccessDecision> {
+  ): Promise<Verdict> {
     const { reviews, allowedMs, deniedMs } = this.#options;
-    const verdict = await this.#review(user, (signal) => reviews.access(caller, read, signal));
-    if (verdict.kind === 'unauthenticated') {
-      this.#callers.refuse(caller.id, deniedMs);
-      throw unauthenticated();
-    }
+    const verdict = await this.#review(caller, user, (signal) =>
+      reviews.access(caller, read, signal),
+    );
     const ttl = verdict.kind === 'allowed' ? allowedMs : deniedMs;
     decisions.set(digest(read), verdict, { ttl });
     return verdict;
@@ -191,16 +183,20 @@ export class AccessReviewAuthorizer {
 
   /** @param user undefined: an unknown caller, whose request has its turn */
   async #review<T>(
+    { id }: TokenCaller,
     user: string | undefined,
     review: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
     const leave = user === undefined ? undefined : this.#active.enter(user);
-    const { reviewMs = REVIEW_MS } = this.#options;
+    const { deniedMs, reviewMs = REVIEW_MS } = this.#options;
     const signal = AbortSignal.timeout(reviewMs);
     this.#counts.asked++;
     try {
       return await review(signal);
     } catch (error) {
+      if (WrapperError.from(error, 'Unreachable').code === 'Unauthorized') {
+        this.#callers.refuse(id, deniedMs);
+      }
       if (!signal.aborted) throw error;
       const message = `the API server did not answer an access review within ${reviewMs} ms`;
       throw new WrapperError('Unreachable', message, { cause: error });
@@ -218,10 +214,6 @@ function digest(attributes: ReadAttributes): string {
 /** A short id of a user, which is never that of a token. */
 function userId(name: string): string {
   return `user ${createHash('sha256').update(name).digest('base64url')}`;
-}
-
-function unauthenticated(): WrapperError {
-  return new WrapperError('Unauthorized', 'the API server does not accept the token');
 }
 
 function forbidden(

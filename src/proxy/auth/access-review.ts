@@ -6,17 +6,7 @@ import type { ReadAttributes, TokenCaller } from './access-policy.ts';
 /** The decision of the API server about one read of one caller. */
 export type Verdict =
   | { readonly kind: 'allowed' }
-  | { readonly kind: 'denied'; readonly reason: string }
-  /** It does not accept the token. */
-  | { readonly kind: 'unauthenticated' };
-
-/** Who the owner of a token is. */
-export type Identity =
-  | { readonly kind: 'user'; readonly name: string }
-  /** The API server has no SelfSubjectReview (before 1.28), or the owner may not create one. */
-  | { readonly kind: 'unnamed' }
-  /** It does not accept the token. */
-  | { readonly kind: 'unauthenticated' };
+  | { readonly kind: 'denied'; readonly reason: string };
 
 /** A review as it is sent. */
 interface Review {
@@ -41,8 +31,9 @@ const AUTHORIZATION = 'authorization.k8s.io';
 const AUTHENTICATION = 'authentication.k8s.io';
 
 /**
- * The two reviews of an API server. The owner of a token asks with that token, so that nobody needs another right. Both reject with `Unreachable` if the response has no decision, with the errors of
- * {@link Upstream.request}, and when the signal aborts.
+ * The two reviews of an API server. The owner of a token asks with that token, so that nobody needs another right.
+ * Both reject with `Unauthorized` if the token is not accepted, with `Unreachable` if the response has no decision,
+ * with the errors of {@link Upstream.request}, and when the signal aborts.
  */
 export class Reviews {
   readonly #upstream: Upstream;
@@ -66,28 +57,32 @@ export class Reviews {
       if (allowed === true && denied !== true) return { kind: 'allowed' };
       return { kind: 'denied', reason: typeof reason === 'string' ? reason.slice(0, 500) : '' };
     }
-    if (statusCode === 401) return { kind: 'unauthenticated' };
-    if (statusCode === 403) {
-      const reason = `it may not create a ${kind} (ClusterRole system:basic-user)`;
-      return { kind: 'denied', reason };
-    }
-    throw unusableReview(kind, `HTTP ${statusCode}`);
+    if (statusCode !== 403) throw unusableReview(kind, `HTTP ${statusCode}`);
+    const reason = `it may not create a ${kind} (ClusterRole system:basic-user)`;
+    return { kind: 'denied', reason };
   }
 
-  /** Whose token is this? */
-  async identity({ authorization }: TokenCaller, signal: AbortSignal): Promise<Identity> {
+  /**
+   * The name of the owner of a token. Undefined: the API server has no SelfSubjectReview (before 1.28), or the owner may
+   * not create one.
+   */
+  async user({ authorization }: TokenCaller, signal: AbortSignal): Promise<string | undefined> {
     const kind = 'SelfSubjectReview';
     const review = { group: AUTHENTICATION, kind, authorization };
     const { statusCode, status } = await postReview(this.#upstream, review, signal);
     if (status !== undefined) {
       const { username: name } = (status.userInfo ?? {}) as Record<string, unknown>;
       if (typeof name !== 'string' || name === '') throw unusableReview(kind, 'no user');
-      return { kind: 'user', name };
+      return name;
     }
-    if (statusCode === 401) return { kind: 'unauthenticated' };
-    if (statusCode === 403 || statusCode === 404) return { kind: 'unnamed' };
+    if (statusCode === 403 || statusCode === 404) return undefined;
     throw unusableReview(kind, `HTTP ${statusCode}`);
   }
+}
+
+/** The error for a token that the API server does not accept. */
+export function unauthenticated(): WrapperError {
+  return new WrapperError('Unauthorized', 'the API server does not accept the token');
 }
 
 async function postReview(
@@ -106,6 +101,7 @@ async function postReview(
   });
   const { statusCode } = response;
   const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
+  if (statusCode === 401) throw unauthenticated();
   const isReview = statusCode === 200 || statusCode === 201;
   return { statusCode, status: isReview ? reviewStatus(body, kind) : undefined };
 }

@@ -1,15 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import type { Verdict } from './access-review.ts';
 
-/** What the API server has decided about one read. */
-export type AccessDecision = Exclude<Verdict, { readonly kind: 'unauthenticated' }>;
-
 /** A caller that the API server has authenticated. */
 export interface KnownCaller {
   /** The id of its user. */
   readonly user: string;
   /** What it may read. Another token of the same user can have other rights. */
-  readonly decisions: AnswerCache<AccessDecision>;
+  readonly decisions: AnswerCache<Verdict>;
 }
 
 /** What is known of a token. Without a user: the API server does not accept it. */
@@ -71,8 +68,8 @@ export class CallerCache extends AnswerCache<CachedCaller> {
   }
 
   /** @param ttl how long the token is not reviewed again, in milliseconds */
-  refuse(id: string, ttl: number): CachedCaller {
-    return this.#remember(id, { user: undefined }, ttl);
+  refuse(id: string, ttl: number): void {
+    this.#remember(id, { user: undefined }, ttl);
   }
 
   #remember<Caller extends CachedCaller>(id: string, caller: Caller, ttl: number): Caller {
@@ -83,7 +80,7 @@ export class CallerCache extends AnswerCache<CachedCaller> {
     return caller;
   }
 
-  #createDecisions(): AnswerCache<AccessDecision> {
+  #createDecisions(): AnswerCache<Verdict> {
     return new AnswerCache(this.#now, {
       maxSize: MAX_DECISION_BYTES,
       sizeCalculation: (decision) =>

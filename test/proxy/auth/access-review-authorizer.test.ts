@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { pino } from 'pino';
 import { WrapperError } from '../../../src/errors.ts';
 import type { ReadAttributes, TokenCaller } from '../../../src/proxy/auth/access-policy.ts';
-import type { Identity, Verdict } from '../../../src/proxy/auth/access-review.ts';
+import { unauthenticated, type Verdict } from '../../../src/proxy/auth/access-review.ts';
 import {
   AccessReviewAuthorizer,
   type AccessReviewAuthorizerOptions,
@@ -21,8 +21,10 @@ const READ: ReadAttributes = {
 };
 const ALLOWED: Verdict = { kind: 'allowed' };
 const DENIED: Verdict = { kind: 'denied', reason: '' };
-const UNAUTHENTICATED = { kind: 'unauthenticated' } as const;
-const UNNAMED: Identity = { kind: 'unnamed' };
+const refuse = async (): Promise<never> => {
+  throw unauthenticated();
+};
+const unnamed = async (): Promise<undefined> => undefined;
 
 let now: number;
 /** Access reviews, by token. */
@@ -30,7 +32,7 @@ let asked: string[];
 /** Identity reviews, by token. */
 let named: string[];
 let answer: (token: string) => Promise<Verdict>;
-let identity: (token: string) => Promise<Identity>;
+let identity: (token: string) => Promise<string | undefined>;
 let reviews: AccessReviewAuthorizer;
 
 const create = (options: Partial<AccessReviewAuthorizerOptions> = {}) =>
@@ -40,7 +42,7 @@ const create = (options: Partial<AccessReviewAuthorizerOptions> = {}) =>
         asked.push(caller.id);
         return answer(caller.id);
       },
-      identity: async (caller) => {
+      user: async (caller) => {
         named.push(caller.id);
         return identity(caller.id);
       },
@@ -56,10 +58,7 @@ const create = (options: Partial<AccessReviewAuthorizerOptions> = {}) =>
   });
 
 /** The user of a token such as `ann/1` or `ann`. */
-const userOf = async (token: string): Promise<Identity> => ({
-  kind: 'user',
-  name: token.split('/')[0] ?? '',
-});
+const userOf = async (token: string): Promise<string> => token.split('/')[0] ?? '';
 
 beforeEach(() => {
   now = 1_000;
@@ -111,7 +110,7 @@ test.each([
     const slow = create({
       reviewMs: 5,
       reviews: {
-        identity: (_caller, signal) => (late === 'identity' ? never(signal) : userOf('a')),
+        user: (_caller, signal) => (late === 'identity' ? never(signal) : userOf('a')),
         access: (_caller, _attributes, signal) => never(signal),
       },
     });
@@ -169,7 +168,7 @@ describe('a decision of the API server', () => {
 
   test('that a token is no longer accepted ends all rights of its owner', async () => {
     await outcome('a');
-    answer = async () => UNAUTHENTICATED;
+    answer = refuse;
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unauthorized');
     expect(await outcome('a')).toBe('Unauthorized');
     stop();
@@ -178,7 +177,7 @@ describe('a decision of the API server', () => {
   });
 
   test('that a token is not accepted applies to all reads of its owner, and is cached once', async () => {
-    identity = async () => UNAUTHENTICATED;
+    identity = refuse;
     expect(await outcome('a')).toBe('Unauthorized');
     expect(await outcome('a', { ...READ, resource: 'endpoints' })).toBe('Unauthorized');
     expect([named, asked]).toEqual([['a'], []]);
@@ -223,7 +222,7 @@ describe('the user of a token', () => {
   });
 
   test('that cannot be named is asked again when a right would be, and keeps its decisions', async () => {
-    identity = async () => UNNAMED;
+    identity = unnamed;
     await outcome('a/1');
     now += 30;
     expect([await user('a/1'), named.length]).toEqual(['a/1', 1]);
@@ -237,9 +236,9 @@ describe('the user of a token', () => {
     expect(await outcome('a/1')).toBe('allowed');
   });
 
-  test.each<[string, () => Promise<Identity>]>([
-    ['401', async () => UNAUTHENTICATED],
-    ['403 or 404', async () => UNNAMED],
+  test.each<[string, () => Promise<string | undefined>]>([
+    ['401', refuse],
+    ['403 or 404', unnamed],
     ['5xx or nothing', away],
   ])('stays the same when the API server later answers %s', async (_, later) => {
     const [one] = await twoTokens();
@@ -250,7 +249,7 @@ describe('the user of a token', () => {
   });
 
   test('that could not be named stays the same token while the API server is unreachable', async () => {
-    identity = async () => UNNAMED;
+    identity = unnamed;
     await user('a/1');
     stop();
     now += 1e9;
@@ -262,7 +261,7 @@ describe('limits', () => {
   test('invented tokens evict no caller that was authenticated, and are bounded themselves', async () => {
     const known = ['kube-proxy', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
     for (const id of known) await outcome(id);
-    identity = async () => UNAUTHENTICATED;
+    identity = refuse;
     for (let index = 0; index < 100; index++) await outcome(`made-up-${index}`);
     stop();
     for (const id of known) expect(await outcome(id)).toBe('allowed');
@@ -329,7 +328,7 @@ describe('limits', () => {
     });
 
     test('hinder neither a known caller nor a token that was refused a moment ago', async () => {
-      identity = async () => UNAUTHENTICATED;
+      identity = refuse;
       expect(await user('refused')).toBe('Unauthorized');
       identity = () => new Promise(() => {});
       for (const id of ['a', 'b', 'c']) void begin(id);
@@ -419,7 +418,7 @@ describe('limits', () => {
 
 test('the cached keys of reads and users are short, however long selectors and names are', async () => {
   const long = 'a'.repeat(15_000);
-  identity = async () => ({ kind: 'user', name: long });
+  identity = async () => long;
   const set = jest.spyOn(LRUCache.prototype, 'set');
   const user = await reviews.authorize(caller('a'), { ...READ, labelSelector: long });
   const keys = [user, ...set.mock.calls.map(([key]) => String(key))];
