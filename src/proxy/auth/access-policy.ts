@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestTarget } from '../api/request-info.ts';
-import type { ForwardOptions } from '../passthrough/passthrough.ts';
 
 /*
  * The room auth: who sends a request, and whether it may be read or forwarded.
@@ -13,14 +12,8 @@ import type { ForwardOptions } from '../passthrough/passthrough.ts';
  * It takes no decision about a user itself, and lends nobody the identity of the wrapper.
  */
 
-/** Who sends a request, as far as we can tell. */
-export type Caller =
-  /** Any process on the node: over loopback they cannot be distinguished. */
-  { readonly kind: 'anyone' } | TokenCaller;
-
 /** The owner of a token. Only the API server can verify it. */
 export interface TokenCaller {
-  readonly kind: 'token';
   /** The Authorization header. */
   readonly authorization: string;
   /** Identifies the token, in all its spellings; does not contain it. */
@@ -42,28 +35,21 @@ export interface ReadAttributes {
 }
 
 /**
- * Who may do what on one listener: LoopbackAccess for http, CallerAccess for https. For each request, the handler calls
- * authenticate, then forwarding, and then either forward or authorize.
+ * Who may do what on one listener: authenticateLocal for http, createCallerPolicy for https. Determines the caller of
+ * a request. Throws `Unauthorized`, `Forbidden` or `BadRequest` if the request is refused.
  */
-export interface AccessPolicy {
-  /** Determines the caller. Throws `Unauthorized`, `Forbidden` or `BadRequest` if the request is refused. */
-  authenticate(request: IncomingMessage): Caller;
-  /** How a request is forwarded; undefined: a view answers it. Throws if it must be neither. */
-  forwarding(request: IncomingMessage, target: RequestTarget): ForwardOptions | undefined;
+export type AccessPolicy = (request: IncomingMessage) => Access;
+
+/** What the caller of a request may do with it. The handler calls forward, and then authorize if a view answers it. */
+export interface Access {
+  /**
+   * Forwards the request to the API server; undefined: a view answers it. Throws or rejects if it must be neither, or
+   * could not be forwarded.
+   */
+  forward(response: ServerResponse, target: RequestTarget): Promise<void> | undefined;
   /**
    * Resolves with the id of the user, by which quotas count; undefined: anyone. The read counts until the response is
    * closed. Rejects with `Forbidden`, `Unauthorized`, `LimitExceeded` or `Unreachable` if the caller may not read this.
    */
-  authorize(
-    caller: Caller,
-    attributes: ReadAttributes,
-    response: ServerResponse,
-  ): Promise<string | undefined>;
-  /** Forwards a request to the API server. Rejects with `Forbidden` if it must not be forwarded. */
-  forward(
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: Caller,
-    options: ForwardOptions,
-  ): Promise<void>;
+  authorize(attributes: ReadAttributes, response: ServerResponse): Promise<string | undefined>;
 }

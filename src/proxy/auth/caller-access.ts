@@ -7,7 +7,7 @@ import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';
 import type { CallerLimits } from '../http/caller-limits.ts';
 import { readRequestBody } from '../http/request-body.ts';
 import type { ForwardOptions, Passthrough } from '../passthrough/passthrough.ts';
-import type { AccessPolicy, Caller, ReadAttributes, TokenCaller } from './access-policy.ts';
+import type { AccessPolicy } from './access-policy.ts';
 import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';
 import { CallerReader } from './caller-reader.ts';
 
@@ -31,75 +31,57 @@ const MAX_BUFFERED_BODY_BYTES = 256 * 1024;
 const BODY_MS = 10_000;
 
 /**
- * Access over https, where callers have their own identity. A caller may read a view if the API server allows the
- * caller to read that resource. Everything else is forwarded with the caller's own token, and none of our credentials.
+ * The access policy of https, where callers have their own identity. A caller may read a view if the API server allows
+ * the caller to read that resource. Everything else is forwarded with the caller's own token, and none of our credentials.
  */
-export class CallerAccess implements AccessPolicy {
-  readonly #options: CallerAccessOptions;
-  readonly #callers = new CallerReader();
+export function createCallerPolicy(options: CallerAccessOptions): AccessPolicy {
+  const { nodeName, passthrough, authorizer, forwarding, reads } = options;
+  const callers = new CallerReader();
+  return (request) => {
+    const caller = callers.read(request);
+    const forward = async (response: ServerResponse, changes: ForwardOptions): Promise<void> => {
+      const user = await authorizer.identify(caller, goneSignal(response));
+      if (response.closed) return;
+      response.once('close', forwarding.enter(user));
+      const read = isSmallBody(request) ? { body: await readRequestBody(request, BODY_MS) } : {};
+      passthrough?.forward(request, response, { ...changes, ...read });
+    };
+    return {
+      forward: (response, target) => {
+        const changes = passthrough && forwardingOf(request, target, nodeName);
+        return changes && forward(response, changes);
+      },
+      authorize: async (attributes, response) => {
+        const user = await authorizer.authorize(caller, attributes, goneSignal(response));
+        if (!response.closed) response.once('close', reads.enter(user));
+        return user;
+      },
+    };
+  };
+}
 
-  constructor(options: CallerAccessOptions) {
-    this.#options = options;
+/** How a request is forwarded; undefined: a view answers it. Throws if it must be neither. */
+function forwardingOf(
+  request: IncomingMessage,
+  { path, query, info }: RequestTarget,
+  nodeName: string,
+): ForwardOptions | undefined {
+  if (request.method !== 'GET') return {};
+  if (info.kind === 'other') {
+    assertNoView(path);
+    return {};
   }
+  if (isOtherNode(info, query, nodeName)) return {};
+  // Of what a view serves, only metadata may be forwarded. Our Accept header allows no other answer.
+  const accept = metadataAcceptOf(request, info, query);
+  return accept === undefined ? undefined : { accept };
+}
 
-  authenticate(request: IncomingMessage): Caller {
-    return this.#callers.read(request);
-  }
-
-  forwarding(
-    request: IncomingMessage,
-    { path, query, info }: RequestTarget,
-  ): ForwardOptions | undefined {
-    if (this.#options.passthrough === undefined) return undefined;
-    if (request.method !== 'GET') return {};
-    if (info.kind === 'other') {
-      assertNoView(path);
-      return {};
-    }
-    if (this.#isOtherNode(info, query)) return {};
-    // Of what a view serves, only metadata may be forwarded. Our Accept header allows no other answer.
-    const accept = metadataAcceptOf(request, info, query);
-    return accept === undefined ? undefined : { accept };
-  }
-
-  #isOtherNode(info: ViewRequestInfo, query: URLSearchParams): boolean {
-    const { nodeName } = this.#options;
-    if (info.resource !== NODES) return false;
-    return info.kind === 'object'
-      ? info.name !== nodeName
-      : query.get('fieldSelector') !== `metadata.name=${nodeName}`;
-  }
-
-  async authorize(
-    caller: Caller,
-    attributes: ReadAttributes,
-    response: ServerResponse,
-  ): Promise<string> {
-    assertToken(caller);
-    const { authorizer, reads } = this.#options;
-    const user = await authorizer.authorize(caller, attributes, goneSignal(response));
-    if (!response.closed) response.once('close', reads.enter(user));
-    return user;
-  }
-
-  async forward(
-    request: IncomingMessage,
-    response: ServerResponse,
-    caller: Caller,
-    options: ForwardOptions,
-  ): Promise<void> {
-    assertToken(caller);
-    const { passthrough, authorizer, forwarding } = this.#options;
-    const user = await authorizer.identify(caller, goneSignal(response));
-    if (response.closed) return;
-    response.once('close', forwarding.enter(user));
-    if (!isSmallBody(request)) {
-      passthrough?.forward(request, response, options);
-      return;
-    }
-    const body = await readRequestBody(request, BODY_MS);
-    passthrough?.forward(request, response, { ...options, body });
-  }
+function isOtherNode(info: ViewRequestInfo, query: URLSearchParams, nodeName: string): boolean {
+  if (info.resource !== NODES) return false;
+  return info.kind === 'object'
+    ? info.name !== nodeName
+    : query.get('fieldSelector') !== `metadata.name=${nodeName}`;
 }
 
 /** Aborts when the client disconnects, or has its response. */
@@ -127,10 +109,6 @@ function metadataAcceptOf(
 function isSmallBody({ headers }: IncomingMessage): boolean {
   const length = Number(headers['content-length'] ?? 0);
   return length > 0 && length <= MAX_BUFFERED_BODY_BYTES;
-}
-
-function assertToken(caller: Caller): asserts caller is TokenCaller {
-  if (caller.kind !== 'token') throw new WrapperError('Unauthorized', 'the caller is unknown');
 }
 
 /**

@@ -24,7 +24,7 @@ export class CallerReader {
     const [, token] = /^Bearer ([\x21-\x2b\x2d-\x7e]+)$/i.exec(authorization) ?? [];
     if (token === undefined) throw unauthorized('the Authorization header is not a bearer token');
     const hmac = createHmac('sha256', this.#salt).update(canonicalToken(token));
-    return { kind: 'token', authorization, id: hmac.digest('base64url') };
+    return { authorization, id: hmac.digest('base64url') };
   }
 }
 

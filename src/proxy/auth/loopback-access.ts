@@ -2,25 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import { WrapperError } from '../../errors.ts';
 import { isLoopback } from '../../util/address.ts';
 import { assertLocalRequest } from '../http/request-checks.ts';
-import type { AccessPolicy, Caller } from './access-policy.ts';
+import type { Access } from './access-policy.ts';
+
+/** Any process on the node. */
+const ANYONE: Access = { forward: () => undefined, authorize: async () => undefined };
 
 /**
- * Access over plain http on loopback: any process on the node may read the views. Nothing is forwarded: callers cannot
- * be distinguished here, so a right of one is a right of all.
+ * The access policy of plain http on loopback: any process on the node may read the views. Nothing is forwarded: callers
+ * cannot be distinguished here, so a right of one is a right of all.
  */
-export class LoopbackAccess implements AccessPolicy {
-  authenticate(request: IncomingMessage): Caller {
-    assertLocalRequest(request);
-    return { kind: 'anyone' };
-  }
-
-  forwarding(): undefined {}
-
-  async authorize(): Promise<undefined> {}
-
-  async forward(request: IncomingMessage): Promise<void> {
-    throw notGranted(request);
-  }
+export function authenticateLocal(request: IncomingMessage): Access {
+  assertLocalRequest(request);
+  return ANYONE;
 }
 
 /** The error for a request that is not on the allow-list. client-go does not repeat a request that gets 403. */

@@ -3,8 +3,8 @@ import { WrapperError } from '../../errors.ts';
 import type { ListenAddress } from '../../util/address.ts';
 import { Reviews } from '../auth/access-review.ts';
 import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
-import { CallerAccess } from '../auth/caller-access.ts';
-import { LoopbackAccess } from '../auth/loopback-access.ts';
+import { createCallerPolicy } from '../auth/caller-access.ts';
+import { authenticateLocal } from '../auth/loopback-access.ts';
 import type { Credentials } from '../credentials/credentials.ts';
 import { CallerLimits, type CallerLimitsOptions } from '../http/caller-limits.ts';
 import { sendError } from '../http/http-errors.ts';
@@ -145,7 +145,7 @@ function createHttp(context: ListenersContext, address: ListenAddress): RequestH
   return createRequestHandler(context, {
     name: 'listen',
     address,
-    accessPolicy: new LoopbackAccess(),
+    accessPolicy: authenticateLocal,
   });
 }
 
@@ -178,7 +178,7 @@ async function createHttps(
     name: 'https.listen',
     address: https.address,
     certificate,
-    accessPolicy: new CallerAccess({
+    accessPolicy: createCallerPolicy({
       nodeName,
       passthrough,
       authorizer: reviews,

@@ -121,13 +121,13 @@ export class RequestHandler {
     // What the client sends next may be in the other protocol.
     if (isUpgrade(request)) response.shouldKeepAlive = false;
     try {
-      const caller = accessPolicy.authenticate(request);
+      const access = accessPolicy(request);
       const { path, query } = readUrl(request);
       const target = { path, query, info: parseRequestInfo(path) };
       if (isUpgrade(request)) throw noUpgrade(target);
-      const forwarding = accessPolicy.forwarding(request, target);
-      if (forwarding !== undefined) {
-        await accessPolicy.forward(request, response, caller, forwarding);
+      const forwarded = access.forward(response, target);
+      if (forwarded !== undefined) {
+        await forwarded;
         return;
       }
       let read = parse?.(request, target);
@@ -141,7 +141,7 @@ export class RequestHandler {
         }
         read = parseRead(request, target, encoding, nodeName);
       }
-      const user = await accessPolicy.authorize(caller, read.attributes, response);
+      const user = await access.authorize(read.attributes, response);
       if (!response.closed) await this.#answer(response, read, user ?? ANYONE);
     } catch (error) {
       this.#recordRefusal(request, error);

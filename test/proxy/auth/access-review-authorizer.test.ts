@@ -70,7 +70,6 @@ beforeEach(() => {
 });
 
 const caller = (id: string): TokenCaller => ({
-  kind: 'token',
   authorization: `Bearer ${id}`,
   id,
 });

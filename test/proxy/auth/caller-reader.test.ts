@@ -35,7 +35,7 @@ test.each([
 test('a token may have every visible character except a comma', () => {
   const visible = Array.from({ length: 0x7e - 0x20 }, (_, n) => String.fromCharCode(0x21 + n));
   const token = visible.filter((each) => each !== ',').join('');
-  expect(read(`Bearer ${token}`)).toMatchObject({ kind: 'token' });
+  expect(read(`Bearer ${token}`)).toMatchObject({ authorization: `Bearer ${token}` });
 });
 
 /** An API server removes some of them at the end of the header (Go's strings.TrimSpace), which is UTF-8 to it. */
