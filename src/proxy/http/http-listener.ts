@@ -9,7 +9,7 @@ import { acceptPending } from './accept-pending.ts';
 import { ClientConnections } from './client-connections.ts';
 import type { RequestState } from './connection-table.ts';
 import { fromParserError, respondAndDestroy, tooManyRequests } from './http-errors.ts';
-import { createHttpServer, followCertificate } from './http-server.ts';
+import { createHttpServer } from './http-server.ts';
 import type { ListenerCounter } from './listener-counter.ts';
 import type { ListenerLimits } from './listener-limits.ts';
 import { type RefusalLog, reasonOf } from './refusal-log.ts';
@@ -71,7 +71,6 @@ export class HttpListener {
   readonly #responses = new WeakMap<Duplex, ServerResponse>();
   /** The response to the next request, which waits for the end of the current response. */
   readonly #queued = new WeakMap<Duplex, ServerResponse>();
-  readonly #unfollow: (() => void) | undefined;
   #closing = false;
 
   constructor(options: HttpListenerOptions) {
@@ -79,7 +78,6 @@ export class HttpListener {
     const { listenerLimits, certificate, maxOfKind = {}, keepAliveMs = CLIENT_IDLE_MS } = options;
     const server = createHttpServer(listenerLimits, keepAliveMs, certificate);
     this.#server = server;
-    this.#unfollow = certificate && followCertificate(server, certificate);
     const limits = { maxRequests: listenerLimits.maxConnections, maxOfKind };
     this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
       this.#record(TOO_MANY, 'a connection was closed for another (maxConnections)', 'warn');
@@ -130,7 +128,6 @@ export class HttpListener {
    */
   async close(drainMs: number, onStopped: () => void): Promise<void> {
     this.#closing = true;
-    this.#unfollow?.();
     // Not once() of node:events: it rejects on an error of one connection, such as too many open files.
     const closed = new Promise<void>((resolve) => this.#server.once('close', resolve));
     await acceptPending(() => this.#connections.accepted);

@@ -1,6 +1,5 @@
 import { createServer, type Server, type ServerOptions } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
-import type { Server as TlsServer } from 'node:tls';
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import type { ListenerLimits } from './listener-limits.ts';
 import type { ServerCertificate } from './server-certificate.ts';
 
@@ -23,20 +22,20 @@ export function createHttpServer(
   const server =
     certificate === undefined
       ? createServer(common)
-      : createTlsServer({
-          ...common,
-          ...certificate.options(),
-          handshakeTimeout: limits.headersTimeoutMs,
-        });
+      : createSecureServer(certificate, common, limits.headersTimeoutMs);
   // Node would drop headers beyond a number without an error. Their bytes are limited instead.
   server.maxHeadersCount = 0;
   return server;
 }
 
-/** Sets the certificate on the server each time it changes; returns a function that stops this. */
-export function followCertificate(server: Server, certificate: ServerCertificate): () => void {
-  return certificate.onChange(() => {
-    // setSecureContext throws for options that cannot be used. These have been checked.
-    (server as unknown as TlsServer).setSecureContext(certificate.options());
-  });
+/** Its certificate is replaced when that changes. */
+function createSecureServer(
+  certificate: ServerCertificate,
+  options: ServerOptions,
+  handshakeTimeout: number,
+): TlsServer {
+  const server = createTlsServer({ ...options, ...certificate.options(), handshakeTimeout });
+  // It throws for options that cannot be used. These have been checked.
+  certificate.onChange(() => server.setSecureContext(certificate.options()));
+  return server;
 }

@@ -66,10 +66,9 @@ export class ServerCertificate {
     return { ...this.#current.pems, minVersion: 'TLSv1.2', ALPNProtocols: ['http/1.1'] };
   }
 
-  /** Calls the listener when {@link options} changes; returns a function that stops this. */
-  onChange(listener: () => void): () => void {
+  /** Calls the listener when {@link options} changes. */
+  onChange(listener: () => void): void {
     this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   /** Why changed files are not in use, or why the certificate is not valid now; undefined: no problem. */
