@@ -1,29 +1,26 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Admin } from '../../src/admin/admin.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import { EVENTS } from '../support/attacks/attack.ts';
+import { FRAMINGS } from '../support/attacks/framings.ts';
 import { eventually } from '../support/eventually.ts';
 import { exchange, raw } from '../support/http/http-client.ts';
-import { EVENTS } from '../support/probes/events-path.ts';
-import { FRAMINGS } from '../support/probes/framings.ts';
 import { type ReviewedRelay, useReviewedRelay } from '../support/relay/relay-fixture.ts';
 import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
-import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
+import { useAdmin } from '../support/wrapper/use.ts';
 
-let proxy: NodeProxy;
 let secure: HttpsWrapper;
 let behind: ReviewedRelay;
 let admin: Admin;
 
 beforeAll(async () => {
-  proxy = await useWrapper(await useCluster().listen());
   secure = await useHttps();
   behind = await useReviewedRelay();
-  admin = await useAdmin(proxy);
+  admin = await useAdmin(secure.proxy);
 });
 
 /** Status codes of the responses. */
 async function codesOf(bytes: string): Promise<string[]> {
-  return codesIn(await exchange(proxy.url, bytes));
+  return codesIn(await exchange(secure.proxy.url, bytes));
 }
 
 function codesIn(answer: string): string[] {
@@ -42,19 +39,6 @@ describe('on the http listener', () => {
     expect((await codesOf(head + body))[0]).toMatch(/^40[03]$/);
   });
 
-  test('a request with an unknown expectation is checked and answered like any other', async () => {
-    const get = (host: string) =>
-      `GET /api/v1/services HTTP/1.1\r\nHost: ${host}\r\nExpect: x\r\n\r\n`;
-    expect(await codesOf(get('127.0.0.1'))).toEqual(['200']);
-    expect(await codesOf(get('example.com'))).toEqual(['403']);
-  });
-
-  test('a tunnel is not opened', async () => {
-    expect(await codesOf('CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1:443\r\n\r\n')).toEqual(
-      [],
-    );
-  });
-
   test('the body of a read is not parsed as the next request', async () => {
     const inner = 'GET /api/v1/secrets HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n';
     const bytes = `GET /api/v1/services HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: ${inner.length}\r\n\r\n${inner}`;
@@ -63,7 +47,7 @@ describe('on the http listener', () => {
 
   test('invalid bytes during a response do not cause an error in the middle of it', async () => {
     const { socket, received, closed } = raw(
-      proxy.url,
+      secure.proxy.url,
       'GET /api/v1/services?watch=1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n',
     );
     await eventually(() => received().includes('\r\n\r\n'), true);
@@ -80,7 +64,7 @@ const untilEnded = (url: string, bytes: string) =>
 // Regression: a refusal left the connection open, and the bytes after the request were parsed as another request.
 describe.each(['listen', 'https.listen', 'adminListen', 'a relay'])('on %s', (listener) => {
   const urls = () => ({
-    listen: proxy.url,
+    listen: secure.proxy.url,
     'https.listen': secure.proxy.httpsUrl ?? '',
     adminListen: admin.url,
     'a relay': behind.relay.url,

@@ -1,7 +1,5 @@
-import { EVENTS } from './events-path.ts';
-import { type ProbeRow, path, request } from './probe-request.ts';
+import { type Attack, EVENTS, path, request, SLICES } from './attack.ts';
 
-const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const WEB = '/api/v1/namespaces/default/services/web';
 
 const VIEWS = [
@@ -85,6 +83,14 @@ const ROUND_ABOUT = [
   '/api/v1/watch/services',
   '/api/v1/watch/namespaces/default/endpoints',
   '/api/v1/services/',
+  '/api/v1/%65ndpoints/',
+  '/api/v1/namespaces/default/endpoints/web/',
+  '/apis/discovery.k8s.io/v1/watch/namespaces/default/endpointslices/web-a',
+  '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/',
+  `${SLICES}#x`,
+  `${SLICES}?#x`,
+  `${SLICES}/?watch=1`,
+  `/${SLICES}`,
   '/apis/discovery.k8s.io/v1beta1/endpointslices',
   '/apis/discovery.k8s.io/v1/watch/endpointslices',
   '/apis/discovery.k8s.io/v1/endpointslices/',
@@ -116,6 +122,10 @@ const ROUND_ABOUT = [
 const MEANINGLESS = [
   path('/api/v1/services\\..\\secrets', '400|403|404', '4xx +'),
   path('/api/V1/services', '403|404', '400'),
+  path(`${SLICES}/web-1/status`, '403|404', '4xx +'),
+  ...['%23', ';a=b', '\\', '%20', '%00', '%3Fwatch=1'].map((end) =>
+    path(`${SLICES}${end}`, '400|403|404', '4xx +'),
+  ),
 ];
 
 /** Queries that are not understood, or would change the answer. */
@@ -143,19 +153,15 @@ const QUERIES = [
 ].map((value) => path(`/api/v1/services?${value}`, '4xx|5xx', '4xx|5xx'));
 
 /** Methods that a view does not have. */
-const METHODS: ProbeRow[] = [
-  ...['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => ({
-    name: `${method} ${WEB}`,
-    bytes: request({ method, path: WEB, body: '{}' }),
-    http: '403|405',
-    https: '2xx|4xx|5xx +',
-  })),
-  ...['POST', 'PUT', 'PATCH', 'DELETE'].map((method) => ({
-    name: `${method} ${SLICES}`,
-    bytes: request({ method, path: SLICES, body: '{}' }),
-    http: '403|405',
-    https: '2xx|4xx|5xx +',
-  })),
+const METHODS: Attack[] = [
+  ...['POST', 'PUT', 'PATCH', 'DELETE'].flatMap((method) =>
+    // Nothing there can be written.
+    ['services', 'services/web', 'endpoints/web'].map((name) => {
+      const value = `/api/v1/namespaces/none/${name}`;
+      const bytes = request({ method, path: value, body: '{}' });
+      return { name: `${method} ${value}`, bytes, http: '403|405', https: '2xx|4xx|5xx +' };
+    }),
+  ),
   ...['TRACE', 'PROPFIND', 'LINK', 'PURGE', 'M-SEARCH', 'QUERY', 'OPTIONS', 'HEAD'].map(
     (method) => ({
       name: `${method} /api/v1/secrets`,
@@ -191,7 +197,7 @@ const EVENT = {
 };
 
 /** kube-proxy writes nothing over http, and only its own Events over https. */
-const WRITES: ProbeRow[] = [
+const WRITES: Attack[] = [
   {
     name: "kube-proxy's own Event",
     bytes: request({
@@ -203,11 +209,15 @@ const WRITES: ProbeRow[] = [
     http: '403',
     https: '201 +',
   },
-  {
-    name: 'an Event of unknown size',
-    bytes: request({ method: 'POST', path: EVENTS, headers: 'Transfer-Encoding: chunked' }),
-    http: '400|403',
-  },
+  ...[
+    ['of unknown size', 'Transfer-Encoding: chunked', '1\r\nx\r\n0\r\n\r\n'],
+    ['larger than any buffer', 'Content-Length: 100000000', ''],
+    ['whose body never arrives', 'Content-Length: 300', '{'],
+  ].map(([name, headers = '', body = '']) => ({
+    name: `an Event ${name}`,
+    bytes: (lines: string) => request({ method: 'POST', path: EVENTS, headers })(lines) + body,
+    http: '403',
+  })),
   ...['DELETE', 'GET', 'PUT', 'PATCH'].map((method) => ({
     name: `${method} ${EVENTS}`,
     bytes: request({ method, path: EVENTS, body: '{}' }),
@@ -215,8 +225,8 @@ const WRITES: ProbeRow[] = [
   })),
 ];
 
-/** Probes of paths, queries and methods. */
-export const PATH_ROWS: readonly ProbeRow[] = [
+/** Attacks by paths, queries and methods. */
+export const PATH_ATTACKS: readonly Attack[] = [
   ...VIEWS,
   ...DISCOVERY,
   ...FOREIGN,

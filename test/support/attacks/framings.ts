@@ -1,4 +1,4 @@
-import { EVENTS } from './events-path.ts';
+import { EVENTS } from './attack.ts';
 
 /** A name, and the bytes of a request with the given header lines added. */
 export type Framing = readonly [name: string, make: (lines: string) => string];

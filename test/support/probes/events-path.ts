@@ -1,2 +1,0 @@
-/** Where kube-proxy writes its Events. */
-export const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
