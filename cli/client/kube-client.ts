@@ -47,7 +47,7 @@ async function get<T>(upstream: Upstream, path: string, right: string): Promise<
     headers: { accept: 'application/json', 'accept-encoding': 'gzip' },
     signal: AbortSignal.timeout(ANSWER_MS),
   });
-  const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
+  const body = await readBody(response, MAX_BODY_BYTES);
   const text = body.toString('utf8');
   const { statusCode } = response;
   if (statusCode !== 200) {

@@ -100,7 +100,7 @@ async function postReview(
     signal,
   });
   const { statusCode } = response;
-  const body = await readBody(response.body, MAX_BODY_BYTES, response.headers);
+  const body = await readBody(response, MAX_BODY_BYTES);
   if (statusCode === 401) throw unauthenticated();
   const isReview = statusCode === 200 || statusCode === 201;
   return { statusCode, status: isReview ? reviewStatus(body, kind) : undefined };

@@ -21,7 +21,6 @@ import { readBuffers } from '../upstream/upstream-body.ts';
 import { mediaType } from './judge-response.ts';
 import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
-import { readTurns } from './read-turns.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { RequestTimeouts } from './request-timeouts.ts';
 import { beginsAsList, foreignAnswer, readRefusal } from './response-errors.ts';
@@ -45,7 +44,7 @@ export interface WatchHandlers {
    */
   checkFailed(error: unknown): Promise<void>;
   /**
-   * Called with the events that one turn of the event loop has brought (see {@link readTurns}): at least one, and at most
+   * Called with the events that one turn of the event loop has brought (see UpstreamBody): at least one, and at most
    * 256 in each call.
    */
   events(events: readonly RawEvent[]): void;
@@ -226,7 +225,7 @@ export class CollectionClient {
         }
       }
       handlers.opened();
-      await readTurns(response.body, (chunks) => {
+      await response.body.read((chunks) => {
         deadline.signal.throwIfAborted();
         const { events, fault } = decodeAll(decoder, chunks);
         if (events.length > 0) {
@@ -298,13 +297,12 @@ export class CollectionClient {
     onBytes: (length: number) => void,
   ): Promise<RawList> {
     const { maxListBytes, maxObjects } = this.#options.readLimits;
-    const { headers, body } = response;
     const kind = this.#listKind(query);
-    const limits = { maxBytes: maxListBytes, setting: 'maxListBytes', headers, onBytes };
+    const limits = { maxBytes: maxListBytes, setting: 'maxListBytes', onBytes };
     let buffers: readonly Buffer[] = [];
     let problem: string;
     try {
-      buffers = await readBuffers(body, limits);
+      buffers = await readBuffers(response, limits);
       const list = this.#codec.decodeList(buffers, maxObjects);
       // An API server sends no list without a version.
       const isVersioned = list.resourceVersion !== '';

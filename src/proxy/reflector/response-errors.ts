@@ -48,13 +48,13 @@ async function readErrorStatus(
   response: UpstreamResponse,
   codec: Codec,
 ): Promise<Status | undefined> {
-  const { statusCode, headers, body } = response;
+  const { statusCode, body } = response;
   if (statusCode < 400 || mediaType(response) === 'text/html') {
     body.destroy();
     return undefined;
   }
   try {
-    const bytes = await readBody(body, MAX_STATUS_BYTES, headers);
+    const bytes = await readBody(response, MAX_STATUS_BYTES);
     return CODECS.json.decodeStatus(bytes) ?? codec.decodeStatus(bytes);
   } catch (error) {
     const { code } = WrapperError.from(error, 'Unreachable');

@@ -12,73 +12,83 @@ const BUFFER_BYTES = 1024 * 1024;
 /** Response headers, names in lower case. */
 export type ResponseHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** A response body that is streamed to one reader. Leaving the loop over it early ends the request. */
-export interface UpstreamBody extends AsyncIterable<Buffer> {
+/** A response body that is streamed to one reader. */
+export interface UpstreamBody {
   /**
-   * Calls `onChunk` in the turn of the event loop in which a chunk arrives, which a loop does not. Resolves at the end.
-   * Throws what the loop would throw. If `onChunk` throws, the request ends and the error is thrown here.
+   * Reads it to its end. Calls `use` once in a turn of the event loop, with all chunks that have arrived in it. So a
+   * process that falls behind handles more of them together. Throws `Unreachable` if the body breaks off, after what
+   * arrived before was used, and `Malformed` if it is not the gzip that its headers say. What `use` throws ends the
+   * request and is thrown here.
    */
-  each(onChunk: (chunk: Buffer) => void): Promise<void>;
+  read(use: (chunks: readonly Buffer[]) => void): Promise<void>;
   /** Ends the request, read or not. */
   destroy(): void;
 }
 
-/** Wraps a body. Errors while it is read are thrown as `explain` returns them. */
+/** A response whose body is not read yet. */
+export interface StreamedResponse {
+  readonly headers: ResponseHeaders;
+  readonly body: UpstreamBody;
+}
+
+export interface BodyOptions {
+  readonly isGzip: boolean;
+  /** What is thrown for an error of the body. */
+  readonly explain: (error: unknown) => unknown;
+  /** Called for each chunk of the network. */
+  readonly onBytes: () => void;
+}
+
+/** Wraps a body, and decompresses it. */
 export function createBody(
   source: Readable,
-  options: {
-    readonly explain: (error: unknown) => unknown;
-    /** Called for each chunk, before its reader gets it. */
-    readonly onBytes: () => void;
-  },
+  { isGzip, explain, onBytes }: BodyOptions,
 ): UpstreamBody {
-  const { explain, onBytes } = options;
   return {
-    async *[Symbol.asyncIterator]() {
-      try {
-        for await (const chunk of source) {
-          onBytes();
-          yield chunk;
-        }
-      } catch (error) {
-        throw explain(error);
-      }
-    },
-    each: (onChunk) =>
+    read: (use) =>
       new Promise((resolve, reject) => {
-        const fail = (error: unknown): void => {
-          source.off('data', take);
-          reject(error);
-        };
-        const take = (chunk: Buffer): void => {
-          onBytes();
+        const plain = isGzip
+          ? pipeline(source, createGunzip({ chunkSize: BUFFER_BYTES }), () => {})
+          : source;
+        let chunks: Buffer[] = [];
+        const useArrived = (): void => {
+          const arrived = chunks;
+          chunks = [];
           try {
-            onChunk(chunk);
+            if (arrived.length > 0) use(arrived);
           } catch (error) {
-            fail(error);
-            source.destroy();
+            reject(error);
+            plain.destroy();
           }
         };
-        finished(source, { writable: false }, (error) => {
+        finished(plain, { writable: false }, (error) => {
+          useArrived();
           if (error == null) resolve();
-          else fail(explain(error));
+          else reject(explain(fromGzipError(error)));
         });
-        source.on('data', take);
+        source.on('data', onBytes);
+        plain.on('data', (chunk: Buffer) => {
+          // It runs after all sockets that were ready in this turn were read.
+          if (chunks.push(chunk) === 1) setImmediate(useArrived);
+        });
       }),
     destroy: () => void source.destroy(),
   };
 }
 
-/**
- * Reads a body to its end, and decompresses it if the headers say gzip. Throws `TooLarge` before more than `maxBytes`
- * decompressed bytes are held, `Malformed` if the bytes are not gzip, and `Unreachable` if the gzip breaks off.
- */
-export async function readBody(
-  body: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-  headers: ResponseHeaders = {},
-): Promise<Buffer> {
-  return concat(await readBuffers(body, { maxBytes, headers }));
+function fromGzipError(error: NodeJS.ErrnoException): Error {
+  const { code, message } = error;
+  // The code of an AbortError is a number.
+  if (!String(code).startsWith('Z_')) return error;
+  // It ends before the gzip does.
+  return code === 'Z_BUF_ERROR'
+    ? new WrapperError('Unreachable', 'a body broke off', { cause: error })
+    : new WrapperError('Malformed', `a body that is not gzip: ${message}`, { cause: error });
+}
+
+/** Reads a body to its end. Throws `TooLarge` before more than `maxBytes` bytes are held. */
+export async function readBody(response: StreamedResponse, maxBytes: number): Promise<Buffer> {
+  return concat(await readBuffers(response, { maxBytes }));
 }
 
 export interface ReadOptions {
@@ -86,7 +96,6 @@ export interface ReadOptions {
   readonly maxBytes: number;
   /** The setting of the limit, for the message. */
   readonly setting?: string;
-  readonly headers?: ResponseHeaders;
   /** Called with the number of bytes of each chunk before it is kept. If it throws, the request ends. */
   readonly onBytes?: (length: number) => void;
 }
@@ -96,41 +105,31 @@ export interface ReadOptions {
  * because the C library then keeps that much more memory (mallopt(3), M_MMAP_THRESHOLD).
  */
 export async function readBuffers(
-  body: AsyncIterable<Uint8Array>,
+  { headers, body }: StreamedResponse,
   options: ReadOptions,
 ): Promise<Buffer[]> {
-  const { headers = {}, maxBytes } = options;
+  const { maxBytes, onBytes } = options;
   // This also holds for gzip, because no server compresses a body that grows by it.
-  const isTooLarge = Number(headers['content-length'] ?? 0) > maxBytes;
-  if (isTooLarge) for await (const _ of body) throw tooLarge(options);
-  const isGzip = headers['content-encoding'] === 'gzip';
-  const source = isGzip
-    ? pipeline(body, createGunzip({ chunkSize: BUFFER_BYTES }), () => {})
-    : body;
+  if (Number(headers['content-length'] ?? 0) > maxBytes) {
+    body.destroy();
+    throw tooLarge(options);
+  }
   const buffers: Buffer[] = [];
-  let chunks: Uint8Array[] = [];
+  let chunks: Buffer[] = [];
   let held = 0;
   let total = 0;
-  try {
-    for await (const chunk of source) {
+  await body.read((arrived) => {
+    for (const chunk of arrived) {
       total += chunk.length;
       if (total > maxBytes) throw tooLarge(options);
-      options.onBytes?.(chunk.length);
+      onBytes?.(chunk.length);
       chunks.push(chunk);
       held += chunk.length;
       if (held < BUFFER_BYTES) continue;
       buffers.push(Buffer.concat(chunks));
       [chunks, held] = [[], 0];
     }
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (!code?.startsWith('Z_')) throw error;
-    // It ends before the gzip does.
-    if (code === 'Z_BUF_ERROR') {
-      throw new WrapperError('Unreachable', 'a body broke off', { cause: error });
-    }
-    throw new WrapperError('Malformed', `a body that is not gzip: ${message}`, { cause: error });
-  }
+  });
   return [...buffers, Buffer.concat(chunks)];
 }
 

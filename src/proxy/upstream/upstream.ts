@@ -8,7 +8,7 @@ import type { RequestEnd } from '../api/request-end.ts';
 import { Failover, type FailoverOptions } from './failover.ts';
 import { Line, type LineOptions, NoConnection } from './line.ts';
 import { ServerState } from './server-state.ts';
-import { createBody, type ResponseHeaders, type UpstreamBody } from './upstream-body.ts';
+import { createBody, type StreamedResponse } from './upstream-body.ts';
 import { addressOf, unreachable } from './upstream-error.ts';
 
 export interface UpstreamRequest {
@@ -28,13 +28,11 @@ export interface UpstreamRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface UpstreamResponse {
+/** Its body is decompressed when it is read. Read or destroy it. */
+export interface UpstreamResponse extends StreamedResponse {
   readonly statusCode: number;
-  readonly headers: ResponseHeaders;
   /** A relay has answered; see {@link judgeResponse}. */
   readonly isRelay?: boolean;
-  /** As it was sent: gzip if the request allowed that; see {@link readBody}. Read or destroy it. */
-  readonly body: UpstreamBody;
   /**
    * Records the end of the request, which its reader calls when it is known; for a watch, each time that it brings
    * events; see REQUEST_ENDS. A response without a report shows nothing about the API server.
@@ -220,7 +218,11 @@ export class Upstream {
         statusCode,
         headers,
         isRelay: this.failover.isRelay(server),
-        body: createBody(body, { explain, onBytes }),
+        body: createBody(body, {
+          isGzip: headers['content-encoding'] === 'gzip',
+          explain,
+          onBytes,
+        }),
         report: (end) => {
           this.serverState.noteAnswer(end);
           this.failover.report(server, end);

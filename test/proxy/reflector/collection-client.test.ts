@@ -296,16 +296,15 @@ describe('events that arrive together', () => {
     const controller = new AbortController();
     const reason = new Error('another history');
     let batches = 0;
-    const each = async (onChunk: (chunk: Buffer) => void): Promise<void> => {
-      onChunk(Buffer.from(eventOf(11)));
+    const read = async (use: (chunks: readonly Buffer[]) => void): Promise<void> => {
       controller.abort(reason);
-      throw reason;
+      use([Buffer.from(eventOf(11))]);
     };
     const request = async () =>
       ({
         statusCode: 200,
         headers: { 'content-type': 'application/json' },
-        body: { each, destroy: () => {} },
+        body: { read, destroy: () => {} },
         report: () => {},
       }) as never;
     const readLimits = DEFAULT_READ_LIMITS;

@@ -1,5 +1,4 @@
 import { createServer, Socket } from 'node:net';
-import { text } from 'node:stream/consumers';
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { unreachable } from '../../../src/proxy/upstream/upstream-error.ts';
@@ -8,7 +7,7 @@ import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { track } from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { useUpstream } from '../../support/http/upstream.ts';
+import { readText, useUpstream } from '../../support/http/upstream.ts';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -38,7 +37,7 @@ test('requests whose connection takes 5 s are ended, all together', async () => 
 test('a quiet connection is probed by TCP keep-alive', async () => {
   const probed = jest.spyOn(Socket.prototype, 'setKeepAlive');
   const { upstream } = await useUpstream((_request, response) => void response.end('ok'));
-  await text((await upstream.request({ method: 'GET', path: '/' })).body);
+  await readText((await upstream.request({ method: 'GET', path: '/' })).body);
   expect(probed).toHaveBeenCalledWith(true, 15_000);
 });
 

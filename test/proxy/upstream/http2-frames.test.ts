@@ -1,5 +1,4 @@
 import { getEventListeners } from 'node:events';
-import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { closedLater } from '../../support/closed-later.ts';
@@ -12,6 +11,7 @@ import {
   type RawHttp2Server,
   startRawHttp2Server,
 } from '../../support/http/raw-http2-server.ts';
+import { readText } from '../../support/http/upstream.ts';
 
 /*
  * What a server may do that Node's own server does not: each frame is written by hand.
@@ -34,20 +34,16 @@ async function setUp(
 const get = (more: { method?: 'POST'; body?: string; signal?: AbortSignal } = {}) =>
   upstream.request({ method: 'GET', path: '/', ...more });
 
-/** Requests a stream; `end` is how it ends, by each of the ways to read it. */
-async function open(how: 'each' | 'loop') {
+/** Requests a stream; `end` is how it ends. */
+async function open() {
   const { body } = await get();
   const chunks: string[] = [];
-  const reading =
-    how === 'each'
-      ? body.each((chunk) => chunks.push(String(chunk)))
-      : (async () => {
-          for await (const chunk of body) chunks.push(String(chunk));
-        })();
-  const end = reading.then(
-    () => 'ended',
-    (error: { code?: string }) => error.code,
-  );
+  const end = body
+    .read((arrived) => chunks.push(...arrived.map(String)))
+    .then(
+      () => 'ended',
+      (error: { code?: string }) => error.code,
+    );
   return { chunks, end };
 }
 
@@ -63,14 +59,14 @@ const respondWhole = (connection: RawHttp2Connection, stream: number): void => {
 
 const first = () => server.peers[0] as RawHttp2Connection;
 
-describe.each(['each', 'loop'] as const)('a body that is read by %s', (how) => {
+describe('a body', () => {
   test.each([
     'NGHTTP2_INTERNAL_ERROR',
     'NGHTTP2_ENHANCE_YOUR_CALM',
     'NGHTTP2_REFUSED_STREAM',
-  ] as const)('and that RST_STREAM %s breaks off is Unreachable, and no other is', async (name) => {
+  ] as const)('that RST_STREAM %s breaks off is Unreachable, and no other is', async (name) => {
     await setUp(respond);
-    const [one, other] = [await open(how), await open(how)];
+    const [one, other] = [await open(), await open()];
     first().data(1, 'half');
     await eventually(() => one.chunks.length === 1, true);
     first().reset(1, CODES[name]);
@@ -86,11 +82,28 @@ describe.each(['each', 'loop'] as const)('a body that is read by %s', (how) => {
     ['GOAWAY', (connection: RawHttp2Connection) => connection.goaway(1, 2)],
   ])('whose connection ends by %s is Unreachable', async (_what, end) => {
     await setUp(respond);
-    const one = await open(how);
+    const one = await open();
     first().data(1, 'half');
     await eventually(() => one.chunks.length === 1, true);
     end(first());
     expect(await one.end).toBe('Unreachable');
+  });
+
+  // Node counts such a stream as closed: `finished` said so, and a watch with an ERROR event ended before that was read.
+  test('that is complete before it is read is whole', async () => {
+    await setUp(respondWhole);
+    const { body } = await get();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await readText(body)).toBe('ok');
+  });
+
+  test('that is complete and unread ends with its signal', async () => {
+    await setUp(respondWhole);
+    const controller = new AbortController();
+    const { body } = await get({ signal: controller.signal });
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    controller.abort(new Error('enough'));
+    await expect(readText(body)).rejects.toThrow('enough');
   });
 });
 
@@ -101,8 +114,8 @@ describe('GOAWAY', () => {
       else if (n === 2) connection.goaway(1, CODES.NGHTTP2_NO_ERROR);
       else respondWhole(connection, stream);
     });
-    const watch = await open('each');
-    expect(await text((await get({ method: 'POST', body: 'x' })).body)).toBe('ok');
+    const watch = await open();
+    expect(await readText((await get({ method: 'POST', body: 'x' })).body)).toBe('ok');
     expect(server.peers.map(({ streams }) => streams)).toEqual([[1, 3], [1]]);
     first().data(1, 'event');
     await eventually(() => watch.chunks.length === 1, true);
@@ -120,31 +133,6 @@ describe('GOAWAY', () => {
   });
 });
 
-describe('a body', () => {
-  // Node counts such a stream as closed: `finished` said so, and a watch with an ERROR event ended before that was read.
-  test.each(['each', 'loop'] as const)(
-    'that is complete before it is read (by %s) is whole',
-    async (how) => {
-      await setUp(respondWhole);
-      const { body } = await get();
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      const chunks: string[] = [];
-      if (how === 'each') await body.each((chunk) => chunks.push(String(chunk)));
-      else for await (const chunk of body) chunks.push(String(chunk));
-      expect(chunks).toEqual(['ok']);
-    },
-  );
-
-  test('that is complete and unread ends with its signal', async () => {
-    await setUp(respondWhole);
-    const controller = new AbortController();
-    const { body } = await get({ signal: controller.signal });
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    controller.abort(new Error('enough'));
-    await expect(text(body)).rejects.toThrow('enough');
-  });
-});
-
 describe('a response whose headers arrive together with', () => {
   test.each([
     ['RST_STREAM', (connection: RawHttp2Connection, stream: number) => connection.reset(stream, 2)],
@@ -159,7 +147,7 @@ describe('a response whose headers arrive together with', () => {
     });
     const { signal } = new AbortController();
     const result = await get({ signal }).then(
-      ({ body }) => body.each(() => {}).catch(({ code }) => code),
+      ({ body }) => body.read(() => {}).catch(({ code }) => code),
       ({ code }) => code,
     );
     expect(result).toBe('Unreachable');

@@ -42,8 +42,8 @@ async function watch(path = '/watch') {
   const { body } = await upstream.request({ method: 'GET', path });
   const watching = { state: 'open', chunks: 0, stop: () => body.destroy() };
   void body
-    .each(() => {
-      watching.chunks++;
+    .read(({ length }) => {
+      watching.chunks += length;
     })
     .then(
       () => {

@@ -1,24 +1,25 @@
-import { PassThrough, type Readable } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { createBody, readBody, readBuffers } from '../../../src/proxy/upstream/upstream-body.ts';
 import { eventually } from '../../support/eventually.ts';
 
-/** Feeds these chunks, and tells how many were taken and whether the reader let go. */
-function feed(...chunks: Uint8Array[]) {
-  const state = { taken: 0, released: false };
-  async function* body(): AsyncGenerator<Uint8Array, void, undefined> {
-    try {
-      for (const chunk of chunks) {
-        state.taken++;
-        yield chunk;
-      }
-    } finally {
-      state.released = true;
-    }
-  }
-  return { body: body(), state };
+const GZIP = { 'content-encoding': 'gzip' };
+const PLAIN_OR_GZIP = [
+  ['plain', {}],
+  ['gzip', GZIP],
+] as const;
+
+/** A response whose body is the source. */
+function responseOf(source: Readable, headers: Readonly<Record<string, string>> = {}) {
+  const body = createBody(source, {
+    isGzip: 'content-encoding' in headers,
+    onBytes: () => {},
+    explain: (error) => error,
+  });
+  return { headers, body };
 }
 
 /** The same bytes in chunks of this size. */
@@ -27,8 +28,6 @@ function cut(bytes: Buffer, size: number): Buffer[] {
   for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size));
   return chunks;
 }
-
-const GZIP = { 'content-encoding': 'gzip' };
 
 describe('readBody()', () => {
   test('joins the chunks, whatever their sizes, gzipped or not', async () => {
@@ -39,90 +38,63 @@ describe('readBody()', () => {
         fc.boolean(),
         async (bytes, size, zipped) => {
           const sent = zipped ? gzipSync(bytes) : Buffer.from(bytes);
-          const { body } = feed(...cut(sent, size));
-          const read = await readBody(body, bytes.length, zipped ? GZIP : {});
-          expect(read).toEqual(Buffer.from(bytes));
+          const response = responseOf(Readable.from(cut(sent, size)), zipped ? GZIP : {});
+          expect(await readBody(response, bytes.length)).toEqual(Buffer.from(bytes));
         },
       ),
     );
   });
 
-  test('refuses more bytes than the limit before it reads another chunk', async () => {
-    const { body, state } = feed(Buffer.alloc(6), Buffer.alloc(6), Buffer.alloc(6));
-    await expect(readBody(body, 11)).rejects.toMatchObject({ code: 'TooLarge' });
-    expect(state).toEqual({ taken: 2, released: true });
-  });
-
-  test.each([
-    ['plain', {}],
-    ['gzip', GZIP],
-  ])('refuses a declared length above the limit at the first chunk: %s', async (_, encoding) => {
-    const { body, state } = feed(Buffer.alloc(1), Buffer.alloc(1));
-    const headers = { 'content-length': '12', ...encoding };
-    await expect(readBody(body, 11, headers)).rejects.toMatchObject({ code: 'TooLarge' });
-    expect(state).toEqual({ taken: 1, released: true });
-  });
-
-  test('counts decompressed bytes, and ends a body that would never end', async () => {
-    let released = false;
-    async function* endless(): AsyncGenerator<Uint8Array, void, undefined> {
-      const member = gzipSync(Buffer.alloc(1_000_000));
-      try {
+  test.each<[string, Record<string, string>, () => Iterable<Buffer>]>([
+    ['is larger than the limit', {}, () => cut(Buffer.alloc(18), 6)],
+    ['declares a larger length', { 'content-length': '12' }, () => [Buffer.alloc(1)]],
+    ['declares it, and is gzip', { 'content-length': '12', ...GZIP }, () => [Buffer.alloc(1)]],
+    [
+      'is gzip without end',
+      GZIP,
+      function* () {
+        const member = gzipSync(Buffer.alloc(1_000_000));
         for (;;) yield member;
-      } finally {
-        released = true;
-      }
-    }
-    await expect(readBody(endless(), 5_000_000, GZIP)).rejects.toMatchObject({ code: 'TooLarge' });
-    await eventually(() => released, true);
+      },
+    ],
+  ])('refuses a body that %s, and ends its request', async (_what, headers, chunks) => {
+    const source = Readable.from(chunks());
+    const read = readBody(responseOf(source, headers), 11);
+    await expect(read).rejects.toMatchObject({ code: 'TooLarge' });
+    await eventually(() => source.destroyed, true);
   });
 
   test.each([
     ['no gzip at all', 'Malformed', Buffer.from('plain')],
     ['cut off', 'Unreachable', gzipSync('x'.repeat(1000)).subarray(0, 15)],
   ])('refuses gzip that is %s as %s', async (_, code, bytes) => {
-    const { body } = feed(bytes);
-    await expect(readBody(body, 10_000, GZIP)).rejects.toMatchObject({ code });
-  });
-
-  test.each([
-    ['plain', {}],
-    ['gzip', GZIP],
-  ])('throws the error of a %s body', async (_, headers) => {
-    const failure = new Error('reset');
-    async function* failing(): AsyncGenerator<Uint8Array, void, undefined> {
-      yield gzipSync('x').subarray(0, 5);
-      throw failure;
-    }
-    await expect(readBody(failing(), 100, headers)).rejects.toBe(failure);
+    const response = responseOf(Readable.from([bytes]), GZIP);
+    await expect(readBody(response, 10_000)).rejects.toMatchObject({ code });
   });
 });
 
 describe('readBuffers()', () => {
-  test.each([
-    ['plain', {}],
-    ['gzip', GZIP],
-  ])(
-    'tells of bytes before it keeps them, and ends the request at what is thrown: %s',
+  test.each(PLAIN_OR_GZIP)(
+    'reports bytes before it keeps them, and ends the request at what is thrown: %s',
     async (_, headers) => {
       const bytes = Buffer.alloc(5_000_000);
       const sent = 'content-encoding' in headers ? gzipSync(bytes) : bytes;
-      const { body, state } = feed(...cut(sent, 500));
-      let told = 0;
+      const source = Readable.from(cut(sent, 500));
+      let reported = 0;
       const onBytes = (length: number): void => {
-        told += length;
-        if (told > 2_000_000) throw new Error('no room');
+        reported += length;
+        if (reported > 2_000_000) throw new Error('no room');
       };
-      const read = readBuffers(body, { maxBytes: 1e9, headers, onBytes });
+      const read = readBuffers(responseOf(source, headers), { maxBytes: 1e9, onBytes });
       await expect(read).rejects.toThrow('no room');
-      expect(told).toBeLessThan(3_500_000);
-      await eventually(() => state.released, true);
+      expect(reported).toBeLessThan(3_500_000);
+      await eventually(() => source.destroyed, true);
     },
   );
 
   test('keeps no network buffer, and no buffer of more than 1 MB', async () => {
     const chunks = cut(Buffer.alloc(3_000_000, 7), 65_536);
-    const buffers = await readBuffers(feed(...chunks).body, { maxBytes: 1e9 });
+    const buffers = await readBuffers(responseOf(Readable.from(chunks)), { maxBytes: 1e9 });
     expect(Buffer.concat(buffers).equals(Buffer.concat(chunks))).toBe(true);
     const whole = new Set(chunks.map(({ buffer }) => buffer));
     for (const piece of buffers) {
@@ -132,44 +104,78 @@ describe('readBuffers()', () => {
   });
 });
 
-describe('each()', () => {
-  const bodyOf = (source: Readable) =>
-    createBody(source, {
-      onBytes: () => {},
-      explain: (error) => new Error('explained', { cause: error }),
-    });
-
-  test('calls back with a chunk in the turn in which it arrives', () => {
+describe('a body', () => {
+  /** Reads a body, and records the chunks of each turn. */
+  function reading() {
     const source = new PassThrough();
-    const chunks: string[] = [];
-    void bodyOf(source).each((chunk) => void chunks.push(chunk.toString()));
-    source.resume();
-    source.write('a');
-    expect(chunks).toEqual(['a']);
-    source.end();
-  });
+    const turns: string[][] = [];
+    const read = responseOf(source).body.read((chunks) => void turns.push(chunks.map(String)));
+    return { source, turns, read };
+  }
 
-  test('throws what its reader throws, delivers nothing after that, and ends the request', async () => {
-    const source = new PassThrough();
-    let taken = 0;
-    const read = bodyOf(source).each(() => {
-      taken++;
-      throw new Error('enough');
-    });
+  test('hands over what has arrived in one turn together, once the turn ends', async () => {
+    const { source, turns, read } = reading();
+    await nextTurn();
     source.write('a');
     source.write('b');
-    await expect(read).rejects.toThrow('enough');
-    expect(taken).toBe(1);
-    expect(source.destroyed).toBe(true);
+    expect(turns).toEqual([]);
+    await nextTurn();
+    source.end('c');
+    await read;
+    expect(turns).toEqual([['a', 'b'], ['c']]);
   });
 
-  test.each([
-    ['breaks', new Error('reset')],
-    ['is closed before its end', undefined],
-  ])('throws the explained error when the body %s', async (_, error) => {
+  test('ends with what its reader throws, hands over nothing after it, and ends the request', async () => {
     const source = new PassThrough();
-    const read = bodyOf(source).each(() => {});
+    const seen: string[] = [];
+    const read = responseOf(source).body.read((chunks) => {
+      seen.push(...chunks.map(String));
+      throw new Error('unusable');
+    });
+    source.write('a');
+    await expect(read).rejects.toThrow('unusable');
+    source.write('b');
+    await nextTurn();
+    expect([seen, source.destroyed]).toEqual([['a'], true]);
+  });
+
+  test('hands over each chunk once and in order, wherever turns and the body end', async () => {
+    const history = fc.array(fc.constantFrom('chunk', 'turn'), { maxLength: 20, size: 'max' });
+    await fc.assert(
+      fc.asyncProperty(history, fc.boolean(), async (steps, breaks) => {
+        const { source, turns, read } = reading();
+        await nextTurn();
+        const all: string[] = [];
+        for (const [index, step] of steps.entries()) {
+          if (step === 'turn') await nextTurn();
+          else {
+            all.push(String(index));
+            source.write(String(index));
+          }
+        }
+        if (breaks) source.destroy(new Error('reset'));
+        else source.end();
+        const end = await read.catch(({ message }) => message);
+        expect([turns.flat(), end]).toEqual([all, breaks ? 'reset' : undefined]);
+      }),
+    );
+  });
+
+  test.each(
+    PLAIN_OR_GZIP.flatMap(([form, headers]) => [
+      [form, 'breaks', headers, new Error('reset')] as const,
+      [form, 'is closed before its end', headers, undefined] as const,
+    ]),
+  )('in %s that %s throws the explained error', async (_form, _what, headers, error) => {
+    const source = new PassThrough();
+    const explained = new Error('explained');
+    const isGzip = 'content-encoding' in headers;
+    const read = createBody(source, { isGzip, onBytes: () => {}, explain: () => explained }).read(
+      () => {},
+    );
+    source.write(gzipSync('x').subarray(0, 5));
+    await nextTurn();
     source.destroy(error);
-    await expect(read).rejects.toThrow('explained');
+    await expect(read).rejects.toBe(explained);
   });
 });

@@ -1,5 +1,4 @@
 import type { RequestListener } from 'node:http';
-import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
@@ -15,6 +14,7 @@ import {
   type TestServer,
 } from '../../support/http/http-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
+import { readText } from '../../support/http/upstream.ts';
 
 let authority: KeyPair;
 let serving: KeyPair;
@@ -49,7 +49,7 @@ async function setUp(tls: ConstructorParameters<typeof FakeCredentials>[1]): Pro
 async function ask(authorization?: string): Promise<string> {
   const other = authorization === undefined ? {} : { authorization };
   const { body } = await upstream.request({ method: 'GET', path: '/', ...other });
-  return text(body);
+  return readText(body);
 }
 
 describe.each(PROTOCOLS)('TLS with %s', (each) => {
@@ -104,14 +104,15 @@ describe.each(PROTOCOLS)('TLS with %s', (each) => {
     const controller = new AbortController();
     const { signal } = controller;
     const watch = await upstream.request({ method: 'GET', path: '/watch', signal });
-    const chunks = watch.body[Symbol.asyncIterator]();
-    expect(String((await chunks.next()).value)).toBe('alice');
+    const arrived = Promise.withResolvers<string>();
+    const ended = watch.body.read(([chunk]) => arrived.resolve(String(chunk)));
+    expect(await arrived.promise).toBe('alice');
     credentials.setTls({ ca: authority.cert, ...bob });
     expect(await ask()).toBe('bob');
     expect(server.connections.size).toBe(2);
     const [old] = server.connections;
     controller.abort();
-    await expect(chunks.next()).rejects.toThrow();
+    await expect(ended).rejects.toThrow();
     await eventually(() => old?.destroyed === true, true);
   });
 
@@ -136,7 +137,7 @@ describe.each(PROTOCOLS)('TLS with %s', (each) => {
     // An agent that is closed may forget what it has open, so that a later destroy() no longer reaches it.
     await setUp({ ca: authority.cert, ...alice });
     const { body } = await upstream.request({ method: 'GET', path: '/watch' });
-    const reading = expect(text(body)).rejects.toMatchObject({ code: 'Unreachable' });
+    const reading = expect(readText(body)).rejects.toMatchObject({ code: 'Unreachable' });
     credentials.setTls({ ca: authority.cert, ...bob });
     await upstream.close();
     await reading;

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { buffer, text } from 'node:stream/consumers';
+import { text } from 'node:stream/consumers';
 import { describe, expect, test } from '@jest/globals';
 import { eventually } from '../../support/eventually.ts';
 import { recordOutcomes } from '../../support/http/outcomes.ts';
-import { useUpstream } from '../../support/http/upstream.ts';
+import { readText, useUpstream } from '../../support/http/upstream.ts';
 
 describe('a request', () => {
   test('is sent under our identity, to the path below that of the server, with its body', async () => {
@@ -24,7 +24,7 @@ describe('a request', () => {
       body: 'hello',
     });
     expect(response.statusCode).toBe(200);
-    expect(JSON.parse(await text(response.body))).toEqual({
+    expect(JSON.parse(await readText(response.body))).toEqual({
       url: '/k8s/clusters/c-1/api/v1/events?x=1',
       method: 'POST',
       authorization: 'Bearer own-token',
@@ -41,7 +41,7 @@ describe('a request', () => {
     });
     for (const more of [{}, { authorization: 'Bearer caller' }]) {
       const { body } = await upstream.request({ method: 'GET', path: '/', ...more });
-      await text(body);
+      await readText(body);
     }
     const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
     expect(seen).toEqual(Array(2).fill(`kube-proxy-wrapper/${version}`));
@@ -57,7 +57,7 @@ describe('a request', () => {
     const outcomes = recordOutcomes(upstream);
     for (let round = 0; round < 3; round++) {
       const { body } = await upstream.request({ method: 'GET', path: '/' });
-      expect(await text(body)).toBe('{}');
+      expect(await readText(body)).toBe('{}');
     }
     expect(used.size).toBe(3);
     expect(outcomes).toEqual([]);
@@ -90,7 +90,7 @@ describe('a request', () => {
     const response = await upstream.request({ method: 'POST', path: '/', body: 'twice' });
     expect(response.statusCode).toBe(201);
     expect(seen).toEqual(['Bearer own-token twice', 'Bearer new twice']);
-    await buffer(response.body);
+    await readText(response.body);
   });
 
   test('answered 401 neither waits for the rest of that response nor keeps its connection', async () => {
@@ -101,7 +101,7 @@ describe('a request', () => {
       else response.end('ok');
     });
     const { body } = await upstream.request({ method: 'GET', path: '/' });
-    expect(await text(body)).toBe('ok');
+    expect(await readText(body)).toBe('ok');
     await eventually(() => sockets[0]?.destroyed === true, true);
   });
 
@@ -112,10 +112,10 @@ describe('a request', () => {
       response.writeHead(401).end('no');
     });
     const response = await upstream.request({ method: 'GET', path: '/' });
-    expect(await text(response.body)).toBe('no');
+    expect(await readText(response.body)).toBe('no');
     expect(response.statusCode).toBe(401);
     expect([requests, credentials.refreshes]).toEqual([2, 1]);
-    await buffer((await upstream.request({ method: 'GET', path: '/' })).body);
+    await readText((await upstream.request({ method: 'GET', path: '/' })).body);
     expect(lines).toHaveLength(1);
   });
 
@@ -127,7 +127,7 @@ describe('a request', () => {
       response.writeHead(requests++ % 3 < 2 ? 401 : 200).end('x');
     });
     for (let request = 0; request < 40; request++) {
-      await buffer((await upstream.request({ method: 'GET', path: '/' })).body);
+      await readText((await upstream.request({ method: 'GET', path: '/' })).body);
     }
     expect(lines.filter((line) => line.includes('are read again')).length).toBeLessThanOrEqual(9);
   });
@@ -140,7 +140,7 @@ describe('a request', () => {
     });
     const authorization = 'Bearer caller';
     const response = await upstream.request({ method: 'GET', path: '/', authorization });
-    await buffer(response.body);
+    await readText(response.body);
     expect(seen).toEqual(['Bearer caller']);
     expect(credentials.refreshes).toBe(0);
   });
@@ -187,10 +187,10 @@ describe('the outcome of a request is reported', () => {
     const { body } = await upstream.request({ method: 'GET', path: '/' });
     const { serverState } = upstream;
     const heard: number[] = [];
-    for await (const _ of body) {
+    await body.read(() => {
       heard.push(serverState.lastContactAt);
       setTimeout(resolve, 20);
-    }
+    });
     expect(heard).toHaveLength(2);
     expect((heard[1] ?? 0) - (heard[0] ?? 0)).toBeGreaterThan(10);
   });
@@ -205,7 +205,7 @@ describe('the outcome of a request is reported', () => {
       },
       { headersMs: 1_000 },
     );
-    await text((await upstream.request({ method: 'GET', path: '/first' })).body);
+    await readText((await upstream.request({ method: 'GET', path: '/first' })).body);
     const outcomes = recordOutcomes(upstream);
     const request = upstream.request({ method: 'GET', path: '/wait?x=1' });
     await expect(request).rejects.toMatchObject({

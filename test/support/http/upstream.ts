@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import { readBody, type UpstreamBody } from '../../../src/proxy/upstream/upstream-body.ts';
 import { closedLater } from '../closed-later.ts';
 import { FakeCredentials } from './credentials.ts';
 import { idleLater, startServer, type TestServer } from './http-server.ts';
@@ -27,4 +28,9 @@ export async function useUpstream(
   const { logger, lines } = captureLogger();
   const upstream = closedLater(new Upstream({ credentials, logger, ...options }));
   return { upstream, server, credentials, lines };
+}
+
+/** Reads a body to its end. */
+export async function readText(body: UpstreamBody): Promise<string> {
+  return String(await readBody({ headers: {}, body }, 1 << 24));
 }

@@ -195,7 +195,7 @@ class Body implements UpstreamBody {
   readonly #note: () => void;
   readonly #onEnd: () => void;
   readonly #chunks: Buffer[] = [];
-  #onChunk: ((chunk: Buffer) => void) | undefined;
+  #use: ((chunks: readonly Buffer[]) => void) | undefined;
   readonly #ended = Promise.withResolvers<void>();
 
   constructor(path: string, note: () => void, onEnd: () => void) {
@@ -206,13 +206,9 @@ class Body implements UpstreamBody {
   }
 
   push(line: object | string): void {
-    const chunk = Buffer.from(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`);
-    if (this.#onChunk === undefined) {
-      this.#chunks.push(chunk);
-      return;
-    }
+    this.#chunks.push(Buffer.from(`${typeof line === 'string' ? line : JSON.stringify(line)}\n`));
     try {
-      this.#deliver(chunk);
+      this.#deliver();
     } catch (error) {
       this.fail(error);
     }
@@ -232,19 +228,15 @@ class Body implements UpstreamBody {
     this.fail(new Error('destroyed'));
   }
 
-  async each(onChunk: (chunk: Buffer) => void): Promise<void> {
-    this.#onChunk = onChunk;
-    for (const chunk of this.#chunks.splice(0)) this.#deliver(chunk);
+  async read(use: (chunks: readonly Buffer[]) => void): Promise<void> {
+    this.#use = use;
+    this.#deliver();
     await this.#ended.promise;
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void, undefined> {
-    await this.#ended.promise;
-    yield* this.#chunks;
-  }
-
-  #deliver(chunk: Buffer): void {
+  #deliver(): void {
+    if (this.#use === undefined || this.#chunks.length === 0) return;
     this.#note();
-    this.#onChunk?.(chunk);
+    this.#use(this.#chunks.splice(0));
   }
 }
