@@ -46,7 +46,6 @@ export async function watchSlices(credentials: Credentials): Promise<WatchClient
   const reflector = runReflector({
     upstream,
     query: CURRENT_SLICES,
-    metadataOnly: false,
     decode: (object) => codec.meta(object),
     handler: { onChanges, onSynced: () => listed.resolve() },
     versions: new VersionAllocator(Date.now()),

@@ -33,12 +33,10 @@ async function readCollection(
 ): Promise<void> {
   // A custom resource is not available in protobuf.
   const encoding = resource === COMMUNITIES ? 'json' : 'protobuf';
-  const client = new CollectionClient({
-    upstream,
-    query: { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding },
-    metadataOnly: resource === NODES || resource === NAMESPACES,
-    readLimits: DEFAULT_READ_LIMITS,
-  });
+  const metadataOnly = resource === NODES || resource === NAMESPACES;
+  const selectors = { namespace: '', labelSelector: '', fieldSelector: '' };
+  const query = { resource, ...selectors, encoding, metadataOnly } as const;
+  const client = new CollectionClient({ upstream, query, readLimits: DEFAULT_READ_LIMITS });
   try {
     const { items } = await client.list('0', AbortSignal.timeout(60_000));
     for (const item of items) addObject(cluster, resource, CODECS[encoding], item);

@@ -294,10 +294,10 @@ async function listOwnNode(
   request: Upstream['request'],
   isRelay: boolean,
 ): Promise<void> {
-  const query = ownNodeQuery(nodeName);
+  const query = { ...ownNodeQuery(nodeName), metadataOnly: !isRelay };
   // Only a watch needs the address.
   const upstream = { request, address: '' };
-  const options = { query, metadataOnly: !isRelay, readLimits, upstream };
+  const options = { query, readLimits, upstream };
   await new CollectionClient(options).list(isRelay ? '0' : '', new AbortController().signal);
 }
 

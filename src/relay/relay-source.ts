@@ -76,13 +76,11 @@ export class RelaySource implements ViewSource, ChangeHandler {
     this.#shortWatch = new CollectionClient({
       ...context,
       query,
-      metadataOnly,
       watchSeconds: SHORT_WATCH_SECONDS,
     });
     this.#reflector = runReflector({
       ...context,
       query,
-      metadataOnly,
       decode: (object) => codec.meta(object),
       handler: this,
       memory,

@@ -61,6 +61,7 @@ const KUBERNETES = {
   labelSelector: '',
   fieldSelector: 'metadata.name=kubernetes',
   encoding: 'protobuf',
+  metadataOnly: true,
 } as const;
 
 /** Starts a relay. Rejects with `InvalidSettings` if it cannot be started. */
@@ -75,7 +76,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
     ...options,
     list: async (request) => {
       const upstream = { request, address: '' };
-      const client = { query: KUBERNETES, metadataOnly: true, readLimits, upstream };
+      const client = { query: KUBERNETES, readLimits, upstream };
       await new CollectionClient(client).list('', new AbortController().signal);
     },
   });

@@ -20,14 +20,14 @@ export interface Query {
   readonly labelSelector: string;
   readonly fieldSelector: string;
   readonly encoding: Encoding;
-  /** Objects as PartialObjectMetadata; default: whole. */
+  /** Objects as PartialObjectMetadata, without spec and status; default: whole. */
   readonly metadataOnly?: boolean;
 }
 
 /** Equal queries have the same key. */
 export function queryKey(query: Query): string {
-  const form = query.metadataOnly === true ? ' metadata' : '';
-  return `${query.encoding}${form} ${queryPath(query)}`;
+  const form = query.metadataOnly === true ? 'metadata ' : '';
+  return `${form}${query.encoding} ${queryPath(query)}`;
 }
 
 /** Path and parameters of a query, for requests and log lines. */

@@ -34,12 +34,19 @@ export function openCollection<Facts extends ObjectMeta>(
   collection: CollectionOptions<Facts>,
 ): OpenCollection {
   const { resource, labelSelector = '', encoding, decode, handler, onRefused } = collection;
-  const query = { resource, namespace: '', labelSelector, fieldSelector: '', encoding };
+  const metadataOnly = encoding === 'protobuf';
+  const query = {
+    resource,
+    namespace: '',
+    labelSelector,
+    fieldSelector: '',
+    encoding,
+    metadataOnly,
+  };
   let refusal: string | undefined;
   const running = runReflector({
     ...context,
     query,
-    metadataOnly: encoding === 'protobuf',
     decode,
     handler,
     memory: context.ownMemory?.account(),

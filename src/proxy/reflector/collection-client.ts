@@ -82,7 +82,7 @@ interface PageOptions {
 
 export type CollectionClientOptions = Pick<
   ReflectorOptions<ObjectMeta>,
-  'query' | 'metadataOnly' | 'readLimits' | 'clock' | 'memory' | 'random'
+  'query' | 'readLimits' | 'clock' | 'memory' | 'random'
 > & {
   readonly upstream: Pick<Upstream, 'request' | 'address'>;
   /** How long a watch lasts, in seconds; default: 300 to 600, as in client-go. */
@@ -297,7 +297,7 @@ export class CollectionClient {
     onBytes: (length: number) => void,
   ): Promise<RawList> {
     const { maxListBytes, maxObjects } = this.#options.readLimits;
-    const kind = this.#listKind(query);
+    const kind = query.metadataOnly ? 'PartialObjectMetadataList' : `${query.resource.kind}List`;
     const limits = { maxBytes: maxListBytes, setting: 'maxListBytes', onBytes };
     let buffers: readonly Buffer[] = [];
     let problem: string;
@@ -349,12 +349,8 @@ export class CollectionClient {
     throw await readRefusal(queryPath(query), response, this.#codec, query.resource.group);
   }
 
-  #listKind({ resource }: Query): string {
-    return this.#options.metadataOnly ? 'PartialObjectMetadataList' : `${resource.kind}List`;
-  }
-
   #accept(isWatch: boolean): string {
-    const { metadataOnly } = this.#options;
+    const { metadataOnly } = this.#options.query;
     const type = MEDIA_TYPES[this.#codec.encoding];
     if (!metadataOnly) return type;
     return `${type};as=PartialObjectMetadata${isWatch ? '' : 'List'};g=meta.k8s.io;v=v1`;

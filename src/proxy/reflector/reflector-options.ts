@@ -13,8 +13,6 @@ import type { Upstream } from '../upstream/upstream.ts';
 export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly upstream: Pick<Upstream, 'request' | 'address' | 'serverState' | 'leaveServer'>;
   readonly query: Query;
-  /** Request PartialObjectMetadata: names and labels, no spec, no status. */
-  readonly metadataOnly: boolean;
   /** Reads the facts of an object; throws `Malformed`. */
   readonly decode: (object: ObjectBytes) => Facts;
   /** Notified of each change. */

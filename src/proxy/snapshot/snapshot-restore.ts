@@ -11,7 +11,6 @@ import type { StoredState } from './snapshot-format.ts';
 export interface SnapshotRestoreOptions {
   readonly folder: SnapshotFolder;
   readonly query: Query;
-  readonly metadataOnly: boolean;
   readonly upstream: Pick<Upstream, 'address' | 'serverState' | 'leaveServer'>;
   readonly logger: Logger;
   /**
@@ -66,9 +65,9 @@ export class SnapshotRestore {
   #error: WrapperError | undefined;
 
   constructor(options: SnapshotRestoreOptions) {
-    const { folder, query, metadataOnly } = options;
+    const { folder, query } = options;
     this.#options = options;
-    this.#state = folder.writer.open((metadataOnly ? 'metadata ' : '') + queryKey(query));
+    this.#state = folder.writer.open(queryKey(query));
   }
 
   /** Reads the snapshot; returns its version, empty without one. The first list must not be older. */

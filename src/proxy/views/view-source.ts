@@ -257,7 +257,6 @@ function runSource<Facts extends ObjectMeta>(
     ...context,
     ...parts,
     query: whole ?? query,
-    metadataOnly: false,
     memory,
     onUnanswerable: (error) => view.refuse(error),
   });

@@ -47,7 +47,6 @@ async function clientOf(
   const create = () =>
     new CollectionClient({
       upstream,
-      metadataOnly: false,
       readLimits: DEFAULT_READ_LIMITS,
       query,
     });

@@ -34,14 +34,14 @@ async function clientOf(...args: Parameters<typeof clientAndUpstream>): Promise<
 
 async function clientAndUpstream(
   answer: (query: URLSearchParams, response: ServerResponse) => void,
-  { query = QUERY as Query, maxObjects = 200_000, metadataOnly = false } = {},
+  { query = QUERY as Query, maxObjects = 200_000 } = {},
 ) {
   const { upstream } = await useUpstream((request, response) => {
     response.setHeader('content-type', 'application/json');
     answer(new URL(request.url ?? '', 'http://x').searchParams, response);
   });
   const readLimits = { ...DEFAULT_READ_LIMITS, maxObjects };
-  const client = new CollectionClient({ upstream, metadataOnly, readLimits, query });
+  const client = new CollectionClient({ upstream, readLimits, query });
   closeConnections = () => upstream.close();
   return { client, upstream };
 }
@@ -208,7 +208,7 @@ describe('a check that is refused', () => {
     });
     const other = { request: upstream.request.bind(upstream), address };
     Object.defineProperty(other, 'address', { get: () => address });
-    const options = { upstream: other, metadataOnly: false, query: QUERY };
+    const options = { upstream: other, query: QUERY };
     const client = new CollectionClient({ ...options, readLimits: DEFAULT_READ_LIMITS });
     const order: string[] = [];
     const ended = client.watch('10', new Map(), signal, {
@@ -259,7 +259,7 @@ test('a check that is refused for 90 s ends the watch with the last refusal', as
     else refuseWithStatus(response, 429);
   });
   const clock = { now: () => now, after: () => () => {} };
-  const options = { upstream, metadataOnly: false, query: QUERY, clock };
+  const options = { upstream, query: QUERY, clock };
   const client = new CollectionClient({ ...options, readLimits: DEFAULT_READ_LIMITS });
   const checkFailed = async () => {
     now += 45_000;
@@ -309,7 +309,7 @@ describe('events that arrive together', () => {
       }) as never;
     const readLimits = DEFAULT_READ_LIMITS;
     const upstream = { request, address: '' };
-    const options = { upstream, metadataOnly: false, readLimits, query: QUERY };
+    const options = { upstream, readLimits, query: QUERY };
     const client = new CollectionClient(options);
     const handlers = { ...HANDLERS, events: () => void batches++ };
     await expect(client.watch('10', undefined, controller.signal, handlers)).rejects.toBe(reason);
@@ -459,7 +459,7 @@ test('an error in JSON is decoded when metadata was requested in protobuf', asyn
   };
   const client = await clientOf(
     (_query, response) => void response.writeHead(504).end(JSON.stringify(status)),
-    { query: { ...QUERY, encoding: 'protobuf' }, metadataOnly: true },
+    { query: { ...QUERY, encoding: 'protobuf', metadataOnly: true } },
   );
   const refused = await client.list('693', signal).catch((error) => error);
   expect(refused).toMatchObject({ code: 'Refused', message: expect.stringContaining('693') });

@@ -41,7 +41,6 @@ beforeEach(() => {
   snapshot = new SnapshotRestore({
     folder,
     query: QUERY,
-    metadataOnly: false,
     upstream: {
       serverState,
       get address() {

@@ -47,7 +47,6 @@ export class Simulation {
         logger,
         random,
         clock,
-        metadataOnly: false,
         query: { resource, namespace: '', labelSelector: '', fieldSelector: '', encoding: 'json' },
         decode: (bytes) => codec.meta(bytes),
         versions: new VersionAllocator(0),
