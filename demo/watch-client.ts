@@ -7,7 +7,7 @@ import { VersionAllocator } from '../src/filter/view/version-allocator.ts';
 import { CURRENT_SLICES } from '../src/proxy/api/kube-proxy-queries.ts';
 import { DEFAULT_READ_LIMITS } from '../src/proxy/api/read-limits.ts';
 import type { Credentials } from '../src/proxy/credentials/credentials.ts';
-import { runReflector } from '../src/proxy/reflector/running-reflector.ts';
+import { Reflector } from '../src/proxy/reflector/reflector.ts';
 import { Upstream } from '../src/proxy/upstream/upstream.ts';
 
 /** A client of the wrapper that watches EndpointSlices. */
@@ -43,7 +43,7 @@ export async function watchSlices(credentials: Credentials): Promise<WatchClient
     }
     for (const listener of listeners) listener();
   };
-  const reflector = runReflector({
+  const reflector = new Reflector({
     upstream,
     query: CURRENT_SLICES,
     decode: (object) => codec.meta(object),

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { WrapperError } from '../errors.ts';
-import type { ObjectBytes, RawEvent } from '../filter/codec/codec.ts';
+import type { ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec/codec.ts';
 import type { Change, ChangeHandler } from '../filter/codec/facts/change.ts';
 import type { Resource } from '../filter/codec/facts/resource.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
@@ -9,12 +9,8 @@ import { View } from '../filter/view/view.ts';
 import { CODECS } from '../proxy/api/codecs.ts';
 import { type Query, queryPath } from '../proxy/api/query.ts';
 import { CollectionClient } from '../proxy/reflector/collection-client.ts';
-import type { ReflectorStatus } from '../proxy/reflector/reflector.ts';
-import {
-  type ReflectorContext,
-  type RunningReflector,
-  runReflector,
-} from '../proxy/reflector/running-reflector.ts';
+import { Reflector, type ReflectorStatus } from '../proxy/reflector/reflector.ts';
+import type { ReflectorContext } from '../proxy/reflector/reflector-options.ts';
 import { createViewMemory } from '../proxy/views/view-memory.ts';
 import type { SourceRole, ViewSource } from '../proxy/views/view-source.ts';
 import { SingleFlight } from '../util/single-flight.ts';
@@ -52,7 +48,7 @@ export class RelaySource implements ViewSource, ChangeHandler {
   readonly view: View;
   readonly projection = undefined;
   readonly #silenceMs: number;
-  readonly #reflector: RunningReflector;
+  readonly #reflector: Reflector<ObjectMeta>;
   readonly #shortWatch: CollectionClient;
   readonly #probing = new SingleFlight<void>();
   readonly #closed = new AbortController();
@@ -78,7 +74,7 @@ export class RelaySource implements ViewSource, ChangeHandler {
       query,
       watchSeconds: SHORT_WATCH_SECONDS,
     });
-    this.#reflector = runReflector({
+    this.#reflector = new Reflector({
       ...context,
       query,
       decode: (object) => codec.meta(object),

@@ -10,7 +10,7 @@ import {
 import type { Clock } from '../../util/clock.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
 import { CODECS } from '../api/codecs.ts';
-import type { ReflectorContext } from '../reflector/running-reflector.ts';
+import type { ReflectorContext } from '../reflector/reflector-options.ts';
 import { type OpenCollection, openCollection } from './open-collection.ts';
 
 /** Opens the reflectors of node sets, metadata only. Logs the sets that are refused or have no room. */

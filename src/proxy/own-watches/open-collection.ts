@@ -3,17 +3,17 @@ import type { Encoding, ObjectBytes, ObjectMeta } from '../../filter/codec/codec
 import type { ChangeHandler } from '../../filter/codec/facts/change.ts';
 import type { Resource } from '../../filter/codec/facts/resource.ts';
 import type { Query } from '../api/query.ts';
-import {
-  type ReflectorContext,
-  type RunningReflector,
-  runReflector,
-} from '../reflector/running-reflector.ts';
+import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
+import type { ReflectorContext } from '../reflector/reflector-options.ts';
 
 /** A collection that only the topology reads. */
-export interface OpenCollection extends RunningReflector {
+export interface OpenCollection {
   readonly query: Query;
+  readonly status: ReflectorStatus;
   /** Why the API server does not let us read it. */
   readonly refusal: string | undefined;
+  /** Ends its watch, and waits for that. */
+  close(): Promise<void>;
 }
 
 export interface CollectionOptions<Facts extends ObjectMeta> {
@@ -44,7 +44,7 @@ export function openCollection<Facts extends ObjectMeta>(
     metadataOnly,
   };
   let refusal: string | undefined;
-  const running = runReflector({
+  const reflector = new Reflector({
     ...context,
     query,
     decode,
@@ -59,9 +59,9 @@ export function openCollection<Facts extends ObjectMeta>(
   });
   return {
     query,
-    close: () => running.close(),
+    close: () => reflector.close(),
     get status() {
-      return running.status;
+      return reflector.status;
     },
     get refusal() {
       return refusal;

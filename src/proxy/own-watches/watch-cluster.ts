@@ -3,7 +3,7 @@ import { NAMESPACES } from '../../filter/codec/facts/resource.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { CODECS } from '../api/codecs.ts';
-import type { ReflectorContext } from '../reflector/running-reflector.ts';
+import type { ReflectorContext } from '../reflector/reflector-options.ts';
 import { COMMUNITIES, CommunitiesHandler, communityFacts } from './communities-handler.ts';
 import { NamespacesHandler } from './namespaces-handler.ts';
 import { type CollectionOptions, type OpenCollection, openCollection } from './open-collection.ts';

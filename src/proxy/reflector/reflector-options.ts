@@ -7,7 +7,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Query } from '../api/query.ts';
 import type { ReadLimits } from '../api/read-limits.ts';
 import type { SnapshotFolder } from '../snapshot/snapshot-folder.ts';
-import type { ReadMemory } from '../system/read-memory.ts';
+import type { OwnReadMemory, ReadMemory } from '../system/read-memory.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
 export interface ReflectorOptions<Facts extends ObjectMeta> {
@@ -45,4 +45,14 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly clock?: Clock;
   /** Called with the time from the arrival of events until the handler has returned, in seconds. */
   readonly onHandled?: (seconds: number) => void;
+}
+
+/** What all reflectors of this process share. */
+export interface ReflectorContext
+  extends Pick<
+    ReflectorOptions<ObjectMeta>,
+    'upstream' | 'versions' | 'logger' | 'readLimits' | 'snapshots'
+  > {
+  /** The account of the lists of the wrapper itself and of kube-proxy. */
+  readonly ownMemory?: OwnReadMemory;
 }

@@ -105,7 +105,10 @@ export class Reflector<Facts extends ObjectMeta> {
   #position = position.initialPosition('0');
   #contents: Contents = { from: 'nowhere' };
   readonly #sent = { lists: 0, watches: 0 };
+  readonly #closing = new AbortController();
+  readonly #running: Promise<void>;
 
+  /** Runs until it is closed. */
   constructor(options: ReflectorOptions<Facts>) {
     this.#options = options;
     const { snapshots: folder, clock = systemClock, random = Math.random } = options;
@@ -117,14 +120,16 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#log = options.logger.child({ collection });
     this.#health = new ReflectorHealth(this.#server.log, collection, clock);
     this.#backoff = new RetryBackoff(clock, random);
-    if (folder === undefined) return;
-    this.#snapshot = new SnapshotRestore({
-      ...options,
-      folder,
-      logger: this.#log,
-      restore: (stored) => this.#restore(stored),
-      onNothing: (error) => options.onRefused?.(error),
-    });
+    if (folder !== undefined) {
+      this.#snapshot = new SnapshotRestore({
+        ...options,
+        folder,
+        logger: this.#log,
+        restore: (stored) => this.#restore(stored),
+        onNothing: (error) => options.onRefused?.(error),
+      });
+    }
+    this.#running = this.#run(this.#closing.signal);
   }
 
   get status(): ReflectorStatus {
@@ -138,8 +143,14 @@ export class Reflector<Facts extends ObjectMeta> {
     };
   }
 
-  /** Runs until the signal aborts; never rejects. */
-  async run(signal: AbortSignal): Promise<void> {
+  /** Ends it, and waits for that. */
+  close(): Promise<void> {
+    this.#closing.abort();
+    return this.#running;
+  }
+
+  /** Never rejects. */
+  async #run(signal: AbortSignal): Promise<void> {
     this.#position = position.initialPosition((await this.#snapshot?.load()) || '0');
     while (!signal.aborted) {
       this.#health.closed();

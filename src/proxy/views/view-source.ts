@@ -29,8 +29,8 @@ import type { Query } from '../api/query.ts';
 import { sliceSelectionOf } from '../api/slice-selection.ts';
 import type { Corrector } from '../local-runtime/corrector.ts';
 import type { LocalRuntime } from '../local-runtime/local-runtime.ts';
-import type { ReflectorStatus } from '../reflector/reflector.ts';
-import { type ReflectorContext, runReflector } from '../reflector/running-reflector.ts';
+import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
+import type { ReflectorContext } from '../reflector/reflector-options.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { createViewMemory, type ReserveBytes } from './view-memory.ts';
 
@@ -253,7 +253,7 @@ function runSource<Facts extends ObjectMeta>(
     reserve === undefined
       ? context.ownMemory?.account()
       : createViewMemory({ view, projection, hasSnapshots, reserve });
-  const reflector = runReflector({
+  const reflector = new Reflector({
     ...context,
     ...parts,
     query: whole ?? query,

@@ -23,8 +23,6 @@ export class Simulation {
   readonly changes: number[] = [];
   /** The status of each refusal that was reported; undefined: that it is over. */
   readonly refusals: (number | undefined)[] = [];
-  readonly #controller = new AbortController();
-  readonly #running: Promise<void>[];
 
   /** The fifth query is of a custom resource, which may be absent. */
   constructor(random: () => number, queries = 5) {
@@ -56,7 +54,6 @@ export class Simulation {
         onRefused: (error) => this.refusals.push(error?.status?.code),
       });
     });
-    this.#running = this.reflectors.map((each) => each.run(this.#controller.signal));
   }
 
   /** The requests of one query. */
@@ -94,8 +91,7 @@ export class Simulation {
   }
 
   async close(): Promise<void> {
-    this.#controller.abort();
-    await Promise.all(this.#running);
+    await Promise.all(this.reflectors.map((each) => each.close()));
   }
 }
 
