@@ -22,7 +22,7 @@ import { mediaType } from './judge-response.ts';
 import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
-import { RequestTimeouts } from './request-timeouts.ts';
+import { withTimeouts } from './request-timeouts.ts';
 import { beginsAsList, foreignAnswer, readRefusal } from './response-errors.ts';
 import { assertReached } from './version-check.ts';
 
@@ -185,7 +185,7 @@ export class CollectionClient {
   async watch(
     version: string,
     unconfirmed: KnownState['objects'] | undefined,
-    signal: AbortSignal,
+    outer: AbortSignal,
     handlers: WatchHandlers,
   ): Promise<boolean> {
     const { upstream, query, random = Math.random, readLimits } = this.#options;
@@ -199,34 +199,29 @@ export class CollectionClient {
       watch: 'true',
     });
     const decoder = this.#codec.watchDecoder(readLimits.maxObjectBytes);
-    const deadline = new RequestTimeouts(signal);
-    const onProgress = deadline.limit(WATCH_SILENCE_MS, 'completed no event');
-    try {
-      await this.#limits.request(false, deadline.signal);
+    return withTimeouts(outer, async (signal, limit) => {
+      const onProgress = limit(WATCH_SILENCE_MS, 'completed no event');
+      await this.#limits.request(false, signal);
       const { address } = upstream;
-      const response = await this.#get(query, parameters, deadline.signal);
+      const response = await this.#get(query, parameters, signal);
       await this.#assertServed(query, response, false);
       // After the watch was accepted: a version that is reached now can be lost only if the watch ends.
       if (unconfirmed !== undefined) {
-        await this.#assertReached(
-          { version, objects: unconfirmed },
-          deadline.signal,
-          async (error) => {
-            // The API server answers, so this is no silence. But it must not go on for ever.
-            if (this.#clock.now() - started >= WATCH_SILENCE_MS) throw error;
-            onProgress();
-            if (upstream.address === address) await handlers.checkFailed(error);
-            // Another API server proves nothing about the one that has accepted the watch.
-            if (upstream.address !== address) throw error;
-          },
-        );
+        await this.#assertReached({ version, objects: unconfirmed }, signal, async (error) => {
+          // The API server answers, so this is no silence. But it must not go on for ever.
+          if (this.#clock.now() - started >= WATCH_SILENCE_MS) throw error;
+          onProgress();
+          if (upstream.address === address) await handlers.checkFailed(error);
+          // Another API server proves nothing about the one that has accepted the watch.
+          if (upstream.address !== address) throw error;
+        });
         if (upstream.address !== address) {
           throw new RequestError('interrupted', 'another API server may have answered the check');
         }
       }
       handlers.opened();
       await response.body.read((chunks) => {
-        deadline.signal.throwIfAborted();
+        signal.throwIfAborted();
         const { events, fault } = decodeAll(decoder, chunks);
         if (events.length > 0) {
           response.report('answered');
@@ -240,11 +235,7 @@ export class CollectionClient {
       });
       assertEnded(decoder);
       return this.#clock.now() - started >= timeout * 1000 - EARLY_MS;
-    } catch (error) {
-      throw deadline.explain(error);
-    } finally {
-      deadline.end();
-    }
+    });
   }
 
   /** @param untilRepeat called with each failure of a request; what it throws is thrown */
@@ -264,7 +255,7 @@ export class CollectionClient {
         }
       }
     };
-    await assertReached(query, known, list, (object) => this.#codec.meta(object));
+    await assertReached(query, known, list);
   }
 
   async #listPage(
@@ -272,22 +263,17 @@ export class CollectionClient {
     caller: AbortSignal,
     { query = this.#options.query, isFirst = false, onBytes }: PageOptions = {},
   ): Promise<RawList> {
-    const deadline = new RequestTimeouts(caller);
-    deadline.limit(LIST_MS, 'did not end a list');
-    try {
-      await this.#limits.request(isFirst, deadline.signal);
-      const response = await this.#get(query, parameters, deadline.signal);
-      const onProgress = deadline.limit(LIST_SILENCE_MS, 'sent nothing in a list');
+    return withTimeouts(caller, async (signal, limit) => {
+      limit(LIST_MS, 'did not end a list');
+      await this.#limits.request(isFirst, signal);
+      const response = await this.#get(query, parameters, signal);
+      const onProgress = limit(LIST_SILENCE_MS, 'sent nothing in a list');
       await this.#assertServed(query, response, isFirst);
       return await this.#readList(query, response, (length) => {
         onProgress();
         onBytes?.(length);
       });
-    } catch (error) {
-      throw deadline.explain(error);
-    } finally {
-      deadline.end();
-    }
+    });
   }
 
   /** Throws `Unreachable` unless the API server has sent the list, and to its end. */
@@ -315,14 +301,14 @@ export class CollectionClient {
       const { code, message } = WrapperError.from(cause, 'Unreachable');
       if (code !== 'Malformed' && code !== 'Refused') throw cause;
       // A body that breaks off may end as if it were complete; see Line.
-      if (code === 'Malformed' && beginsAsList(buffers, kind, query.resource.group)) {
+      if (code === 'Malformed' && beginsAsList(buffers, kind, query)) {
         const cut = `the list broke off, or is damaged: ${message}`;
         throw new WrapperError('Unreachable', cut, { cause });
       }
       problem = message;
     }
     response.report('foreign');
-    throw foreignAnswer(queryPath(query), response, problem);
+    throw foreignAnswer(query, response, problem);
   }
 
   /** Resolves with the headers of the response, whatever its status. */
@@ -346,7 +332,7 @@ export class CollectionClient {
       if (isList && Object.values(MEDIA_TYPES).includes(type)) this.#limits.onList();
       if (type === MEDIA_TYPES[this.#codec.encoding]) return;
     }
-    throw await readRefusal(queryPath(query), response, this.#codec, query.resource.group);
+    throw await readRefusal(query, response);
   }
 
   #accept(isWatch: boolean): string {

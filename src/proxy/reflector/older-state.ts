@@ -1,4 +1,4 @@
-import type { ObjectBytes, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
+import type { Codec, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
 import { objectKey } from '../../filter/codec/facts/change.ts';
 import { parseVersion } from '../../filter/view/version-allocator.ts';
 
@@ -17,14 +17,14 @@ export interface KnownState {
 export function olderState(
   { resourceVersion, items }: Pick<RawList, 'resourceVersion' | 'items'>,
   { version, objects }: KnownState,
-  readMeta: (object: ObjectBytes) => ObjectMeta,
+  codec: Pick<Codec, 'meta'>,
 ): string | undefined {
   if (isOlder(resourceVersion, version)) {
     return `has reached only ${resourceVersion}, and had reached ${version} before`;
   }
   if (objects.size === 0) return undefined;
   for (const item of items) {
-    const meta = readMeta(item);
+    const meta = codec.meta(item);
     const key = objectKey(meta);
     const before = objects.get(key)?.resourceVersion ?? '';
     if (isOlder(meta.resourceVersion, before)) {

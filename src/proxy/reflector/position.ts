@@ -47,19 +47,13 @@ export function restored(position: Position, version: string): Position {
   return { ...position, notified: version };
 }
 
-/** The handler was notified of a list. */
-export function listed(version: string, history: number, reachedAt: string): Position {
-  return { notified: version, history, next: { verb: 'watch', reachedAt } };
-}
-
-/** A watch is sent, or has brought events up to this version. */
-export function watching(position: Position, version: string): Position {
-  return { ...position, notified: version, next: { verb: 'watch', reachedAt: undefined } };
-}
-
-/** The API server ended a watch. @param reachedAt its address; undefined: sooner than was agreed */
-export function watchEnded(position: Position, reachedAt: string | undefined): Position {
-  return { ...position, next: { verb: 'watch', reachedAt } };
+/**
+ * The handler was notified of all up to this version, and a watch is next.
+ *
+ * @param reachedAt see {@link NextRequest}
+ */
+export function watchFrom(notified: string, history: number, reachedAt?: string): Position {
+  return { notified, history, next: { verb: 'watch', reachedAt } };
 }
 
 /** Lists what is known or newer: a list at "any" may go back in time where there are several API servers. */

@@ -116,7 +116,7 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#clock = clock;
     this.#server = options.upstream.serverState;
     this.#client = new CollectionClient(options);
-    this.#objects = new TrackedObjects({ ...options, codec: CODECS[options.query.encoding] });
+    this.#objects = new TrackedObjects(options);
     this.#log = options.logger.child({ collection });
     this.#health = new ReflectorHealth(this.#server.log, collection, clock);
     this.#backoff = new RetryBackoff(clock, random);
@@ -216,8 +216,7 @@ export class Reflector<Facts extends ObjectMeta> {
     const { history: before, next, notified } = this.#position;
     const codec = CODECS[this.#options.query.encoding];
     const known = { version: notified, objects: this.#objects.known };
-    const readMeta = (object: ObjectBytes): ObjectMeta => codec.meta(object);
-    const older = olderState({ items, resourceVersion }, known, readMeta);
+    const older = olderState({ items, resourceVersion }, known, codec);
     // Only the newest state shows that the history is another one, and not the API server behind another server.
     const isNewest = next.verb === 'list' && next.version === '';
     if (older !== undefined && !isNewest) throw tooLargeVersion(`the API server ${older}`);
@@ -229,7 +228,7 @@ export class Reflector<Facts extends ObjectMeta> {
     );
     if (older !== undefined && before === history) this.#server.noteWentBack(history);
     const current = older === undefined ? history : this.#server.history;
-    this.#position = position.listed(resourceVersion, current, address);
+    this.#position = position.watchFrom(resourceVersion, current, address);
     this.#health.current();
     this.#backoff.reset();
     const fields = { rv: resourceVersion, changes: changes.length };
@@ -277,11 +276,11 @@ export class Reflector<Facts extends ObjectMeta> {
     signal: AbortSignal,
   ): Promise<void> {
     this.#sent.watches++;
-    const version = this.#position.notified;
+    const { notified: version, history } = this.#position;
     const { address } = this.#options.upstream;
     const isReached = reachedAt === address;
     const unconfirmed = isReached ? undefined : this.#objects.newest(CHECKED_OBJECTS);
-    this.#position = position.watching(this.#position, version);
+    this.#position = position.watchFrom(version, history);
     let ended = (): void => {};
     try {
       const inTime = await this.#client.watch(version, unconfirmed, signal, {
@@ -298,7 +297,8 @@ export class Reflector<Facts extends ObjectMeta> {
         checkFailed: (error) => this.#untilCheck(error, attempt, signal),
         events: (events) => this.#applyEvents(events, attempt),
       });
-      this.#position = position.watchEnded(this.#position, inTime ? address : undefined);
+      const { notified } = this.#position;
+      this.#position = position.watchFrom(notified, history, inTime ? address : undefined);
     } finally {
       ended();
     }
@@ -331,7 +331,7 @@ export class Reflector<Facts extends ObjectMeta> {
   #applyEvents(events: readonly RawEvent[], attempt: Attempt): void {
     const { changes, resourceVersion, error } = this.#objects.apply(events);
     if (resourceVersion !== '') {
-      this.#position = position.watching(this.#position, resourceVersion);
+      this.#position = position.watchFrom(resourceVersion, this.#position.history);
       this.#snapshot?.update(changes, resourceVersion);
       this.#health.current();
       // A bookmark does not count: a watch that ends after each one would be repeated without a pause.

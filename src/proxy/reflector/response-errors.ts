@@ -1,6 +1,6 @@
 import { type Status, WrapperError } from '../../errors.ts';
-import type { Codec } from '../../filter/codec/codec.ts';
 import { CODECS } from '../api/codecs.ts';
+import { type Query, queryPath } from '../api/query.ts';
 import { RequestError } from '../api/request-error.ts';
 import type { UpstreamResponse } from '../upstream/upstream.ts';
 import { readBody } from '../upstream/upstream-body.ts';
@@ -13,17 +13,10 @@ const HEAD_BYTES = 100;
 /**
  * Reads a response that is not the requested list or watch, and reports who has sent it. Resolves with the error of the
  * request.
- *
- * @param group API group of the collection; empty for core
  */
-export async function readRefusal(
-  path: string,
-  response: UpstreamResponse,
-  codec: Codec,
-  group: string,
-): Promise<RequestError> {
+export async function readRefusal(query: Query, response: UpstreamResponse): Promise<RequestError> {
   const { statusCode, headers } = response;
-  const found = await readErrorStatus(response, codec);
+  const found = await readErrorStatus(response, query);
   const retryAfter = Number(headers['retry-after']);
   const status: Status = {
     code: statusCode,
@@ -32,10 +25,10 @@ export async function readRefusal(
     causes: found?.causes,
     retryAfterSeconds: retryAfter > 0 ? retryAfter : found?.retryAfterSeconds,
   };
-  const end = judgeResponse(response, found && status, group);
+  const end = judgeResponse(response, found && status, query.resource.group);
   response.report(end);
-  if (end === 'foreign') return foreignAnswer(path, response);
-  const message = `the API server refused GET ${path}: ${status.code} ${status.message}`;
+  if (end === 'foreign') return foreignAnswer(query, response);
+  const message = `the API server refused GET ${queryPath(query)}: ${status.code} ${status.message}`;
   return new RequestError(end, message, { status });
 }
 
@@ -46,7 +39,7 @@ export async function readRefusal(
  */
 async function readErrorStatus(
   response: UpstreamResponse,
-  codec: Codec,
+  { encoding }: Query,
 ): Promise<Status | undefined> {
   const { statusCode, body } = response;
   if (statusCode < 400 || mediaType(response) === 'text/html') {
@@ -55,7 +48,7 @@ async function readErrorStatus(
   }
   try {
     const bytes = await readBody(response, MAX_STATUS_BYTES);
-    return CODECS.json.decodeStatus(bytes) ?? codec.decodeStatus(bytes);
+    return CODECS.json.decodeStatus(bytes) ?? CODECS[encoding].decodeStatus(bytes);
   } catch (error) {
     const { code } = WrapperError.from(error, 'Unreachable');
     if (code === 'TooLarge' || code === 'Malformed') return undefined;
@@ -70,16 +63,18 @@ async function readErrorStatus(
 export function beginsAsList(
   [first = Buffer.alloc(0)]: readonly Buffer[],
   kind: string,
-  group: string,
+  { resource }: Query,
 ): boolean {
   const head = first.toString('latin1', 0, HEAD_BYTES);
   if (head.startsWith('k8s\0')) return head.includes(kind);
-  return head.startsWith(`{"kind":"${kind}"`) || head.startsWith(`{"apiVersion":"${group}/`);
+  return (
+    head.startsWith(`{"kind":"${kind}"`) || head.startsWith(`{"apiVersion":"${resource.group}/`)
+  );
 }
 
 /** The error of a request that something else than an API server has answered. */
 export function foreignAnswer(
-  path: string,
+  query: Query,
   { statusCode, headers }: UpstreamResponse,
   problem = '',
 ): RequestError {
@@ -87,6 +82,6 @@ export function foreignAnswer(
   const detail = problem === '' ? '' : ` (${problem})`;
   return new RequestError(
     'foreign',
-    `GET ${path} was answered with ${statusCode} and "${type}"${detail}, which is not of a Kubernetes API server: a captive portal, a proxy or another service is in its place`,
+    `GET ${queryPath(query)} was answered with ${statusCode} and "${type}"${detail}, which is not of a Kubernetes API server: a captive portal, a proxy or another service is in its place`,
   );
 }

@@ -3,13 +3,14 @@ import { objectTooLarge, tooManyObjects } from '../../filter/codec/bytes/malform
 import type { Codec, ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
 import { type Change, objectKey } from '../../filter/codec/facts/change.ts';
 import { memoryCost } from '../../filter/codec/facts/memory-cost.ts';
+import { CODECS } from '../api/codecs.ts';
 import { isOlder, type KnownState } from './older-state.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 
 export type TrackedObjectsOptions<Facts extends ObjectMeta> = Pick<
   ReflectorOptions<Facts>,
-  'decode' | 'handler' | 'versions' | 'readLimits' | 'memory' | 'onHandled'
-> & { readonly codec: Pick<Codec, 'meta'> };
+  'query' | 'decode' | 'handler' | 'versions' | 'readLimits' | 'memory' | 'onHandled'
+>;
 
 /** What is kept of each object, to find differences. */
 interface Known {
@@ -45,12 +46,14 @@ export interface AppliedEvents<Facts extends ObjectMeta> {
  */
 export class TrackedObjects<Facts extends ObjectMeta> {
   readonly #options: TrackedObjectsOptions<Facts>;
+  readonly #codec: Codec;
   readonly #known = new Map<string, Known>();
   /** Sums over all objects. */
   #sums = { cost: 0, size: 0 };
 
   constructor(options: TrackedObjectsOptions<Facts>) {
     this.#options = options;
+    this.#codec = CODECS[options.query.encoding];
   }
 
   /**
@@ -203,13 +206,13 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   #assertSize(object: ObjectBytes): void {
     const { maxObjectBytes } = this.#options.readLimits;
     if (object.length <= maxObjectBytes) return;
-    const name = JSON.stringify(objectKey(this.#options.codec.meta(object)));
+    const name = JSON.stringify(objectKey(this.#codec.meta(object)));
     throw objectTooLarge(`the object ${name} has ${object.length} bytes`, maxObjectBytes);
   }
 
   /** The key of an object whose state is known; undefined if it is not. */
   #keyOfSame(object: ObjectBytes): string | undefined {
-    const meta = this.#options.codec.meta(object);
+    const meta = this.#codec.meta(object);
     const key = objectKey(meta);
     const known = this.#known.get(key);
     const same = known?.uid === meta.uid && known.resourceVersion === meta.resourceVersion;

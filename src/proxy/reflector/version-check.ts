@@ -1,6 +1,7 @@
 import { type Status, WrapperError } from '../../errors.ts';
-import type { ObjectBytes, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
+import type { RawList } from '../../filter/codec/codec.ts';
 import { objectKey } from '../../filter/codec/facts/change.ts';
+import { CODECS } from '../api/codecs.ts';
 import type { Query } from '../api/query.ts';
 import { REQUEST_ENDS } from '../api/request-end.ts';
 import { endOf, tooLargeVersion } from '../api/request-error.ts';
@@ -27,15 +28,15 @@ export async function assertReached(
   query: Query,
   known: KnownState,
   list: ListNamed,
-  readMeta: (object: ObjectBytes) => ObjectMeta,
 ): Promise<void> {
+  const codec = CODECS[query.encoding];
   const keys = [...known.objects.keys()];
   for (const key of keys.length === 0 ? [NO_OBJECT] : keys) {
     const page = await listIfSelectable(list, namedQuery(query, key), known.version);
     if (page === undefined) return;
-    const older = olderState(page, known, readMeta);
+    const older = olderState(page, known, codec);
     if (older !== undefined) throw tooLargeVersion(`the API server ${older}`);
-    if (page.items.some((item) => objectKey(readMeta(item)) === key)) return;
+    if (page.items.some((item) => objectKey(codec.meta(item)) === key)) return;
   }
   if (keys.length > 0) throw versionUnknown(`${keys.join()} do not exist any more`);
 }

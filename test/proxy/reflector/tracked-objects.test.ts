@@ -5,6 +5,7 @@ import type { ObjectMeta, RawEvent } from '../../../src/filter/codec/codec.ts';
 import type { ChangeHandler } from '../../../src/filter/codec/facts/change.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
+import { CURRENT_SLICES } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { TrackedObjects } from '../../../src/proxy/reflector/tracked-objects.ts';
 
@@ -32,7 +33,7 @@ function tracked(
   } = {},
 ): TrackedObjects<ObjectMeta> {
   const objects = new TrackedObjects({
-    codec,
+    query: { ...CURRENT_SLICES, encoding: 'json' },
     decode,
     handler,
     readLimits,

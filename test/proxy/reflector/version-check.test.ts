@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
 import { ENDPOINT_SLICES, NODES } from '../../../src/filter/codec/facts/resource.ts';
-import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import type { Query } from '../../../src/proxy/api/query.ts';
 import { RequestError } from '../../../src/proxy/api/request-error.ts';
 import { assertReached } from '../../../src/proxy/reflector/version-check.ts';
@@ -13,7 +12,6 @@ const SLICES: Query = {
   labelSelector: '!headless',
   fieldSelector: '',
 };
-const codec = new JsonCodec();
 
 function object(name: string, version: number, namespace = 'default'): Buffer {
   const metadata = { namespace, name, uid: name, resourceVersion: String(version) };
@@ -38,7 +36,7 @@ async function check(
     const items = version === undefined ? [] : [object(name, version, namespace)];
     return { kind: '', resourceVersion: '25', continue: '', items };
   };
-  await assertReached(query, { version: '20', objects }, list, (each) => codec.meta(each));
+  await assertReached(query, { version: '20', objects }, list);
   return listed;
 }
 
@@ -79,9 +77,7 @@ test('a collection without a selector by name needs no check', async () => {
   const status = { code: 400, reason: 'BadRequest', message: 'field label not supported' };
   const list = () => Promise.reject(new WrapperError('Refused', 'refused', { status }));
   const known = { version: '20', objects: new Map() };
-  await expect(assertReached(SLICES, known, list, (each) => codec.meta(each))).resolves.toBe(
-    undefined,
-  );
+  await expect(assertReached(SLICES, known, list)).resolves.toBe(undefined);
 });
 
 test('a relay that does not serve the check with 400 has not reached the version', async () => {
@@ -89,6 +85,6 @@ test('a relay that does not serve the check with 400 has not reached the version
   const refused = new RequestError('relayRefused', 'refused', { status });
   const known = { version: '20', objects: new Map() };
   const list = () => Promise.reject(refused);
-  const checked = assertReached(SLICES, known, list, (each) => codec.meta(each));
+  const checked = assertReached(SLICES, known, list);
   await expect(checked).rejects.toBe(refused);
 });
