@@ -37,23 +37,27 @@ export interface CredentialsOptions {
   readonly logger: Logger;
 }
 
-/** The wrapper's identity at the API server, and the server's address. Follows the files that they come from. */
-export interface Credentials {
+/** Where the API server is, and how it is trusted. */
+export interface ServerAccess {
   /** URLs of the API server, at least one. A path in a URL is a prefix of all paths. May change, as {@link tls}. */
   readonly servers: readonly URL[];
+  /** The current TLS options. */
+  tls(): TlsOptions;
+  /** Calls the listener after {@link tls} or {@link servers} has changed. Returns a function that removes it. */
+  onTlsChange(listener: () => void): () => void;
+}
+
+/** The wrapper's identity at the API server. Follows the files that it comes from. */
+export interface Credentials extends ServerAccess {
   /**
    * The headers that authenticate a request, names in lower case. If a file becomes unusable, the content read
    * before stays in use.
    */
   headers(): Promise<Readonly<Record<string, string>>>;
-  /** The current TLS options. */
-  tls(): TlsOptions;
   /**
    * Reads everything again, after the API server answered 401. Never rejects. Concurrent calls share one reading.
    */
   refresh(): Promise<void>;
-  /** Calls the listener after {@link tls} or {@link servers} has changed. Returns a function that removes it. */
-  onTlsChange(listener: () => void): () => void;
   /** Stops following the files. */
   close(): void;
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { readUrl } from '../api/request-url.ts';
-import type { Credentials } from '../credentials/credentials.ts';
+import type { ServerAccess } from '../credentials/credentials.ts';
 import { unreachable } from '../upstream/upstream-error.ts';
 import { requestHeaders } from './passthrough-headers.ts';
 import { ProxyTargets } from './proxy-targets.ts';
@@ -17,7 +17,7 @@ import { type Exchange, RepairedHttpProxy } from './repaired-http-proxy.ts';
  */
 
 export interface PassthroughOptions {
-  readonly credentials: Credentials;
+  readonly credentials: ServerAccess;
   /** Answers a request that could not be forwarded. Nothing has been written to the response yet. */
   readonly onError: (
     error: WrapperError,

@@ -1,7 +1,7 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { WrapperError } from '../../errors.ts';
-import type { Credentials } from '../credentials/credentials.ts';
+import type { ServerAccess } from '../credentials/credentials.ts';
 import { ADDRESSING } from '../system/dns-lookup.ts';
 import { IDLE_MS } from '../upstream/line.ts';
 
@@ -22,11 +22,11 @@ export interface ProxyTarget {
 
 /** The API server in use and the agent of its connections. Both are replaced when the TLS options change. */
 export class ProxyTargets {
-  readonly #credentials: Credentials;
+  readonly #credentials: ServerAccess;
   readonly #unsubscribe: () => void;
   #current: ProxyTarget | undefined;
 
-  constructor(credentials: Credentials) {
+  constructor(credentials: ServerAccess) {
     this.#credentials = credentials;
     this.#unsubscribe = credentials.onTlsChange(() => this.#retire());
   }

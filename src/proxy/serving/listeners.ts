@@ -5,7 +5,7 @@ import { Reviews } from '../auth/access-review.ts';
 import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
 import { createCallerPolicy } from '../auth/caller-access.ts';
 import { authenticateLocal } from '../auth/loopback-access.ts';
-import type { Credentials } from '../credentials/credentials.ts';
+import type { ServerAccess } from '../credentials/credentials.ts';
 import { CallerLimits, type CallerLimitsOptions } from '../http/caller-limits.ts';
 import { sendError } from '../http/http-errors.ts';
 import { ListenerCounter } from '../http/listener-counter.ts';
@@ -70,7 +70,7 @@ export type CreateListenersOptions = ListenersOptions &
     /** Whether requests are forwarded; default: true. */
     readonly forwards?: boolean;
     readonly upstream: Upstream;
-    readonly credentials: Credentials;
+    readonly credentials: ServerAccess;
     readonly logger: Logger;
   };
 

@@ -7,7 +7,7 @@ import { WrapperError } from '../../errors.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { SingleFlight } from '../../util/single-flight.ts';
 import { withTimeout } from '../../util/with-timeout.ts';
-import type { Credentials } from '../credentials/credentials.ts';
+import type { ServerAccess } from '../credentials/credentials.ts';
 import type { QueryState } from './query-state.ts';
 import { readOwnFile, replaceFile } from './snapshot-file.ts';
 import {
@@ -28,7 +28,7 @@ export interface SnapshotFolderOptions extends Omit<SnapshotWriterOptions, 'save
   readonly folder: string;
   readonly nodeName: string;
   /** Identify the cluster that a snapshot is from. */
-  readonly credentials: Credentials;
+  readonly credentials: ServerAccess;
   /** All snapshots together take no more than this on disk. */
   readonly maxBytes: number;
   /** How long the API server may be unreachable at the start before a snapshot is used, in milliseconds. */

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { Credentials } from '../credentials/credentials.ts';
+import type { ServerAccess } from '../credentials/credentials.ts';
 import { certificatesIn } from '../system/pem.ts';
 import { type SnapshotHeader, Untrusted } from './snapshot-format.ts';
 
@@ -7,7 +7,7 @@ import { type SnapshotHeader, Untrusted } from './snapshot-format.ts';
 export type SnapshotOwner = Pick<SnapshotHeader, 'node' | 'servers' | 'authorities'>;
 
 /** The current owner. It takes nothing secret from the credentials: addresses and fingerprints of authorities. */
-export function ownerOf(node: string, credentials: Credentials): SnapshotOwner {
+export function ownerOf(node: string, credentials: ServerAccess): SnapshotOwner {
   const { ca } = credentials.tls();
   return {
     node,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { reading } from '../../read-yaml.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
-import type { Credentials, TlsOptions } from '../credentials/credentials.ts';
+import type { Credentials, ServerAccess, TlsOptions } from '../credentials/credentials.ts';
 import { assertCertificates } from '../system/pem.ts';
 import { addressOf } from './upstream-error.ts';
 
@@ -33,6 +33,17 @@ export interface FailoverOptions {
   readonly logger: Logger;
 }
 
+/** The server in use. */
+interface InUse {
+  readonly href: string;
+  /** When the last one was left; monotonic, in milliseconds. */
+  readonly since: number;
+  /** It was used before that one. */
+  readonly isReturn: boolean;
+  /** 5xx in a row. */
+  errors: number;
+}
+
 /** After so many 5xx, or responses that are not of an API server, in a row the next server is used. */
 const MAX_SERVER_ERRORS = 3;
 const RETURN_MS = 60_000;
@@ -50,8 +61,8 @@ const WHY: Partial<Record<RequestEnd, string>> = {
 
 /**
  * Chooses which API server is used: one list, tried in order. The kubeconfig's server is the preferred one, then
- * come the further ones; relays come before all. It looks like credentials whose first server is the one in use, and
- * notifies its listeners when that changes.
+ * come the further ones; relays come before all. Its first server is the one in use. Its listeners are notified
+ * when that changes.
  *
  *     preferred ── no answer, or 3 x 5xx in a row ──▶ next ── the same ──▶ next … ──▶ preferred
  *         ▲                                              │
@@ -62,32 +73,25 @@ const WHY: Partial<Record<RequestEnd, string>> = {
  * still bring changes. A server that answers one list and not all, such as a relay that is full, would move them for
  * ever: its return comes later each time.
  */
-export class Failover implements Credentials {
+export class Failover implements ServerAccess {
   readonly #options: FailoverOptions;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
+  #inUse: InUse;
   /** How many times `returnMs` the next return waits. */
   #longer = 1;
-  /** When the last return was; monotonic, in milliseconds. Undefined once that server was left. */
-  #returnedAt: number | undefined;
   /** The next attempt to return, or the one under way. */
   #returning: NodeJS.Timeout | undefined;
-  /** URL of the server in use. */
-  #current: string;
-  /** 5xx in a row from the server in use. */
-  #serverErrors = 0;
   /** Servers tried since one answered: after all of them the log is quiet. */
   #tried = 0;
   #switches = 0;
-  /** Monotonic, in milliseconds. */
-  #switchedAt = Number.NEGATIVE_INFINITY;
 
   /** Throws `InvalidSettings` if the servers have different schemes, or if the authority of relays cannot be used. */
   constructor(options: FailoverOptions) {
     const { credentials, servers = [], relays } = options;
     this.#options = options;
     const { protocol, href } = this.#preferred;
-    this.#current = href;
+    this.#inUse = { href, since: Number.NEGATIVE_INFINITY, isReturn: false, errors: 0 };
     if (relays !== undefined) {
       const { caFile } = relays;
       reading(`the file ${caFile} of relays.caFile`, () =>
@@ -109,7 +113,7 @@ export class Failover implements Credentials {
     const all = this.#all();
     const index = Math.max(
       0,
-      all.findIndex(({ href }) => href === this.#current),
+      all.findIndex(({ href }) => href === this.#inUse.href),
     );
     return [...all.slice(index), ...all.slice(0, index)] as [URL, ...URL[]];
   }
@@ -117,10 +121,6 @@ export class Failover implements Credentials {
   /** How often the server in use has changed. */
   get switches(): number {
     return this.#switches;
-  }
-
-  headers(): Promise<Readonly<Record<string, string>>> {
-    return this.#options.credentials.headers();
   }
 
   /** @param server default: the server of the credentials */
@@ -134,10 +134,6 @@ export class Failover implements Credentials {
 
   isRelay(server: URL): boolean {
     return this.#relays.some(({ href }) => href === server.href);
-  }
-
-  refresh(): Promise<void> {
-    return this.#options.credentials.refresh();
   }
 
   /** Calls the listener after the server in use or the TLS options have changed. */
@@ -156,13 +152,13 @@ export class Failover implements Credentials {
 
   /** Records how a request to a server ended. */
   report(server: URL, end: RequestEnd): void {
-    if (server.href !== this.#current) return;
+    if (server.href !== this.#inUse.href) return;
     const { failover } = REQUEST_ENDS[end];
     if (failover === 'stays') {
-      this.#serverErrors = 0;
+      this.#inUse.errors = 0;
       this.#tried = 0;
     } else if (failover === 'counts') {
-      if (++this.#serverErrors >= MAX_SERVER_ERRORS) this.#next(end);
+      if (++this.#inUse.errors >= MAX_SERVER_ERRORS) this.#next(end);
     } else if (failover === 'next') {
       this.#next(end);
     }
@@ -175,8 +171,8 @@ export class Failover implements Credentials {
    */
   leave(since: number): boolean {
     const untried = this.servers.length - this.#tried;
-    if (untried > 1 && this.#switchedAt <= since) this.#next('unreachable');
-    return untried > 0 && this.#switchedAt > since;
+    if (untried > 1 && this.#inUse.since <= since) this.#next('unreachable');
+    return untried > 0 && this.#inUse.since > since;
   }
 
   /** Uses the next server of the list, if there is another one. */
@@ -187,17 +183,14 @@ export class Failover implements Credentials {
     const fields = { from: addressOf(from), to: addressOf(to), why: WHY[end] };
     const level = this.#tried < this.servers.length ? 'warn' : 'debug';
     this.#options.logger[level](fields, 'another API server is used');
-    this.#lengthenReturn();
-    this.#use(to);
-  }
-
-  /** The server in use is left. Only the first after a return counts: those after it may all be full, or gone. */
-  #lengthenReturn(): void {
-    if (this.#returnedAt === undefined) return;
-    const { returnMs = RETURN_MS } = this.#options;
-    const isSoon = performance.now() - this.#returnedAt < returnMs * this.#longer;
-    this.#longer = isSoon ? Math.min(2 * this.#longer, MAX_LONGER) : 1;
-    this.#returnedAt = undefined;
+    const { since, isReturn } = this.#inUse;
+    // Only the first after a return counts: those after it may all be full, or gone.
+    if (isReturn) {
+      const { returnMs = RETURN_MS } = this.#options;
+      const isSoon = performance.now() - since < returnMs * this.#longer;
+      this.#longer = isSoon ? Math.min(2 * this.#longer, MAX_LONGER) : 1;
+    }
+    this.#use(to, false);
   }
 
   /** Uses the first server before the current one from which a list arrives. */
@@ -206,14 +199,13 @@ export class Failover implements Credentials {
     const timer = setTimeout(
       async () => {
         for (const server of this.#all()) {
-          if (server.href === this.#current) break;
+          if (server.href === this.#inUse.href) break;
           const list = tryServer?.(server) ?? Promise.reject();
           const arrives = await list.then(() => true).catch(() => false);
           if (this.#returning !== timer) return;
           if (!arrives) continue;
           logger.info({ server: addressOf(server) }, 'a preferred API server is used again');
-          this.#returnedAt = performance.now();
-          this.#use(server);
+          this.#use(server, true);
           onReturn();
           return;
         }
@@ -224,24 +216,21 @@ export class Failover implements Credentials {
     this.#returning = timer.unref();
   }
 
-  #use(server: URL): void {
-    this.#current = server.href;
-    this.#serverErrors = 0;
+  #use({ href }: URL, isReturn: boolean): void {
+    this.#inUse = { href, since: performance.now(), isReturn, errors: 0 };
     this.#switches++;
-    this.#switchedAt = performance.now();
     this.#onChange();
   }
 
   #onCredentialsChange(): void {
-    if (this.#all().every(({ href }) => href !== this.#current)) {
-      this.#current = this.#preferred.href;
-      this.#serverErrors = 0;
+    if (this.#all().every(({ href }) => href !== this.#inUse.href)) {
+      this.#inUse = { ...this.#inUse, href: this.#preferred.href, errors: 0 };
     }
     this.#onChange();
   }
 
   #onChange(): void {
-    const isPreferred = this.#preferred.href === this.#current;
+    const isPreferred = this.#preferred.href === this.#inUse.href;
     clearTimeout(this.#returning);
     this.#returning = undefined;
     if (!isPreferred) this.#returnLater();

@@ -93,7 +93,7 @@ const USER_AGENT = `kube-proxy-wrapper/${VERSION}`;
 export class Upstream {
   /** The state of the API server, as all requests together have found it. */
   readonly serverState: ServerState;
-  /** The credentials; their first server is the one in use. */
+  /** The servers; the first is the one in use. */
   readonly failover: Failover;
   readonly #options: UpstreamOptions;
   /** By identity and URL: bounded, because an operator has listed the servers. */
@@ -184,7 +184,7 @@ export class Upstream {
   async #refresh(signal: AbortSignal | undefined): Promise<void> {
     const abort = this.#begin(signal, this.failover.servers[0]);
     try {
-      await abortable(this.failover.refresh(), abort.signal);
+      await abortable(this.#options.credentials.refresh(), abort.signal);
     } finally {
       this.#end(abort);
     }
@@ -204,7 +204,7 @@ export class Upstream {
       const { authorization } = request;
       const identity =
         authorization === undefined
-          ? await abortable(this.failover.headers(), signal)
+          ? await abortable(this.#options.credentials.headers(), signal)
           : { authorization };
       const { statusCode, headers, body } = await this.#respond(request, identity, server, abort);
       const onBytes = (): void => {
