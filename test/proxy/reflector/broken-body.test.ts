@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { CollectionClient } from '../../../src/proxy/reflector/collection-client.ts';
-import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { CODES, startHttp2Server } from '../../support/http/http2-server.ts';
-import { captureLogger } from '../../support/http/logger.ts';
 import { recordOutcomes } from '../../support/http/outcomes.ts';
+import { upstreamTo } from '../../support/http/upstream.ts';
 
 /*
  * A body that RST_STREAM CANCEL breaks off ends as if it were complete; see Line. What reads it has to notice.
@@ -20,9 +19,6 @@ const TYPES = {
 const FILES = { json: 'json', protobuf: 'pb' } as const;
 const { signal } = new AbortController();
 
-let close = async (): Promise<void> => {};
-afterEach(() => close());
-
 /** A client of an API server that breaks off each response after so many bytes. */
 async function clientOf(
   encoding: keyof typeof TYPES,
@@ -30,26 +26,17 @@ async function clientOf(
   more: Readonly<Record<string, string>> = {},
 ) {
   const cut = { at: 0 };
-  const server = await startHttp2Server(({ stream }) => {
+  const started = startHttp2Server(({ stream }) => {
     stream.respond({ ':status': 200, 'content-type': TYPES[encoding], ...more });
     stream.write(body.subarray(0, cut.at), () =>
       setImmediate(() => stream.close(CODES.NGHTTP2_CANCEL)),
     );
   });
-  const credentials = new FakeCredentials(server.url, { ca: server.ca });
-  const upstream = new Upstream({ credentials, logger: captureLogger().logger });
-  close = async () => {
-    await upstream.close();
-    await server.close();
-  };
+  const server = closedLater(await started);
+  const { upstream } = upstreamTo(server.url, { ca: server.ca });
   const selectors = { labelSelector: '', fieldSelector: '' };
   const query = { resource: SERVICES, namespace: '', ...selectors, encoding };
-  const create = () =>
-    new CollectionClient({
-      upstream,
-      readLimits: DEFAULT_READ_LIMITS,
-      query,
-    });
+  const create = () => new CollectionClient({ upstream, readLimits: DEFAULT_READ_LIMITS, query });
   return { cut, create, outcomes: recordOutcomes(upstream) };
 }
 

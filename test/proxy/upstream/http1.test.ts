@@ -1,13 +1,10 @@
 import { createServer, Socket } from 'node:net';
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { unreachable } from '../../../src/proxy/upstream/upstream-error.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
 import { track } from '../../support/http/http-server.ts';
-import { captureLogger } from '../../support/http/logger.ts';
-import { readText, useUpstream } from '../../support/http/upstream.ts';
+import { readText, upstreamTo, useUpstream } from '../../support/http/upstream.ts';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -18,8 +15,7 @@ afterEach(() => {
 test('requests whose connection takes 5 s are ended, all together', async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
   const silent = closedLater(await track(createServer(), false));
-  const credentials = new FakeCredentials(new URL(`https://${silent.url.host}`));
-  const upstream = closedLater(new Upstream({ credentials, logger: captureLogger().logger }));
+  const { upstream } = upstreamTo(new URL(`https://${silent.url.host}`));
   const asking = Promise.all(
     Array.from({ length: 5 }, () =>
       expect(upstream.request({ method: 'GET', path: '/' })).rejects.toMatchObject({

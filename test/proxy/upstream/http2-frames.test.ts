@@ -1,17 +1,15 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, test } from '@jest/globals';
-import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
 import { CODES, servingPair } from '../../support/http/http2-server.ts';
-import { captureLogger } from '../../support/http/logger.ts';
 import {
   type RawHttp2Connection,
   type RawHttp2Server,
   startRawHttp2Server,
 } from '../../support/http/raw-http2-server.ts';
-import { readText } from '../../support/http/upstream.ts';
+import { openWatch, readText, upstreamTo } from '../../support/http/upstream.ts';
 
 /*
  * What a server may do that Node's own server does not: each frame is written by hand.
@@ -27,25 +25,13 @@ async function setUp(
   const started = startRawHttp2Server((connection, stream) => onStream(connection, stream, ++n));
   server = closedLater(await started);
   const { ca } = await servingPair();
-  const credentials = new FakeCredentials(server.url, { ca });
-  upstream = closedLater(new Upstream({ credentials, logger: captureLogger().logger }));
+  ({ upstream } = upstreamTo(server.url, { ca }));
 }
 
 const get = (more: { method?: 'POST'; body?: string; signal?: AbortSignal } = {}) =>
   upstream.request({ method: 'GET', path: '/', ...more });
 
-/** Requests a stream; `end` is how it ends. */
-async function open() {
-  const { body } = await get();
-  const chunks: string[] = [];
-  const end = body
-    .read((arrived) => chunks.push(...arrived.map(String)))
-    .then(
-      () => 'ended',
-      (error: { code?: string }) => error.code,
-    );
-  return { chunks, end };
-}
+const open = () => openWatch(get());
 
 const respond = (connection: RawHttp2Connection, stream: number): void => {
   connection.respond(stream);

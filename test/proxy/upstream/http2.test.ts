@@ -2,10 +2,9 @@ import { Socket } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
 import { Line } from '../../../src/proxy/upstream/line.ts';
-import { Upstream, type UpstreamOptions } from '../../../src/proxy/upstream/upstream.ts';
+import type { Upstream, UpstreamOptions } from '../../../src/proxy/upstream/upstream.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
 import { idleLater } from '../../support/http/http-server.ts';
 import {
   CODES,
@@ -17,7 +16,7 @@ import {
 import { captureLogger } from '../../support/http/logger.ts';
 import { recordOutcomes } from '../../support/http/outcomes.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
-import { readText } from '../../support/http/upstream.ts';
+import { openWatch, readText, upstreamTo } from '../../support/http/upstream.ts';
 
 let server: Http2TestServer;
 let upstream: Upstream;
@@ -49,9 +48,7 @@ async function setUpBehindRelay(
 }
 
 function connectTo(url: URL, options: Partial<UpstreamOptions>): void {
-  const credentials = new FakeCredentials(url, { ca: server.ca });
-  const { logger } = captureLogger();
-  upstream = closedLater(new Upstream({ credentials, logger, ...options }));
+  ({ upstream } = upstreamTo(url, { ca: server.ca }, options));
   outcomes = recordOutcomes(upstream);
 }
 
@@ -60,18 +57,7 @@ const get = (path: string, more: { method?: 'POST'; body?: string; signal?: Abor
 
 const read = async (path: string) => await readText((await get(path)).body);
 
-/** Opens a watch; resolves when its headers have arrived. `end` is how it ends. */
-async function watch(path = '/watch', signal?: AbortSignal) {
-  const { body } = await get(path, signal === undefined ? {} : { signal });
-  const chunks: string[] = [];
-  const end = body
-    .read((arrived) => chunks.push(...arrived.map(String)))
-    .then(
-      () => 'ended',
-      (error: { code?: string; message: string }) => error.code ?? error.message,
-    );
-  return { chunks, end };
-}
+const watch = (path = '/watch', more: { signal?: AbortSignal } = {}) => openWatch(get(path, more));
 
 /** Answers watches with headers only, and other requests with their path. */
 const withWatches = (seen: SeenStream): void => {
@@ -153,7 +139,7 @@ describe('an abort', () => {
   test('cancels its stream and leaves the connection to the others', async () => {
     await setUp(withWatches);
     const controller = new AbortController();
-    const aborted = await watch('/watch/a', controller.signal);
+    const aborted = await watch('/watch/a', { signal: controller.signal });
     const other = await watch('/watch/b');
     controller.abort(new Error('enough'));
     expect(await aborted.end).toBe('enough');
@@ -166,21 +152,6 @@ describe('an abort', () => {
 });
 
 describe('GOAWAY', () => {
-  test('lets open streams go on, and sends new requests over a new connection immediately', async () => {
-    await setUp(withWatches);
-    const old = await watch();
-    const { stream, session } = await server.request(1);
-    session.goaway(CODES.NGHTTP2_NO_ERROR);
-    stream.write('event');
-    await eventually(() => old.chunks.length === 1, true);
-    expect(await read('/new')).toBe('/new');
-    expect(server.accepted).toBe(2);
-    stream.end();
-    expect(await old.end).toBe('ended');
-    await eventually(() => server.sessions.length === 1, true);
-    expect(outcomes).not.toContain('unreachable');
-  });
-
   // A Client that connects again beside its old streams takes those of both connections for one order.
   test('lets open streams go on, whatever happens to the new connection', async () => {
     await setUp(withWatches);
@@ -224,20 +195,6 @@ describe('GOAWAY', () => {
     await Promise.all([post, old.end]);
     const paths = server.seen.map(({ headers }) => headers[':path']);
     expect(paths.filter((path) => path === '/post')).toHaveLength(1);
-  });
-
-  test('that refuses a request has it sent once more, over one new connection', async () => {
-    await setUp((seen, n) => {
-      if (n === 2) seen.session.goaway(CODES.NGHTTP2_NO_ERROR, 1);
-      else respondPath(seen);
-    });
-    await read('/first');
-    expect(await read('/refused')).toBe('/refused');
-    expect(await read('/next')).toBe('/next');
-    const paths = server.seen.map(({ headers }) => headers[':path']);
-    expect([paths, server.accepted]).toEqual([['/first', '/refused', '/refused', '/next'], 2]);
-    // Node's session of the server waits for its stream.
-    (await server.request(2)).session.destroy();
   });
 
   // A Client whose old streams go on tells its requests nothing, and tries again without a pause.
@@ -307,24 +264,6 @@ describe('SETTINGS_MAX_CONCURRENT_STREAMS', () => {
     const results = await Promise.allSettled(Array.from({ length: 20 }, () => get('/')));
     for (const each of results) expect(each).toMatchObject({ reason: { code: 'Unreachable' } });
     expect(server.accepted).toBeLessThanOrEqual(2);
-  });
-});
-
-describe('a connection that is lost', () => {
-  test('with a request that waits repeats a GET, and never a POST', async () => {
-    await setUp((seen, n) => {
-      if (n === 2 || n === 4) seen.session.destroy();
-      else respondPath(seen);
-    });
-    await read('/first');
-    expect(await read('/second')).toBe('/second');
-    await expect(get('/post', { method: 'POST', body: 'x' })).rejects.toMatchObject({
-      code: 'Unreachable',
-    });
-    expect(server.seen.map(({ headers }) => headers[':path'])).toEqual([
-      ...['/first', '/second', '/second'],
-      '/post',
-    ]);
   });
 });
 

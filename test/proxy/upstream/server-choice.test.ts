@@ -2,12 +2,10 @@ import type { RequestListener } from 'node:http';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../../../harness/network/free-port.ts';
 import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
-import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
-import { closedLater } from '../../support/closed-later.ts';
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
 import { idleLater, startServer, type TestServer } from '../../support/http/http-server.ts';
-import { captureLogger } from '../../support/http/logger.ts';
+import { upstreamTo } from '../../support/http/upstream.ts';
 
 let servers: TestServer[];
 /** How the first and the second server answer now. */
@@ -32,16 +30,14 @@ beforeEach(async () => {
 
 function between([first, ...others]: readonly TestServer[]): Upstream {
   if (first === undefined) throw new Error('no server');
-  const credentials = new FakeCredentials(first.url);
-  credentials.servers.push(...others.map(({ url }) => url));
   const list = async (request: Upstream['request']): Promise<void> => {
     const response = await request({ method: 'GET', path: '/list' });
     response.body.destroy();
     response.report(end);
     if (end !== 'answered') throw new Error(end);
   };
-  const { logger } = captureLogger();
-  return closedLater(new Upstream({ credentials, logger, list, returnMs: 20 }));
+  const servers = others.map(({ url }) => url);
+  return upstreamTo(first.url, {}, { servers, list, returnMs: 20 }).upstream;
 }
 
 const get = () => upstream.request({ method: 'GET', path: '/' });
@@ -64,10 +60,8 @@ test.each([
 // Behind a relay callers have an Upstream of their own, which never left an API server that was gone.
 test('a request of a caller that gets no connection changes the server in use', async () => {
   const [port] = await freePorts(1);
-  const { logger } = captureLogger();
-  const credentials = new FakeCredentials(new URL(`http://127.0.0.1:${port}`));
-  const url = servers[0]?.url as URL;
-  upstream = closedLater(new Upstream({ credentials, servers: [url], logger }));
+  const others = { servers: [servers[0]?.url as URL] };
+  ({ upstream } = upstreamTo(new URL(`http://127.0.0.1:${port}`), {}, others));
   const asked = () => upstream.request({ method: 'GET', path: '/', authorization: 'Bearer x' });
   await expect(asked()).rejects.toMatchObject({ code: 'Unreachable' });
   await expect(asked()).resolves.toMatchObject({ statusCode: 200 });

@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { Line } from '../../../src/proxy/upstream/line.ts';
-import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import {
   CODES,
@@ -15,6 +14,7 @@ import {
 import { captureLogger } from '../../support/http/logger.ts';
 import { startRawHttp2Server } from '../../support/http/raw-http2-server.ts';
 import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
+import { openWatch, upstreamTo } from '../../support/http/upstream.ts';
 
 type Served = Pick<TestServer, 'url' | 'close'> & { readonly ca?: string };
 
@@ -30,31 +30,11 @@ afterEach(() => {
 async function connect(to: Served, quietMs?: number): Promise<void> {
   server = closedLater(to);
   relay = closedLater(await startTcpRelay(to.url.href));
-  const captured = captureLogger();
-  lines = captured.lines;
   const tls = to.ca === undefined ? {} : { ca: to.ca };
-  const credentials = new FakeCredentials(new URL(relay.url), tls);
-  upstream = closedLater(new Upstream({ credentials, logger: captured.logger, quietMs }));
+  ({ upstream, lines } = upstreamTo(new URL(relay.url), tls, { quietMs }));
 }
 
-/** Opens a watch, by default one that brings nothing; `state` is how it ends. */
-async function watch(path = '/watch') {
-  const { body } = await upstream.request({ method: 'GET', path });
-  const watching = { state: 'open', chunks: 0, stop: () => body.destroy() };
-  void body
-    .read(({ length }) => {
-      watching.chunks += length;
-    })
-    .then(
-      () => {
-        watching.state = 'ended';
-      },
-      ({ code }: { code: string }) => {
-        watching.state = code;
-      },
-    );
-  return watching;
-}
+const watch = () => openWatch(upstream.request({ method: 'GET', path: '/watch' }));
 
 const silentLines = () => lines.filter((line) => line.includes('has fallen silent'));
 
@@ -120,9 +100,9 @@ describe('over HTTP/2', () => {
     await connect(Object.assign(raw, { ca }));
     const watching = await watch();
     for (let time = 0; time < 20; time++) {
-      const before = watching.chunks;
+      const before = watching.chunks.length;
       raw.peers[0]?.data(1, 'event');
-      await eventually(() => watching.chunks > before, true);
+      await eventually(() => watching.chunks.length > before, true);
       pass(7);
     }
     expect([watching.state, silentLines()]).toEqual(['open', []]);
@@ -139,7 +119,7 @@ describe('over HTTP/2', () => {
     for (let time = 0; time < 10; time++) await passQuietTime();
     expect([watching.state, next.state, silentLines()]).toEqual(['open', 'open', []]);
     stream.end('event');
-    await eventually(() => [watching.chunks, watching.state], [1, 'ended']);
+    await eventually(() => [watching.chunks, watching.state], [['event'], 'ended']);
   });
 });
 

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
-import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
@@ -16,7 +15,7 @@ import {
   putSlice,
   servingTls,
 } from '../../support/wrapper/small-cluster.ts';
-import { PATHS, problemsOf, shownBy, useState } from '../../support/wrapper/state-fixture.ts';
+import { PATHS, problemsOf, useState } from '../../support/wrapper/state-fixture.ts';
 import {
   type LogLine,
   recordingLogger,
@@ -194,33 +193,5 @@ describe('over HTTP/2, a silent connection', () => {
     await first.accept();
     await connected(of);
     for (const { status } of of.views.sources) expect(status.staleMs).toBe(0);
-  });
-});
-
-describe('what is too large', () => {
-  beforeEach(async () => await setUp('HTTP/2'));
-
-  test.each([
-    ['maxListBytes', { maxListBytes: 100 }],
-    ['; an object may have 100 bytes', { maxObjectBytes: 100 }],
-  ])('in a list is refused, and readyz and the log name the limit: %s', async (name, bounds) => {
-    const recorded = recordingLogger();
-    proxy = await startWrapper(first.url, {
-      logger: recorded.logger,
-      readLimits: { ...DEFAULT_READ_LIMITS, ...bounds },
-      readyWaitMs: 300,
-    });
-    await expect(shownBy(proxy, PATHS.slices)).rejects.toThrow('HTTP 503');
-    expect(problemsOf(proxy).join()).toContain(name);
-    expect(recorded.lines.some(({ err }) => String(err).includes(name))).toBe(true);
-  });
-
-  test('in a watch is refused, and the last state stays', async () => {
-    const of = await start({ readLimits: { ...DEFAULT_READ_LIMITS, maxObjectBytes: 2000 } });
-    const slices = () =>
-      of.views.sources.find(({ query }) => query.resource.plural === 'endpointslices');
-    put(...Array.from({ length: 100 }, (_, n) => n));
-    await eventually(() => slices()?.status.error?.message.includes('may have 2000 bytes'), true);
-    expect([...(await shownBy(of, PATHS.slices)).keys()]).toContain('web-a');
   });
 });

@@ -1,11 +1,9 @@
 import type { RequestListener } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
-import { closedLater } from '../../support/closed-later.ts';
+import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { eventually } from '../../support/eventually.ts';
 import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
-import { FakeCredentials } from '../../support/http/credentials.ts';
 import {
   idleLater,
   PROTOCOLS,
@@ -13,8 +11,7 @@ import {
   startServer,
   type TestServer,
 } from '../../support/http/http-server.ts';
-import { captureLogger } from '../../support/http/logger.ts';
-import { readText } from '../../support/http/upstream.ts';
+import { openWatch, readText, upstreamTo } from '../../support/http/upstream.ts';
 
 let authority: KeyPair;
 let serving: KeyPair;
@@ -22,7 +19,7 @@ let alice: KeyPair;
 let bob: KeyPair;
 let upstream: Upstream;
 let server: TestServer;
-let credentials: FakeCredentials;
+let credentials: ReturnType<typeof upstreamTo>['credentials'];
 let protocol: Protocol;
 
 beforeAll(async () => {
@@ -38,12 +35,11 @@ const whoAmI: RequestListener = (request, response) => {
   if (request.url !== '/watch') response.end();
 };
 
-async function setUp(tls: ConstructorParameters<typeof FakeCredentials>[1]): Promise<void> {
+async function setUp(tls: Parameters<typeof upstreamTo>[1]): Promise<void> {
   const { cert: ca } = authority;
   const serverTls = { ...serving, ca, requestCert: true, rejectUnauthorized: false };
   server = idleLater(await startServer(whoAmI, serverTls, protocol));
-  credentials = new FakeCredentials(server.url, tls);
-  upstream = closedLater(new Upstream({ credentials, logger: captureLogger().logger }));
+  ({ upstream, credentials } = upstreamTo(server.url, tls));
 }
 
 async function ask(authorization?: string): Promise<string> {
@@ -103,16 +99,14 @@ describe.each(PROTOCOLS)('TLS with %s', (each) => {
     await setUp({ ca: authority.cert, ...alice });
     const controller = new AbortController();
     const { signal } = controller;
-    const watch = await upstream.request({ method: 'GET', path: '/watch', signal });
-    const arrived = Promise.withResolvers<string>();
-    const ended = watch.body.read(([chunk]) => arrived.resolve(String(chunk)));
-    expect(await arrived.promise).toBe('alice');
+    const watch = await openWatch(upstream.request({ method: 'GET', path: '/watch', signal }));
+    await eventually(() => watch.chunks, ['alice']);
     credentials.setTls({ ca: authority.cert, ...bob });
     expect(await ask()).toBe('bob');
     expect(server.connections.size).toBe(2);
     const [old] = server.connections;
-    controller.abort();
-    await expect(ended).rejects.toThrow();
+    controller.abort(new Error('enough'));
+    expect(await watch.end).toBe('enough');
     await eventually(() => old?.destroyed === true, true);
   });
 

@@ -1,36 +1,55 @@
 import type { RequestListener } from 'node:http';
-import { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import type { TlsOptions } from '../../../src/proxy/credentials/credentials.ts';
+import {
+  Upstream,
+  type UpstreamOptions,
+  type UpstreamResponse,
+} from '../../../src/proxy/upstream/upstream.ts';
 import { readBody, type UpstreamBody } from '../../../src/proxy/upstream/upstream-body.ts';
 import { closedLater } from '../closed-later.ts';
 import { FakeCredentials } from './credentials.ts';
-import { idleLater, startServer, type TestServer } from './http-server.ts';
+import { idleLater, startServer } from './http-server.ts';
 import { captureLogger } from './logger.ts';
 
-/** A server and its client. */
-export interface UpstreamHarness {
-  readonly upstream: Upstream;
-  readonly server: TestServer;
-  readonly credentials: FakeCredentials;
-  /** The lines of the log. */
-  readonly lines: readonly string[];
-}
-
-/** Starts both, and closes them after the test. No connection may be left then. */
-export async function useUpstream(
-  listener: RequestListener,
-  options: {
-    readonly prefix?: string;
-    readonly headersMs?: number;
-  } = {},
-): Promise<UpstreamHarness> {
-  const server = idleLater(await startServer(listener));
-  const credentials = new FakeCredentials(new URL(options.prefix ?? '', server.url));
+/** Creates the client of a server, with the lines that it logs. It is closed after the test. */
+export function upstreamTo(
+  server: URL,
+  tls: TlsOptions = {},
+  options: Partial<UpstreamOptions> = {},
+) {
+  const credentials = new FakeCredentials(server, tls);
   const { logger, lines } = captureLogger();
   const upstream = closedLater(new Upstream({ credentials, logger, ...options }));
-  return { upstream, server, credentials, lines };
+  return { upstream, credentials, lines };
+}
+
+/** Starts a server and its client, and closes them after the test. No connection may be left then. */
+export async function useUpstream(
+  listener: RequestListener,
+  { prefix = '', ...options }: Partial<UpstreamOptions> & { readonly prefix?: string } = {},
+) {
+  const server = idleLater(await startServer(listener));
+  return { server, ...upstreamTo(new URL(prefix, server.url), {}, options) };
 }
 
 /** Reads a body to its end. */
 export async function readText(body: UpstreamBody): Promise<string> {
-  return String(await readBody({ headers: {}, body }, 1 << 24));
+  return String(await readBody({ headers: {}, body }, 1 << 26));
+}
+
+/** Opens a watch; resolves when its headers have arrived. `end` is how it ends, and `state` how it has. */
+export async function openWatch(asked: Promise<UpstreamResponse>) {
+  const { body } = await asked;
+  const chunks: string[] = [];
+  const end: Promise<string> = body
+    .read((arrived) => void chunks.push(...arrived.map(String)))
+    .then(
+      () => 'ended',
+      ({ code, message }) => code ?? message,
+    );
+  const watch = { chunks, end, state: 'open' };
+  void end.then((state) => {
+    watch.state = state;
+  });
+  return watch;
 }
