@@ -150,125 +150,6 @@ test.each([
   expect(refused.status.retryAfterSeconds).toBe(seconds);
 });
 
-describe('a watch that continues where another was cut', () => {
-  const query: Query = { ...QUERY, fieldSelector: 'spec.clusterIP!=None' };
-
-  // After a temporary error the watch is tried again; after any other only a list helps.
-  test.each([
-    [401, 401],
-    [429, 429],
-    [500, 500],
-    [503, 503],
-    [403, 410],
-    [404, 410],
-    [410, 410],
-  ])(
-    'is not opened when the check of its version is answered %d, and fails with %d',
-    async (answered, code) => {
-      const fields: (string | null)[] = [];
-      const client = await clientOf(
-        (query, response) => {
-          if (query.has('watch')) response.flushHeaders();
-          else {
-            fields.push(query.get('fieldSelector'));
-            refuseWithStatus(response, answered);
-          }
-        },
-        { query },
-      );
-      const controller = new AbortController();
-      const opened = () => controller.abort(new Error('it was opened'));
-      const handlers = { ...HANDLERS, opened };
-      const watch = client.watch('10', new Map(), controller.signal, handlers);
-      await expect(watch).rejects.toMatchObject({ code: 'Refused', status: { code } });
-      expect(new Set(fields)).toEqual(
-        new Set(['spec.clusterIP!=None,metadata.name=nobody.kube-proxy-wrapper.io']),
-      );
-    },
-  );
-});
-
-describe('a check that is refused', () => {
-  /**
-   * Refuses the first check. Another API server is used from when the watch was accepted, from that answer on, or while
-   * the next check is waited for.
-   */
-  async function checkedOnce(moves?: 'at the answer' | 'in the wait' | 'before, and it agrees') {
-    const requests: string[] = [];
-    let address = 'first';
-    const { upstream } = await clientAndUpstream((query, response) => {
-      requests.push(query.has('watch') ? 'watch' : 'check');
-      if (query.has('watch')) {
-        response.end(EVENT);
-        if (moves === 'before, and it agrees') address = 'second';
-      } else if (requests.length === 2 && address === 'first') {
-        if (moves === 'at the answer') address = 'second';
-        refuseWithStatus(response, 429);
-      } else response.end(LIST);
-    });
-    const other = { request: upstream.request.bind(upstream), address };
-    Object.defineProperty(other, 'address', { get: () => address });
-    const options = { upstream: other, query: QUERY };
-    const client = new CollectionClient({ ...options, readLimits: DEFAULT_READ_LIMITS });
-    const order: string[] = [];
-    const ended = client.watch('10', new Map(), signal, {
-      opened: () => void order.push('opened'),
-      events: () => void order.push('events'),
-      checkFailed: async () => {
-        order.push('refused');
-        if (moves === 'in the wait') address = 'second';
-      },
-    });
-    return { ended, order, requests };
-  }
-  const LIST = JSON.stringify({
-    kind: 'ServiceList',
-    metadata: { resourceVersion: '10' },
-    items: [],
-  });
-  const EVENT = `${JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '11' } } })}\n`;
-
-  test('is sent again on the same watch, whose events are read after it has passed', async () => {
-    const { ended, order, requests } = await checkedOnce();
-    await ended;
-    expect(requests).toEqual(['watch', 'check', 'check']);
-    expect(order).toEqual(['refused', 'opened', 'events']);
-  });
-
-  test('ends the watch if another API server has answered it', async () => {
-    const { ended, order } = await checkedOnce('before, and it agrees');
-    await expect(ended).rejects.toMatchObject({ end: 'interrupted' });
-    expect(order).toEqual([]);
-  });
-
-  test.each([
-    ['at the answer', []],
-    ['in the wait', ['refused']],
-  ] as const)('ends the watch if another API server is used %s', async (moves, expected) => {
-    const { ended, order, requests } = await checkedOnce(moves);
-    await expect(ended).rejects.toMatchObject({ status: { code: 429 } });
-    expect([requests, order]).toEqual([['watch', 'check'], expected]);
-  });
-});
-
-// It ended as a silence, so that the API server counted as unreachable, though it answered each check.
-test('a check that is refused for 90 s ends the watch with the last refusal', async () => {
-  let now = 0;
-  const { upstream } = await clientAndUpstream((query, response) => {
-    if (query.has('watch')) response.flushHeaders();
-    else refuseWithStatus(response, 429);
-  });
-  const clock = { now: () => now, after: () => () => {} };
-  const options = { upstream, query: QUERY, clock };
-  const client = new CollectionClient({ ...options, readLimits: DEFAULT_READ_LIMITS });
-  const checkFailed = async () => {
-    now += 45_000;
-  };
-  const watch = client.watch('10', new Map(), signal, { ...HANDLERS, checkFailed });
-  await expect(watch).rejects.toMatchObject({ code: 'Refused', status: { code: 429 } });
-  expect(now).toBe(90_000);
-});
-
 describe('events that arrive together', () => {
   const EVENTS = 2_000;
   const eventOf = (version: number): string =>
@@ -393,12 +274,14 @@ describe('with a manual clock', () => {
   });
 
   test.each([
-    ['sends nothing for 30 s', false, 'sent nothing in a list for 30 s'],
-    ['goes on byte by byte for 5 minutes', true, 'did not end a list for 300 s'],
-  ])('a list whose body %s is ended', async (_what, drips, problem) => {
+    ['a list whose body sends nothing for 30 s', 200, false, 'sent nothing in a list for 30 s'],
+    ['a list that goes on byte by byte for 5 minutes', 200, true, 'did not end a list for 300 s'],
+    // Only the limit of a whole list applied.
+    ['a refusal whose body sends nothing for 30 s', 503, false, 'sent nothing in a list for 30 s'],
+  ])('%s is ended', async (_what, code, drips, problem) => {
     const begun = Promise.withResolvers<ServerResponse>();
     const { client, upstream } = await clientAndUpstream((_query, response) => {
-      response.write(' ');
+      response.writeHead(code).write(' ');
       begun.resolve(response);
     });
     let failure: Error | undefined;
@@ -419,22 +302,6 @@ describe('with a manual clock', () => {
     expect(failure?.message).toContain(problem);
     await noTimers();
   });
-});
-
-// Only the limit of a whole list applied.
-test('a refusal whose body sends nothing for 30 s is ended', async () => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
-  const { client, upstream } = await clientAndUpstream((_query, response) => {
-    response.writeHead(503).write('{');
-  });
-  const requested = jest.spyOn(upstream, 'request');
-  const failed = client.list('', signal).catch((error) => error.message);
-  await eventually(() => requested.mock.calls.length, 1);
-  await requested.mock.results[0]?.value;
-  await new Promise((resolve) => setImmediate(resolve));
-  jest.advanceTimersByTime(30_000);
-  expect(await failed).toContain('sent nothing in a list for 30 s');
-  jest.useRealTimers();
 });
 
 // The objects overflowed the stack as arguments of one call.

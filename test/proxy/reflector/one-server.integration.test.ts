@@ -147,20 +147,6 @@ describe('after an outage', () => {
     expect(simulation.sentBy(0).length - early).toBeLessThanOrEqual(4);
     expect(server.serverState.unreachableSince).toBeUndefined();
   });
-
-  test('it is unreachable only while no query has an open watch', async () => {
-    const { server } = simulation;
-    server.fault = ({ path: to }) => (to === FIRST ? { failsAfter: 1 } : undefined);
-    server.cut();
-    await simulation.pass(30_000);
-    expect(server.serverState.unreachableSince).toBeUndefined();
-    server.fault = () => ({ failsAfter: 1 });
-    const since = simulation.clock.now();
-    server.cut();
-    await simulation.pass(30_000);
-    expect(server.serverState.condition).toMatchObject({ name: 'unreachable' });
-    expect((server.serverState.unreachableSince ?? 0) - since).toBeLessThan(5_000);
-  });
 });
 
 // It waited for the back-off of the failures before: 34 to 64 s after a restart of 1.5 to 15 s.

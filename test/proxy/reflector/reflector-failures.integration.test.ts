@@ -182,12 +182,39 @@ describe('an overloaded API server that refuses to check the version of an accep
     expect(simulation.isRight).toBe(true);
   });
 
-  test('is not asked more often than any failing query', async () => {
+  // It ended as a silence, so that the API server counted as unreachable, though it answered each check.
+  test('is not asked more often than any failing query, and for 90 s', async () => {
     const { server } = simulation;
     server.fault = ({ verb }) => (verb === 'check' ? refusal(429) : undefined);
     server.cut();
     await simulation.pass(30_000);
     expect(server.requests.length).toBeLessThanOrEqual(25);
-    expect(server.requests.filter(({ verb }) => verb === 'watch')).toHaveLength(1);
+    const watches = () => server.requests.filter(({ verb }) => verb === 'watch').length;
+    await simulation.pass(55_000);
+    expect(watches()).toBe(1);
+    await simulation.pass(20_000);
+    expect([watches(), status()?.error?.status?.code]).toEqual([2, 429]);
+  });
+
+  test.each([
+    ['before the check, which is passed', 1_000],
+    ['at its refusal', 1_000],
+    ['after its refusal', 3_000],
+  ])('is left if another one is used %s, within %d ms', async (moves, limitMs) => {
+    const { server } = simulation;
+    let isFirst = true;
+    server.fault = ({ verb }) => {
+      if (verb !== 'check' || !isFirst) return undefined;
+      isFirst = false;
+      if (moves !== 'after its refusal') server.address = 'another';
+      return moves.startsWith('before') ? undefined : refusal(429);
+    };
+    server.cut();
+    await simulation.pass(300);
+    server.address = 'another';
+    expect(await simulation.untilRight(10_000)).toBeLessThanOrEqual(limitMs);
+    const verbs = server.requests.map(({ verb }) => verb);
+    const of = (verb: string) => verbs.filter((each) => each === verb).length;
+    expect([of('watch'), of('check'), of('list')]).toEqual([2, 2, 0]);
   });
 });

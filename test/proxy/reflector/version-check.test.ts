@@ -73,18 +73,33 @@ test.each([
   expect(await check({ a: 19 }, [[key, 19]], { ...SLICES, ...more })).toEqual([selector]);
 });
 
-test('a collection without a selector by name needs no check', async () => {
-  const status = { code: 400, reason: 'BadRequest', message: 'field label not supported' };
-  const list = () => Promise.reject(new WrapperError('Refused', 'refused', { status }));
+/** The check of a query without known objects that is refused so. */
+function refused(refusal: WrapperError): Promise<void> {
   const known = { version: '20', objects: new Map() };
-  await expect(assertReached(SLICES, known, list)).resolves.toBe(undefined);
+  return assertReached(SLICES, known, () => Promise.reject(refusal));
+}
+
+const refusalOf = (code: number) =>
+  new WrapperError('Refused', 'refused', { status: { code, reason: '', message: '' } });
+
+// After a temporary error the watch is tried again; after any other only a list helps.
+test.each([
+  [401, 401],
+  [429, 429],
+  [500, 500],
+  [503, 503],
+  [403, 410],
+  [404, 410],
+  [410, 410],
+])('a check that is refused with %d fails with %d', async (answered, code) => {
+  await expect(refused(refusalOf(answered))).rejects.toMatchObject({ status: { code } });
+});
+
+test('a collection without a selector by name needs no check', async () => {
+  await expect(refused(refusalOf(400))).resolves.toBe(undefined);
 });
 
 test('a relay that does not serve the check with 400 has not reached the version', async () => {
-  const status = { code: 400, reason: 'BadRequest', message: 'not served' };
-  const refused = new RequestError('relayRefused', 'refused', { status });
-  const known = { version: '20', objects: new Map() };
-  const list = () => Promise.reject(refused);
-  const checked = assertReached(SLICES, known, list);
-  await expect(checked).rejects.toBe(refused);
+  const refusal = new RequestError('relayRefused', 'refused', refusalOf(400));
+  await expect(refused(refusal)).rejects.toBe(refusal);
 });
