@@ -48,31 +48,6 @@ function requested(): { lists: number; watches: number } {
   return { lists: ofNodes.length - watches, watches };
 }
 
-test('an annotation that is toggled 30 times lists and watches its nodes once', async () => {
-  await start();
-  expect(await shown()).toEqual([1, 2, 3]);
-  for (let i = 0; i < 15; i++) {
-    server.annotate('web', 'topologyKeys', '["site"]');
-    await eventually(shown, [1, 2]);
-    server.annotate('web', 'topologyKeys', null);
-    await eventually(shown, [1, 2, 3]);
-  }
-  await eventually(requested, { lists: 1, watches: 1 });
-});
-
-test('an own label that is toggled 30 times lists and watches the nodes of each value once', async () => {
-  server.annotate('web', 'topologyKeys', '["site"]');
-  await start();
-  await eventually(shown, [1, 2]);
-  for (let i = 0; i < 15; i++) {
-    server.label('edge-1', 'site', 'b');
-    await eventually(shown, [1, 3]);
-    server.label('edge-1', 'site', 'a');
-    await eventually(shown, [1, 2]);
-  }
-  await eventually(requested, { lists: 2, watches: 2 });
-});
-
 test('a node set closes a minute after the last policy that needs it, and at the end', async () => {
   server.annotate('web', 'topologyKeys', '["site"]');
   await start();
@@ -95,28 +70,6 @@ test('a node set closes a minute after the last policy that needs it, and at the
   expect(time.waiting).toBe(1);
   await proxy.topology.close();
   expect(time.waiting).toBe(0);
-});
-
-test.each<[string, () => void]>([
-  ['service', () => server.annotate('web', 'topologyKeys', '["kubernetes.io/os"]')],
-  [
-    'namespace',
-    () => {
-      const annotations = { topologyKeys: '["kubernetes.io/os"]' };
-      server.create('namespaces', { metadata: { name: 'default', annotations } });
-    },
-  ],
-])('a key that every node shares is invalid for a %s, and causes no request', async (kind, set) => {
-  const { logger, lines } = recordingLogger();
-  for (const name of ['edge-1', 'edge-2', 'edge-3'])
-    server.label(name, 'kubernetes.io/os', 'linux');
-  set();
-  await start({ namespacePolicies: true }, { logger });
-  expect(await shown()).toEqual([1, 2, 3]);
-  await eventually(() => proxy.topology.policies.countByKind(), new Map([['invalid-policy', 1]]));
-  expect(requested()).toEqual({ lists: 0, watches: 0 });
-  const [line] = lines.filter((each) => each[kind] !== undefined && each.level >= 40);
-  expect(line?.err).toContain('allowedTopologyKeys');
 });
 
 test('a Service whose node set has no room shows all its endpoints, which is reported', async () => {
