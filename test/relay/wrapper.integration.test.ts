@@ -13,7 +13,6 @@ import { ask, behind, credentialsFor, useRelayOf } from '../support/relay/relay-
 import { useFolder } from '../support/use-folder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
-import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 const SLICES =
   '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless';
@@ -144,15 +143,6 @@ test('a relay whose authority the file names only now is used', async () => {
   await eventually(() => node.upstream.address, new URL(relay.url).host);
 });
 
-test('with two relays, the second one goes on where the first was', async () => {
-  const relays = [await useRelayOf(api, files), await useRelayOf(api, files)] as const;
-  const node = await useNode(...relays);
-  await relays[0].close();
-  putSlices(3);
-  await eventually(() => shown(node), ['10.0.2.3']);
-  await eventually(() => node.upstream.address, new URL(relays[1].url).host);
-});
-
 test('a relay that has lost the API server gives its wrappers up, and these go on', async () => {
   const lost = await useCluster();
   const other = await lost.listen();
@@ -173,15 +163,4 @@ test('a node stays with its relay although a collection does not exist', async (
   const isAbsent = ({ path }: { readonly path: string }) => path.includes('communities');
   await eventually(() => cluster.requests.filter(isAbsent).length > 3, true);
   expect(node.upstream.failover.switches).toBe(0);
-});
-
-test('without a relay the API server is used at once', async () => {
-  const [port] = await freePorts(1);
-  const { logger, lines } = recordingLogger();
-  const servers = [new URL(`https://127.0.0.1:${port}`)];
-  const relays = { servers, caFile: files.caFile };
-  const node = await useWrapper(api, { ...behind(api, files), relays, logger });
-  await eventually(() => shown(node), ['10.0.2.2']);
-  const switches = lines.filter(({ msg }) => msg === 'another API server is used');
-  expect(switches).toMatchObject([{ from: `127.0.0.1:${port}`, to: new URL(api).host }]);
 });
