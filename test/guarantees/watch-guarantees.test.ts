@@ -40,9 +40,9 @@ const atom: Atom = {
 };
 
 /** A client that follows from the start, is cut off, and resumes. */
+const begin = [list(10, { a: 'near', b: 'near' }), watch(10)];
 const steady = [
-  list(10, { a: 'near', b: 'near' }),
-  watch(10),
+  ...begin,
   modified('a', 11, 'far'),
   end,
   watch(11),
@@ -76,37 +76,19 @@ describe('checkGuarantees()', () => {
     [
       'ordered',
       'events are swapped',
-      [
-        list(10, { a: 'near', b: 'near' }),
-        watch(10),
-        modified('b', 12, 'far'),
-        modified('a', 11, 'far'),
-      ],
+      [...begin, modified('b', 12, 'far'), modified('a', 11, 'far')],
     ],
     [
       'unique',
       'an event is sent twice',
-      [
-        list(10, { a: 'near', b: 'near' }),
-        watch(10),
-        modified('a', 11, 'far'),
-        modified('a', 11, 'far'),
-      ],
+      [...begin, modified('a', 11, 'far'), modified('a', 11, 'far')],
     ],
-    [
-      'unique',
-      'two events have one version',
-      [list(10, { a: 'near', b: 'near' }), watch(10), modified('b', 11, 'far')],
-    ],
-    [
-      'reliable',
-      'an event is missing in the stream',
-      [list(10, { a: 'near', b: 'near' }), watch(10), modified('b', 12, 'far')],
-    ],
+    ['unique', 'two events have one version', [...begin, modified('b', 11, 'far')]],
+    ['reliable', 'an event is missing in the stream', [...begin, modified('b', 12, 'far')]],
     [
       'reliable',
       'an event is missing after a reconnect',
-      [list(10, { a: 'near', b: 'near' }), watch(10), end, watch(10), modified('b', 12, 'far')],
+      [...begin, end, watch(10), modified('b', 12, 'far')],
     ],
     [
       'reliable',
@@ -117,13 +99,7 @@ describe('checkGuarantees()', () => {
     [
       'atomic',
       'a bookmark is sent within a change',
-      [
-        list(10, { a: 'near', b: 'near' }),
-        watch(10),
-        modified('a', 11, 'far'),
-        bookmark(11),
-        modified('b', 12, 'far'),
-      ],
+      [...begin, modified('a', 11, 'far'), bookmark(11), modified('b', 12, 'far')],
     ],
     ['resumable', 'a version that was never sent is accepted', [watch(99)]],
     [
@@ -134,24 +110,12 @@ describe('checkGuarantees()', () => {
     [
       'bookmarkable',
       'an older event follows a bookmark',
-      [
-        list(10, { a: 'near', b: 'near' }),
-        watch(10),
-        bookmark(12),
-        modified('a', 11, 'far'),
-        modified('b', 12, 'far'),
-      ],
+      [...begin, bookmark(12), modified('a', 11, 'far'), modified('b', 12, 'far')],
     ],
     [
       'bookmarkable',
       'a bookmark is older than an event before it',
-      [
-        list(10, { a: 'near', b: 'near' }),
-        watch(10),
-        modified('a', 11, 'far'),
-        modified('b', 12, 'far'),
-        bookmark(10),
-      ],
+      [...begin, modified('a', 11, 'far'), modified('b', 12, 'far'), bookmark(10)],
     ],
   ])('reports that it is not %s if %s', (guarantee, _name, second) => {
     expect(violated(second)).toContain(guarantee);
