@@ -1,6 +1,5 @@
 import { createServer, Socket } from 'node:net';
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { unreachable } from '../../../src/proxy/upstream/upstream-error.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { track } from '../../support/http/http-server.ts';
@@ -35,12 +34,4 @@ test('a quiet connection is probed by TCP keep-alive', async () => {
   const { upstream } = await useUpstream((_request, response) => void response.end('ok'));
   await readText((await upstream.request({ method: 'GET', path: '/' })).body);
   expect(probed).toHaveBeenCalledWith(true, 15_000);
-});
-
-// What was shown as current had missed the changes of that time.
-test('a path that TCP keep-alive finds dead was silent for 25 s', () => {
-  const error = Object.assign(new Error('read ETIMEDOUT'), { code: 'ETIMEDOUT' });
-  const server = new URL('https://10.0.0.1:6443');
-  expect(unreachable(error, server)).toMatchObject({ code: 'Unreachable', silentMs: 25_000 });
-  expect(unreachable(new Error('read ECONNRESET'), server).silentMs).toBeUndefined();
 });

@@ -83,12 +83,6 @@ describe('a server that does not answer', () => {
     expect(upstream.leaveServer(performance.now())).toBe(false);
   });
 
-  test('stays in use if there is no other', async () => {
-    await upstream.close();
-    upstream = between(servers.slice(0, 1));
-    expect([upstream.leaveServer(performance.now()), isFirstInUse()]).toEqual([false, true]);
-  });
-
   test('stays in use for one query if it answers others', async () => {
     (await get()).report('answered');
     expect([upstream.leaveServer(performance.now()), isFirstInUse()]).toEqual([false, true]);
@@ -126,14 +120,4 @@ describe('the preferred server', () => {
       await eventually(isFirstInUse, true);
     },
   );
-
-  test('that is tried when the upstream is closed is not used again', async () => {
-    await leaveFirst();
-    listeners[0] = silence;
-    const { accepted = 0 } = servers[0] ?? {};
-    await eventually(() => (servers[0]?.accepted ?? 0) > accepted, true);
-    await upstream.close();
-    await servers[0]?.idle();
-    expect(upstream.serverState.returns).toBe(0);
-  });
 });

@@ -22,3 +22,10 @@ test('without a proxy in the environment nothing is said of one', () => {
     expect(unreachable(refused, server, env).message).not.toMatch(/proxy/i);
   }
 });
+
+// What was shown as current had missed the changes of that time.
+test('a path that TCP keep-alive finds dead was silent for 25 s', () => {
+  const error = Object.assign(new Error('read ETIMEDOUT'), { code: 'ETIMEDOUT' });
+  expect(unreachable(error, server)).toMatchObject({ code: 'Unreachable', silentMs: 25_000 });
+  expect(unreachable(new Error('read ECONNRESET'), server).silentMs).toBeUndefined();
+});

@@ -47,22 +47,6 @@ describe('a request', () => {
     expect(seen).toEqual(Array(2).fill(`kube-proxy-wrapper/${version}`));
   });
 
-  test('is sent again if the server has just closed its idle connection', async () => {
-    const used = new Set<unknown>();
-    const { upstream } = await useUpstream(({ socket }, response) => {
-      if (used.has(socket)) socket.destroy();
-      else response.end('{}');
-      used.add(socket);
-    });
-    const outcomes = recordOutcomes(upstream);
-    for (let round = 0; round < 3; round++) {
-      const { body } = await upstream.request({ method: 'GET', path: '/' });
-      expect(await readText(body)).toBe('{}');
-    }
-    expect(used.size).toBe(3);
-    expect(outcomes).toEqual([]);
-  });
-
   test.each([
     ['GET', 2],
     ['POST', 1],
@@ -193,26 +177,6 @@ describe('the outcome of a request is reported', () => {
     });
     expect(heard).toHaveLength(2);
     expect((heard[1] ?? 0) - (heard[0] ?? 0)).toBeGreaterThan(10);
-  });
-
-  // Sent again, a request that hangs at the server would take twice the time.
-  test('as unreachable when the server accepts the request and does not respond, and it is not sent again', async () => {
-    const paths: (string | undefined)[] = [];
-    const { upstream } = await useUpstream(
-      ({ url }, response) => {
-        paths.push(url);
-        if (url === '/first') response.end();
-      },
-      { headersMs: 1_000 },
-    );
-    await readText((await upstream.request({ method: 'GET', path: '/first' })).body);
-    const outcomes = recordOutcomes(upstream);
-    const request = upstream.request({ method: 'GET', path: '/wait?x=1' });
-    await expect(request).rejects.toMatchObject({
-      code: 'Unreachable',
-      message: expect.stringContaining('no response within 1 s'),
-    });
-    expect([outcomes, paths]).toEqual([['unreachable'], ['/first', '/wait?x=1']]);
   });
 
   test('when the server closes the connection, but not when the caller aborts', async () => {
