@@ -11,10 +11,8 @@ import type { ServerAccess } from '../credentials/credentials.ts';
 import type { QueryState } from './query-state.ts';
 import { readOwnFile, replaceFile } from './snapshot-file.ts';
 import {
-  decodeHeader,
   decodeSnapshot,
   encodeSnapshot,
-  SNAPSHOT_HEAD_BYTES,
   type StoredState,
   snapshotBytes,
   Untrusted,
@@ -43,7 +41,7 @@ export interface SnapshotFolderOptions extends Omit<SnapshotWriterOptions, 'save
   readonly logger: Logger;
 }
 
-/** A file in the folder: its size in bytes, and when it was written, in milliseconds since the epoch. */
+/** A file in the folder: its size in bytes, and when its state was reported, in milliseconds since the epoch. */
 type SnapshotFile = Pick<Stats, 'size' | 'mtimeMs'>;
 
 const SUFFIX = '.snapshot';
@@ -177,7 +175,8 @@ export class SnapshotFolder {
       const path = join(folder, name);
       const file = await ifExists(lstat(path));
       if (file === undefined) continue;
-      const isOrphan = name.endsWith('.tmp') && Date.now() - file.mtimeMs > ORPHAN_MS;
+      // Its time of modification is that of its state.
+      const isOrphan = name.endsWith('.tmp') && Date.now() - file.ctimeMs > ORPHAN_MS;
       if (isOrphan) await rm(path, { force: true });
       else if (name.endsWith(SUFFIX) && file.isFile()) files.set(name, file);
     }
@@ -244,7 +243,6 @@ export class SnapshotFolder {
     this.#rewriteOutdated(files, owner);
     const { resourceVersion, savedAt, objects } = state.take();
     const name = fileName(query);
-    const path = this.#path(query);
     const header = {
       ...owner,
       question: query,
@@ -253,11 +251,11 @@ export class SnapshotFolder {
       objects: objects.length,
       bytes: objects.reduce((sum, { length }) => sum + length, 0),
     };
-    if (await hasLater(path, savedAt)) return 0;
+    if (hasLater(files.get(name), savedAt)) return 0;
     const bytes = snapshotBytes(header);
     await this.#makeRoom(files, name, bytes);
-    await replaceFile(path, encodeSnapshot(header, objects));
-    files.set(name, { size: bytes, mtimeMs: Date.now() });
+    await replaceFile(this.#path(query), encodeSnapshot(header, objects), savedAt);
+    files.set(name, { size: bytes, mtimeMs: savedAt });
     return bytes;
   }
 
@@ -326,16 +324,12 @@ export class SnapshotFolder {
   }
 }
 
-/** Whether a file has a state that was reported later. One that cannot be read or trusted has none. */
-async function hasLater(path: string, savedAt: number): Promise<boolean> {
-  try {
-    const head = await readOwnFile(path, Number.POSITIVE_INFINITY, SNAPSHOT_HEAD_BYTES);
-    const { header } = decodeHeader(head);
-    // A time in the future is from a clock that was wrong. Such a file would never be replaced.
-    return header.savedAt > savedAt && header.savedAt <= Date.now();
-  } catch {
-    return false;
-  }
+/** Whether a file has a state that was reported later. */
+function hasLater(file: SnapshotFile | undefined, savedAt: number): boolean {
+  // The file system has the time in fractions of a second.
+  const mtimeMs = Math.round(file?.mtimeMs ?? 0);
+  // A time in the future is from a clock that was wrong. Such a file would never be replaced.
+  return mtimeMs > savedAt && mtimeMs <= Date.now();
 }
 
 /** The code, or else the message: a message may name a file that has another name each time. */

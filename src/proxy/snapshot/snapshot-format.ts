@@ -16,10 +16,6 @@ const MAGIC = Buffer.from('KPWSNAP\0', 'latin1');
 export const SNAPSHOT_VERSION = 1;
 const PREFIX_BYTES = MAGIC.length + 8;
 const LENGTH_BYTES = 4;
-/** Real headers hold only names and addresses, and are far smaller. */
-const MAX_HEADER_BYTES = 64 * 1024;
-/** The header of any snapshot is within so many bytes from the start. */
-export const SNAPSHOT_HEAD_BYTES = PREFIX_BYTES + MAX_HEADER_BYTES + LENGTH_BYTES;
 /** Objects are joined to chunks of about this size, so that no step blocks the event loop. */
 const SNAPSHOT_CHUNK_BYTES = 1024 * 1024;
 
@@ -99,15 +95,6 @@ export function decodeSnapshot(file: Buffer): {
   readonly header: SnapshotHeader;
   readonly objects: readonly ObjectBytes[];
 } {
-  const { header, length } = decodeHeader(file);
-  return { header, objects: decodeObjects(header, file.subarray(length)) };
-}
-
-/** Reads only the header, from the first {@link SNAPSHOT_HEAD_BYTES} of a file. Throws {@link Untrusted}. */
-export function decodeHeader(file: Buffer): {
-  readonly header: SnapshotHeader;
-  readonly length: number;
-} {
   if (file.length < PREFIX_BYTES) throw torn(`it has only ${file.length} bytes`);
   if (!file.subarray(0, MAGIC.length).equals(MAGIC)) throw torn('it does not begin as a snapshot');
   const version = file.readUInt32BE(MAGIC.length);
@@ -116,15 +103,13 @@ export function decodeHeader(file: Buffer): {
     throw new Untrusted('newer', problem);
   }
   if (version !== SNAPSHOT_VERSION) throw torn(`its format is version ${version}`);
-  const jsonBytes = file.readUInt32BE(MAGIC.length + 4);
-  const end = PREFIX_BYTES + jsonBytes;
-  if (jsonBytes > MAX_HEADER_BYTES || end + LENGTH_BYTES > file.length) {
-    throw torn('it ends within the header');
-  }
+  const end = PREFIX_BYTES + file.readUInt32BE(MAGIC.length + 4);
+  if (end + LENGTH_BYTES > file.length) throw torn('it ends within the header');
   if (crc32(file.subarray(0, end)) !== file.readUInt32BE(end)) {
     throw torn('the checksum of its header is wrong');
   }
-  return { header: parseHeader(file.subarray(PREFIX_BYTES, end)), length: end + LENGTH_BYTES };
+  const header = parseHeader(file.subarray(PREFIX_BYTES, end));
+  return { header, objects: decodeObjects(header, file.subarray(end + LENGTH_BYTES)) };
 }
 
 function decodeObjects(header: SnapshotHeader, body: Buffer): ObjectBytes[] {
