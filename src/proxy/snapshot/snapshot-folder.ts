@@ -87,18 +87,13 @@ export class SnapshotFolder {
   readonly #flushing = new SingleFlight<void>();
   /** The files when they were last listed; undefined: the folder could not be used yet. */
   #files: Map<string, SnapshotFile> | undefined;
-  /** Resolves when nothing is read or written: each file that hangs blocks one of the four threads of Node. */
-  #queue: Promise<unknown> = Promise.resolve();
   /** Owner in the file that was written last. */
   #owner = '';
 
   constructor(options: SnapshotFolderOptions) {
     this.#options = options;
     this.graceMs = options.graceMs;
-    this.writer = new SnapshotWriter({
-      ...options,
-      save: (state) => this.#inTurn(() => this.#save(state)),
-    });
+    this.writer = new SnapshotWriter({ ...options, save: (state) => this.#save(state) });
   }
 
   /** Why some of the state is not on disk; undefined: all of it is. */
@@ -114,7 +109,7 @@ export class SnapshotFolder {
   /** The state of a query on disk; undefined if there is none that can be trusted in time. Never rejects. */
   async load(state: QueryState): Promise<StoredState | undefined> {
     try {
-      const stored = this.#inTurn(() => this.#read(state.query));
+      const stored = this.writer.inTurn(() => this.#read(state.query));
       return await withTimeout(LOAD_MS, stored);
     } catch (error) {
       this.#failed(CANNOT_READ, state, error as Error);
@@ -132,7 +127,7 @@ export class SnapshotFolder {
 
   /** Sets a file aside that has unusable objects. Never rejects. */
   async setAside({ query }: QueryState, problem: Error): Promise<void> {
-    await this.#inTurn(() => this.#setAside(query, problem));
+    await this.writer.inTurn(() => this.#setAside(query, problem));
   }
 
   /** Writes all that is not on disk, for the process that replaces this one. Never rejects. */
@@ -155,15 +150,6 @@ export class SnapshotFolder {
         'what is not on disk yet is not waited for, the snapshots before are kept (stateDir)';
       logger.error({ folder, err: messageOf(error) }, text);
     }
-  }
-
-  /** Does this when nobody else uses the disk. */
-  async #inTurn<T>(use: () => Promise<T>): Promise<T> {
-    const used = this.#queue.then(use);
-    const ignore = (): void => {};
-    // Without the result, which the queue would keep in memory.
-    this.#queue = used.then(ignore, ignore);
-    return await used;
   }
 
   /** Makes the folder if it is missing, checks it, removes what an interrupted writer left, and lists the files. */

@@ -35,8 +35,8 @@ export class SnapshotWriter {
   readonly #notBefore = new Map<string, number>();
   /** Set while something is to be written. */
   #timer: NodeJS.Timeout | undefined;
-  /** Resolves when nothing is left in the queue. Never rejects. */
-  #queue: Promise<void> = Promise.resolve();
+  /** Resolves when nothing is left in the queue: each file that hangs blocks one of the four threads of Node. */
+  #queue: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
   constructor(options: SnapshotWriterOptions) {
@@ -59,17 +59,26 @@ export class SnapshotWriter {
     if (this.#mayWrite(state)) void this.#write([state]);
   }
 
+  /** Uses the disk when nobody else does. */
+  async inTurn<T>(use: () => Promise<T>): Promise<T> {
+    const used = this.#queue.then(use);
+    const ignore = (): void => {};
+    // Without the result, which the queue would keep in memory.
+    this.#queue = used.then(ignore, ignore);
+    return await used;
+  }
+
   /** Writes what is not on disk, ahead of the write bound, which later writes make up for. Never rejects. */
-  flush(): Promise<void> {
-    return this.#write([...this.states].filter((state) => this.#mayWrite(state, MAX_AHEAD_MS)));
+  async flush(): Promise<void> {
+    await this.#write([...this.states].filter((state) => this.#mayWrite(state, MAX_AHEAD_MS)));
   }
 
   /** Writes what is not on disk, and nothing after that. Never rejects. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
     const written = this.#write([...this.states]);
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    return written;
+    await written;
   }
 
   #wake(): void {
@@ -91,15 +100,13 @@ export class SnapshotWriter {
   }
 
   /** Writes states that are not on disk when their turn comes. */
-  #write(states: readonly QueryState[]): Promise<void> {
-    if (this.#isClosed) return this.#queue;
-    this.#queue = this.#queue.then(async () => {
-      for (const state of states) if (state.unwritten !== undefined) await this.#save(state);
-    });
+  #write(states: readonly QueryState[]): Promise<unknown> {
+    if (!this.#isClosed) for (const state of states) void this.inTurn(() => this.#save(state));
     return this.#queue;
   }
 
   async #save(state: QueryState): Promise<void> {
+    if (state.unwritten === undefined) return;
     const { save, writeBytesPerSecond, retryMs = 60_000 } = this.#options;
     const bytes = await save(state);
     if (bytes === undefined) state.rewrite();
