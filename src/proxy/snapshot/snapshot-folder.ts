@@ -125,11 +125,6 @@ export class SnapshotFolder {
     return await this.load(state);
   }
 
-  /** Sets a file aside that has unusable objects. Never rejects. */
-  async setAside({ query }: QueryState, problem: Error): Promise<void> {
-    await this.writer.inTurn(() => this.#setAside(query, problem));
-  }
-
   /** Writes all that is not on disk, for the process that replaces this one. Never rejects. */
   async flush(): Promise<void> {
     await this.#untilDisk(this.writer.flush());
@@ -179,13 +174,13 @@ export class SnapshotFolder {
       assertOurs(header, query, this.#currentOwner());
       return { ...header, objects };
     } catch (error) {
-      await this.#setAside(query, error as Error);
+      await this.setAside(query, error as Error);
       return undefined;
     }
   }
 
   /** Renames a file that cannot be trusted, so that the latest of each cause is kept, and logs why. Never rejects. */
-  async #setAside(query: string, error: Error): Promise<void> {
+  async setAside(query: string, error: Error): Promise<void> {
     const { folder, logger } = this.#options;
     const cause = error instanceof Untrusted ? error.kind : 'torn';
     const problem = error.message;

@@ -180,7 +180,7 @@ export class SnapshotRestore {
     } catch (error) {
       const problem = WrapperError.from(error, 'Malformed');
       const { code, message: err } = problem;
-      if (code === 'Malformed') void folder.setAside(this.#state, problem);
+      if (code === 'Malformed') void folder.setAside(this.#state.query, problem);
       // The file itself is valid when it exceeds a limit, and the limit can be raised.
       else logger.error({ err }, 'the snapshot on disk is larger than a limit: it is not used');
       return false;
