@@ -4,6 +4,8 @@ import type { Sandbox, SandboxNetwork } from './container-runtime.ts';
 
 /** A Pod as the container runtime has it. */
 export interface LocalPod {
+  /** See {@link podName}. */
+  readonly name: string;
   readonly uid: string;
   readonly isStatic: boolean;
   /** Of its sandbox that is ready; undefined: none is. */
@@ -17,28 +19,23 @@ export function podName({ namespace, name }: Pick<PodRef, 'namespace' | 'name'>)
 
 /** The Pods of this node that were looked up in the container runtime, at one time. */
 export class LocalPods {
-  /** By {@link podName}; an empty list for a Pod without a sandbox. */
-  readonly #pods: ReadonlyMap<string, readonly LocalPod[]>;
-  /** The Pods that have an address now. */
-  readonly #owners = new Map<string, string>();
+  readonly #names: ReadonlySet<string>;
+  readonly #pods: readonly LocalPod[];
 
-  constructor(pods: ReadonlyMap<string, readonly LocalPod[]>) {
+  /** @param names of the Pods that were looked up; those without a sandbox are not among `pods` */
+  constructor(names: ReadonlySet<string>, pods: readonly LocalPod[]) {
+    this.#names = names;
     this.#pods = pods;
-    for (const [name, candidates] of pods) {
-      for (const { network } of candidates) {
-        for (const address of network?.addresses ?? []) this.#owners.set(address, name);
-      }
-    }
   }
 
   /** Whether a Pod was looked up. Nothing is known of others. */
   has(name: string): boolean {
-    return this.#pods.has(name);
+    return this.#names.has(name);
   }
 
   /** `namespace/name` of the Pod that has an address now. */
   ownerOf(address: string): string | undefined {
-    return this.#owners.get(address);
+    return this.#pods.find(({ network }) => network?.addresses.includes(address))?.name;
   }
 
   /**
@@ -46,7 +43,7 @@ export class LocalPods {
    * is another Pod, except that the API server has a static Pod under the uid of its mirror Pod.
    */
   find(ref: PodRef): LocalPod | undefined {
-    const candidates = this.#pods.get(podName(ref)) ?? [];
+    const candidates = this.#pods.filter(({ name }) => name === podName(ref));
     const same = candidates.find(({ uid }) => uid === ref.uid);
     if (same !== undefined) return same;
     // An edited static Pod has a new uid, and its old sandbox remains for a while.

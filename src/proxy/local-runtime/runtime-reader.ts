@@ -16,25 +16,19 @@ export class RuntimeReader {
   /** Looks up Pods. Rejects if the runtime does not answer. @param names see podName() */
   async read(names: ReadonlySet<string>): Promise<LocalPods> {
     const all = await this.#runtime.sandboxes();
-    const sandboxes = all.filter((each) => names.has(podName(each)));
     this.#forget(all);
-    const pods = new Map<string, LocalPod[]>(Array.from(names, (name) => [name, []]));
-    const instances = Map.groupBy(sandboxes, (each) => `${podName(each)} ${each.uid}`);
-    await Promise.all(
-      Array.from(instances.values(), async (instance) => {
-        const pod = await this.#readPod(instance);
-        pods.get(podName(instance[0] as Sandbox))?.push(pod);
-      }),
-    );
-    return new LocalPods(pods);
+    const sandboxes = all.filter((sandbox) => names.has(podName(sandbox)));
+    const instances = Map.groupBy(sandboxes, (sandbox) => `${podName(sandbox)} ${sandbox.uid}`);
+    const pods = Array.from(instances.values(), (instance) => this.#readPod(instance));
+    return new LocalPods(names, await Promise.all(pods));
   }
 
   /** @param instance all sandboxes of one Pod, at least one */
   async #readPod(instance: readonly Sandbox[]): Promise<LocalPod> {
-    const { uid, isStatic } = instance[0] as Sandbox;
+    const [first] = instance as [Sandbox];
     const sandbox = readySandbox(instance);
     const network = sandbox && (await this.#network(sandbox.id));
-    return { uid, isStatic, network };
+    return { name: podName(first), uid: first.uid, isStatic: first.isStatic, network };
   }
 
   async #network(sandbox: string): Promise<LocalPod['network']> {

@@ -8,12 +8,13 @@ import { type LocalPod, LocalPods } from '../../../src/proxy/local-runtime/local
 
 /* What local-runtime.property does not vary (families, terminating and published endpoints), or meets too rarely. */
 
+const WEB = 'default/web';
+const GONE: LocalPod = { name: WEB, uid: 'u', isStatic: false, network: undefined };
+
 /** A Pod whose sandbox is ready. */
 function pod(addresses: readonly string[]): LocalPod {
-  return { uid: 'u', isStatic: false, network: { isHostNetwork: false, addresses } };
+  return { ...GONE, network: { isHostNetwork: false, addresses } };
 }
-
-const GONE: LocalPod = { uid: 'u', isStatic: false, network: undefined };
 
 function endpoint(rest: Partial<PodEndpoint> = {}): PodEndpoint {
   return {
@@ -30,7 +31,7 @@ function endpoint(rest: Partial<PodEndpoint> = {}): PodEndpoint {
 const READY = pod(['10.1.0.3', 'fd00::3']);
 
 describe('correctEndpoint()', () => {
-  test.each<[string, PodEndpoint, LocalPod | undefined, EndpointCorrection | undefined]>([
+  test.each<[string, PodEndpoint, LocalPod, EndpointCorrection | undefined]>([
     [
       'the address of the family of the slice',
       endpoint({ family: 'IPv6', address: 'fd00::2' }),
@@ -81,20 +82,16 @@ describe('correctEndpoint()', () => {
       undefined,
     ],
   ])('%s', (_, given, local, expected) => {
-    const pods = new LocalPods(new Map([['default/web', local === undefined ? [] : [local]]]));
-    expect(correctEndpoint(given, pods)).toEqual(expected);
-  });
-
-  test('nothing is said of a Pod that was not looked up', () => {
-    expect(correctEndpoint(endpoint(), new LocalPods(new Map()))).toBeUndefined();
+    expect(correctEndpoint(given, new LocalPods(new Set([WEB]), [local]))).toEqual(expected);
+    // Nothing is said of a Pod that was not looked up.
+    expect(correctEndpoint(given, new LocalPods(new Set(), [local]))).toBeUndefined();
   });
 
   test('an endpoint whose address belongs to another Pod now is cut, if its own Pod has none', () => {
-    const db = { ...pod(['10.1.0.2']), uid: 'v' };
-    const others = (web: readonly LocalPod[]) =>
-      new LocalPods(new Map(Object.entries({ 'default/web': web, 'default/db': [db] })));
-    expect(correctEndpoint(endpoint(), others([GONE]))).toBe('cut');
-    expect(correctEndpoint(endpoint({ state: 'notReady' }), others([]))).toBe('cut');
-    expect(correctEndpoint(endpoint(), others([READY]))).not.toBe('cut');
+    const db = { ...pod(['10.1.0.2']), name: 'default/db', uid: 'v' };
+    const beside = (...web: LocalPod[]) => new LocalPods(new Set([WEB, db.name]), [...web, db]);
+    expect(correctEndpoint(endpoint(), beside(GONE))).toBe('cut');
+    expect(correctEndpoint(endpoint({ state: 'notReady' }), beside())).toBe('cut');
+    expect(correctEndpoint(endpoint(), beside(READY))).not.toBe('cut');
   });
 });

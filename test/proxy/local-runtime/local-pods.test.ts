@@ -43,15 +43,16 @@ describe('validAddresses()', () => {
 });
 
 describe('LocalPods', () => {
-  const running = (uid: string, address: string, isStatic = false): LocalPod => ({
-    uid,
-    isStatic,
-    network: { isHostNetwork: false, addresses: [address] },
-  });
+  const name = 'default/web';
   const down = (uid: string, isStatic = false): LocalPod => ({
+    name,
     uid,
     isStatic,
     network: undefined,
+  });
+  const running = (uid: string, address: string, isStatic = false): LocalPod => ({
+    ...down(uid, isStatic),
+    network: { isHostNetwork: false, addresses: [address] },
   });
   test.each([
     ['by its uid', 'u2', [running('u1', '10.1.0.1'), running('u2', '10.1.0.2')], 'u2'],
@@ -74,7 +75,7 @@ describe('LocalPods', () => {
       'u2',
     ],
   ])('a Pod is found %s', (_, uid, pods, expected) => {
-    const found = new LocalPods(new Map([['default/web', pods]]));
+    const found = new LocalPods(new Set([name]), pods);
     expect(found.find({ namespace: 'default', name: 'web', uid })?.uid).toBe(expected);
   });
 });
