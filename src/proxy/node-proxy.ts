@@ -13,7 +13,7 @@ import type { Query } from './api/query.ts';
 import { DEFAULT_READ_LIMITS, type ReadLimits } from './api/read-limits.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
-import { LocalRuntime } from './local-runtime/local-runtime.ts';
+import { LocalRuntime, type LocalRuntimeOptions } from './local-runtime/local-runtime.ts';
 import { NodeSetReflectors } from './own-watches/node-set-reflectors.ts';
 import type { OpenCollection } from './own-watches/open-collection.ts';
 import { PolicyLog } from './own-watches/policy-log.ts';
@@ -21,6 +21,7 @@ import { watchCluster } from './own-watches/watch-cluster.ts';
 import { CollectionClient } from './reflector/collection-client.ts';
 import { checkListeners } from './serving/check-listeners.ts';
 import { createListeners, type Listeners, type ListenersOptions } from './serving/listeners.ts';
+import type { WatchTimes } from './serving/view-response.ts';
 import { SnapshotFolder, type SnapshotFolderOptions } from './snapshot/snapshot-folder.ts';
 import { assertStateFolder } from './snapshot/state-folder.ts';
 import { OwnReadMemory } from './system/read-memory.ts';
@@ -37,7 +38,7 @@ import { ViewRegistry } from './views/view-registry.ts';
  * 3. createClientListeners: the listeners. If another process has the ports, they wait (hot-restart.ts).
  */
 
-export interface NodeProxyOptions extends ListenersOptions {
+export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
   readonly nodeName: string;
   /** Identifies the settings, for people. */
   readonly settingsRevision: string;
@@ -59,8 +60,6 @@ export interface NodeProxyOptions extends ListenersOptions {
   readonly maxViewBytes: number;
   readonly idleViewMs: number;
   readonly readyWaitMs: number;
-  readonly bookmarkMs: number;
-  readonly minWatchMs: number;
   /** The views of the process that this one replaces; default: what kube-proxy reads. */
   readonly queries?: readonly Query[];
   /** The views of the newest kube-proxy are opened this long after the start, in milliseconds; default 30,000. */
@@ -83,18 +82,10 @@ export interface NodeProxyOptions extends ListenersOptions {
   /** See SnapshotFolderOptions. */
   readonly flushLastProcess?: SnapshotFolderOptions['flushLastProcess'];
   /** The container runtime that endpoints of this node are corrected from while cut off; absent: they are not. */
-  readonly localRuntime?: LocalRuntimeSettings;
+  readonly localRuntime?: Pick<LocalRuntimeOptions, 'socket' | 'graceMs' | 'settleMs'>;
   /** Aborts the start until the proxy listens; default: the start is not aborted. */
   readonly signal?: AbortSignal;
   readonly logger: Logger;
-}
-
-export interface LocalRuntimeSettings {
-  /** Path of its CRI socket. */
-  readonly socket: string;
-  /** See LocalRuntimeOptions. */
-  readonly graceMs?: number;
-  readonly settleMs?: number;
 }
 
 /** What this node shows to clients, and what it is made from. */
@@ -282,7 +273,6 @@ function createClientListeners(
       credentials: apiServers.failover,
       upstream: apiServers,
       acquire: (query, caller) => views.acquire(query, caller),
-      times: { bookmarkMs: options.bookmarkMs, minWatchMs: options.minWatchMs },
     },
     certificate,
   );

@@ -114,7 +114,6 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
         parse: parseRelayRead,
         acquire: (query, caller) => views.acquire(query, caller),
         readyWaitMs: READY_WAIT_MS,
-        times: { bookmarkMs: options.bookmarkMs, minWatchMs: options.minWatchMs },
       },
       certificate,
     );

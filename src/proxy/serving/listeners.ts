@@ -17,6 +17,7 @@ import type { Passthrough } from '../passthrough/passthrough.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { assertConfidential } from './assert-confidential.ts';
 import { RequestHandler, type RequestHandlerOptions } from './request-handler.ts';
+import type { WatchTimes } from './view-response.ts';
 
 /** The https listener. */
 export interface HttpsListenerOptions extends CertificateFiles {
@@ -66,7 +67,8 @@ export interface Listeners {
 }
 
 export type CreateListenersOptions = ListenersOptions &
-  Pick<RequestHandlerOptions, 'acquire' | 'nodeName' | 'parse' | 'readyWaitMs' | 'times'> & {
+  Pick<RequestHandlerOptions, 'acquire' | 'nodeName' | 'parse' | 'readyWaitMs'> &
+  WatchTimes & {
     /** Whether requests are forwarded; default: true. */
     readonly forwards?: boolean;
     readonly upstream: Upstream;

@@ -22,9 +22,10 @@ import type { Watcher } from './watcher.ts';
 /** The listener as in HttpListenerOptions, and what answers its requests. */
 export interface RequestHandlerOptions
   extends Pick<
-    HttpListenerOptions,
-    'name' | 'address' | 'certificate' | 'listenerLimits' | 'refusals' | 'requests'
-  > {
+      HttpListenerOptions,
+      'name' | 'address' | 'certificate' | 'listenerLimits' | 'refusals' | 'requests'
+    >,
+    WatchTimes {
   /** Who may read and forward what. */
   readonly accessPolicy: AccessPolicy;
   readonly nodeName: string;
@@ -33,7 +34,6 @@ export interface RequestHandlerOptions
   readonly acquire: (query: Query, caller: CallerId) => ViewLease;
   /** How long a request waits until its view is complete, in milliseconds. */
   readonly readyWaitMs: number;
-  readonly times: WatchTimes;
   /** A client that reads nothing of a response for this long is disconnected, in milliseconds. */
   readonly writeTimeoutMs: number;
   /** How long idle connections are kept after the close, in milliseconds; see {@link HttpListener.close}. */
@@ -198,7 +198,7 @@ export class RequestHandler {
   }
 
   #watch(view: View, response: ServerResponse, options: ListOptions): void {
-    const times = { ...this.#options.times, ...this.#writeTimeout(response) };
+    const times = { ...this.#options, ...this.#writeTimeout(response) };
     const watcher = startWatch(view, response, options, times);
     this.#watchers.add(watcher);
     response.once('close', () => this.#watchers.delete(watcher));
