@@ -1,13 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import fc from 'fast-check';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
-import { kubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
-import type { ViewLease } from '../../../src/proxy/views/view-entry.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
@@ -136,40 +133,4 @@ describe('a view without room', () => {
     expect(proxy.views.budget.used.bytes).toBe(0);
     expect((await hold(pathOf(others(1)))).status).toBe(503);
   });
-});
-
-test('kube-proxy gets each of its queries whatever others acquire and release, and closed views free everything', async () => {
-  await start({ maxViews: 3, maxViewBytes: 200_000 });
-  const own = kubeProxyQueries('edge-1');
-  const query = fc.oneof(
-    fc.integer({ min: 0, max: own.length - 1 }).map((n) => ({ own: true, n })),
-    fc.nat(6).map((n) => ({ own: false, n })),
-  );
-  const step = fc.record({ query, release: fc.option(fc.nat()) });
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 25, size: 'max' }), async (steps) => {
-      const leases: ViewLease[] = [];
-      for (const { query: one, release } of steps) {
-        try {
-          const wanted = one.own ? (own[one.n] as Query) : others(one.n);
-          leases.push(proxy.views.acquire(wanted, one.own ? '' : `caller-${one.n % 2}`));
-        } catch (error) {
-          expect([one.own, (error as { code: string }).code]).toEqual([false, 'LimitExceeded']);
-        }
-        if (release !== null) leases.splice(release % leases.length || 0, 1)[0]?.release();
-        await new Promise((resolve) => setImmediate(resolve));
-        const { used, limits } = proxy.views.budget;
-        expect(used.views).toBeLessThanOrEqual(limits.maxViews);
-        expect(used.bytes).toBeLessThanOrEqual(limits.maxViewBytes);
-        for (const each of own) {
-          const source = proxy.views.sources.find(({ query }) => query === each);
-          expect(source?.view.closed).toBeUndefined();
-        }
-      }
-      for (const lease of leases) lease.release();
-    }),
-    { numRuns: 40 },
-  );
-  await proxy.views.close();
-  expect(proxy.views.budget.used).toEqual({ views: 0, bytes: 0 });
 });
