@@ -2,7 +2,6 @@ import { request as rawRequest, ServerResponse } from 'node:http';
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
-import { advancingClock } from '../../support/advancing-clock.ts';
 import { ACCEPT, CODECS } from '../../support/guarantees/watch-recorder.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
@@ -49,98 +48,21 @@ async function statusFor(method: string, path: string, headers = JSON_ONLY) {
   return JSON.parse(body.toString()) as Record<string, unknown>;
 }
 
-describe('the allow-list', () => {
+describe('a request that no view answers', () => {
+  // test/security/probes.integration.test.ts has each path, over both listeners.
   test.each([
-    SLICES,
-    `${SLICES}?labelSelector=!service.kubernetes.io/headless`,
-    '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices',
-    '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-a',
-    '/api/v1/services?limit=500&resourceVersion=0',
-    '/api/v1/endpoints',
-    '/api/v1/nodes/edge-1',
-    '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-1',
-    '/apis/networking.k8s.io/v1/servicecidrs',
-    ...['/api', '/api?timeout=32s', '/apis', '/api/v1', '/apis/discovery.k8s.io/v1'],
-  ])('GET %s is answered', async (path) => {
-    expect((await send('GET', path)).code).toBe(200);
-  });
-
-  test.each([
-    ['GET', '/api/v1/nodes'],
-    ['GET', '/api/v1/nodes/edge-2'],
-    ['GET', '/api/v1/nodes?fieldSelector=metadata.name%3Dedge-2'],
-    ['GET', '/api/v1/secrets'],
-    ['GET', '/api/v1/namespaces/kube-system/secrets/token'],
-    ['GET', '/api/v1/namespaces/default/services/web/proxy'],
-    ['GET', '/api/v1/watch/services'],
-    ['GET', '/apis/discovery.k8s.io/v1beta1/endpointslices'],
-    ['GET', '/version'],
-    ['GET', '/'],
-    ['GET', '/apis/apps/v1'],
-    ['POST', '/api'],
-    ['DELETE', '/apis/discovery.k8s.io/v1'],
-    ['POST', '/api/v1/namespaces/default/services'],
-    ['DELETE', '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/web-a'],
-    ['PATCH', '/api/v1/nodes/edge-1'],
-    ['DELETE', '/apis/events.k8s.io/v1/namespaces/default/events'],
-    ['GET', '/api/v1/namespaces/default/events'],
-    ['POST', '/api/v1/namespaces/default/events/some-name'],
-    ['PUT', '/api/v1/namespaces/default/events/some-name'],
-  ])(
-    '%s %s is forbidden, with a Status, and never reaches the API server',
-    async (method, path) => {
-      const before = server.requests.length;
-      const status = await statusFor(method, path);
-      expect(status).toMatchObject({
-        kind: 'Status',
-        apiVersion: 'v1',
-        code: 403,
-        reason: 'Forbidden',
-      });
-      // The wrapper's own query for its Node does not belong to this caller.
-      const own = 'metadata.name=edge-1';
-      const seen = server.requests
-        .slice(before)
-        .filter(({ query }) => query.get('fieldSelector') !== own);
-      expect(seen.map((each) => each.path)).not.toContain(path.split('?')[0]);
-    },
-  );
-
-  test('discovery is refused to a web page, and never reaches the API server', async () => {
-    const before = server.requests.length;
-    const forged = { ...JSON_ONLY, host: 'evil.example' };
-    expect((await send('GET', '/api', forged)).code).toBe(403);
-    const { headers } = await send('GET', '/api');
-    expect(headers['content-type']).toBe('application/json');
-    expect(server.requests.slice(before).map(({ path }) => path)).not.toContain('/api');
-  });
-});
-
-describe('invalid requests', () => {
-  test.each([
-    ['an Accept that cannot be served', SLICES, { accept: 'application/yaml' }, 406],
-    [
-      'metadata only',
-      SLICES,
-      { accept: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1' },
-      406,
-    ],
-    ['a resourceVersion that is not a number', `${SLICES}?resourceVersion=abc`, JSON_ONLY, 400],
-    ['an unknown parameter', `${SLICES}?shardSelector=x`, JSON_ONLY, 400],
-    ['a parameter given twice', `${SLICES}?watch=1&watch=0`, JSON_ONLY, 400],
-    ['an unknown match', `${SLICES}?resourceVersion=1&resourceVersionMatch=New`, JSON_ONLY, 400],
-    ['dot segments', '/api/v1/../v1/secrets', JSON_ONLY, 400],
-    ['a whole URL', `http://10.0.0.1${SLICES}`, JSON_ONLY, 400],
-    ['encoded slashes', '/api/v1/namespaces/a%2Fb/services', JSON_ONLY, 400],
-    ['a broken escape', '/api/v1/%zz', JSON_ONLY, 400],
-    ['empty segments', '/api//v1/services', JSON_ONLY, 400],
-    ['initial events for a list', `${SLICES}?sendInitialEvents=true`, JSON_ONLY, 422],
-  ])('%s: a Status that says so', async (_name, path, headers, code) => {
-    expect(await statusFor('GET', path, headers)).toMatchObject({ kind: 'Status', code });
-  });
-
-  test.each(['OPTIONS', 'PROPFIND'])('%s is not a method of a collection: 405', async (method) => {
-    expect(await statusFor(method, SLICES)).toMatchObject({ code: 405 });
+    ['GET', '/api/v1/secrets', JSON_ONLY, 403, 'Forbidden'],
+    ['POST', '/api/v1/namespaces/default/services', JSON_ONLY, 403, 'Forbidden'],
+    ['DELETE', '/apis/discovery.k8s.io/v1', JSON_ONLY, 403, 'Forbidden'],
+    ['PROPFIND', SLICES, JSON_ONLY, 405, 'MethodNotAllowed'],
+    ['GET', SLICES, { accept: 'application/yaml' }, 406, 'NotAcceptable'],
+    ['GET', `${SLICES}?shardSelector=x`, JSON_ONLY, 400, 'BadRequest'],
+    ['GET', '/api//v1/services', JSON_ONLY, 400, 'BadRequest'],
+    ['GET', '/api/v1/nodes/edge-1?watch=1', JSON_ONLY, 400, 'BadRequest'],
+    ['GET', `${SLICES}?sendInitialEvents=true`, JSON_ONLY, 422, 'Invalid'],
+  ])('%s %s of %j gets a Status with code %d', async (method, path, headers, code, reason) => {
+    const status = { kind: 'Status', apiVersion: 'v1', code, reason };
+    expect(await statusFor(method, path, headers)).toMatchObject(status);
   });
 
   test('an error that cannot be written ends its connection, and nothing else', async () => {
@@ -155,27 +77,6 @@ describe('invalid requests', () => {
     const { headers, body } = await send('GET', '/api/v1/secrets', { accept: ACCEPT.protobuf });
     expect(headers['content-type']).toBe('application/vnd.kubernetes.protobuf');
     expect(CODECS.protobuf.decodeStatus(body)).toMatchObject({ code: 403, reason: 'Forbidden' });
-  });
-});
-
-describe('idle views', () => {
-  const clock = advancingClock();
-
-  test('are closed for a new query, the one that has been idle longest first, and none in use', async () => {
-    await proxy.close();
-    await server.close();
-    proxy = await useWrapper(await server.listen(), { maxViews: 3 });
-    const list = (n: number) => send('GET', `${SLICES}?labelSelector=n%3D${n}`);
-    for (const n of [1, 2, 3]) await list(n);
-    const watch = new AbortController();
-    await fetch(`${proxy.url}${SLICES}?labelSelector=n%3D1&watch=1`, { signal: watch.signal });
-    await list(2);
-    clock.advance(5_000);
-    await list(4);
-    const open = proxy.views.sources.map(({ query }) => query.labelSelector);
-    expect(open).toEqual(expect.arrayContaining(['n=1', 'n=2', 'n=4']));
-    expect(open).not.toContain('n=3');
-    watch.abort();
   });
 });
 

@@ -17,12 +17,13 @@ const VIEWS = [
   `${SLICES}?watch=true&timeoutSeconds=1`,
   '/api/v1/%73ervices',
   '/api/v1/services?pretty=true',
+  '/apis/networking.k8s.io/v1/servicecidrs',
   '/api/v1/services?',
 ].map((value) => path(value, '200', '200'));
 
 /** Discovery: over http the wrapper answers itself, and the API server is not reached. */
-const DISCOVERY = ['/api', '/api/v1', '/apis', '/apis/discovery.k8s.io/v1'].map((value) =>
-  path(value, '200', '2xx|4xx +'),
+const DISCOVERY = ['/api', '/api?timeout=32s', '/api/v1', '/apis', '/apis/discovery.k8s.io/v1'].map(
+  (value) => path(value, '200', '2xx|4xx +'),
 );
 
 /** Not for kube-proxy: 403 over http; over https forwarded, for the API server to decide. */
