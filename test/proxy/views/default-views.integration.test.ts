@@ -9,6 +9,7 @@ import {
 } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import type { ViewSource } from '../../../src/proxy/views/view-source.ts';
 import { eventually } from '../../support/eventually.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useWrapper } from '../../support/wrapper/use.ts';
@@ -75,14 +76,18 @@ async function idleTimePasses(): Promise<void> {
 
 describe('before any kube-proxy has come', () => {
   // explain, the page and check once answered only "no client has requested endpoints yet".
-  test('the views of the newest one are open, and a Service can be explained', async () => {
-    await start();
+  test('the views of the newest one are open, however short the idle time, and it shares them', async () => {
+    await start({ defaultViewsMs: 0, idleViewMs: 20 });
     await eventually(openPaths, paths(NEW.slices, NEW.services));
-    await eventually(
-      () => open().length === 2 && proxy.views.sources.every(({ view }) => view.started),
-      true,
-    );
+    await eventually(() => proxy.views.sources.every(({ view }) => view.started), true);
     expect(await kept()).toBe(1);
+    await idleTimePasses();
+    const ofEach = (read: (source: ViewSource) => number) => proxy.views.sources.map(read);
+    expect(ofEach((source) => proxy.views.users(source))).toEqual([0, 0, 0]);
+    await use(NEW.slices);
+    await use(NEW.services);
+    expect(openPaths()).toEqual(paths(NEW.slices, NEW.services));
+    expect(ofEach(({ status }) => status.lists)).toEqual([1, 1, 1]);
   });
 
   test('the first request for an explanation opens them, and waits for them', async () => {
@@ -93,13 +98,6 @@ describe('before any kube-proxy has come', () => {
     expect(response.status).toBe(200);
     expect(await response.json()).toMatchObject({ counts: { kept: 1, total: 2 } });
     expect(openPaths()).toEqual(paths(NEW.slices, NEW.services));
-  });
-
-  test('they stay, however short the idle time is, and nobody counts as their user', async () => {
-    await start({ defaultViewsMs: 0, idleViewMs: 20 });
-    await eventually(openPaths, paths(NEW.slices, NEW.services));
-    await idleTimePasses();
-    expect(proxy.views.sources.map((source) => proxy.views.users(source))).toEqual([0, 0, 0]);
   });
 
   test.each(['slices', 'services'] as const)(
@@ -114,16 +112,6 @@ describe('before any kube-proxy has come', () => {
 });
 
 describe('when a kube-proxy comes', () => {
-  test('the newest one shares the open views: the API server sends no second list', async () => {
-    await start();
-    await eventually(() => open().length, 2);
-    await use(NEW.slices);
-    await use(NEW.services);
-    expect(openPaths()).toEqual(paths(NEW.slices, NEW.services));
-    const lists = proxy.views.sources.map(({ status }) => status.lists);
-    expect(lists).toEqual([1, 1, 1]);
-  });
-
   test('an older one gets its own views, the others are closed, and the policies remain active', async () => {
     await start();
     await eventually(() => proxy.views.sources.every(({ view }) => view.started), true);
