@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import {
   type FileHandle,
   mkdir,
-  mkdtemp,
   open,
   readdir,
   readFile,
@@ -13,7 +12,6 @@ import {
   truncate,
   writeFile,
 } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
@@ -22,9 +20,12 @@ import {
   SnapshotFolder,
   type SnapshotFolderOptions,
 } from '../../../src/proxy/snapshot/snapshot-folder.ts';
+import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { makeAuthority } from '../../support/http/certificates.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
+import { useFolder } from '../../support/use-folder.ts';
+import { useState } from '../../support/wrapper/state-fixture.ts';
 import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const QUERY = 'protobuf /api/v1/services';
@@ -34,38 +35,27 @@ let folder: string;
 let lines: readonly LogLine[];
 let logger: SnapshotFolderOptions['logger'];
 let credentials: FakeCredentials;
-/** The processes that a test has started. */
-let processes: Set<SnapshotFolder>;
 
-beforeEach(async () => {
-  processes = new Set();
-  base = await mkdtemp(join(tmpdir(), 'snapshots-'));
+beforeEach(() => {
+  base = useFolder();
   folder = join(base, 'state');
   ({ logger, lines } = recordingLogger());
   credentials = new FakeCredentials(new URL('https://10.0.0.1:6443'));
 });
 
-afterEach(async () => {
-  jest.restoreAllMocks();
-  for (const snapshots of processes) await snapshots.close();
-  await rm(base, { recursive: true, force: true });
-});
+afterEach(() => void jest.restoreAllMocks());
 
 /** Starts a process that keeps the objects of these queries. It ends with the test. */
 function start(options: Partial<SnapshotFolderOptions> = {}, queries: readonly string[] = [QUERY]) {
   const snapshots = new SnapshotFolder({
+    ...useState(),
     folder,
     nodeName: 'edge-1',
     credentials,
     logger,
-    graceMs: 10,
-    maxBytes: 1 << 20,
-    writeBytesPerSecond: 1e12,
-    quietMs: 5,
-    unrestMs: 50,
     ...options,
   });
-  processes.add(snapshots);
+  closedLater(snapshots);
   const states = queries.map((query) => snapshots.writer.open(query));
   const [state] = states as [QueryState];
   return { snapshots, states, state };
@@ -108,25 +98,6 @@ describe('a snapshot', () => {
     expect(await loadAgain()).toEqual({ version: '7', objects: ['object'] });
   });
 
-  // A label of the own node that flaps opens and closes node sets.
-  test('is not written more often when its query opens and closes often, but once more at the end', async () => {
-    const { snapshots } = start({ writeBytesPerSecond: 1 }, []);
-    const open = (version: string) => {
-      const state = snapshots.writer.open(QUERY);
-      state.update([change('web', 'object')], version);
-      return state;
-    };
-    const first = open('1');
-    await eventually(() => snapshots.counters.writes, 1);
-    snapshots.writer.closeState(first);
-    for (const version of ['2', '3', '4']) snapshots.writer.closeState(open(version));
-    await snapshots.flush();
-    expect(snapshots.counters.writes).toBe(1);
-    open('5');
-    await snapshots.close();
-    expect((await loadAgain())?.version).toBe('5');
-  });
-
   test('is rewritten for a rotated authority, so that the next process still trusts it', async () => {
     const [old, next] = [(await makeAuthority('old')).cert, (await makeAuthority('next')).cert];
     credentials.setTls({ ca: old });
@@ -147,7 +118,6 @@ describe('a snapshot', () => {
 describe('a file that cannot be trusted', () => {
   test.each([
     ['torn', 'cut short', async (path: string) => await truncate(path, 100)],
-    ['torn', 'empty', async (path: string) => await truncate(path, 0)],
     [
       'newer',
       'of a newer format',

@@ -7,6 +7,7 @@ import { SnapshotWriter } from '../../../src/proxy/snapshot/snapshot-writer.ts';
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
 
+const QUERY = 'protobuf /api/v1/services';
 const STATE_BYTES = 100_000;
 
 let saved: StoredState[];
@@ -30,7 +31,7 @@ function start(quietMs: number, unrestMs: number, writeBytesPerSecond = 1e12): v
     unrestMs,
     writeBytesPerSecond,
   });
-  state = writer.open('protobuf /api/v1/services');
+  state = writer.open(QUERY);
 }
 
 const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms);
@@ -71,6 +72,19 @@ test('no more is written than so many bytes a second, except at the end, and not
   writer.closeState(state);
   await pass(1e6);
   expect(versions()).toEqual(['1', '2']);
+});
+
+// A label of the own node that flaps opens and closes node sets.
+test('a query that opens and closes often is not written more often', async () => {
+  start(1, 1, 1_000);
+  for (const version of ['1', '2', '3']) {
+    state = writer.open(QUERY);
+    state.update([added('web')], version);
+    await pass(200);
+    writer.closeState(state);
+  }
+  await pass(99_000);
+  expect(versions()).toEqual(['1']);
 });
 
 test('a state that could not be written is written again after a minute, without a change', async () => {

@@ -1,21 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { chown, mkdir, mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chown, mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { readOwnFile } from '../../../src/proxy/snapshot/snapshot-file.ts';
 import { assertStateFolder, prepareStateFolder } from '../../../src/proxy/snapshot/state-folder.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 const isRoot = process.geteuid?.() === 0;
 const OTHER_USER = 12_345;
 
 let base: string;
 
-beforeEach(async () => {
-  base = await mkdtemp(join(tmpdir(), 'state-folder-'));
+beforeEach(() => {
+  base = useFolder();
 });
-
-afterEach(() => rm(base, { recursive: true, force: true }));
 
 function makeFifo(path: string): void {
   execFileSync('mkfifo', [path]);
