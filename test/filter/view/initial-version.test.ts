@@ -36,37 +36,24 @@ function start(startedAt: number, slices: readonly Change<EndpointsFacts>[], key
 }
 
 describe('the version of an object in the first state of a view', () => {
-  test('is that of an earlier process, though the version of the state is not', () => {
-    const [before, after] = [start(1_000, [web, plain]), start(2_000, [web, plain])];
-    for (const name of ['web', 'plain']) {
-      expect(after.versionOf(name)).toBe(before.versionOf(name));
-      expect(after.view.get(`default/${name}`)).toEqual(before.view.get(`default/${name}`));
+  const corrected = Buffer.from((plain as { object: Buffer }).object);
+  corrected.write('10.0.0.9', corrected.indexOf('10.0.0.1'), 'latin1');
+  const correctedPlain = { ...plain, object: corrected } as Change<EndpointsFacts>;
+  test.each([
+    ['that of an earlier process', [web, plain], HOST, { web: true, plain: true }],
+    ['another one if the decision is', [web, plain], '*', { web: false, plain: true }],
+    [
+      'another one if it is corrected under the version of the API server',
+      [web, correctedPlain],
+      HOST,
+      { web: true, plain: false },
+    ],
+  ])('is %s', (_, slices, key, same) => {
+    const [before, after] = [start(1_000, [web, plain]), start(2_000, slices, key)];
+    for (const [name, isSame] of Object.entries(same)) {
+      expect([name, after.versionOf(name) === before.versionOf(name)]).toEqual([name, isSame]);
     }
     expect(after.view.log.version).not.toBe(before.view.log.version);
-  });
-
-  test('is another one when the decision is another one', () => {
-    const [before, after] = [start(1_000, [web, plain]), start(2_000, [web, plain], '*')];
-    expect(after.versionOf('web')).not.toBe(before.versionOf('web'));
-    expect(after.versionOf('plain')).toBe(before.versionOf('plain'));
-  });
-
-  test('is another one when the object is corrected under the version of the API server', () => {
-    const [before, object] = [
-      start(1_000, [plain]),
-      Buffer.from((plain as { object: Buffer }).object),
-    ];
-    object.write('10.0.0.9', object.indexOf('10.0.0.1'), 'latin1');
-    const after = start(2_000, [{ ...plain, object } as Change<EndpointsFacts>]);
-    expect(after.versionOf('plain')).not.toBe(before.versionOf('plain'));
-  });
-
-  test('is another one when the object has changed since', () => {
-    const before = start(1_000, [web]);
-    const changed = sliceChange(codec, { name: 'web', service: 'web', endpoints: BOTH.slice(1) });
-    before.handler.onChanges([changed]);
-    const after = start(2_000, [web]);
-    expect(after.versionOf('web')).not.toBe(before.versionOf('web'));
   });
 
   test('starts no watch, neither here nor in the next process', () => {
