@@ -3,6 +3,7 @@ import type { ContainerRuntime } from '../../../src/proxy/local-runtime/containe
 import { createCriClient } from '../../../src/proxy/local-runtime/cri-client.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { CriServer } from '../../support/local-runtime/cri-server.ts';
+import { toSandbox } from '../../support/local-runtime/fake-runtime.ts';
 
 let server: CriServer;
 let runtime: ContainerRuntime;
@@ -19,28 +20,7 @@ describe('the client of the container runtime', () => {
       { id: 's2', pod: 'db', ready: false },
     ];
     expect(await runtime.version()).toBe('fake 1.0');
-    expect(await runtime.sandboxes()).toEqual([
-      {
-        id: 's1',
-        namespace: 'default',
-        name: 'web',
-        uid: 'uid-web',
-        attempt: 3,
-        createdAt: 1_700_000_000_123_456_789n,
-        ready: true,
-        isStatic: true,
-      },
-      {
-        id: 's2',
-        namespace: 'default',
-        name: 'db',
-        uid: 'uid-db',
-        attempt: 0,
-        createdAt: 0n,
-        ready: false,
-        isStatic: false,
-      },
-    ]);
+    expect(await runtime.sandboxes()).toEqual(server.sandboxes.map(toSandbox));
   });
 
   test('reads the addresses of a sandbox in both families, and whether it uses the network of the node', async () => {
