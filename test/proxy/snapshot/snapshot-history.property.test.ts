@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
-  CODECS,
   recordWatch,
   STREAMING_LIST,
   type WatchRecorder,
@@ -48,9 +47,12 @@ const history: fc.Arbitrary<Step[]> = fc
   ]);
 
 /** The slices as `name: addresses`, from a LIST's bytes or a store's objects. */
-function readable(shown: Map<string, string>): string[] {
-  const addressed = ([name, bytes]: [string, string]) =>
-    `${name}: ${bytes.match(/10\.0\.[0-9]+\.[0-9]+/g)?.join()}`;
+function readable(shown: ReadonlyMap<string, string | Buffer>): string[] {
+  const addressed = ([name, bytes]: [string, string | Buffer]) =>
+    `${name}: ${bytes
+      .toString('latin1')
+      .match(/10\.0\.[0-9]+\.[0-9]+/g)
+      ?.join()}`;
   return [...shown].map(addressed).sort();
 }
 
@@ -108,7 +110,7 @@ class Scene {
     }
     const shown = async () => readable(await shownBy(proxy, PATHS.slices));
     await eventually(shown, this.#known);
-    await eventually(() => this.#ofWatch(), this.#known);
+    await eventually(() => readable(this.watch?.store() ?? new Map()), this.#known);
   }
 
   async end(): Promise<void> {
@@ -124,19 +126,6 @@ class Scene {
   async #stop(): Promise<void> {
     this.watch?.close();
     await this.proxy?.close();
-  }
-
-  /** The client's store, as its events make it: an ADDED of what it has, or a change of what it has not, is an error. */
-  #ofWatch(): string[] {
-    const store = new Map<string, string>();
-    for (const event of this.watch?.events ?? []) {
-      if (event.type === 'ERROR' || event.type === 'BOOKMARK') continue;
-      const { name } = CODECS.protobuf.meta(event.object);
-      if (store.has(name) === (event.type === 'ADDED')) throw new Error(`${event.type} ${name}`);
-      if (event.type === 'DELETED') store.delete(name);
-      else store.set(name, event.object.toString('latin1'));
-    }
-    return readable(store);
   }
 }
 

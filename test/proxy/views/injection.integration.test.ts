@@ -3,13 +3,14 @@ import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
+import { STREAMING_LIST, type WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
 import {
-  ACCEPT,
-  CODECS,
-  STREAMING_LIST,
-  type WatchRecorder,
-} from '../../support/guarantees/watch-recorder.ts';
-import { putCommunity, putNamespace, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
+  listAddresses,
+  numbersIn,
+  putCommunity,
+  putNamespace,
+  SLICES_PATH,
+} from '../../support/policy/policy-cluster.ts';
 import {
   putEndpoints,
   putNode,
@@ -57,25 +58,8 @@ describe.each(VARIANTS)('%s at %s in %s', (collection, path, encoding) => {
     putSlice(server, 'web-b', 'web', endpoints.slice(-1));
   }
 
-  /** The addresses that a follower of the watch has. */
-  function followed(): string[] {
-    const objects = new Map<string, Buffer>();
-    for (const event of watch.events) {
-      if (event.type === 'ERROR' || event.type === 'BOOKMARK') continue;
-      const { name } = CODECS[encoding].meta(event.object);
-      if (event.type === 'DELETED') objects.delete(name);
-      else objects.set(name, event.object);
-    }
-    return addressesIn([...objects.values()]);
-  }
-
-  /** The addresses in a new list. */
-  async function listed(): Promise<string[]> {
-    const response = await fetch(proxy.url + path, { headers: { accept: ACCEPT[encoding] } });
-    const body = Buffer.from(await response.arrayBuffer());
-    return addressesIn(CODECS[encoding].decodeList([body]).items);
-  }
-
+  const followed = () => numbersIn(Buffer.concat([...watch.store().values()]));
+  const listed = () => listAddresses(proxy.url + path, encoding);
   const annotate = (keys: string | null) => () => server.annotate('web', 'topologyKeys', keys);
   const label = (node: string, site: string | null) => () => server.label(node, 'site', site);
   const switchTo = (filter: string | null) => () => {
@@ -115,14 +99,9 @@ describe.each(VARIANTS)('%s at %s in %s', (collection, path, encoding) => {
     ];
     for (const [change, shown] of steps) {
       change();
-      const expected = shown.map(({ ip }) => ip);
+      const expected = shown.map(({ ip }) => Number(ip.slice(7)));
       await eventually(followed, expected);
       expect(await listed()).toEqual(expected);
     }
   });
 });
-
-function addressesIn(objects: readonly Buffer[]): string[] {
-  const text = objects.map((object) => object.toString('latin1')).join(' ');
-  return [...new Set(text.match(/10\.0\.0\.[0-9]/g) ?? [])].sort();
-}

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import type { Codec, Encoding, RawEvent } from '../../../src/filter/codec/codec.ts';
+import type { Codec, Encoding, ObjectBytes, RawEvent } from '../../../src/filter/codec/codec.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { decodeStream } from '../codec/decode-stream.ts';
@@ -19,6 +19,8 @@ export interface WatchRecorder {
   readonly events: readonly RawEvent[];
   /** `TYPE name` of each event so far, bookmarks as `BOOKMARK` alone. */
   names(): string[];
+  /** The objects that a client has now, by name. Throws for an ADDED of what it has, or a change of what it has not. */
+  store(): Map<string, ObjectBytes>;
   /** Waits until this many events have arrived. Rejects after 20 s, naming those that have. */
   until(count: number): Promise<readonly RawEvent[]>;
   /** Settles when the stream ends; rejects when it breaks. */
@@ -55,9 +57,22 @@ export async function recordWatch(
       if (event.type === 'ERROR') return `ERROR ${event.status.code}`;
       return `${event.type} ${codec.meta(event.object).name}`.trim();
     });
+  const store = (): Map<string, ObjectBytes> => {
+    const objects = new Map<string, ObjectBytes>();
+    for (const event of events) {
+      if (event.type === 'ERROR' || event.type === 'BOOKMARK') continue;
+      const { type, object } = event;
+      const { name } = codec.meta(object);
+      if (objects.has(name) === (type === 'ADDED')) throw new Error(`${type} ${name}`);
+      if (type === 'DELETED') objects.delete(name);
+      else objects.set(name, object);
+    }
+    return objects;
+  };
   return {
     events,
     names,
+    store,
     ended,
     close: () => controller.abort(),
     until: (count) =>

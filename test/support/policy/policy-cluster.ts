@@ -54,13 +54,13 @@ export async function listNames(
   return items.map((item) => CODECS[encoding].meta(item).name).sort();
 }
 
-/** Last numbers of the addresses `10.0.0.<n>` that a LIST of slices shows. */
+/** Last numbers of the addresses `10.0.0.<n>` that a LIST shows. */
 export async function listAddresses(url: string, encoding: Encoding = 'json'): Promise<number[]> {
   const body = await get(url, encoding);
   return numbersIn(body);
 }
 
-function numbersIn(body: Buffer): number[] {
+export function numbersIn(body: Buffer): number[] {
   const addresses = body.toString('latin1').match(/10\.0\.0\.[0-9]+/g) ?? [];
   return [...new Set(addresses.map((address) => Number(address.slice(7))))].sort();
 }
