@@ -1,8 +1,10 @@
-import { request as rawRequest, ServerResponse } from 'node:http';
+import { ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { ACCEPT, CODECS } from '../../support/guarantees/watch-recorder.ts';
+import { open } from '../../support/http/http-client.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
@@ -23,24 +25,10 @@ beforeEach(async () => {
 });
 
 /** Sends a request with exactly this path, which fetch would normalise. */
-function send(
-  method: string,
-  path: string,
-  headers: Record<string, string> = JSON_ONLY,
-): Promise<{ code: number; headers: Record<string, unknown>; body: Buffer }> {
-  return new Promise((resolve, reject) => {
-    const { hostname, port } = new URL(proxy.url);
-    const request = rawRequest({ hostname, port, method, path, headers }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => {
-        const { statusCode = 0, headers: answered } = response;
-        resolve({ code: statusCode, headers: answered, body: Buffer.concat(chunks) });
-      });
-    });
-    request.on('error', reject);
-    request.end();
-  });
+async function send(method: string, path: string, headers: Record<string, string> = JSON_ONLY) {
+  const response = await open(proxy.url, { method, path, headers });
+  const { statusCode: code, headers: answered } = response;
+  return { code, headers: answered, body: await buffer(response) };
 }
 
 async function statusFor(method: string, path: string, headers = JSON_ONLY) {

@@ -1,9 +1,10 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { raw } from '../../support/http/http-client.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
@@ -27,9 +28,8 @@ const watch = (query: Record<string, string>) => useWatch(proxy.url + SLICES, qu
 
 /** Sends a request on a connection of its own, and reads nothing. */
 function readNothing(path: string): Socket {
-  const socket = connect(Number(new URL(proxy.url).port), '127.0.0.1');
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: application/json\r\n\r\n`);
-  return socket.pause();
+  const lines = 'Host: 127.0.0.1\r\nAccept: application/json\r\n';
+  return raw(proxy.url, `GET ${path} HTTP/1.1\r\n${lines}\r\n`).socket.pause();
 }
 
 /** Creates slices that are together larger than the socket buffers. */
@@ -65,7 +65,6 @@ test('a client that reads nothing gets 410, and no other client waits for it', a
     });
     slow.resume();
   });
-  slow.destroy();
   expect(text).toMatch(/"code":410/);
 }, 60_000);
 
@@ -74,11 +73,10 @@ test('clients that read nothing of a list, or of the initial events of a watch, 
   await start({ writeTimeoutMs: 200, readyWaitMs: 5000 });
   const quick = await watch(STREAMING_LIST);
   await quick.until(82);
-  const stalled = ['', '?watch=1'].map((query) => readNothing(SLICES + query));
+  for (const query of ['', '?watch=1']) readNothing(SLICES + query);
   const [listener] = proxy.listeners.handlers;
   await eventually(() => listener?.stalled, 2);
   await eventually(() => listener?.listener.connections, 1);
-  for (const socket of stalled) socket.destroy();
   putSlice(server, 'web-a', 'web', [near, { ip: '10.0.0.2', node: 'edge-1' }]);
   await quick.until(83);
 }, 60_000);
@@ -89,7 +87,7 @@ test('a list, or initial events, that are not read end when the log has dropped 
   await start({ window: { entries: 10, bytes: 4096 }, readyWaitMs: 5000 });
   const quick = await watch(STREAMING_LIST);
   await quick.until(82);
-  const unread = ['', '?watch=1'].map((query) => readNothing(SLICES + query));
+  for (const query of ['', '?watch=1']) readNothing(SLICES + query);
   const [listener] = proxy.listeners.handlers;
   await eventually(() => listener?.listener.connections, 3);
   // More than twice the number of objects.
@@ -99,5 +97,4 @@ test('a list, or initial events, that are not read end when the log has dropped 
   }
   await eventually(() => listener?.listener.connections, 1);
   expect(listener?.stalled).toBe(1);
-  for (const socket of unread) socket.destroy();
 }, 60_000);
