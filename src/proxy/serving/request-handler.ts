@@ -226,27 +226,20 @@ export class RequestHandler {
    * the view is not served: the API server refuses its query, or there is no room for it.
    */
   async #waitUntilReady(view: View, response: ServerResponse, query: Query): Promise<void> {
+    if (view.refusal === undefined && !view.started) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, this.#options.readyWaitMs);
+      const stopWaiting = view.whenSettled(resolve);
+      response.once('close', resolve);
+      await promise;
+      clearTimeout(timer);
+      stopWaiting();
+      response.off('close', resolve);
+    }
     if (view.refusal !== undefined) throw view.refusal;
-    if (view.started) return;
-    await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        const name = query.resource.plural;
-        reject(new WrapperError('NotReady', `${name} are not synced yet; see /readyz for why`));
-        stop();
-      }, this.#options.readyWaitMs);
-      const done = (): void => {
-        if (view.refusal === undefined) resolve();
-        else reject(view.refusal);
-        stop();
-      };
-      const stopWaiting = view.whenSettled(done);
-      const stop = (): void => {
-        clearTimeout(timer);
-        stopWaiting();
-        response.off('close', done);
-      };
-      response.once('close', done);
-    });
+    if (view.started || response.closed) return;
+    const name = query.resource.plural;
+    throw new WrapperError('NotReady', `${name} are not synced yet; see /readyz for why`);
   }
 }
 
