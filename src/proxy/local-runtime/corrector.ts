@@ -40,8 +40,8 @@ interface LocalObject {
   /** As the API server sent it last. */
   readonly raw: ObjectBytes;
   readonly facts: EndpointsFacts;
-  /** Its Pods; see podName(). */
-  readonly pods: readonly string[];
+  /** Those of Pods on this node. */
+  readonly endpoints: readonly PodEndpoint[];
   /** As the next handler has it; `raw` itself if nothing is corrected. */
   passed: ObjectBytes;
   corrections: readonly CorrectedEndpoint[];
@@ -73,7 +73,8 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
 
   /** `namespace/name` of the Pods on this node that endpoints name. */
   podNames(): Set<string> {
-    return new Set([...this.#objects.values()].flatMap(({ pods }) => pods));
+    const endpoints = [...this.#objects.values()].flatMap((local) => local.endpoints);
+    return new Set(endpoints.map(({ pod }) => podName(pod)));
   }
 
   /** The corrected endpoints. @param service `namespace/name`; absent: of all Services */
@@ -116,12 +117,12 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
     const { key } = change;
     const before = this.#objects.get(key);
     this.#objects.delete(key);
-    if (change.type === 'DELETED' || !this.#isLocal(change.facts)) return change;
+    if (change.type === 'DELETED') return change;
     const { object: raw, facts } = change;
-    const pods = this.#podsOf(raw, facts);
-    if (pods.length === 0) return change;
+    const endpoints = this.#localEndpoints(raw, facts);
+    if (endpoints.length === 0) return change;
     const corrections = before?.corrections ?? [];
-    const local: LocalObject = { raw, facts, pods, passed: raw, corrections };
+    const local: LocalObject = { raw, facts, endpoints, passed: raw, corrections };
     this.#objects.set(key, local);
     const corrected = this.#pods && this.#corrected(local, this.#pods);
     local.corrections = corrected?.corrections ?? [];
@@ -145,14 +146,13 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
   }
 
   #corrected(local: LocalObject, pods: LocalPods) {
-    const { codec, resource, nodeName } = this.#options;
+    const { codec, resource } = this.#options;
     const records: CorrectedEndpoint[] = [];
     const corrections = new Map<number, EndpointCorrection>();
-    for (const endpoint of codec.podEndpoints(resource, local.raw, nodeName)) {
-      const named = withNamespace(endpoint, local.facts);
-      const correction = correctEndpoint(named, pods);
+    for (const endpoint of local.endpoints) {
+      const correction = correctEndpoint(endpoint, pods);
       if (correction === undefined) continue;
-      records.push(this.#record(local, named, correction));
+      records.push(this.#record(local, endpoint, correction));
       corrections.set(endpoint.index, correction);
     }
     const object = codec.edit(resource, local.raw, { corrections });
@@ -173,15 +173,15 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
     return { object: local.facts.name, pod: podName(pod), from, to, since };
   }
 
-  #isLocal({ groups }: EndpointsFacts): boolean {
-    const { nodeName } = this.#options;
-    return groups.some(({ endpoints }) => endpoints.some(({ node }) => node === nodeName));
-  }
-
-  #podsOf(object: ObjectBytes, facts: EndpointsFacts): readonly string[] {
+  #localEndpoints(object: ObjectBytes, facts: EndpointsFacts): readonly PodEndpoint[] {
     const { codec, resource, nodeName } = this.#options;
+    // Most objects have none, and are not decoded once more.
+    const isLocal = facts.groups.some((group) =>
+      group.endpoints.some(({ node }) => node === nodeName),
+    );
+    if (!isLocal) return [];
     const endpoints = codec.podEndpoints(resource, object, nodeName);
-    return endpoints.map((endpoint) => podName(withNamespace(endpoint, facts).pod));
+    return endpoints.map((endpoint) => withNamespace(endpoint, facts));
   }
 
   #decode(object: ObjectBytes): EndpointsFacts {
