@@ -3,10 +3,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
-import {
-  currentKubeProxyQueries,
-  kubeProxyQueries,
-} from '../../../src/proxy/api/kube-proxy-queries.ts';
+import { CURRENT_SLICES, servicesBeside } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import type { ViewSource } from '../../../src/proxy/views/view-source.ts';
@@ -15,22 +12,15 @@ import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const NODE = 'edge-1';
-const byPath = (part: string, queries: readonly Query[]): Query => {
-  const found = queries.find((query) => queryPath(query).includes(part));
-  if (found === undefined) throw new Error(`no query with ${part}`);
-  return found;
-};
 const NEW = {
-  slices: byPath('endpointslices', currentKubeProxyQueries(NODE)),
-  services: byPath('services?', currentKubeProxyQueries(NODE)),
+  slices: CURRENT_SLICES,
+  services: servicesBeside(CURRENT_SLICES, false, false) as Query,
 };
-const all = kubeProxyQueries(NODE).filter(
-  (query) => query !== NEW.slices && query !== NEW.services,
-);
+const OLDER = '!service.kubernetes.io/headless,!service.kubernetes.io/service-proxy-name';
 /** kube-proxy 1.33 and 1.34. */
 const OLD = {
-  services: byPath('services?fieldSelector', all),
-  slices: byPath('endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless%2C', all),
+  services: { ...NEW.services, labelSelector: OLDER },
+  slices: { ...NEW.slices, labelSelector: OLDER },
 };
 
 let server: ApiServer;
