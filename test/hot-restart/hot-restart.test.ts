@@ -45,19 +45,15 @@ beforeEach(async () => {
 });
 
 function start(settings: Record<string, unknown> = {}): WrapperProcess {
-  return useProcess(argumentsOf(settings));
+  const started = startProcess(argumentsOf(settings));
+  closedLater({ close: () => started.kill() });
+  return started;
 }
 
 /** Starts a process and waits until it listens. */
 async function listening(settings: Record<string, unknown> = {}): Promise<WrapperProcess> {
   const started = start(settings);
   await started.logged('listening');
-  return started;
-}
-
-function useProcess(...args: Parameters<typeof startProcess>): WrapperProcess {
-  const started = startProcess(...args);
-  closedLater({ close: () => started.kill() });
   return started;
 }
 

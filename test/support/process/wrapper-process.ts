@@ -19,15 +19,10 @@ export interface WrapperProcess {
   kill(): void;
 }
 
-/** Starts `run` with these flags; `activator`: a program that starts it, whose first argument is the port. */
-export function startProcess(flags: readonly string[], activator?: string): WrapperProcess {
+/** Starts `run` with these flags. */
+export function startProcess(flags: readonly string[]): WrapperProcess {
   const { NODE_NAME: _node, KUBECONFIG: _config, ...env } = process.env;
-  const [port = '', ...rest] = flags;
-  const args =
-    activator === undefined
-      ? [MAIN, 'run', ...flags]
-      : [activator, port, process.execPath, MAIN, 'run', ...rest];
-  const child = spawnMortal(process.execPath, args, { env, stdout: 'pipe' });
+  const child = spawnMortal(process.execPath, [MAIN, 'run', ...flags], { env, stdout: 'pipe' });
   const lines: Record<string, unknown>[] = [];
   const waiting = new Set<() => void>();
   const wake = (): void => {
