@@ -225,11 +225,7 @@ export class EndpointsProjection {
 
   *#initialObjects(): Generator<ProjectedEndpoints> {
     for (const service of this.#index.services()) {
-      const { projected } = this.#decider.decide(
-        service,
-        this.#index.ofService(service),
-        undefined,
-      );
+      const projected = this.#decider.decide(service, this.#index.ofService(service), undefined);
       if (typeof projected === 'string') continue;
       for (const each of projected) if (each.object.selected) yield each;
     }
@@ -314,7 +310,7 @@ export class EndpointsProjection {
   /** @param removed objects of the Service that no longer exist and are still shown; they leave last */
   #projectService(service: string, cause: Cause, removed: readonly string[] = []): void {
     const objects = this.#index.ofService(service);
-    const { projected } = this.#decider.decide(service, objects, cause);
+    const projected = this.#decider.decide(service, objects, cause);
     const gone = [...(this.#undecided.get(service) ?? []), ...removed];
     if (projected === 'unchanged') {
       this.#undecided.set(service, gone);

@@ -32,12 +32,11 @@ export interface ProjectedEndpoints {
  * What is shown of the objects of a Service: those that are not shown so already. `unchanged`: it cannot be decided yet,
  * so it remains as it is shown.
  */
-export interface DecidedService {
-  readonly projected: readonly ProjectedEndpoints[] | 'hidden' | 'unchanged';
-  readonly outcome: ServiceOutcome;
-}
+export type ProjectedService = readonly ProjectedEndpoints[] | 'hidden' | 'unchanged';
 
-interface NewDecision extends DecidedService {
+interface NewDecision {
+  readonly projected: ProjectedService;
+  readonly outcome: ServiceOutcome;
   /** As in DecidedOutcome; undefined: the Service cannot be decided yet, and the last decision stays. */
   readonly decision?: Pick<DecidedOutcome, 'id' | 'mask'>;
 }
@@ -82,7 +81,7 @@ export class ServiceDecider {
     service: string,
     objects: readonly EndpointsObject[],
     cause: Cause | undefined,
-  ): DecidedService {
+  ): ProjectedService {
     const before = this.#services.get(service)?.decided;
     const { projected, outcome, decision } = this.#newDecision(service, objects, before);
     const after = objects.length === 0 ? undefined : this.#nextOutcome(outcome, before, decision);
@@ -90,7 +89,7 @@ export class ServiceDecider {
     else this.#services.set(service, { outcome, decided: after });
     const { journal, clock } = this.#options;
     if (cause !== undefined) journal.record(clock.now(), service, before, after, cause);
-    return { projected, outcome };
+    return projected;
   }
 
   /** What was decided last about a Service. One without endpoints objects is not stored. */
