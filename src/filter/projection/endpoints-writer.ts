@@ -1,6 +1,6 @@
 import type { ObjectBytes } from '../codec/codec.ts';
 import type { InitialObject, View } from '../view/view.ts';
-import type { EndpointsObject, ShownEndpoints } from './endpoint-index.ts';
+import type { EndpointsObject } from './endpoint-index.ts';
 import type { ProjectedEndpoints } from './service-decider.ts';
 
 /**
@@ -87,8 +87,9 @@ export class EndpointsWriter {
     const { object, managed } = projected;
     const { codec, resource } = this.#view;
     const edit = editOf(projected);
-    // The same bytes with another edit always differ.
-    if (!object.isNew) return isSameEdit(object.shown, edit);
+    const { keep, cutHints } = object.shown ?? {};
+    // The same bytes with another edit always differ. An equal mask is the same one, see ServiceDecider.
+    if (!object.isNew) return keep === edit.keep && cutHints === edit.cutHints;
     // An object that no policy manages passes every change on.
     if (!managed) return false;
     const next = codec.edit(resource, object.raw, { ...edit, withoutNoise: true });
@@ -104,16 +105,4 @@ function cutsHints({ object, managed }: ProjectedEndpoints): boolean {
 function editOf(projected: ProjectedEndpoints): { cutHints: boolean; keep?: Uint8Array } {
   const { keep } = projected;
   return { cutHints: cutsHints(projected), keep };
-}
-
-function isSameEdit(
-  before: ShownEndpoints | undefined,
-  { cutHints, keep }: ReturnType<typeof editOf>,
-): boolean {
-  return before?.cutHints === cutHints && sameMask(before.keep, keep);
-}
-
-function sameMask(a: Uint8Array | undefined, b: Uint8Array | undefined): boolean {
-  if (a === undefined || b === undefined) return a === b;
-  return a.length === b.length && a.every((value, index) => value === b[index]);
 }
