@@ -2,7 +2,6 @@ import { Interner } from '../../util/interner.ts';
 import { onlyRead } from './key-sources.ts';
 import { type Policy, samePolicy } from './policy.ts';
 import {
-  followsNamespace,
   type NamespacePolicy,
   type PolicySettings,
   policyFor,
@@ -12,22 +11,21 @@ import {
 /** Policies that changed, by `namespace/name`; undefined: the Service was deleted. */
 export type PolicyChanges = ReadonlyMap<string, Policy | undefined>;
 
-/** A Service whose policy may come from its Namespace. */
-interface Follower {
+interface ResolvedService {
   /** Only what a policy depends on: a Service may have 256 KB of other annotations. */
   readonly service: ServiceDescription;
-  readonly ignored: Policy['ignored'];
+  readonly policy: Policy;
 }
 
 /**
- * Resolves policies from Services, their Namespaces and the settings. Keeps the Services whose policy may come from
- * their Namespace, so that they follow when its annotations change.
+ * Resolves policies from Services, their Namespaces and the settings. Keeps the Services, so that they follow when the
+ * annotations of their Namespace change.
  */
 export class PolicyResolver {
   readonly settings: PolicySettings;
   readonly #namespaces = new Map<string, NamespacePolicy>();
-  /** Namespace → name → Service that follows it. */
-  readonly #followers = new Map<string, Map<string, Follower>>();
+  /** Namespace → name → Service. */
+  readonly #services = new Map<string, Map<string, ResolvedService>>();
   /** Equal policies share one object: thousands of Services have a few different ones. */
   readonly #policies = new Interner<Policy>();
   readonly #hasNamespaces: boolean;
@@ -41,21 +39,21 @@ export class PolicyResolver {
   /** Takes a Service that was added or changed. Returns its policy. */
   setService(service: ServiceDescription): Policy {
     const { namespace, name } = service;
-    const policy = policyFor(service, this.settings, this.namespace(namespace));
-    if (this.#hasNamespaces && followsNamespace(service, this.settings)) {
-      const followers = this.#followers.get(namespace) ?? new Map<string, Follower>();
-      const follower = { service: this.#onlyRead(service), ignored: policy.ignored };
-      this.#followers.set(namespace, followers.set(name, follower));
-    } else {
-      this.#unfollow(namespace, name);
+    const policy = this.#shared(policyFor(service, this.settings, this.namespace(namespace)));
+    if (this.#hasNamespaces) {
+      const services = this.#services.get(namespace) ?? new Map<string, ResolvedService>();
+      services.set(name, { service: this.#onlyRead(service), policy });
+      this.#services.set(namespace, services);
     }
-    return this.#shared(policy);
+    return policy;
   }
 
   /** Removes a Service, by `namespace/name`. */
   deleteService(key: string): void {
-    const slash = key.indexOf('/');
-    this.#unfollow(key.slice(0, slash), key.slice(slash + 1));
+    const [namespace = '', name = ''] = key.split('/');
+    const services = this.#services.get(namespace);
+    services?.delete(name);
+    if (services?.size === 0) this.#services.delete(namespace);
   }
 
   /** The annotations of a Namespace. */
@@ -66,24 +64,20 @@ export class PolicyResolver {
   /** Takes the annotations of a Namespace; without fields, it has none. Returns the policies that changed. */
   setNamespace(namespace: string, next: NamespacePolicy): PolicyChanges {
     const before = this.namespace(namespace);
-    const isSame = before.keys === next.keys && before.filter === next.filter;
-    const followers = isSame ? [] : [...(this.#followers.get(namespace)?.values() ?? [])];
-    const policies = followers.map((follower) => this.#policyOf(follower));
     const { keys, filter, ignored } = next;
     if ((keys ?? filter ?? ignored) === undefined) this.#namespaces.delete(namespace);
     else this.#namespaces.set(namespace, next);
     const changed = new Map<string, Policy>();
-    followers.forEach((follower, index) => {
-      const policy = this.#policyOf(follower);
-      if (samePolicy(policies[index] ?? policy, policy)) return;
-      changed.set(`${namespace}/${follower.service.name}`, policy);
-    });
+    if (before.keys === keys && before.filter === filter) return changed;
+    const services = this.#services.get(namespace) ?? new Map<string, ResolvedService>();
+    for (const [name, { service, policy }] of services) {
+      const resolved = policyFor(service, this.settings, next);
+      const following = this.#shared({ ...resolved, ignored: policy.ignored });
+      if (samePolicy(policy, following)) continue;
+      services.set(name, { service, policy: following });
+      changed.set(`${namespace}/${name}`, following);
+    }
     return changed;
-  }
-
-  #policyOf({ service, ignored }: Follower): Policy {
-    const policy = policyFor(service, this.settings, this.namespace(service.namespace));
-    return this.#shared({ ...policy, ignored });
   }
 
   #shared(policy: Policy): Policy {
@@ -95,11 +89,5 @@ export class PolicyResolver {
     const value = label === undefined ? undefined : service.labels.get(label);
     const labels = new Map(label === undefined || value === undefined ? [] : [[label, value]]);
     return { ...service, labels, annotations: onlyRead(service.annotations) };
-  }
-
-  #unfollow(namespace: string, name: string): void {
-    const followers = this.#followers.get(namespace);
-    followers?.delete(name);
-    if (followers?.size === 0) this.#followers.delete(namespace);
   }
 }

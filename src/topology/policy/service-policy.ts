@@ -182,12 +182,6 @@ function assertFilter(filter: string | undefined): void {
   );
 }
 
-/** Whether the policy of a Service may depend on its Namespace. */
-export function followsNamespace(service: ServiceDescription, settings: PolicySettings): boolean {
-  if (!service.annotations.has(FILTER_ANNOTATION)) return true;
-  return annotatedKeySources(service.annotations, settings.compatibility).length === 0;
-}
-
 /** Whether a Service must be hidden because another proxy serves it; never `default/kubernetes`. */
 export function isOfOtherProxy(
   service: Pick<ServiceDescription, 'namespace' | 'name' | 'labels'>,

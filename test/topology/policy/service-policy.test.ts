@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import {
-  followsNamespace,
   isOfOtherProxy,
   namespacePolicyOf,
   policyFor,
@@ -282,14 +281,4 @@ describe('the filter', () => {
       expect(policyFor(service(), settings, { filter })).toEqual(ofNamespace);
     },
   );
-});
-
-test('a Service follows its Namespace unless it has both keys and the filter itself', () => {
-  const settings = { ...none, compatibility: ['openyurt' as const] };
-  expect(followsNamespace(service(), settings)).toBe(true);
-  for (const key of ['topologyKeys', 'openyurt.io/topologyKeys']) {
-    expect(followsNamespace(service({ annotations: { [key]: '[' } }), settings)).toBe(true);
-    const both = { [key]: '[', 'kube-proxy-wrapper.io/filter': 'on' };
-    expect(followsNamespace(service({ annotations: both }), settings)).toBe(false);
-  }
 });
