@@ -47,6 +47,9 @@ export interface Decision {
   readonly masks: Uint16Array;
   /** What was decided together, so that the decision can be explained. */
   readonly classes: readonly EndpointClass[];
+  /** What was decided, and how: with other masks, the same decision can be made again. */
+  readonly groups: readonly EndpointGroup[];
+  readonly options: DecideOptions;
 }
 
 /** The parts of a policy, besides its keys, that a decision depends on. */
@@ -92,7 +95,7 @@ export function decide(
   const decided = decidePorts(classes.all, addresses, options);
   const ports = withAllPorts(decided, classes.all, options);
   const { keep, added } = markKept(groups, classes, masks, options.alsoKeep);
-  return { ports, keep, masks, classes: classes.all, added };
+  return { ports, keep, added, masks, classes: classes.all, groups, options };
 }
 
 const ALL_KEYS = 0xffff;

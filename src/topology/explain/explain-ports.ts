@@ -1,33 +1,24 @@
-import { type DecideOptions, type Decision, decide, type PortDecision } from '../decide/decide.ts';
-import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
+import { decide, type PortDecision } from '../decide/decide.ts';
+import type { Endpoint } from '../decide/endpoint.ts';
 import { classesByPort, countByKey, type EndpointClass } from '../decide/endpoint-classes.ts';
-import type { ManagedPolicy } from '../policy/policy.ts';
+import type { DecidedEndpoints } from './explain-endpoints.ts';
 import type { KeyCounts, PortExplanation } from './explanation.ts';
 
-/** A decision about the ports of a Service. */
-export interface PortsInput {
-  readonly groups: readonly EndpointGroup[];
-  readonly policy: ManagedPolicy;
-  /** With counts, see {@link DecideOptions.minReady}. */
-  readonly decision: Decision;
-  readonly addressOf?: DecideOptions['addressOf'];
-}
-
 /**
- * Explains the decision about each family and port. If there are more than `limit`, those with problems come first.
+ * Explains the decision about each family and port, which must have counts (DecideOptions.minReady). If there are more than `limit`, those with problems come first.
  * The time grows with the number of endpoints, plus the number of different lists of ports.
  */
-export function explainPorts(input: PortsInput, limit: number): PortExplanation[] {
-  const { decision } = input;
+export function explainPorts(decided: DecidedEndpoints, limit: number): PortExplanation[] {
+  const { decision } = decided;
   const listed = worstFirst(decision.ports, limit);
   if (listed.length === 0) return [];
   const byPort = classesByPort(decision.classes);
   const won = new Set(listed.map(({ key }) => key).filter((key) => key >= 0));
   const names = new Set(listed.map(({ port }) => port));
-  const next = new Map([...won].map((key) => [key, winnersWithout(input, key, names)]));
+  const next = new Map([...won].map((key) => [key, winnersWithout(decided, key, names)]));
   return listed.map((port) => {
     const id = portId(port);
-    return explainPort(input, byPort.get(id)?.having ?? [], port, next.get(port.key)?.get(id));
+    return explainPort(decided, byPort.get(id)?.having ?? [], port, next.get(port.key)?.get(id));
   });
 }
 
@@ -43,29 +34,29 @@ function worstFirst(ports: readonly PortDecision[], limit: number): readonly Por
 }
 
 function explainPort(
-  input: PortsInput,
+  decided: DecidedEndpoints,
   having: readonly EndpointClass[],
   decision: PortDecision,
   next: string | undefined,
 ): PortExplanation {
-  const { policy } = input;
   const { family, port } = decision;
-  const keys = countKeys(input, having);
+  const keys = countKeys(decided, having);
   return {
     family,
     port,
     without: decision.stage === 'none' || undefined,
     keys,
-    winner: policy.keys[decision.key],
+    winner: decided.policy.keys[decision.key],
     why: whyOf(keys, decision),
     next,
   };
 }
 
 function countKeys(
-  { policy: { keys, minReady }, decision: { masks }, addressOf }: PortsInput,
+  { policy: { keys }, decision: { masks, options } }: DecidedEndpoints,
   having: readonly EndpointClass[],
 ): readonly KeyCounts[] {
+  const { addressOf, minReady } = options;
   const addresses = addressOf && { addressOf, masks };
   const { ready, serving, total } = countByKey(having, keys.length, addresses);
   return keys.map((key, index) => ({
@@ -79,22 +70,21 @@ function countKeys(
 
 /** The key of each port that would win without the endpoints that a key matches: the same decision, made without them. */
 function winnersWithout(
-  { groups, policy, decision, addressOf }: PortsInput,
+  { policy: { keys }, decision: { groups, masks: decided, options } }: DecidedEndpoints,
   gone: number,
   names: ReadonlySet<string>,
 ): ReadonlyMap<string, string | undefined> {
   const masks = new Map<Endpoint, number>();
   let index = 0;
   for (const { endpoints } of groups) {
-    for (const endpoint of endpoints) masks.set(endpoint, decision.masks[index++] as number);
+    for (const endpoint of endpoints) masks.set(endpoint, decided[index++] as number);
   }
   const maskOf = (endpoint: Endpoint): number => {
     const mask = masks.get(endpoint) ?? 0;
     // No key matches an endpoint that is gone, so it counts for none.
     return (mask & (1 << gone)) === 0 ? mask : 0;
   };
-  const { keys, minReady } = policy;
-  const { ports } = decide(groups, maskOf, { ports: [...names], minReady, addressOf });
+  const { ports } = decide(groups, maskOf, { ...options, ports: [...names] });
   return new Map(ports.map((port) => [portId(port), keys[port.key]]));
 }
 

@@ -14,10 +14,14 @@ import { readAddresses } from '../decide/read-addresses.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ServiceOutcome } from '../state/service-outcome.ts';
 import type { Topology } from '../state/topology.ts';
-import { type ExplainedObject, explainEndpoints } from './explain-endpoints.ts';
+import {
+  type DecidedEndpoints,
+  type ExplainedObject,
+  explainEndpoints,
+} from './explain-endpoints.ts';
 import { explainKey } from './explain-keys.ts';
 import { explainOutcome, explainPolicy } from './explain-outcome.ts';
-import { explainPorts, type PortsInput } from './explain-ports.ts';
+import { explainPorts } from './explain-ports.ts';
 import { warningsOf } from './explain-warnings.ts';
 import type { PolicyOrigin, ServiceExplanation } from './explanation.ts';
 
@@ -83,14 +87,14 @@ function decideFor(
   { topology, outcome: { service, kind }, objects, limits }: ExplainInput,
   policy: Policy | undefined,
   groups: readonly EndpointGroup[],
-): PortsInput | undefined {
+): DecidedEndpoints | undefined {
   if (policy?.managed !== true || (kind !== 'filtered' && kind !== 'withheld')) return undefined;
   // A minimum of one changes nothing, but the decision counts the endpoints of each key.
   const minReady = policy.minReady ?? policy.keys.map(() => 1);
   const isCompared = policy.minReady !== undefined || limits.endpoints > 0;
   const addressOf = isCompared ? readAddresses(objects, (each) => each.addresses()) : undefined;
   const decision = topology.decide(service, groups, { ...policy, minReady }, addressOf);
-  return { groups, policy, decision, addressOf };
+  return { policy, decision };
 }
 
 /** The ports of endpoints that have no port of the Service. */

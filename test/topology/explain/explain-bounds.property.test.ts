@@ -61,7 +61,7 @@ describe('an explanation that visits each endpoint once', () => {
       fc.property(groups, policies, (given, policy) => {
         const { minReady } = policy;
         const decision = decide(given, keyMaskBy(KEYS, matches), { minReady });
-        const ports = explainPorts({ groups: given, policy, decision }, 100);
+        const ports = explainPorts({ policy, decision }, 100);
         const { ports: decided } = decision;
         expect(ports.map(({ family, port }) => `${family} ${port}`)).toEqual(
           decided.map(({ family, port }) => `${family} ${port}`),
@@ -129,7 +129,7 @@ describe('an explanation that visits each endpoint once', () => {
     ];
     const policy = policyOf([1, 1, 1]);
     const decision = decide(given, keyMaskBy(KEYS, matches), policy);
-    const ports = explainPorts({ groups: given, policy, decision }, 2);
+    const ports = explainPorts({ policy, decision }, 2);
     expect(ports.map(({ port }) => port)).toEqual(['TCP/bad', 'TCP/1']);
   });
 
