@@ -8,7 +8,7 @@
  * - warning-catalogue.ts: all warnings with their texts; explain-warnings.ts: which of them apply
  */
 
-import { type Decision, groupsOf } from '../decide/decide.ts';
+import { groupsOf } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { readAddresses } from '../decide/read-addresses.ts';
 import type { Policy } from '../policy/policy.ts';
@@ -74,12 +74,9 @@ export function explainService(input: ExplainInput): ServiceExplanation {
     omitted: total - endpoints.length,
     counts: { total, kept, ready, leftOut: total - kept },
   };
-  const withoutNode = countWithoutNode(groups);
   const hinted = objects.some((object) => object.hinted);
-  const added = decided?.decision.added ?? 0;
-  const otherPorts = decided === undefined ? [] : unusedPorts(decided.decision);
-  const about = { explanation, active, withoutNode, otherPorts, hinted, added };
-  const warnings = warningsOf({ topology, ...about });
+  const { decision } = decided ?? {};
+  const warnings = warningsOf({ topology, explanation, active, decision, hinted });
   return { ...explanation, warnings };
 }
 
@@ -95,16 +92,4 @@ function decideFor(
   const addressOf = isCompared ? readAddresses(objects, (each) => each.addresses()) : undefined;
   const decision = topology.decide(service, groups, { ...policy, minReady }, addressOf);
   return { policy, decision };
-}
-
-/** The ports of endpoints that have no port of the Service. */
-function unusedPorts({ classes }: Decision): readonly string[] {
-  const unused = classes.filter(({ winners }) => winners === 0);
-  return [...new Set(unused.flatMap(({ ports }) => (ports.length === 0 ? ['no port'] : ports)))];
-}
-
-function countWithoutNode(groups: readonly EndpointGroup[]): number {
-  let count = 0;
-  for (const { endpoints } of groups) for (const { node } of endpoints) if (node === '') count++;
-  return count;
 }

@@ -1,3 +1,4 @@
+import type { Decision } from '../decide/decide.ts';
 import { type Policy, samePolicy } from '../policy/policy.ts';
 import { quote } from '../policy/quote.ts';
 import { ANY_KEY, HOSTNAME_KEY } from '../policy/topology-keys.ts';
@@ -12,12 +13,8 @@ export interface WarningsInput {
   readonly explanation: Omit<ServiceExplanation, 'warnings'>;
   /** The active policy; undefined: the first one is pending. */
   readonly active: Policy | undefined;
-  /** Number of endpoints without a node. */
-  readonly withoutNode: number;
-  /** Number of endpoints on this node that are kept only because `externalTrafficPolicy` is Local. */
-  readonly added: number;
-  /** Ports of endpoints that count for nothing, because the Service lacks all their ports. */
-  readonly otherPorts: readonly string[];
+  /** Undefined: no policy selects endpoints, or they cannot be decided yet. */
+  readonly decision: Decision | undefined;
   /** Whether an API object has topology hints. */
   readonly hinted: boolean;
 }
@@ -121,16 +118,12 @@ function warnOfMinReady({ topology, explanation, active }: WarningsInput): Warni
   return [warn('min-ready-without-key', unused)];
 }
 
-function warnOfEndpoints(input: WarningsInput): Warning[] {
-  const { explanation, withoutNode, added } = input;
-  const { policy, outcome, ports, omittedPorts, counts } = explanation;
+function warnOfEndpoints({ explanation, decision }: WarningsInput): Warning[] {
+  const { outcome, ports, counts } = explanation;
   if (counts.total === 0) return [warn('no-endpoints')];
-  if (!policy.managed || outcome.kind !== 'filtered') return [];
-  const portCount = ports.length + omittedPorts;
-  const warnings = [
-    ...warnOfWithout(ports, input.otherPorts),
-    ...warnOfUnmatched(ports, portCount, added),
-  ];
+  if (decision === undefined || outcome.kind !== 'filtered') return [];
+  const { added, groups } = decision;
+  const warnings = [...warnOfWithout(ports, decision), ...warnOfUnmatched(ports, decision)];
   for (const { winner, port, family, keys, why } of ports) {
     const won = keys.find(({ key }) => key === winner);
     const about = nameOfPort(family, port);
@@ -141,6 +134,8 @@ function warnOfEndpoints(input: WarningsInput): Warning[] {
       warnings.push(warn('none-ready', about, why));
     }
   }
+  const endpoints = groups.flatMap((group) => group.endpoints);
+  const withoutNode = endpoints.filter(({ node }) => node === '').length;
   if (withoutNode > 0) warnings.push(warn('endpoint-without-node', withoutNode));
   if (added > 0) warnings.push(warn('local-endpoints-kept', added));
   return warnings;
@@ -155,26 +150,24 @@ function joinNames(names: readonly string[]): string {
 }
 
 /** A policy has no part in this: kube-proxy matches the ports of Service and slices by name and protocol. */
-function warnOfWithout(
-  ports: readonly PortExplanation[],
-  otherPorts: readonly string[],
-): Warning[] {
+function warnOfWithout(ports: readonly PortExplanation[], { classes }: Decision): Warning[] {
   const without = ports.filter((each) => each.without === true);
   if (without.length === 0) return [];
+  const unused = classes.filter(({ winners }) => winners === 0);
+  const others = new Set(
+    unused.flatMap((each) => (each.ports.length === 0 ? 'no port' : each.ports)),
+  );
   const names = joinNames(without.map(({ family, port }) => nameOfPort(family, port)));
-  return [warn('port-without-endpoints', names, joinNames(otherPorts))];
+  return [warn('port-without-endpoints', names, joinNames([...others]))];
 }
 
 /** Each family and port is checked alone: clients connect to one of them. */
-function warnOfUnmatched(
-  ports: readonly PortExplanation[],
-  portCount: number,
-  added: number,
-): Warning[] {
+function warnOfUnmatched(ports: readonly PortExplanation[], decision: Decision): Warning[] {
   const unmatched = ports.filter(isUnmatched);
   if (unmatched.length === 0) return [];
   const names = joinNames(unmatched.map(({ family, port }) => nameOfPort(family, port)));
-  return [warn('nothing-matches', unmatched.length === portCount ? '' : names, added > 0)];
+  const areAll = unmatched.length === decision.ports.length;
+  return [warn('nothing-matches', areAll ? '' : names, decision.added > 0)];
 }
 
 function nameOfPort(family: string, port: string): string {
