@@ -1,4 +1,5 @@
 import type { ApiServer } from '../fake-apiserver/api-server.ts';
+import { ENDPOINT_SLICES } from '../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../src/filter/codec/json/json-codec.ts';
 import type { EndpointGroup, EndpointState } from '../src/topology/decide/endpoint.ts';
 import { endpointReasons } from '../src/topology/explain/endpoint-reasons.ts';
@@ -49,7 +50,7 @@ function readSlice(object: object): Slice {
     metadata: { name: string; namespace: string };
     endpoints?: readonly { readonly addresses: readonly string[] }[] | null;
   };
-  const facts = codec.endpointSlice(Buffer.from(JSON.stringify(object)));
+  const facts = codec.endpoints(ENDPOINT_SLICES, Buffer.from(JSON.stringify(object)));
   return {
     key: `${metadata.namespace}/${metadata.name}`,
     service: `${facts.namespace}/${facts.service}`,

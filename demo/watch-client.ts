@@ -37,8 +37,9 @@ export async function watchSlices(credentials: Credentials): Promise<WatchClient
     for (const change of changes) {
       if (change.type === 'DELETED') shown.delete(change.key);
       else {
-        const groups = codec.addresses(ENDPOINT_SLICES, change.object);
-        shown.set(change.key, new Set(groups.flatMap(({ endpoints }) => endpoints.flat())));
+        const groups = codec.endpointGroups(ENDPOINT_SLICES, change.object);
+        const endpoints = groups.flatMap((group) => group.endpoints);
+        shown.set(change.key, new Set(endpoints.flatMap(({ addresses }) => addresses)));
       }
     }
     for (const listener of listeners) listener();

@@ -61,8 +61,9 @@ export function addObject(
 }
 
 function readSlice(codec: Codec, object: ObjectBytes): SimulatedSlice {
-  const groups = codec.addresses(ENDPOINT_SLICES, object);
-  const addresses = groups.flatMap(({ endpoints }) => endpoints.map(([first = '']) => first));
+  const groups = codec.endpointGroups(ENDPOINT_SLICES, object);
+  const endpoints = groups.flatMap((group) => group.endpoints);
+  const addresses = endpoints.map(({ addresses: [first = ''] }) => first);
   const { labels } = codec.partialMetadata(object);
-  return { ...codec.endpointSlice(object), labels, addresses };
+  return { ...codec.endpoints(ENDPOINT_SLICES, object), labels, addresses };
 }

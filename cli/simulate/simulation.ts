@@ -144,9 +144,7 @@ function rowsOf(
   const ports = new Interner<readonly string[]>();
   const intern = (group: EndpointGroup): EndpointGroup => ({
     ports: ports.of(group.ports.join('\n'), () => group.ports),
-    endpoints: group.endpoints.map(({ family, node, zone, state }) =>
-      cache.intern(family, node, zone, state),
-    ),
+    endpoints: group.endpoints.map((endpoint) => cache.intern(endpoint)),
   });
   return names.map((name) => {
     const policy = policies.get(name) as SimulatedService['policy'];

@@ -45,8 +45,8 @@ function readAll(codec: Codec, object: ObjectBytes, edit: RandomEdit): void {
   attempt(() => codec.meta(object));
   attempt(() => codec.partialMetadata(object));
   attempt(() => codec.service(object));
-  attempt(() => codec.endpointSlice(object));
-  attempt(() => codec.endpoints(object));
+  attempt(() => codec.endpoints(ENDPOINT_SLICES, object));
+  attempt(() => codec.endpoints(ENDPOINTS, object));
   attempt(() => semanticBytes(codec, object));
   for (const resource of [ENDPOINT_SLICES, ENDPOINTS, SERVICES]) {
     attempt(() => codec.edit(resource, object, edit));

@@ -87,16 +87,16 @@ async function endpointsDiffs(
 /** What the wrapper may change in an object. @param edit how it was shown; undefined: as the API server has it */
 function changeablePartOf(
   { codec, resource }: View,
-  { raw, groups }: EndpointsObject,
+  { raw }: EndpointsObject,
   edit: EndpointsObject['shown'],
 ): object {
   let index = 0;
-  const all = codec.addresses(resource, raw).map(({ endpoints, hinted }, group) => {
+  const all = codec.endpointGroups(resource, raw).map(({ endpoints }) => {
     const byAddress: Record<string, object> = {};
-    for (const [position, [first = '']] of endpoints.entries()) {
+    for (const { addresses, node, zone, state, hinted } of endpoints) {
+      const [first = ''] = addresses;
       if (edit?.keep?.[index++] === 0) continue;
-      const { node, zone, state } = groups[group]?.endpoints[position] ?? {};
-      const hasHints = hinted[position] === true && edit?.cutHints !== true;
+      const hasHints = hinted && edit?.cutHints !== true;
       byAddress[first] = { nodeName: node, zone, state, ...(hasHints ? { hints: {} } : {}) };
     }
     return byAddress;

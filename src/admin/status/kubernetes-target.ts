@@ -52,13 +52,10 @@ function endpointsAtPort(view: View, key: string, port: string) {
   const { codec, resource } = view;
   const object = view.get(key);
   if (object === undefined) return [];
-  const isSlice = resource.kind === 'EndpointSlice';
-  const { groups } = isSlice ? codec.endpointSlice(object) : codec.endpoints(object);
-  return codec.addresses(resource, object).flatMap(({ ports, endpoints }, group) => {
+  return codec.endpointGroups(resource, object).flatMap(({ ports, endpoints }) => {
     const number = ports.find((each) => each.key === port)?.number;
     if (number === undefined) return [];
-    return endpoints.map(([host = ''], index) => {
-      const { family, state } = groups[group]?.endpoints[index] ?? {};
+    return endpoints.map(({ family, state, addresses: [host = ''] }) => {
       return { family, state, address: addressText({ host, port: number }) };
     });
   });

@@ -13,21 +13,18 @@ import { malformed } from './bytes/malformed.ts';
 import type { ObjectBytes, RawList } from './bytes/raw-objects.ts';
 import type { WatchDecoder } from './bytes/watch-decoder.ts';
 import type { Cursor, Editor, MessageValue } from './cursor.ts';
-import { groupAddresses, serviceAddresses } from './facts/addresses.ts';
-import { portKey } from './facts/api-conventions.ts';
+import { portNumbers, SERVICE_NAME_LABEL } from './facts/api-conventions.ts';
 import { type Edit, editObject } from './facts/edit.ts';
 import { EndpointCache } from './facts/endpoint-cache.ts';
 import { type FullGroup, sliceGroups, subsetGroups } from './facts/endpoint-groups.ts';
-import { endpointsFacts, sliceFacts } from './facts/endpoints-facts.ts';
+import { endpointsFacts } from './facts/endpoints-facts.ts';
 import type {
   EndpointsFacts,
-  GroupAddresses,
   ObjectMeta,
   PartialObjectMetadata,
   ServiceAddresses,
   ServiceFacts,
 } from './facts/object-facts.ts';
-import { type PodEndpoint, podEndpoints } from './facts/pod-endpoint.ts';
 import { readMessage } from './facts/read-message.ts';
 import { ENDPOINTS, type Resource } from './facts/resource.ts';
 import {
@@ -109,29 +106,31 @@ export abstract class Codec {
   service(object: ObjectBytes): ServiceFacts {
     const { metadata, spec } = this.#read(object, SERVICE_FACTS);
     const { ports, clusterIPs: _, ...facts } = spec;
-    return { ...metadata, ...facts, ports: ports.map(portKey) };
-  }
-
-  endpointSlice(object: ObjectBytes): EndpointsFacts {
-    return sliceFacts(this.#read(object, SLICE_FACTS), this.#endpoints);
-  }
-
-  endpoints(object: ObjectBytes): EndpointsFacts {
-    return endpointsFacts(this.#read(object, ENDPOINTS_FACTS), this.#endpoints);
-  }
-
-  /** Addresses and port numbers of an EndpointSlice or Endpoints object, in the order of its facts' groups. */
-  addresses(resource: Resource, object: ObjectBytes): readonly GroupAddresses[] {
-    return this.#groups(resource, object).map(groupAddresses);
+    return { ...metadata, ...facts, ports: portNumbers(ports).map(({ key }) => key) };
   }
 
   serviceAddresses(object: ObjectBytes): ServiceAddresses {
-    return serviceAddresses(this.#read(object, SERVICE));
+    const { clusterIP, clusterIPs, ports } = this.#read(object, SERVICE).spec;
+    const single = clusterIP === '' ? [] : [clusterIP];
+    return { clusterIPs: clusterIPs.length === 0 ? single : clusterIPs, ports: portNumbers(ports) };
   }
 
-  /** The endpoints of an EndpointSlice or Endpoints object on a node whose targetRef names a Pod. */
-  podEndpoints(resource: Resource, object: ObjectBytes, node: string): readonly PodEndpoint[] {
-    return podEndpoints(this.#groups(resource, object), node);
+  /** Facts of an EndpointSlice or Endpoints object. */
+  endpoints({ kind }: Resource, object: ObjectBytes): EndpointsFacts {
+    if (kind === ENDPOINTS.kind) {
+      const { metadata, ...values } = this.#read(object, ENDPOINTS_FACTS);
+      return endpointsFacts(metadata, metadata.name, subsetGroups(values), this.#endpoints);
+    }
+    const { metadata, ...values } = this.#read(object, SLICE_FACTS);
+    const service = metadata.labels.get(SERVICE_NAME_LABEL) ?? '';
+    return endpointsFacts(metadata, service, sliceGroups(values), this.#endpoints);
+  }
+
+  /** The groups of {@link endpoints}, with all that is read of them. */
+  endpointGroups({ kind }: Resource, object: ObjectBytes): readonly FullGroup[] {
+    return kind === ENDPOINTS.kind
+      ? subsetGroups(this.#read(object, ENDPOINTS_MESSAGE))
+      : sliceGroups(this.#read(object, SLICE));
   }
 
   /**
@@ -194,12 +193,6 @@ export abstract class Codec {
     return readMessage(this.cursor(object, message), message, () => {
       if (++elements > MAX_ELEMENTS) throw tooManyElements(this.meta(object));
     });
-  }
-
-  #groups({ kind }: Resource, object: ObjectBytes): FullGroup[] {
-    return kind === ENDPOINTS.kind
-      ? subsetGroups(this.#read(object, ENDPOINTS_MESSAGE))
-      : sliceGroups(this.#read(object, SLICE));
   }
 
   #statusBytes(status: Status): Buffer {

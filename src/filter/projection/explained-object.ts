@@ -30,6 +30,6 @@ export function firstAddresses(
   object: ObjectBytes | undefined,
 ): string[] {
   if (object === undefined) return [];
-  const groups = codec.addresses(resource, object);
-  return groups.flatMap(({ endpoints }) => endpoints.map(([first = '']) => first));
+  const groups = codec.endpointGroups(resource, object);
+  return groups.flatMap(({ endpoints }) => endpoints.map(({ addresses: [first = ''] }) => first));
 }

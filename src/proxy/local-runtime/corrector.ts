@@ -1,6 +1,10 @@
 import type { Codec, EndpointsFacts, ObjectBytes } from '../../filter/codec/codec.ts';
 import type { Change, ChangeHandler } from '../../filter/codec/facts/change.ts';
-import type { EndpointCorrection, PodEndpoint } from '../../filter/codec/facts/pod-endpoint.ts';
+import {
+  type EndpointCorrection,
+  type PodEndpoint,
+  podEndpoints,
+} from '../../filter/codec/facts/pod-endpoint.ts';
 import type { Resource } from '../../filter/codec/facts/resource.ts';
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { correctEndpoint } from './correct-endpoint.ts';
@@ -180,13 +184,13 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
       group.endpoints.some(({ node }) => node === nodeName),
     );
     if (!isLocal) return [];
-    const endpoints = codec.podEndpoints(resource, object, nodeName);
+    const endpoints = podEndpoints(codec.endpointGroups(resource, object), nodeName);
     return endpoints.map((endpoint) => withNamespace(endpoint, facts));
   }
 
   #decode(object: ObjectBytes): EndpointsFacts {
     const { codec, resource } = this.#options;
-    return resource.kind === 'Endpoints' ? codec.endpoints(object) : codec.endpointSlice(object);
+    return codec.endpoints(resource, object);
   }
 }
 

@@ -186,8 +186,7 @@ function openEndpoints(
     ofOtherProxy:
       serviceFilter && ((object) => isHiddenUnread(codec.partialMetadata(object), serviceFilter)),
   });
-  const decode = (object: ObjectBytes): EndpointsFacts =>
-    resource === ENDPOINTS ? codec.endpoints(object) : codec.endpointSlice(object);
+  const decode = (object: ObjectBytes): EndpointsFacts => codec.endpoints(resource, object);
   const { localRuntime } = context;
   const next = context.batches.endpoints(projection);
   const isCurrent = (): boolean => source.status.connected;

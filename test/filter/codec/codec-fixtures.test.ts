@@ -149,7 +149,7 @@ describe.each(CODECS)('of real objects ($encoding)', ({ encoding }) => {
   const handMade = items.find((item) => codec.meta(item).name === 'multi-custom-a');
 
   test('the hand-made slice has the facts that it was written with', () => {
-    expect(codec.endpointSlice(handMade ?? Buffer.alloc(0))).toEqual({
+    expect(codec.endpoints(ENDPOINT_SLICES, handMade ?? Buffer.alloc(0))).toEqual({
       namespace: 'default',
       name: 'multi-custom-a',
       uid: 'bf7ea8f8-d68f-46e9-9bd6-fd6ae1713a79',

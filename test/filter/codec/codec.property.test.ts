@@ -154,14 +154,11 @@ describe.each(CODECS)('any object ($encoding)', (codec) => {
     fc.assert(
       fc.property(modelSlice, modelEndpoints, (slice, object) => {
         const [first, second] = [encodeSlice(slice), encodeEndpoints(object)];
-        expect({
-          facts: codec.endpointSlice(first),
-          addresses: codec.addresses(ENDPOINT_SLICES, first),
-        }).toEqual(ofSlice(slice));
-        expect({
-          facts: codec.endpoints(second),
-          addresses: codec.addresses(ENDPOINTS, second),
-        }).toEqual(ofEndpoints(object));
+        const [expectedSlice, expectedEndpoints] = [ofSlice(slice), ofEndpoints(object)];
+        expect(codec.endpoints(ENDPOINT_SLICES, first)).toEqual(expectedSlice.facts);
+        expect(codec.endpointGroups(ENDPOINT_SLICES, first)).toMatchObject(expectedSlice.groups);
+        expect(codec.endpoints(ENDPOINTS, second)).toEqual(expectedEndpoints.facts);
+        expect(codec.endpointGroups(ENDPOINTS, second)).toMatchObject(expectedEndpoints.groups);
         const { labels, annotations, ...meta } = codec.partialMetadata(first);
         expect(Object.fromEntries(labels)).toEqual(slice.metadata.labels);
         expect(Object.fromEntries(annotations)).toEqual(slice.metadata.annotations);
@@ -284,8 +281,8 @@ describe.each(CODECS)('any object ($encoding)', (codec) => {
   function ofSliceFacts(bytes: Buffer) {
     const { labels, annotations } = codec.partialMetadata(bytes);
     const shown = [...annotations].filter(([key]) => key !== TRIGGER_TIME);
-    const facts = { ...codec.endpointSlice(bytes), resourceVersion: '' };
-    return { facts, labels, shown, addresses: codec.addresses(ENDPOINT_SLICES, bytes) };
+    const facts = { ...codec.endpoints(ENDPOINT_SLICES, bytes), resourceVersion: '' };
+    return { facts, labels, shown, groups: codec.endpointGroups(ENDPOINT_SLICES, bytes) };
   }
 });
 

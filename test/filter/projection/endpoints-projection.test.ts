@@ -63,7 +63,12 @@ function withHints(name: string, service: string, zone?: string): Change<Endpoin
     endpoints: [{ addresses: ['10.0.0.1'], nodeName: 'own', ...hints }],
     ports: [],
   });
-  return { type: 'MODIFIED', key: `default/${name}`, facts: codec.endpointSlice(object), object };
+  return {
+    type: 'MODIFIED',
+    key: `default/${name}`,
+    facts: codec.endpoints(ENDPOINT_SLICES, object),
+    object,
+  };
 }
 
 /** Addresses that are shown, by object. */
@@ -175,7 +180,12 @@ test('a slice of domain names is shown unchanged, and its endpoints count for no
       endpoints: addresses.map((address) => ({ addresses: [address], nodeName: 'own' })),
       ports: [{ name: 'http', port: 80 }],
     });
-    return { type: 'MODIFIED', key: 'default/b', facts: codec.endpointSlice(object), object };
+    return {
+      type: 'MODIFIED',
+      key: 'default/b',
+      facts: codec.endpoints(ENDPOINT_SLICES, object),
+      object,
+    };
   };
   const outcome = () => projection.outcomes().next().value;
   handler.onChanges([slice('a', 'web', FAR), names('one.example')]);
@@ -228,7 +238,7 @@ test('an Endpoints object is cut subset by subset, and a change of its last subs
       ports: [{ port: 80 + index }],
     }));
     const object = encodeObject('protobuf', 'Endpoints', { metadata, subsets });
-    const facts = codec.endpoints(object);
+    const facts = codec.endpoints(ENDPOINTS, object);
     handler.onChanges([{ type: 'MODIFIED', key: 'default/web', facts, object }]);
   };
   put('far', 'own');

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINTS } from '../../../src/filter/codec/facts/resource.ts';
+import { ENDPOINT_SLICES, ENDPOINTS } from '../../../src/filter/codec/facts/resource.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
@@ -53,7 +53,7 @@ function put(
     endpoints: endpoints.map(({ ip, node }) => ({ addresses: [ip], nodeName: node })),
     ports: ports.map((port) => ({ name: port, protocol: 'TCP', port: 80 })),
   });
-  const facts = codec.endpointSlice(object);
+  const facts = codec.endpoints(ENDPOINT_SLICES, object);
   handler.onChanges([{ type: 'MODIFIED', key: `default/${name}`, facts, object }]);
 }
 
@@ -126,7 +126,7 @@ test('another address in one subset of an Endpoints object changes what its min-
       metadata: { namespace: 'default', name: 'web' },
       subsets: [subset('10.0.0.1', '10.0.0.8', 80), subset(own, '10.0.0.9', 81)],
     });
-    const facts = codec.endpoints(object);
+    const facts = codec.endpoints(ENDPOINTS, object);
     handler.onChanges([{ type: 'MODIFIED', key: 'default/web', facts, object }]);
   };
   putEndpoints('10.0.0.2');

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { EndpointsFacts, ServiceFacts } from '../../../src/filter/codec/codec.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { PolicyLog } from '../../../src/proxy/own-watches/policy-log.ts';
 import { ServicesHandler } from '../../../src/proxy/own-watches/services-handler.ts';
@@ -42,7 +43,7 @@ function startNode() {
         ports: ports.map((name) => ({ name, port: 80, protocol: 'TCP' })),
       };
       const object = encodeObject('protobuf', 'EndpointSlice', model);
-      const facts: EndpointsFacts = codec.endpointSlice(object);
+      const facts: EndpointsFacts = codec.endpoints(ENDPOINT_SLICES, object);
       handler.onChanges([{ type: 'MODIFIED', key: 'shop/web', facts, object }]);
     },
   };

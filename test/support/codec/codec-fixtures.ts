@@ -118,9 +118,8 @@ export async function objectsOf(from: Fixture): Promise<ObjectBytes[]> {
 export function factsOf(codec: Codec, resource: Resource, object: ObjectBytes): unknown {
   switch (resource.kind) {
     case 'EndpointSlice':
-      return codec.endpointSlice(object);
     case 'Endpoints':
-      return codec.endpoints(object);
+      return codec.endpoints(resource, object);
     case 'Service':
       return codec.service(object);
     default:

@@ -1,10 +1,7 @@
 import fc from 'fast-check';
-import type {
-  EndpointsFacts,
-  GroupAddresses,
-  PortNumber,
-} from '../../../src/filter/codec/codec.ts';
-import type { EndpointState } from '../../../src/topology/decide/endpoint.ts';
+import type { EndpointsFacts, PortNumber } from '../../../src/filter/codec/codec.ts';
+import type { FullEndpoint } from '../../../src/filter/codec/facts/endpoint-groups.ts';
+import type { Endpoint, EndpointState } from '../../../src/topology/decide/endpoint.ts';
 
 /*
  * Any EndpointSlice and Endpoints object in its JSON form, and what a codec must read from it. `encodeObject` makes
@@ -108,9 +105,14 @@ export type ModelSlice = ValueOf<typeof modelSlice>;
 export type ModelEndpoints = ValueOf<typeof modelEndpoints>;
 
 /** What a codec must read from an object with endpoints. */
-export interface ExpectedFacts {
+interface Expected {
   readonly facts: EndpointsFacts;
-  readonly addresses: readonly GroupAddresses[];
+  readonly groups: readonly ExpectedGroup[];
+}
+
+interface ExpectedGroup {
+  readonly ports: readonly PortNumber[];
+  readonly endpoints: readonly (Endpoint & Pick<FullEndpoint, 'addresses' | 'hinted'>)[];
 }
 
 function metaOf({ namespace, name, uid, resourceVersion }: ModelMeta) {
@@ -123,11 +125,6 @@ function portsOf(all: ValueOf<typeof ports>): PortNumber[] {
   });
 }
 
-/** kube-proxy ignores a port without a number, or with number 0. */
-function usedKeys(all: readonly PortNumber[]): string[] {
-  return all.flatMap(({ key, number }) => (number === 0 ? [] : [key]));
-}
-
 function stateOf({
   ready,
   serving,
@@ -137,57 +134,42 @@ function stateOf({
   return serving !== false && terminating ? 'serving' : 'notReady';
 }
 
-export function ofSlice(slice: ModelSlice): ExpectedFacts {
-  const { metadata, endpoints } = slice;
-  const service = metadata.labels[SERVICE_NAME] ?? '';
-  if (slice.addressType === 'FQDN') {
-    return { facts: { ...metaOf(metadata), service, hinted: false, groups: [] }, addresses: [] };
-  }
-  const numbers = portsOf(slice.ports);
-  const group = {
-    ports: usedKeys(numbers),
-    endpoints: endpoints.map((endpoint) => ({
-      family: slice.addressType,
-      node: endpoint.nodeName ?? '',
-      zone: endpoint.zone || (endpoint.deprecatedTopology?.[ZONE] ?? ''),
-      state: stateOf(endpoint.conditions ?? {}),
-    })),
-  };
-  const hinted = endpoints.map(({ hints }) => hints !== undefined);
-  return {
-    facts: {
-      ...metaOf(metadata),
-      service,
-      hinted: hinted.includes(true),
-      groups: [group],
-    },
-    addresses: [{ ports: numbers, endpoints: endpoints.map((each) => each.addresses), hinted }],
-  };
+function expected(meta: ModelMeta, service: string, groups: readonly ExpectedGroup[]): Expected {
+  const all = groups.flatMap(({ endpoints }) => endpoints);
+  const facts = groups.map(({ ports, endpoints }) => ({
+    // kube-proxy ignores a port without a number, or with number 0.
+    ports: ports.filter(({ number }) => number !== 0).map(({ key }) => key),
+    endpoints: endpoints.map(({ addresses: _, hinted: _hinted, ...endpoint }) => endpoint),
+  }));
+  const hinted = all.some((endpoint) => endpoint.hinted);
+  return { facts: { ...metaOf(meta), service, hinted, groups: facts }, groups };
 }
 
-export function ofEndpoints({ metadata, subsets }: ModelEndpoints): ExpectedFacts {
-  const groups = subsets.map((subset) => {
-    const numbers = portsOf(subset.ports);
-    const all = [...subset.addresses, ...subset.notReadyAddresses];
-    const group = {
-      ports: usedKeys(numbers),
-      endpoints: all.map(({ ip, nodeName }, index) => ({
-        family: ip.includes(':') ? 'IPv6' : 'IPv4',
-        node: nodeName ?? '',
-        zone: '',
-        state: index < subset.addresses.length ? ('ready' as const) : ('notReady' as const),
-      })),
-    };
-    const endpoints = all.map(({ ip }) => [ip]);
-    return { group, addresses: { ports: numbers, endpoints, hinted: all.map(() => false) } };
-  });
-  return {
-    facts: {
-      ...metaOf(metadata),
-      service: metadata.name,
+export function ofSlice({ metadata, endpoints, addressType: family, ports }: ModelSlice): Expected {
+  const service = metadata.labels[SERVICE_NAME] ?? '';
+  if (family === 'FQDN') return expected(metadata, service, []);
+  const all = endpoints.map((endpoint) => ({
+    family,
+    node: endpoint.nodeName ?? '',
+    zone: endpoint.zone || (endpoint.deprecatedTopology?.[ZONE] ?? ''),
+    state: stateOf(endpoint.conditions ?? {}),
+    addresses: endpoint.addresses,
+    hinted: endpoint.hints !== undefined,
+  }));
+  return expected(metadata, service, [{ ports: portsOf(ports), endpoints: all }]);
+}
+
+export function ofEndpoints({ metadata, subsets }: ModelEndpoints): Expected {
+  const groups = subsets.map(({ addresses, notReadyAddresses, ports }) => ({
+    ports: portsOf(ports),
+    endpoints: [...addresses, ...notReadyAddresses].map(({ ip, nodeName }, index) => ({
+      family: ip.includes(':') ? 'IPv6' : 'IPv4',
+      node: nodeName ?? '',
+      zone: '',
+      state: index < addresses.length ? ('ready' as const) : ('notReady' as const),
+      addresses: [ip],
       hinted: false,
-      groups: groups.map(({ group }) => group),
-    },
-    addresses: groups.map((each) => each.addresses),
-  };
+    })),
+  }));
+  return expected(metadata, metadata.name, groups);
 }

@@ -1,5 +1,6 @@
 import type { Codec, EndpointsFacts, ObjectBytes } from '../../../src/filter/codec/codec.ts';
 import type { Change, ChangeHandler } from '../../../src/filter/codec/facts/change.ts';
+import { podEndpoints } from '../../../src/filter/codec/facts/pod-endpoint.ts';
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
@@ -107,8 +108,7 @@ export class CorrectedNode {
   /** The API server sends an object. */
   send(name: string, words: readonly Word[]): ObjectBytes {
     const object = this.#encode(name, words);
-    const isSlice = this.#resource === ENDPOINT_SLICES;
-    const facts = isSlice ? this.codec.endpointSlice(object) : this.codec.endpoints(object);
+    const facts = this.codec.endpoints(this.#resource, object);
     const key = `default/${name}`;
     const type = this.passed.objects.has(key) ? 'MODIFIED' : 'ADDED';
     this.corrector.onChanges([{ type, key, facts, object }]);
@@ -138,7 +138,7 @@ export class CorrectedNode {
     for (const [key, object] of this.passed.objects) {
       const endpoints: string[] = [];
       for (const node of [OWN, 'edge-2']) {
-        const pods = this.codec.podEndpoints(this.#resource, object, node);
+        const pods = podEndpoints(this.codec.endpointGroups(this.#resource, object), node);
         for (const { pod, address, state } of pods) {
           endpoints.push(`${pod.name} ${address}${state === 'ready' ? '' : ' -'}`);
         }

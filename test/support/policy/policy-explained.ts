@@ -46,8 +46,9 @@ export function checkExplained(topology: Topology, { slices: view, projection }:
 function shownIn(view: View, key: string): string[] {
   const object = view.get(key);
   if (object === undefined) return [];
-  const groups = view.codec.addresses(view.resource, object);
-  const addresses = groups.flatMap(({ endpoints }) => endpoints.flat());
+  const groups = view.codec.endpointGroups(view.resource, object);
+  const endpoints = groups.flatMap((group) => group.endpoints);
+  const addresses = endpoints.flatMap((endpoint) => endpoint.addresses);
   return addresses.map((address) => `${key.slice(key.indexOf('/') + 1)} ${address}`);
 }
 

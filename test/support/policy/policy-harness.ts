@@ -190,7 +190,7 @@ export class PolicyHarness {
 
   setSlices(changes: ModelChanges<ModelSlice>): void {
     for (const { codec, ofSlices } of this.#opened) {
-      const decode = (raw: Buffer) => codec.endpointSlice(raw);
+      const decode = (raw: Buffer) => codec.endpoints(ENDPOINT_SLICES, raw);
       ofSlices.onChanges(this.#changes(changes, codec, ENDPOINT_SLICES, decode));
     }
   }

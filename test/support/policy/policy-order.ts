@@ -1,3 +1,4 @@
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import type { HarnessViews } from './policy-harness.ts';
@@ -77,7 +78,7 @@ export class OrderWatch {
       if (type === 'DELETED') this.#services.delete(key);
       else this.#services.set(key, portsOf(key, view.codec.service(object).ports));
     } else {
-      const { groups, namespace, service } = view.codec.endpointSlice(object);
+      const { groups, namespace, service } = view.codec.endpoints(ENDPOINT_SLICES, object);
       const endpoints = groups.flatMap((group) => group.endpoints);
       const isReady = type !== 'DELETED' && endpoints.some(({ state }) => state === 'ready');
       const ports = groups.flatMap((group) => group.ports);

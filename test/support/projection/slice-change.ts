@@ -1,5 +1,6 @@
 import type { Codec, EndpointsFacts } from '../../../src/filter/codec/codec.ts';
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 
 /** An endpoint of a slice. */
@@ -32,7 +33,7 @@ export function sliceChange(
     ports: [],
   };
   const object = encodeObject(codec.encoding, 'EndpointSlice', model);
-  return { type, key: `default/${name}`, facts: codec.endpointSlice(object), object };
+  return { type, key: `default/${name}`, facts: codec.endpoints(ENDPOINT_SLICES, object), object };
 }
 
 export interface SliceState {

@@ -3,6 +3,8 @@
  * address families and port keys.
  */
 import type { EndpointState } from '../../../topology/decide/endpoint.ts';
+import type { PortNumber } from './object-facts.ts';
+import type { PORT, ValuesOf } from './schema.ts';
 
 /**
  * The address type of slices with domain names. kube-proxy skips these slices (pkg/proxy/endpointschangetracker.go), and
@@ -39,7 +41,10 @@ export function addressFamily(ip: string): string {
   return ip.includes(':') ? 'IPv6' : 'IPv4';
 }
 
-/** The key by which decisions compare ports. The API defaults an absent protocol to TCP. */
-export function portKey({ protocol, name }: Record<'protocol' | 'name', string>): string {
-  return `${protocol === '' ? 'TCP' : protocol}/${name}`;
+/** Ports with the keys by which decisions compare them. The API defaults an absent protocol to TCP. */
+export function portNumbers(ports: readonly ValuesOf<typeof PORT>[]): PortNumber[] {
+  return ports.map(({ protocol, name, port }) => ({
+    key: `${protocol === '' ? 'TCP' : protocol}/${name}`,
+    number: port,
+  }));
 }

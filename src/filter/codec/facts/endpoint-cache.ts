@@ -1,4 +1,4 @@
-import type { Endpoint, EndpointState } from '../../../topology/decide/endpoint.ts';
+import type { Endpoint } from '../../../topology/decide/endpoint.ts';
 
 /** The cache starts again when it takes more bytes. Without it, nodes and zones that are gone would accumulate. */
 const MAX_CACHE_BYTES = 8 * 1024 * 1024;
@@ -12,8 +12,8 @@ export class EndpointCache {
   readonly #byNode = new Map<string, Endpoint[]>();
   #bytes = 0;
 
-  /** Returns the one object for an endpoint with these values. */
-  intern(family: string, node: string, zone: string, state: EndpointState): Endpoint {
+  /** Returns the one object for an endpoint with these values, and with nothing else. */
+  intern({ family, node, zone, state }: Endpoint): Endpoint {
     for (const endpoint of this.#byNode.get(node) ?? []) {
       if (endpoint.state === state && endpoint.zone === zone && endpoint.family === family) {
         return endpoint;

@@ -1,16 +1,27 @@
-import { addressFamily, DOMAIN_NAMES } from './api-conventions.ts';
-import type { ADDRESS, ENDPOINT, ENDPOINTS_MESSAGE, PORT, SLICE, ValuesOf } from './schema.ts';
+import type { Endpoint } from '../../../topology/decide/endpoint.ts';
+import {
+  addressFamily,
+  DOMAIN_NAMES,
+  endpointState,
+  portNumbers,
+  ZONE_LABEL,
+} from './api-conventions.ts';
+import type { PortNumber } from './object-facts.ts';
+import type { ADDRESS, ENDPOINT, ENDPOINTS_MESSAGE, SLICE, ValuesOf } from './schema.ts';
 
 /** All that is read of an endpoint of a slice, or of an address of an Endpoints object. */
-export interface FullEndpoint
-  extends Omit<ValuesOf<typeof ENDPOINT>, 'zone' | 'deprecatedTopology'> {
-  /** The slice's addressType; in an Endpoints object, the family of the address. */
-  readonly family: string;
+export interface FullEndpoint extends Endpoint {
+  readonly addresses: readonly string[];
+  readonly targetRef: ValuesOf<typeof ENDPOINT>['targetRef'];
+  /** Whether it has hints. */
+  readonly hinted: boolean;
+  /** It is ready although it does not serve: its Service has `publishNotReadyAddresses`. */
+  readonly publishedNotReady: boolean;
 }
 
-/** A group of {@link EndpointsFacts.groups}, with all that is read of it. */
+/** A group of {@link EndpointsFacts.groups}, with all that is read of it. Facts omit most of that to save memory. */
 export interface FullGroup {
-  readonly ports: readonly ValuesOf<typeof PORT>[];
+  readonly ports: readonly PortNumber[];
   readonly endpoints: readonly FullEndpoint[];
 }
 
@@ -19,32 +30,49 @@ export function sliceGroups({
   addressType,
   ports,
   endpoints,
-}: ValuesOf<typeof SLICE>): FullGroup[] {
+}: Pick<ValuesOf<typeof SLICE>, 'addressType' | 'ports' | 'endpoints'>): FullGroup[] {
   if (addressType === DOMAIN_NAMES) return [];
-  return [{ ports, endpoints: endpoints.map((each) => ({ ...each, family: addressType })) }];
+  const all = endpoints.map((endpoint) => sliceEndpoint(endpoint, addressType));
+  return [{ ports: portNumbers(ports), endpoints: all }];
 }
 
 /** The endpoints of an Endpoints object: one group per subset, addresses before notReadyAddresses. */
-export function subsetGroups({ subsets }: ValuesOf<typeof ENDPOINTS_MESSAGE>): FullGroup[] {
+export function subsetGroups({
+  subsets,
+}: Pick<ValuesOf<typeof ENDPOINTS_MESSAGE>, 'subsets'>): FullGroup[] {
   return subsets.map(({ addresses, notReadyAddresses, ports }) => {
-    const ready = addresses.map((address) => endpointOf(address, true));
-    return {
-      ports,
-      endpoints: ready.concat(notReadyAddresses.map((address) => endpointOf(address, false))),
-    };
+    const ready = addresses.map((address) => subsetEndpoint(address, 'ready'));
+    const others = notReadyAddresses.map((address) => subsetEndpoint(address, 'notReady'));
+    return { ports: portNumbers(ports), endpoints: ready.concat(others) };
   });
 }
 
-function endpointOf(
+function sliceEndpoint(endpoint: ValuesOf<typeof ENDPOINT>, family: string): FullEndpoint {
+  const { addresses, conditions, targetRef, nodeName, zone, deprecatedTopology, hints } = endpoint;
+  return {
+    family,
+    node: nodeName,
+    zone: zone === '' ? (deprecatedTopology.get(ZONE_LABEL) ?? '') : zone,
+    state: endpointState(conditions),
+    addresses,
+    targetRef,
+    hinted: hints,
+    publishedNotReady: conditions.ready !== false && conditions.serving === false,
+  };
+}
+
+function subsetEndpoint(
   { ip, nodeName, targetRef }: ValuesOf<typeof ADDRESS>,
-  ready: boolean,
+  state: Endpoint['state'],
 ): FullEndpoint {
   return {
-    addresses: [ip],
-    conditions: { ready, serving: undefined, terminating: undefined },
-    targetRef,
-    nodeName,
-    hints: false,
     family: addressFamily(ip),
+    node: nodeName,
+    zone: '',
+    state,
+    addresses: [ip],
+    targetRef,
+    hinted: false,
+    publishedNotReady: false,
   };
 }

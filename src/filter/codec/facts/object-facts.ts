@@ -54,15 +54,6 @@ export interface PortNumber {
   readonly number: number;
 }
 
-/** Addresses and port numbers of one group of {@link EndpointsFacts.groups}. Facts omit them to save memory. */
-export interface GroupAddresses {
-  readonly ports: readonly PortNumber[];
-  /** Addresses of each endpoint, in the order of the group. */
-  readonly endpoints: readonly (readonly string[])[];
-  /** Whether each endpoint has hints. */
-  readonly hinted: readonly boolean[];
-}
-
 /** Where a Service is reached. */
 export interface ServiceAddresses {
   /** One for each address family; `None` for a headless Service. */

@@ -1,5 +1,4 @@
 import type { EndpointState } from '../../../topology/decide/endpoint.ts';
-import { endpointState } from './api-conventions.ts';
 import type { FullGroup } from './endpoint-groups.ts';
 
 /** The Pod that an endpoint names in its targetRef. */
@@ -33,20 +32,13 @@ export interface PodEndpoint {
  */
 export type EndpointCorrection = 'cut' | { readonly address?: string; readonly notReady?: boolean };
 
-/** The endpoints on a node that name a Pod; see `Codec.podEndpoints`. */
+/** The endpoints on a node whose targetRef names a Pod. */
 export function podEndpoints(groups: readonly FullGroup[], node: string): PodEndpoint[] {
   const endpoints = groups.flatMap((group) => group.endpoints);
-  return endpoints.flatMap(({ nodeName, targetRef, addresses, family, conditions }, index) => {
+  return endpoints.flatMap(({ targetRef, addresses, ...endpoint }, index) => {
     const { kind, ...pod } = targetRef;
-    if (nodeName !== node || kind !== 'Pod' || pod.name === '') return [];
-    const { ready, serving } = conditions;
-    return {
-      index,
-      pod,
-      address: addresses[0] ?? '',
-      family,
-      state: endpointState(conditions),
-      publishedNotReady: ready !== false && serving === false,
-    };
+    if (endpoint.node !== node || kind !== 'Pod' || pod.name === '') return [];
+    const { family, state, publishedNotReady } = endpoint;
+    return { index, pod, address: addresses[0] ?? '', family, state, publishedNotReady };
   });
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { MAX_ELEMENTS, MAX_JSON_COMMAS } from '../../../../src/filter/codec/bytes/element-limit.ts';
 import type { Encoding } from '../../../../src/filter/codec/codec.ts';
+import { ENDPOINT_SLICES, ENDPOINTS } from '../../../../src/filter/codec/facts/resource.ts';
 import { codecOf } from '../../../support/codec/codec-fixtures.ts';
 import { encodeObject } from '../../../support/codec/encode-object.ts';
 
@@ -23,7 +24,7 @@ function expectLimit(encoding: Encoding, [, kind, content]: Row): void {
   const codec = codecOf(encoding);
   const read = (count: number) => {
     const object = encodeObject(encoding, kind, { metadata, ...content(count) });
-    return kind === 'Endpoints' ? codec.endpoints(object) : codec.endpointSlice(object);
+    return codec.endpoints(kind === 'Endpoints' ? ENDPOINTS : ENDPOINT_SLICES, object);
   };
   expect(read(MAX_ELEMENTS).name).toBe('many');
   expect(() => read(MAX_ELEMENTS + 1)).toThrow(

@@ -5,8 +5,9 @@ test('each kind of endpoint on a node is itself, however many there are, and equ
   const cache = new EndpointCache();
   for (let kind = 0; kind < 200; kind++) {
     const zone = `zone-${kind}`;
-    const endpoint = cache.intern('IPv4', 'edge-1', zone, 'ready');
-    expect(endpoint).toMatchObject({ family: 'IPv4', node: 'edge-1', zone, state: 'ready' });
-    expect(cache.intern('IPv4', 'edge-1', zone, 'ready')).toBe(endpoint);
+    const given = { family: 'IPv4', node: 'edge-1', zone, state: 'ready' as const };
+    const endpoint = cache.intern({ ...given });
+    expect(endpoint).toEqual(given);
+    expect(cache.intern(given)).toBe(endpoint);
   }
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { podEndpoints } from '../../../../src/filter/codec/facts/pod-endpoint.ts';
 import { ENDPOINT_SLICES, ENDPOINTS } from '../../../../src/filter/codec/facts/resource.ts';
 import { CODECS } from '../../../support/codec/codec-fixtures.ts';
 import { encodeObject } from '../../../support/codec/encode-object.ts';
@@ -27,7 +28,7 @@ describe.each(CODECS)('endpoints of Pods ($encoding)', (codec) => {
       ],
     });
     const one = { family: 'IPv6', state: 'ready', publishedNotReady: false };
-    expect(codec.podEndpoints(ENDPOINT_SLICES, object, 'edge-1')).toEqual([
+    expect(podEndpoints(codec.endpointGroups(ENDPOINT_SLICES, object), 'edge-1')).toEqual([
       { ...one, index: 1, pod: podRef('a'), address: 'fd00::1' },
       { ...one, index: 2, pod: podRef('b'), address: 'fd00::2', state: 'serving' },
       { ...one, index: 3, pod: podRef('c'), address: 'fd00::3', publishedNotReady: true },
@@ -39,7 +40,7 @@ describe.each(CODECS)('endpoints of Pods ($encoding)', (codec) => {
     const notReadyAddresses = [{ ip: 'fd00::1', ...onNode('b') }];
     const subsets = [{ addresses, notReadyAddresses }];
     const object = encodeObject(codec.encoding, 'Endpoints', { subsets });
-    const found = codec.podEndpoints(ENDPOINTS, object, 'edge-1');
+    const found = podEndpoints(codec.endpointGroups(ENDPOINTS, object), 'edge-1');
     expect(found.map(({ family, state }) => [family, state])).toEqual([
       ['IPv4', 'ready'],
       ['IPv6', 'notReady'],

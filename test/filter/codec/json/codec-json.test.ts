@@ -25,7 +25,7 @@ const edit = (json: string, keep?: number[]): string =>
       ...(keep === undefined ? {} : { keep: Uint8Array.from(keep) }),
     })
     .toString();
-const facts = (json: string) => codec.endpointSlice(Buffer.from(json));
+const facts = (json: string) => codec.endpoints(ENDPOINT_SLICES, Buffer.from(json));
 const list = (...items: string[]) => Buffer.from(`{"kind":"NodeList","items":[${items}]}`);
 const eventsOf = (stream: string) => decodeAll(codec, chunked(Buffer.from(stream), []));
 

@@ -29,7 +29,7 @@ test('an entry of a map may have its value before its key', () => {
   const label = fields(field(2, 'web'), field(1, 'kubernetes.io/service-name'));
   const other = fields(field(2, 'x'), field(1, 'other'));
   const slice = field(1, fields(field(11, label), field(11, other)));
-  expect(codec.endpointSlice(slice).service).toBe('web');
+  expect(codec.endpoints(ENDPOINT_SLICES, slice).service).toBe('web');
 });
 
 describe('several messages of one object', () => {
@@ -130,7 +130,7 @@ describe('edit()', () => {
 
 describe('facts', () => {
   const endpointOf = (endpoint: Buffer) =>
-    codec.endpointSlice(field(2, endpoint)).groups[0]?.endpoints[0];
+    codec.endpoints(ENDPOINT_SLICES, field(2, endpoint)).groups[0]?.endpoints[0];
 
   test('merge conditions that are split', () => {
     const conditions = ['0800', '1001', '1801'].map((hex) => field(2, Buffer.from(hex, 'hex')));
@@ -139,7 +139,7 @@ describe('facts', () => {
 
   test('have addresses before notReadyAddresses, whatever their order on the wire', () => {
     const subset = fields(field(2, field(1, 'c')), field(1, field(1, 'a')));
-    const [group] = codec.endpoints(field(2, subset)).groups;
+    const [group] = codec.endpoints(ENDPOINTS, field(2, subset)).groups;
     expect(group?.endpoints.map(({ state }) => state)).toEqual(['ready', 'notReady']);
   });
 
