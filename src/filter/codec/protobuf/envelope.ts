@@ -4,6 +4,7 @@ import { readMessage } from '../facts/read-message.ts';
 import { apiVersion, type Resource } from '../facts/resource.ts';
 import {
   type AnyMessage,
+  bytes,
   type Field,
   message,
   one,
@@ -11,7 +12,7 @@ import {
   UNKNOWN_FIELD,
   unread,
 } from '../facts/schema.ts';
-import { encodeField, varintSize, writeVarint } from './encode.ts';
+import { encodeField, fieldHead } from './encode.ts';
 import { FieldCursor } from './field-cursor.ts';
 
 /** First bytes of every protobuf body and of the object in every event (apimachinery serializer/protobuf). */
@@ -26,10 +27,11 @@ export const RUNTIME_UNKNOWN = message({
 });
 /** `runtime.Unknown` ends with its content encoding and content type, both empty. */
 export const UNKNOWN_TAIL = Buffer.from('1a002200', 'hex');
-/** Tags of `Unknown.raw`, `WatchEvent.object` and `RawExtension.raw`. */
-const TAG_FIELD_1 = 0x0a;
-const TAG_FIELD_2 = 0x12;
-const FRAME_HEADER_BYTES = 4;
+/** Each event begins with its length as a big-endian uint32 (apimachinery util/framer). */
+export const FRAME_HEADER_BYTES = 4;
+/** WatchEvent, and the RawExtension that contains its object (apimachinery meta/v1, runtime). */
+const RAW_EXTENSION = message({ raw: bytes(1) });
+export const WATCH_EVENT = message({ type: text(1), object: one(2, RAW_EXTENSION) });
 /** A tag and a length are two varints of at most ten bytes. */
 const FIELD_HEAD_BYTES = 20;
 
@@ -113,24 +115,14 @@ export function headOf(resource: Resource): Buffer {
   return head;
 }
 
-/** The part of a frame before its object. Sizes are summed from the innermost message outwards. */
-export function frameHead(type: string, head: Uint8Array, objectBytes: number): Buffer {
-  const prefix = head.length + 1 + varintSize(objectBytes);
-  const raw = prefix + objectBytes + UNKNOWN_TAIL.length;
-  const extension = 1 + varintSize(raw) + raw;
-  const event = 2 + type.length + 1 + varintSize(extension) + extension;
-  const target = Buffer.allocUnsafe(FRAME_HEADER_BYTES + event - objectBytes - UNKNOWN_TAIL.length);
-  let at = target.writeUInt32BE(event);
-  target[at++] = TAG_FIELD_1;
-  at = writeVarint(target, at, type.length);
-  at += target.write(type, at, 'latin1');
-  target[at++] = TAG_FIELD_2;
-  at = writeVarint(target, at, extension);
-  target[at++] = TAG_FIELD_1;
-  at = writeVarint(target, at, raw);
-  target.set(head, at);
-  at += head.length;
-  target[at++] = TAG_FIELD_2;
-  writeVarint(target, at, objectBytes);
-  return target;
+/** The part of a frame before its object. Each head has the length of what follows it, so the innermost comes first. */
+export function frameHead(type: string, head: Buffer, objectBytes: number): Buffer {
+  const object = fieldHead(RUNTIME_UNKNOWN.raw.number, objectBytes);
+  const unknown = head.length + object.length + objectBytes + UNKNOWN_TAIL.length;
+  const raw = fieldHead(RAW_EXTENSION.raw.number, unknown);
+  const extension = fieldHead(WATCH_EVENT.object.number, raw.length + unknown);
+  const eventType = encodeField(WATCH_EVENT.type, type);
+  const frame = Buffer.alloc(FRAME_HEADER_BYTES);
+  frame.writeUInt32BE(eventType.length + extension.length + raw.length + unknown);
+  return Buffer.concat([frame, eventType, extension, raw, head, object]);
 }

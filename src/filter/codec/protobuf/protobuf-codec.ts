@@ -19,7 +19,7 @@ import {
   unreadList,
 } from '../facts/schema.ts';
 import { readStatus } from '../facts/status.ts';
-import { encodeField, encodeMessage, fieldHead, varintSize } from './encode.ts';
+import { encodeField, encodeMessage, fieldHead } from './encode.ts';
 import {
   bodyHead,
   fieldSpans,
@@ -80,20 +80,17 @@ export class ProtobufCodec extends Codec {
 
   encodeList(resource: Resource, resourceVersion: string, items: readonly ObjectBytes[]): Buffer[] {
     const value = { selfLink: '', resourceVersion, continue: '' };
-    const listMeta = encodeField(LIST_MESSAGE.metadata, value);
-    let size = listMeta.length;
-    for (const item of items) size += 1 + varintSize(item.length) + item.length;
-    const head = bodyHead(resource, `${resource.kind}List`);
-    const buffers: Buffer[] = [head, fieldHead(RUNTIME_UNKNOWN.raw.number, size), listMeta];
+    const list = [encodeField(LIST_MESSAGE.metadata, value)];
     // Objects of a kind have similar lengths, so there are few different prefixes.
     const prefixes = new Map<number, Buffer>();
     for (const item of items) {
       const prefix = prefixes.get(item.length) ?? fieldHead(LIST_MESSAGE.items.number, item.length);
       prefixes.set(item.length, prefix);
-      buffers.push(prefix, item);
+      list.push(prefix, item);
     }
-    buffers.push(UNKNOWN_TAIL);
-    return buffers;
+    const size = list.reduce((sum, { length }) => sum + length, 0);
+    const head = bodyHead(resource, `${resource.kind}List`);
+    return [head, fieldHead(RUNTIME_UNKNOWN.raw.number, size), ...list, UNKNOWN_TAIL];
   }
 
   encodeObject(resource: Resource, object: ObjectBytes): Buffer[] {

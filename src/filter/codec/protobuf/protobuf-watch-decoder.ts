@@ -4,16 +4,10 @@ import { ownedCopy } from '../bytes/owned-copy.ts';
 import type { RawEvent } from '../bytes/raw-objects.ts';
 import { toEvent, WatchDecoder } from '../bytes/watch-decoder.ts';
 import { readMessage } from '../facts/read-message.ts';
-import { bytes, message, one, STATUS, text } from '../facts/schema.ts';
+import { STATUS } from '../facts/schema.ts';
 import { readStatus } from '../facts/status.ts';
-import { openEnvelope } from './envelope.ts';
+import { FRAME_HEADER_BYTES, openEnvelope, WATCH_EVENT } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
-
-/** Each event begins with its length as a big-endian uint32 (apimachinery util/framer). */
-const HEADER_BYTES = 4;
-/** WatchEvent, and the RawExtension that contains its object (apimachinery meta/v1, runtime). */
-const RAW_EXTENSION = message({ raw: bytes(1) });
-const WATCH_EVENT = message({ type: text(1), object: one(2, RAW_EXTENSION) });
 
 /** Decodes a watch stream of protobuf. The header of an event is a frame of its own. */
 export class ProtobufWatchDecoder extends WatchDecoder {
@@ -27,7 +21,7 @@ export class ProtobufWatchDecoder extends WatchDecoder {
   }
 
   protected frameLength(bytes: Buffer, received: number): number | undefined {
-    const missing = (this.#eventBytes ?? HEADER_BYTES) - received;
+    const missing = (this.#eventBytes ?? FRAME_HEADER_BYTES) - received;
     return bytes.length < missing ? undefined : missing;
   }
 
@@ -38,7 +32,7 @@ export class ProtobufWatchDecoder extends WatchDecoder {
     }
     const length = frame.readUInt32BE();
     if (length > this.#maxFrameBytes) {
-      const what = `a watch event of ${length} bytes at offset ${offset + HEADER_BYTES}`;
+      const what = `a watch event of ${length} bytes at offset ${offset + FRAME_HEADER_BYTES}`;
       throw objectTooLarge(what, this.#maxFrameBytes);
     }
     this.#eventBytes = length;
