@@ -95,10 +95,9 @@ function ofDryRun(found: Finding): Finding {
 
 /** Nodes from which connections fail: to all ports and address families that have usable endpoints, or to some. */
 function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Finding[] {
-  const { ports } = service;
   const subjects = nodes.flatMap((name, node): Subject[] => {
-    const { lost } = answerOn(service, node);
-    if (lost.length > 0 && lost.length === ports.length) return [{ id: name, text: name }];
+    const { lost, isAllLost } = answerOn(service, node);
+    if (isAllLost) return [{ id: name, text: name }];
     return lost.map((port) => ({
       id: `${name} ${port}`,
       text: `${name} (${port})`,

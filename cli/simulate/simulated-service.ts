@@ -1,5 +1,6 @@
-import type { PortDecision } from '../../src/topology/decide/decide.ts';
+import type { Decision, PortDecision } from '../../src/topology/decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../../src/topology/decide/endpoint.ts';
+import { classesByPort } from '../../src/topology/decide/endpoint-classes.ts';
 import { NODE_SET_LIMIT, type Policy } from '../../src/topology/policy/policy.ts';
 import {
   kindOf,
@@ -15,8 +16,10 @@ import type { SimulatedSlice } from './cluster-objects.ts';
 export interface SimulatedOutcome extends ServiceOutcome {
   /** Indices of the shown endpoints. */
   readonly shown: readonly number[];
-  /** {@link SimulatedService.ports} for which the policy leaves no usable endpoint. */
+  /** `<family> <protocol>/<name>` of each port that has usable endpoints, of which the policy leaves none. */
   readonly lost: readonly string[];
+  /** Whether these are all ports that have usable endpoints. */
+  readonly isAllLost: boolean;
 }
 
 export interface SimulatedEndpoint extends Endpoint {
@@ -26,8 +29,6 @@ export interface SimulatedEndpoint extends Endpoint {
 export interface RowOptions {
   /** Number of nodes. */
   readonly nodes: number;
-  /** The ports that count; undefined: those of the slices. */
-  readonly ports: readonly string[] | undefined;
   /** Returns one object for equal groups. */
   readonly intern: (group: EndpointGroup) => EndpointGroup;
 }
@@ -39,15 +40,12 @@ export class SimulatedService {
   readonly endpoints: readonly SimulatedEndpoint[];
   /** Whether endpoints have topology hints, by which kube-proxy itself chooses if no policy applies. */
   readonly hinted: boolean;
-  /** `<family> <protocol>/<name>` of each address family and port that counts and has a usable endpoint. */
-  readonly ports: readonly string[];
   /** Ports of the Service that no endpoint has, while endpoints have only others. */
   mismatched: readonly string[] = [];
   /** Distinct answers. `byNode` has an index into this list for each node. */
   readonly answers: SimulatedOutcome[] = [];
   readonly byNode: Uint32Array;
   readonly #groups: readonly EndpointGroup[];
-  readonly #usable: ReadonlyMap<string, readonly number[]>;
   /** Indices of answers. */
   readonly #known = new Map<string, number>();
 
@@ -55,7 +53,7 @@ export class SimulatedService {
     service: string,
     policy: Policy,
     slices: readonly SimulatedSlice[],
-    { nodes, ports, intern }: RowOptions,
+    { nodes, intern }: RowOptions,
   ) {
     this.service = service;
     this.policy = policy;
@@ -67,8 +65,6 @@ export class SimulatedService {
         .map((endpoint, index) => ({ ...endpoint, address: addresses[index] ?? '' })),
     );
     this.hinted = slices.some(({ hinted }) => hinted);
-    this.#usable = usableByPort(this.#groups, ports);
-    this.ports = [...this.#usable.keys()];
   }
 
   /** Decides for the node with this index. */
@@ -90,49 +86,31 @@ export class SimulatedService {
     if (known === undefined) {
       const outcome = outcomeOf(this.service, input, this.#groups, decision);
       if (decision !== undefined) this.mismatched = mismatchedPorts(decision).map(portText);
-      known = this.answers.push(this.#answer(outcome, decision?.keep)) - 1;
+      known = this.answers.push(this.#answer(outcome, decision)) - 1;
       this.#known.set(id, known);
     }
     this.byNode[node] = known;
   }
 
-  #answer(outcome: ServiceOutcome, keep: Uint8Array | undefined): SimulatedOutcome {
+  #answer(outcome: ServiceOutcome, decision: Decision | undefined): SimulatedOutcome {
     const { kind } = outcome;
-    const isKept = (index: number) => keep === undefined || keep[index] === 1;
     const all = kind === 'hidden' || kind === 'withheld' ? [] : [...this.endpoints.keys()];
-    const isLost = (port: string) => this.#usable.get(port)?.some(isKept) === false;
-    return {
-      ...outcome,
-      shown: all.filter(isKept),
-      lost: kind === 'filtered' ? this.ports.filter(isLost) : [],
-    };
+    const shown = all.filter((index) => decision === undefined || decision.keep[index] === 1);
+    const isFiltered = kind === 'filtered' && decision !== undefined;
+    const lost = isFiltered ? lostPorts(decision) : { lost: [], isAllLost: false };
+    return { ...outcome, shown, ...lost };
   }
 }
 
 function portText({ family, port }: PortDecision): string {
-  return `${family} ${port}`;
+  return `${family} ${port || 'without port'}`;
 }
 
-/** Indices of the endpoints that are ready or serving, by address family and port that counts. */
-function usableByPort(
-  groups: readonly EndpointGroup[],
-  counted: RowOptions['ports'],
-): Map<string, number[]> {
-  const usable = new Map<string, number[]>();
-  const isCounted = counted && new Set(counted);
-  let index = 0;
-  for (const { ports, endpoints } of groups) {
-    const own = ports.length === 0 ? ['without port'] : ports;
-    const names = own.filter((port) => isCounted?.has(port) !== false);
-    for (const { family, state } of endpoints) {
-      for (const name of state === 'notReady' ? [] : names) {
-        const port = `${family} ${name}`;
-        const indices = usable.get(port);
-        if (indices === undefined) usable.set(port, [index]);
-        else indices.push(index);
-      }
-      index++;
-    }
-  }
-  return usable;
+/** The ports that have usable endpoints, of which none is kept. */
+function lostPorts({ ports, classes }: Decision): Pick<SimulatedOutcome, 'lost' | 'isAllLost'> {
+  const byPort = classesByPort(classes);
+  const having = ({ family, port }: PortDecision) => byPort.get(`${family} ${port}`)?.having ?? [];
+  const usable = ports.filter((port) => having(port).some((each) => each.usable));
+  const lost = usable.filter((port) => !having(port).some(({ keptUsable }) => keptUsable));
+  return { lost: lost.map(portText), isAllLost: lost.length > 0 && lost.length === usable.length };
 }

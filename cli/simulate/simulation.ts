@@ -133,7 +133,7 @@ function matchesAnyNode(topology: Topology, key: string): boolean {
 
 function rowsOf(
   { services, slices, nodes }: ClusterObjects,
-  { policies, ports: portsOf }: SharedTopology,
+  { policies }: SharedTopology,
   names: readonly string[],
 ): SimulatedService[] {
   const readers = new Map(services.map((facts) => [nameOf(facts), readerOf(facts)]));
@@ -149,10 +149,6 @@ function rowsOf(
   return names.map((name) => {
     const policy = policies.get(name) as SimulatedService['policy'];
     const own = byService.get(name) ?? [];
-    return new SimulatedService(name, policy, own, {
-      nodes: nodes.length,
-      ports: portsOf.get(name),
-      intern,
-    });
+    return new SimulatedService(name, policy, own, { nodes: nodes.length, intern });
   });
 }
