@@ -11,7 +11,7 @@ export interface OwnNode {
 export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * The state of this node. The methods of {@link OwnNodeState} are the transitions.
+ * The state of this node: the active node context, and the pending one.
  *
  * ```text
  *            Node and communities known        node sets of `pending` known
@@ -26,19 +26,13 @@ export type Communities = ReadonlyMap<string, ReadonlySet<string>>;
  * Policies have states of their own, see PolicyStates. A policy becomes active when the node sets that its keys
  * require in `active` are known.
  */
-type NodeState =
-  | { readonly kind: 'unknown'; readonly active?: undefined; readonly pending?: undefined }
-  | { readonly kind: 'starting'; readonly active?: undefined; readonly pending: NodeContext }
-  | { readonly kind: 'active'; readonly active: NodeContext; readonly pending?: undefined }
-  | { readonly kind: 'changing'; readonly active: NodeContext; readonly pending: NodeContext };
-
-/** The active node context, and the pending one. */
 export class OwnNodeState {
   readonly #nodeName: string;
   #ownNode: OwnNode | undefined;
   /** Undefined: not known yet. Nothing becomes active before it is known. */
   #communities: Communities | undefined;
-  #state: NodeState = { kind: 'unknown' };
+  #active: NodeContext | undefined;
+  #pending: NodeContext | undefined;
 
   /** @param declaredCommunities custom resources declare communities too, so they must be known first */
   constructor(nodeName: string, declaredCommunities: boolean) {
@@ -46,18 +40,14 @@ export class OwnNodeState {
     if (!declaredCommunities) this.#communities = new Map();
   }
 
-  get kind(): NodeState['kind'] {
-    return this.#state.kind;
-  }
-
   /** The active node context; undefined in `unknown` and `starting`. */
   get active(): NodeContext | undefined {
-    return this.#state.active;
+    return this.#active;
   }
 
   /** The pending node context; undefined in `unknown` and `active`. */
   get pending(): NodeContext | undefined {
-    return this.#state.pending;
+    return this.#pending;
   }
 
   /** Own Node added or changed. Returns whether `pending` changed. */
@@ -72,10 +62,10 @@ export class OwnNodeState {
     return this.#updatePending();
   }
 
-  /** Makes `pending` active: starting or changing → active. */
+  /** Makes `pending` active; only if there is one: starting or changing → active. */
   activate(): void {
-    const { pending } = this.#state;
-    if (pending !== undefined) this.#state = { kind: 'active', active: pending };
+    this.#active = this.#pending;
+    this.#pending = undefined;
   }
 
   #updatePending(): boolean {
@@ -86,10 +76,8 @@ export class OwnNodeState {
       off: filterOf(this.#ownNode.annotations) === 'off',
       declared: this.#communities,
     };
-    const { active } = this.#state;
-    if (sameNodeContext(this.#state.pending ?? active, pending)) return false;
-    this.#state =
-      active === undefined ? { kind: 'starting', pending } : { kind: 'changing', active, pending };
+    if (sameNodeContext(this.#pending ?? this.#active, pending)) return false;
+    this.#pending = pending;
     return true;
   }
 }

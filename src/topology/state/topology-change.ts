@@ -1,7 +1,7 @@
 /** What a change of the topology may affect. A view decides these Services again, and no others. */
 export class TopologyChange {
   /** Services (`namespace/name`) whose policy changed, or for which other nodes match. */
-  readonly services = new Set<string>();
+  readonly services: Set<string>;
   /**
    * Nodes that match now and did not before, or the reverse, each with the topology keys concerned. This affects the
    * Services that use one of these keys and have an endpoint on the node.
@@ -11,6 +11,10 @@ export class TopologyChange {
    * Topology keys that match other nodes because this node changed; undefined: this node did not change.
    */
   ownNode: readonly string[] | undefined;
+
+  constructor(services: readonly string[] = []) {
+    this.services = new Set(services);
+  }
 
   addNode(node: string, key: string): void {
     const keys = this.nodes.get(node) ?? new Set();

@@ -127,7 +127,8 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
 
   /** Whether the state is complete and all of it is active, so that a view can be built. */
   get synced(): boolean {
-    if (this.#ownNode.kind !== 'active' || this.#incomplete.size > 0) return false;
+    if (this.nodeContext === undefined || this.hasPending || this.#incomplete.size > 0)
+      return false;
     return (
       this.policies.withPending.size === 0 &&
       this.#nodeSets.areKnown(this.#activation.neededSelectors())
@@ -388,8 +389,5 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
 
 /** A change that affects these Services; undefined: there are none. */
 function changeOf(services: readonly string[]): TopologyChange | undefined {
-  if (services.length === 0) return undefined;
-  const change = new TopologyChange();
-  for (const service of services) change.services.add(service);
-  return change;
+  return services.length === 0 ? undefined : new TopologyChange(services);
 }
