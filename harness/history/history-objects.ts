@@ -7,42 +7,41 @@ export const historyPorts = [
   { name: 'admin', port: 81, number: 8081 },
 ] as const;
 
+/** Annotation with the number of the write. */
+export const SEQ = 'test.kube-proxy-wrapper.io/seq';
+
 export function toService(name: string, service: ModelService, clusterIP: string): KubeObject {
+  const { topologyKeys, headless, internalLocal, seq } = service;
   const ports = historyPorts.map(({ name, port, number }) => ({ name, port, targetPort: number }));
+  const annotations = {
+    [SEQ]: String(seq),
+    ...(topologyKeys === undefined ? {} : { topologyKeys }),
+  };
   return {
-    metadata: {
-      name,
-      ...(service.topologyKeys === undefined
-        ? {}
-        : { annotations: { topologyKeys: service.topologyKeys } }),
-    },
+    metadata: { name, annotations },
     spec: {
       ports,
-      clusterIP: service.headless === true ? 'None' : clusterIP,
-      ...(service.internalLocal === true ? { internalTrafficPolicy: 'Local' } : {}),
+      clusterIP: headless === true ? 'None' : clusterIP,
+      ...(internalLocal === true ? { internalTrafficPolicy: 'Local' } : {}),
     },
   };
 }
 
-export function toSlice(
-  name: string,
-  slice: ModelObject,
-  family: 4 | 6,
-  headless: boolean,
-): KubeObject {
-  const [group = { ports: [], endpoints: [] }] = slice.groups;
+export function toSlice(name: string, { service, groups, seq }: ModelObject): KubeObject {
+  const [{ ports, endpoints } = { ports: [], endpoints: [] }] = groups;
   return {
     metadata: {
       name,
+      annotations: { [SEQ]: String(seq) },
       labels: {
-        'kubernetes.io/service-name': slice.service.split('/')[1] ?? '',
+        'kubernetes.io/service-name': service.split('/')[1] ?? '',
         'endpointslice.kubernetes.io/managed-by': 'test.kube-proxy-wrapper.io',
-        ...(headless ? { 'service.kubernetes.io/headless': '' } : {}),
+        ...(service.endsWith('/headless') ? { 'service.kubernetes.io/headless': '' } : {}),
       },
     },
-    addressType: `IPv${family}`,
-    ports: toPorts(group.ports),
-    endpoints: group.endpoints.map(({ address, node, zone, state }) => ({
+    addressType: name.endsWith('-c') ? 'IPv6' : 'IPv4',
+    ports: toPorts(ports),
+    endpoints: endpoints.map(({ address, node, zone, state }) => ({
       addresses: [address],
       conditions: CONDITIONS[state],
       ...(node === undefined ? {} : { nodeName: node }),

@@ -1,54 +1,30 @@
-import { type ApiClient, ApiError, type KubeObject } from '../api-server/api.ts';
+import type { ApiClient, KubeObject } from '../api-server/api.ts';
 import { putObject } from '../api-server/put-object.ts';
+import type { InformerVariant } from '../informer/informer.ts';
 import type { Random } from '../random.ts';
-import { toEndpoints, toService, toSlice } from './history-objects.ts';
-import type { ModelEndpoint, ModelLabels, ModelObject, ModelService, ModelState } from './model.ts';
+import { historyPorts, toEndpoints, toService, toSlice } from './history-objects.ts';
+import type { Change, HistoryShape } from './history-shape.ts';
+import {
+  asBackends,
+  asRows,
+  type ModelEndpoint,
+  type ModelLabels,
+  type ModelObject,
+  viewOf,
+} from './model.ts';
 import { persist } from './persist.ts';
+import { OTHERS, randomEndpoints, randomPorts } from './random-endpoints.ts';
+import { Timeline } from './timeline.ts';
+import { type Resource, writeObject } from './write-object.ts';
 
 export interface HistoryOptions {
-  /** The API server; it may go away and come back meanwhile. */
-  readonly api: ApiClient;
+  /** A client of the API server, which may go away, come back, and be another one then. */
+  readonly api: () => ApiClient;
   readonly random: Random;
-  /** The node whose view it is about. It is there already. */
+  /** The node whose view it is about. */
   readonly self: string;
-  /** Names for other nodes, which are made here. */
-  readonly others: readonly string[];
-  /** Namespaces, which are made here. */
-  readonly namespaces: readonly string[];
-  /** Also make Services that are left alone, IPv6 slices and Endpoints objects. */
-  readonly all: boolean;
+  readonly shape: HistoryShape;
 }
-
-const TOPOLOGY_KEYS = [
-  undefined,
-  '["kubernetes.io/hostname"]',
-  '["kubernetes.io/hostname","*"]',
-  '["kubernetes.io/hostname","rack","topology.kubernetes.io/zone"]',
-  '["topology.kubernetes.io/zone"]',
-  '["topology.kubernetes.io/zone","site","*"]',
-  '["site"]',
-  '["site","rack","*"]',
-  '["rack","site"]',
-  '["*"]',
-  '["*","site"]',
-  'site',
-] as const;
-
-const LABELS = {
-  site: ['a', 'b'],
-  rack: ['r1', 'r2'],
-  'topology.kubernetes.io/zone': ['z1', 'z2'],
-} as const;
-
-const STATES: readonly ModelState[] = [
-  'ready',
-  'ready',
-  'ready',
-  'unknown',
-  'notReady',
-  'serving',
-  'ended',
-] as ModelState[];
 
 /** Makes the namespaces, nodes, Services and slices that a history begins with. */
 export async function createHistory(options: HistoryOptions): Promise<History> {
@@ -59,225 +35,220 @@ export async function createHistory(options: HistoryOptions): Promise<History> {
 
 /** A random history of the API, and what it has led to so far. No controller must touch its objects. */
 export class History {
-  readonly nodes = new Map<string, ModelLabels>();
-  readonly services = new Map<string, ModelService>();
-  readonly slices = new Map<string, ModelObject>();
-  readonly endpoints = new Map<string, ModelObject>();
-  /** Services, as `namespace/name`, whether they are there at the moment or not. */
-  readonly names: readonly string[];
+  readonly timeline: Timeline;
   readonly #options: HistoryOptions;
+  /** Services, as `namespace/name`, whether they are there at the moment or not. */
+  readonly #names: readonly string[];
 
   constructor(options: HistoryOptions) {
+    const { namespaces, services, ownLabels } = options.shape;
     this.#options = options;
-    const plain = ['s0', 's1', 's2'];
-    const names = options.all ? [...plain, 'local', 'headless'] : plain;
-    this.names = options.namespaces.flatMap((namespace) =>
-      names.map((name) => `${namespace}/${name}`),
-    );
-  }
-
-  /** Cluster IP of a Service, the same each time it is created. */
-  clusterIP(service: string): string {
-    return `10.96.200.${this.names.indexOf(service) + 1}`;
+    this.#names = namespaces.flatMap((namespace) => services.map((name) => `${namespace}/${name}`));
+    this.timeline = new Timeline(options.random.pick(ownLabels));
   }
 
   async begin(): Promise<void> {
-    const { self, others, namespaces } = this.#options;
-    for (const name of namespaces) await this.#put('/api/v1/namespaces', { metadata: { name } });
-    for (const name of [self, ...others]) await this.#setNode(name, this.#randomLabels());
-    for (const name of this.names) await this.#setService(name, this.#randomKeys());
-    for (const name of this.names) {
-      for (const letter of this.#letters()) await this.#setSlice(name, letter);
-      if (this.#options.all) await this.#setEndpoints(name);
+    const { api, random, self, shape } = this.#options;
+    for (const name of shape.namespaces) {
+      if (name === 'default') continue;
+      await persist(() => putObject(api(), '/api/v1/namespaces', { metadata: { name } }));
+    }
+    await this.#write('nodes', self);
+    for (const name of OTHERS) await this.#relabel(random, name);
+    for (const name of this.#names) {
+      await this.#setPolicy(random, name);
+      for (const letter of shape.letters) await this.#setSlice(random, name, letter);
+      if (shape.weights.endpoints !== undefined) await this.#setEndpoints(random, name);
     }
   }
 
-  /** Makes one change; resolves with what it was, when the API server has taken it. */
-  async step(): Promise<string> {
-    const { random, self, others, all } = this.#options;
-    const kind = random.below(100);
-    const service = random.pick(this.names);
-    const other = random.pick(others);
-    if (kind < 35) return await this.#setSlice(service, random.pick(this.#letters()));
-    if (kind < 40) return await this.#deleteSlice(service, random.pick(this.#letters()));
-    if (kind < 52 && all) return await this.#setEndpoints(service);
-    if (kind < 68) return await this.#setNode(other, this.#otherLabels(other));
-    if (kind < 77) return await this.#setNode(self, this.#otherLabels(self));
-    if (kind < 82) return await this.#deleteNode(other);
-    if (kind < 94) return await this.#setService(service, this.#randomKeys());
-    return await this.#deleteService(service);
-  }
-
-  /** Returns what forgets all changes from now on, because an older copy of etcd is restored. */
-  remember(): () => void {
-    const all: readonly Map<string, unknown>[] = [
-      this.nodes,
-      this.services,
-      this.slices,
-      this.endpoints,
-    ];
-    const copies = all.map((map) => [map, [...map]] as const);
-    return () => {
-      for (const [map, entries] of copies) {
-        map.clear();
-        for (const [key, value] of entries) map.set(key, value);
-      }
+  /** Makes one change; resolves when the API server has taken it. */
+  async step(random = this.#options.random): Promise<void> {
+    const { shape, self } = this.#options;
+    const [service, letter] = [random.pick(this.#names), random.pick(shape.letters)];
+    const other = random.pick(OTHERS);
+    const changes: Readonly<Record<Change, () => Promise<void>>> = {
+      slice: () => this.#setSlice(random, service, letter),
+      'no slice': () => this.#deleteSlice(service, letter),
+      endpoints: () => this.#setEndpoints(random, service),
+      node: () => this.#relabel(random, other),
+      'own node': () => this.#relabel(random, self),
+      'no node': () => this.#setNode(other, undefined),
+      policy: () => this.#setPolicy(random, service),
+      'no service': () => this.#deleteService(service),
+      'recreated service': () => this.#recreate(random, service),
     };
+    const weights = Object.entries(shape.weights) as [Change, number][];
+    const deck = weights.flatMap(([name, weight]) => Array<Change>(weight).fill(name));
+    await changes[random.pick(deck)]();
   }
 
-  #letters(): readonly string[] {
-    return this.#options.all ? ['a', 'b', 'c'] : ['a', 'b'];
+  /** Makes a change of each input, so that a view is right only when each query has caught up. */
+  async changeAll(random: Random): Promise<void> {
+    const { shape, self } = this.#options;
+    await this.#setSlice(random, random.pick(this.#names), random.pick(shape.letters));
+    await this.#relabel(random, random.pick(OTHERS));
+    const names = this.#names.filter((name) => name !== shape.steady?.service);
+    await this.#setPolicy(random, random.pick(names));
+    if (random.chance(0.3)) await this.#relabel(random, self);
   }
 
-  #randomKeys(): string | undefined {
-    return this.#options.random.pick(TOPOLOGY_KEYS);
+  /** Writes all objects again, as into an empty etcd. */
+  async writeAll(): Promise<void> {
+    const { nodes, services, slices } = this.timeline.state;
+    for (const name of [this.#options.self, ...nodes.keys()]) await this.#write('nodes', name);
+    for (const name of services.keys()) await this.#write('services', name);
+    for (const name of slices.keys()) await this.#write('endpointslices', name);
   }
 
-  #randomLabels(): ModelLabels {
-    const { random } = this.#options;
-    const labels = Object.entries(LABELS).flatMap(([name, values]) =>
-      random.chance(0.25) ? [] : [[name, random.pick<string>(values)] as const],
+  /** What an informer on the node must hold: by key the sorted addresses, as the model computes them. */
+  rows({
+    resource,
+    namespace,
+  }: Pick<InformerVariant, 'resource' | 'namespace'>): Map<string, readonly string[]> {
+    const { state } = this.timeline;
+    const objects = resource === 'endpoints' ? state.endpoints : state.slices;
+    const rows = asRows(viewOf(state, this.#options.self, objects));
+    // The API server's own Service; nobody manages it, and it goes and comes with the API server.
+    rows.set('default/kubernetes', ['10.99.0.1']);
+    return new Map(
+      [...rows].filter(([key]) => namespace === undefined || key.startsWith(`${namespace}/`)),
     );
-    return Object.fromEntries(labels);
+  }
+
+  /**
+   * By `clusterIP:port` the backends of each Service that there is; undefined for one that there is not. Of those whose
+   * traffic stays on the node, or that have no cluster IP, kube-proxy makes something else: they are left out.
+   */
+  backends(): Record<string, string[] | undefined> {
+    const { state } = this.timeline;
+    const view = viewOf(state, this.#options.self, state.slices);
+    const plain = this.#names.filter((name) => !/[/](headless|local)$/.test(name));
+    const entries = plain.flatMap((service) =>
+      historyPorts.map((port) => {
+        const backends = state.services.has(service)
+          ? asBackends(view, state.slices, service, port)
+          : undefined;
+        return [`${this.#clusterIP(service)}:${port.port}`, backends] as const;
+      }),
+    );
+    return Object.fromEntries(entries);
+  }
+
+  /** The same each time that the Service is created. */
+  #clusterIP(service: string): string {
+    return `10.96.200.${this.#names.indexOf(service) + 1}`;
   }
 
   /** Often only one label changes, so the first key of a Service may stay the same. */
-  #otherLabels(node: string): ModelLabels {
-    const { random } = this.#options;
-    const labels = this.#randomLabels();
-    if (random.chance(0.4)) return labels;
-    const label = random.pick(Object.keys(LABELS));
-    const kept = Object.entries(this.nodes.get(node) ?? {}).filter(([name]) => name !== label);
-    const taken = Object.entries(labels).filter(([name]) => name === label);
-    return Object.fromEntries([...kept, ...taken]);
+  async #relabel(random: Random, node: string): Promise<void> {
+    const { self, shape } = this.#options;
+    const { state } = this.timeline;
+    const now = (node === self ? state.self : state.nodes.get(node)) ?? {};
+    const sets = node === self ? shape.ownLabels : shape.otherLabels;
+    const near = sets.filter((set) => countDifferences(set, now) === 1);
+    const isNear = near.length > 0 && random.chance(0.6);
+    const others = sets.filter((set) => countDifferences(set, now) > 0);
+    await this.#setNode(node, random.pick(isNear ? near : others));
   }
 
-  /** Endpoints on random nodes. Their addresses tell the node, and differ between slices. */
-  #randomEndpoints(hosts: readonly number[], family: 4 | 6, withZones: boolean): ModelEndpoint[] {
-    const { random, self, others } = this.#options;
-    const endpoints: ModelEndpoint[] = [];
-    for (const [index, node] of [self, ...others, undefined].entries()) {
-      for (const host of hosts) {
-        if (!random.chance(node === undefined ? 0.1 : 0.3)) continue;
-        endpoints.push({
-          address: family === 4 ? `10.244.${index}.${host}` : `fd00::${index + 1}:${host}`,
-          node,
-          zone: withZones && random.chance(0.6) ? random.pick(['z1', 'z2']) : undefined,
-          state: random.pick(STATES),
-        });
-      }
-    }
-    return endpoints;
+  async #setNode(name: string, labels: ModelLabels | undefined): Promise<void> {
+    if (name !== this.#options.self) this.timeline.setNode(name, labels);
+    else if (labels !== undefined) this.timeline.self.push(labels);
+    await this.#write('nodes', name);
   }
 
-  #randomPorts(): readonly string[] {
-    const both = ['http', 'admin'];
-    // The controller writes a slice without ports for Pods that lack a named port.
-    return this.#options.random.pick([['http'], ['admin'], both, both, both, []]);
+  async #setPolicy(random: Random, key: string): Promise<void> {
+    const { steady, policies } = this.#options.shape;
+    const now = this.timeline.services.of(key).last?.topologyKeys;
+    const other = random.pick(policies.filter((policy) => policy !== now));
+    await this.#setService(key, key === steady?.service ? steady.policy : other);
   }
 
-  async #setSlice(service: string, letter: string): Promise<string> {
-    const [hosts, family] = letter === 'c' ? ([[1, 2], 6] as const) : ([HOSTS[letter], 4] as const);
-    const endpoints = this.#randomEndpoints(hosts ?? [], family, true);
-    const key = `${service}-${letter}`;
-    const object = { service, groups: [{ ports: this.#randomPorts(), endpoints }] };
-    const { collection, name } = slicePath(key);
-    await this.#put(collection, toSlice(name, object, family, service.endsWith('/headless')));
-    this.slices.set(key, object);
-    return `slice ${key} set`;
+  async #setService(key: string, topologyKeys: string | undefined): Promise<void> {
+    const [headless, internalLocal] = [key.endsWith('/headless'), key.endsWith('/local')];
+    const seq = this.timeline.nextSeq();
+    this.timeline.services.of(key).push({ topologyKeys, headless, internalLocal, seq });
+    await this.#write('services', key);
   }
 
-  async #deleteSlice(service: string, letter: string): Promise<string> {
-    const key = `${service}-${letter}`;
-    const { collection, name } = slicePath(key);
-    await this.#delete(`${collection}/${name}`);
-    this.slices.delete(key);
-    return `slice ${key} deleted`;
+  async #deleteService(key: string): Promise<void> {
+    const { services, endpoints } = this.timeline;
+    // The API server deletes the Endpoints object of this name along with it.
+    if (services.of(key).last !== undefined) endpoints.of(key).push(undefined);
+    services.of(key).push(undefined);
+    await this.#write('services', key);
   }
 
-  async #setEndpoints(service: string): Promise<string> {
+  /** Deleted with its slices and created again, as one of another author is. */
+  async #recreate(random: Random, key: string): Promise<void> {
+    const { letters } = this.#options.shape;
+    const topologyKeys = this.timeline.services.of(key).last?.topologyKeys;
+    await this.#deleteService(key);
+    for (const letter of letters) await this.#deleteSlice(key, letter);
+    await this.#setService(key, topologyKeys);
+    for (const letter of letters) await this.#setSlice(random, key, letter);
+  }
+
+  async #setSlice(random: Random, service: string, letter: string): Promise<void> {
+    const seq = this.timeline.nextSeq();
+    const what = { ...this.#options, random, service, letter, seq };
+    const groups = [{ ports: randomPorts(what), endpoints: randomEndpoints(what) }];
+    this.timeline.slices.of(`${service}-${letter}`).push({ seq, service, groups });
+    await this.#write('endpointslices', `${service}-${letter}`);
+  }
+
+  async #deleteSlice(service: string, letter: string): Promise<void> {
+    this.timeline.slices.of(`${service}-${letter}`).push(undefined);
+    await this.#write('endpointslices', `${service}-${letter}`);
+  }
+
+  async #setEndpoints(random: Random, service: string): Promise<void> {
+    const seq = this.timeline.nextSeq();
+    // An Endpoints object has no zones, and only ready and not ready addresses.
+    const plain = (letter: string) =>
+      randomEndpoints({ ...this.#options, random, service, letter, seq }).map((endpoint) => ({
+        ...endpoint,
+        zone: undefined,
+        state: ['ready', 'unknown'].includes(endpoint.state) ? 'ready' : 'notReady',
+      })) as ModelEndpoint[];
     // The API server joins groups of the same ports, so they differ.
     const groups = [
-      { ports: ['http'], endpoints: this.#withConditionsOfEndpoints([5, 6]) },
-      { ports: ['http', 'admin'], endpoints: this.#withConditionsOfEndpoints([7, 8]) },
+      { ports: ['http'], endpoints: plain('d') },
+      { ports: ['http', 'admin'], endpoints: plain('e') },
     ].filter(({ endpoints }) => endpoints.length > 0);
-    const object = { service, groups };
-    const { collection, name } = corePath(service, 'endpoints');
-    await this.#put(collection, toEndpoints(name, object));
-    this.endpoints.set(service, object);
-    return `endpoints ${service} set`;
+    this.timeline.endpoints.of(service).push({ seq, service, groups });
+    await this.#write('endpoints', service);
   }
 
-  /** An Endpoints object has only ready and not ready addresses. */
-  #withConditionsOfEndpoints(hosts: readonly number[]): ModelEndpoint[] {
-    return this.#randomEndpoints(hosts, 4, false).map((endpoint) => ({
-      ...endpoint,
-      state: ['ready', 'unknown'].includes(endpoint.state) ? 'ready' : 'notReady',
-    }));
+  /** Makes an object at the API server as the timeline has it. */
+  async #write(resource: Resource, key: string): Promise<void> {
+    await writeObject(this.#options.api, resource, key, this.#objectOf(resource, key));
   }
 
-  async #setNode(name: string, labels: ModelLabels): Promise<string> {
-    const { api } = this.#options;
-    // Labels of another kind remain.
-    const absent = Object.fromEntries(Object.keys(LABELS).map((label) => [label, null]));
-    await persist(async () => {
-      try {
-        await api.patch(`${NODES}/${name}`, { metadata: { labels: { ...absent, ...labels } } });
-      } catch (error) {
-        if (!(error instanceof ApiError) || error.status !== 404) throw error;
-        await api.create(NODES, { metadata: { name, labels } });
+  #objectOf(resource: Resource, key: string): KubeObject | undefined {
+    const name = key.split('/').at(-1) ?? '';
+    const { self, nodes, services, slices, endpoints } = this.timeline.state;
+    switch (resource) {
+      case 'nodes': {
+        const labels = key === this.#options.self ? self : nodes.get(key);
+        return labels && { metadata: { name, labels } };
       }
-    });
-    this.nodes.set(name, labels);
-    return `node ${name} labelled ${JSON.stringify(labels)}`;
-  }
-
-  async #deleteNode(name: string): Promise<string> {
-    await this.#delete(`${NODES}/${name}`);
-    this.nodes.delete(name);
-    return `node ${name} deleted`;
-  }
-
-  async #setService(key: string, topologyKeys: string | undefined): Promise<string> {
-    const headless = key.endsWith('/headless');
-    const internalLocal = key.endsWith('/local');
-    const service = { topologyKeys, headless, internalLocal };
-    const { collection, name } = corePath(key, 'services');
-    await this.#put(collection, toService(name, service, this.clusterIP(key)));
-    this.services.set(key, service);
-    return `service ${key} has ${topologyKeys ?? 'no keys'}`;
-  }
-
-  async #deleteService(key: string): Promise<string> {
-    const { collection, name } = corePath(key, 'services');
-    await this.#delete(`${collection}/${name}`);
-    // The API server deletes the Endpoints object of this name along with it.
-    if (this.services.delete(key)) this.endpoints.delete(key);
-    return `service ${key} deleted`;
-  }
-
-  async #put(collection: string, object: KubeObject): Promise<void> {
-    await persist(async () => await putObject(this.#options.api, collection, object));
-  }
-
-  async #delete(path: string): Promise<void> {
-    await persist(async () => await this.#options.api.delete(path));
+      case 'services': {
+        const service = services.get(key);
+        return service && toService(name, service, this.#clusterIP(key));
+      }
+      case 'endpointslices': {
+        const slice = slices.get(key);
+        return slice && toSlice(name, slice);
+      }
+      case 'endpoints':
+        return toEndpoints(name, endpoints.get(key) as ModelObject);
+    }
   }
 }
 
-const NODES = '/api/v1/nodes';
-
-/** @param key `namespace/name` */
-function corePath(key: string, plural: 'services' | 'endpoints') {
-  const [namespace, name = ''] = key.split('/');
-  return { collection: `/api/v1/namespaces/${namespace}/${plural}`, name };
+function countDifferences(one: ModelLabels, other: ModelLabels): number {
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...names].filter((name) => one[name] !== other[name]).length;
 }
-
-/** @param key `namespace/name` */
-function slicePath(key: string) {
-  const [namespace, name = ''] = key.split('/');
-  const group = '/apis/discovery.k8s.io/v1';
-  return { collection: `${group}/namespaces/${namespace}/endpointslices`, name };
-}
-
-const HOSTS: Readonly<Record<string, readonly number[]>> = { a: [1, 2], b: [3, 4] };

@@ -13,6 +13,8 @@ export interface ModelService {
   readonly topologyKeys: string | undefined;
   readonly headless?: boolean;
   readonly internalLocal?: boolean;
+  /** Number of the write, in an annotation: an object of a client shows from which write it comes. */
+  readonly seq: number;
 }
 
 /** How an endpoint is, by its conditions. `unknown` has none; `ended` terminates and serves no more. */
@@ -33,10 +35,14 @@ export interface ModelObject {
     readonly ports: readonly string[];
     readonly endpoints: readonly ModelEndpoint[];
   }[];
+  /** See {@link ModelService.seq}. */
+  readonly seq: number;
 }
 
-/** What there is in the API, by name or `namespace/name`. */
+/** What a decision depends on, by name or `namespace/name`. */
 export interface ModelWorld {
+  /** Labels of the own node, and of the others. */
+  readonly self: ModelLabels;
   readonly nodes: ReadonlyMap<string, ModelLabels>;
   readonly services: ReadonlyMap<string, ModelService>;
 }
@@ -63,12 +69,12 @@ const SETTINGS: ModelSettings = {
 
 /** What a node sees of these slices, or of these Endpoints objects. */
 export function viewOf(
-  { nodes, services }: ModelWorld,
+  { self: labels, nodes, services }: ModelWorld,
   self: string,
   objects: ReadonlyMap<string, ModelObject>,
 ): ModelView {
   const cluster = {
-    nodes,
+    nodes: new Map([...nodes, [self, labels] as const]),
     off: false,
     communities: new Map(),
     namespaces: new Map(),

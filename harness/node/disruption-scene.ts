@@ -7,7 +7,7 @@ import {
 } from '../api-server/cluster-objects.ts';
 import type { ControlPlane } from '../api-server/control-plane.ts';
 import { createHistory, type History } from '../history/history.ts';
-import { asRows, viewOf } from '../history/model.ts';
+import { WIDE_SHAPE } from '../history/history-shape.ts';
 import { persist } from '../history/persist.ts';
 import { type InformerReport, startInformers } from '../informer/informer.ts';
 import { dial } from '../network/dial.ts';
@@ -36,8 +36,8 @@ export async function startDisruptionScene(
   const kubeProxies = await createKubeProxies(plane, wrapper);
   await netns.addEndpoints(Object.values(PROBE_BACKENDS));
   await createProbe(plane);
-  const options = { api: plane.admin, random, self, others: ['n1', 'n2', 'n3'], all: false };
-  const history = await createHistory({ ...options, namespaces: ['one', 'two'] });
+  const api = () => plane.admin;
+  const history = await createHistory({ api, random, self, shape: WIDE_SHAPE });
 
   let probeLabel: keyof typeof PROBE_BACKENDS = 'x';
   const settle = async (timeoutMs = 60_000) => {
@@ -86,8 +86,9 @@ export async function startDisruptionScene(
     readAsNewClient: async () => await readAsNewClient(plane, node),
     /** The same as the model computes it. */
     readModel: () => {
-      const rows = asRows(viewOf(history, self, history.slices));
-      return Object.fromEntries(Array.from(rows, ([key, value]) => [key, value.join()]).sort());
+      const rows = [...history.rows({ resource: 'endpointslices' })];
+      const read = rows.filter(([key]) => !/^default[/]|[/]headless-/.test(key));
+      return Object.fromEntries(read.map(([key, value]) => [key, value.join()]).sort());
     },
     stop: async () => {
       for (const kubeProxy of kubeProxies) await kubeProxy.close();

@@ -1,6 +1,5 @@
 import type { ControlPlane } from '../api-server/control-plane.ts';
 import type { History } from '../history/history.ts';
-import { backendsOf } from '../history/history-backends.ts';
 import { createNodeNetns, type NodeNetns } from '../network/node-netns.ts';
 import type { ManagedProcess } from '../process/managed-process.ts';
 import { startKubeProxy } from './kube-proxy.ts';
@@ -39,7 +38,7 @@ export async function createKubeProxies(
 }
 
 function describeKubeProxy(options: Parameters<typeof startKubeProxy>[0], own?: NodeNetns) {
-  const { netns, mode, version, nodeName } = options;
+  const { netns, mode, version } = options;
   let running: ManagedProcess | undefined;
   return {
     name: `${version} ${mode}`,
@@ -53,7 +52,7 @@ function describeKubeProxy(options: Parameters<typeof startKubeProxy>[0], own?: 
     log: () => running?.log() ?? '',
     /** Waits until its kernel equals the model; resolves with the milliseconds. An error includes its log. */
     settle: async (history: History, more: Backends, timeoutMs: number) => {
-      const wanted = { ...backendsOf(history, nodeName), ...more };
+      const wanted = { ...history.backends(), ...more };
       try {
         return await waitForBackends(netns, mode, wanted, timeoutMs);
       } catch (cause) {

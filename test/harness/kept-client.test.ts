@@ -4,7 +4,7 @@ import { KeptClient } from '../real/faults/recovery/kept-client.ts';
 // The client of the recovery suite notices a watch that is wrong.
 
 const object = (name: string, version: number) => ({
-  metadata: { name, resourceVersion: String(version) },
+  metadata: { name, namespace: 'default', resourceVersion: String(version) },
 });
 
 test.each([

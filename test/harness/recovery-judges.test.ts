@@ -1,10 +1,12 @@
 import { expect, test } from '@jest/globals';
+import { SEQ } from '../../harness/history/history-objects.ts';
+import type { ModelObject } from '../../harness/history/model.ts';
+import { Timeline } from '../../harness/history/timeline.ts';
 import { BOUNDS } from '../real/faults/bounds.ts';
 import type { FaultKind } from '../real/faults/fault-kind.ts';
 import type { SeenObject } from '../real/faults/recovery/kept-client.ts';
 import { judgeReadiness } from '../real/faults/recovery/readiness-watch.ts';
 import { RecoveryReport } from '../real/faults/recovery/recovery-report.ts';
-import { Timeline, type TimelineSlice } from '../real/faults/recovery/timeline.ts';
 import {
   judgeConnections,
   judgeLists,
@@ -22,10 +24,10 @@ function smallHistory() {
   const timeline = new Timeline({ site: 'a' });
   timeline.setNode('n1', { site: 'a' });
   timeline.setNode('n2', { site: 'b' });
-  timeline.service('s').push({ topologyKeys: '["site"]', seq: timeline.nextSeq() });
+  timeline.services.of('s').push({ topologyKeys: '["site"]', seq: timeline.nextSeq() });
   const write = () => {
-    timeline.slice('s-a').push(writtenSlice(timeline.nextSeq()));
-    return timeline.slice('s-a').last?.seq ?? 0;
+    timeline.slices.of('s-a').push(writtenSlice(timeline.nextSeq()));
+    return timeline.slices.of('s-a').last?.seq ?? 0;
   };
   const seq = write();
   const found: string[] = [];
@@ -48,20 +50,20 @@ function addressOf(node: string, seq: number): string {
   return `10.${NODES.indexOf(node)}.0.${seq}`;
 }
 
-function writtenSlice(seq: number): TimelineSlice {
+function writtenSlice(seq: number): ModelObject {
   const endpoints = NODES.map((node) => ({
     node,
     zone: undefined,
     state: 'ready' as const,
     address: addressOf(node, seq),
   }));
-  return { seq, object: { service: 's', groups: [{ ports: ['http'], endpoints }] } };
+  return { seq, service: 's', groups: [{ ports: ['http'], endpoints }] };
 }
 
 function shownSlice(seq: number, nodes: readonly string[]): SeenObject {
-  const annotations = { 'test.kube-proxy-wrapper.io/seq': String(seq) };
+  const annotations = { [SEQ]: String(seq) };
   return {
-    metadata: { name: 's-a', resourceVersion: '1', annotations },
+    metadata: { name: 's-a', namespace: '', resourceVersion: '1', annotations },
     endpoints: nodes.map((node) => ({ addresses: [addressOf(node, seq)] })),
   };
 }
@@ -107,8 +109,8 @@ test.each<[rule: string, play: (history: SmallHistory) => void]>([
   [
     'an object that vanishes and was deleted',
     ({ timeline, judge }) => {
-      timeline.service('s').push(undefined);
-      timeline.slice('s-a').push(undefined);
+      timeline.services.of('s').push(undefined);
+      timeline.slices.of('s-a').push(undefined);
       judge.slice('s-a', undefined);
       judge.service('s', undefined);
     },
@@ -196,7 +198,7 @@ test.each([12, 3])(
   (keep) => {
     const { timeline, found, seq, show, settle } = smallHistory();
     show(seq, NEAR);
-    const service = timeline.service('s');
+    const service = timeline.services.of('s');
     service.push(undefined);
     service.push({ topologyKeys: '["site"]', seq: timeline.nextSeq() });
     settle(keep);

@@ -5,7 +5,7 @@ import type { Random } from '../../../harness/random.ts';
 import type { ActiveFault } from './active-fault.ts';
 import type { FaultFront } from './fault-front.ts';
 import type { FaultNode } from './node/fault-node.ts';
-import type { Cluster } from './recovery/cluster.ts';
+import type { MemoryBackend } from './recovery/memory-backend.ts';
 import type { RelayUnderTest } from './recovery/relays.ts';
 import type { WrapperUnderTest } from './wrapper-under-test.ts';
 
@@ -30,11 +30,12 @@ export interface FaultTarget {
   readonly front: FaultFront;
   readonly wrapper: WrapperUnderTest;
   readonly random: Random;
+  readonly history: History;
 }
 
-/** The same, with an API server in memory, and what the clients of the recovery suite may show. */
+/** The same, with an API server in memory. */
 export interface HistoryTarget extends FaultTarget {
-  readonly cluster: Cluster;
+  readonly memory: MemoryBackend;
   /** Between the wrapper and the front, in order of preference; the wrapper reaches the front itself too. */
   readonly relays: readonly RelayUnderTest[];
 }
@@ -44,7 +45,6 @@ export interface NodeTarget extends FaultTarget {
   readonly node: FaultNode;
   /** A real etcd and kube-apiserver. */
   readonly plane: ControlPlane;
-  readonly history: History;
   readonly kubeProxies: readonly KernelKubeProxy[];
 }
 

@@ -66,12 +66,12 @@ const restored: FaultKind<NodeTarget> = {
   name: 'etcd restored from an older copy',
   strike: async ({ front, plane, history }) => {
     const putBack = backUp(plane);
-    const forget = history.remember();
+    const { state } = history.timeline;
     for (let lost = 0; lost < LOST; lost++) await history.step();
     const before = front.open.size;
     await plane.apiServer.stop('SIGKILL');
     await plane.etcd.stop('SIGKILL');
-    forget();
+    history.timeline.restore(state);
     return {
       hits: () => before,
       end: async () => {

@@ -40,7 +40,7 @@ function restarted(name: string, forbiddenMs: number): FaultKind<HistoryTarget> 
     seconds: [1.5, 15],
     unreachable: 'failing',
     strike: async (target) =>
-      await away(target, async () => target.cluster.backend.api.compact(), forbiddenMs),
+      await away(target, async () => target.memory.api.compact(), forbiddenMs),
   };
 }
 
@@ -50,17 +50,17 @@ function restored(name: string, overtaken: Overtaken): FaultKind<HistoryTarget> 
     room: 'server',
     name,
     strike: async (target) => {
-      const { cluster, random } = target;
-      const backup = cluster.backend.backUp();
-      const { state } = cluster.timeline;
+      const { history, memory, random } = target;
+      const backup = memory.backUp();
+      const { state } = history.timeline;
       // These are seen, and then lost.
-      for (let lost = 0; lost < LOST; lost++) await cluster.change(random);
+      for (let lost = 0; lost < LOST; lost++) await history.step(random);
       await sleep(150);
       return await away(target, async () => {
-        await cluster.backend.replace(backup);
-        cluster.timeline.restore(state);
+        await memory.replace(backup);
+        history.timeline.restore(state);
         const writes = overtaken === 'overtaken' ? LOST / 2 : 1;
-        for (let write = 0; write < writes; write++) await cluster.change(random);
+        for (let write = 0; write < writes; write++) await history.step(random);
       });
     },
   };
@@ -76,14 +76,14 @@ export const serverFaults: readonly FaultKind<HistoryTarget>[] = [
     room: 'server',
     name: 'etcd emptied, all written again',
     strike: async (target) => {
-      const { cluster } = target;
+      const { history, memory } = target;
       return await away(target, async () => {
-        await cluster.backend.replace(undefined);
-        const { timeline } = cluster;
+        await memory.replace(undefined);
+        const { timeline } = history;
         const state = timeline.state;
         timeline.restore({ ...state, nodes: new Map(), services: new Map(), slices: new Map() });
         timeline.restore(state);
-        await cluster.writeAll();
+        await history.writeAll();
       });
     },
   },
@@ -92,8 +92,8 @@ export const serverFaults: readonly FaultKind<HistoryTarget>[] = [
     name: 'compacted, and all watches cut',
     seconds: [0.1, 3],
     strike: async (target) => {
-      for (let write = 0; write < 3; write++) await target.cluster.change(target.random);
-      target.cluster.backend.api.compact();
+      for (let write = 0; write < 3; write++) await target.history.step(target.random);
+      target.memory.api.compact();
       const hits = target.front.cut();
       return { hits: () => hits, end: async () => {} };
     },
@@ -102,9 +102,9 @@ export const serverFaults: readonly FaultKind<HistoryTarget>[] = [
     room: 'server',
     name: 'another server that lags',
     strike: async (target) => {
-      const memory = target.cluster.backend;
+      const { memory } = target;
       const lagging = await memory.startLagging(memory.backUp());
-      for (let write = 0; write < 3; write++) await target.cluster.change(target.random);
+      for (let write = 0; write < 3; write++) await target.history.step(target.random);
       await sleep(150);
       // Without a version an API server lists what etcd has, however late its own cache is.
       target.front.redirect(lagging, ({ searchParams }) => searchParams.has('resourceVersion'));
@@ -122,8 +122,8 @@ export const serverFaults: readonly FaultKind<HistoryTarget>[] = [
   {
     room: 'server',
     name: 'watches frozen, lists answered',
-    strike: ({ cluster }) => {
-      const { api } = cluster.backend;
+    strike: ({ memory }) => {
+      const { api } = memory;
       const hits = api.openWatches().length;
       const thaw = api.freezeWatches();
       return { hits: () => hits, end: async () => thaw() };

@@ -1,6 +1,6 @@
 import { startControlPlane } from '../../../../harness/api-server/control-plane.ts';
 import { createHistory } from '../../../../harness/history/history.ts';
-import { historyRows } from '../../../../harness/history/history-rows.ts';
+import { WIDE_SHAPE } from '../../../../harness/history/history-shape.ts';
 import type { InformerVariant } from '../../../../harness/informer/informer.ts';
 import { startInformerFleet } from '../../../../harness/informer/informer-fleet.ts';
 import { createNodeNetns } from '../../../../harness/network/node-netns.ts';
@@ -50,12 +50,10 @@ export async function startFaultScene(random: Random, protocols: FrontOptions['p
     const { wrapper } = node;
     const atom = await createAtom(plane, netns, SELF);
     const history = await createHistory({
-      api: plane.admin,
+      api: () => plane.admin,
       random,
       self: SELF,
-      others: ['n1', 'n2', 'n3'],
-      namespaces: ['one', 'two'],
-      all: true,
+      shape: WIDE_SHAPE,
     });
     const kubeconfig = plane.kubeconfig('kubeProxy', {
       server: node.https.url,
@@ -72,7 +70,7 @@ export async function startFaultScene(random: Random, protocols: FrontOptions['p
         informerVariants({ kubeconfig }, 'protobuf', true),
       ],
       wanted: (variant) => {
-        const rows = historyRows(history, SELF, variant);
+        const rows = history.rows(variant);
         if (variant.resource === 'endpointslices' && variant.namespace === undefined) {
           for (const [key, row] of atom.rows()) rows.set(key, row);
         }

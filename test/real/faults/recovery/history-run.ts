@@ -30,7 +30,7 @@ export async function surviveFault(
 ): Promise<FaultOutcome> {
   const random = createRandom(fault.seed);
   const problems: Problem[] = [];
-  const { wrapper, cluster, judge } = scene;
+  const { wrapper, history, judge } = scene;
   scene.report = (problem) => problems.push(problem);
   judge.mayGoBack = fault.kinds.some((kind) => kind.mayGoBack === true);
   judge.mayMatchSelfOnly = fault.kinds.some(({ room }) => room === 'status');
@@ -41,7 +41,7 @@ export async function surviveFault(
   for (const kind of fault.kinds) active.push(await kind.strike({ ...scene, random }));
   const readiness = watchReadiness(wrapper);
   await changeFor(scene, random, fault.seconds * 1000);
-  cluster.changeAll(random);
+  await history.changeAll(random);
   for (const each of active) await waitForHit(each);
   const bypassMs = Math.max(
     ...fault.kinds.map((kind) => kind.bypassMs ?? Number.POSITIVE_INFINITY),
@@ -87,7 +87,7 @@ async function changeFor(scene: HistoryScene, random: Random, ms: number): Promi
   for (let index = 0; index < wanted; index++) {
     const gap = (ms / wanted) * (0.3 + random.below(100) / 100);
     await sleep(Math.max(0, Math.min(gap, until - performance.now())));
-    scene.cluster.change(random);
+    await scene.history.step(random);
   }
   await sleep(Math.max(0, until - performance.now()));
 }

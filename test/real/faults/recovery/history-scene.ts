@@ -3,6 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createHistory, type History } from '../../../../harness/history/history.ts';
+import { NARROW_SHAPE } from '../../../../harness/history/history-shape.ts';
 import { freePorts } from '../../../../harness/network/free-port.ts';
 import { createRandom } from '../../../../harness/random.ts';
 import { VIEW_BOUNDS } from '../../../../src/config/view-bounds.ts';
@@ -10,17 +12,17 @@ import { issue, type KeyPair } from '../../../support/http/certificates.ts';
 import { type FollowOptions, follow } from '../../../support/recorder/follow.ts';
 import type { Problem } from '../bounds.ts';
 import { FaultFront } from '../fault-front.ts';
-import { WrapperUnderTest } from '../wrapper-under-test.ts';
-import { Cluster } from './cluster.ts';
+import { SELF, WrapperUnderTest } from '../wrapper-under-test.ts';
 import { KeptClient } from './kept-client.ts';
 import type { MemoryBackend } from './memory-backend.ts';
 import { type RelaysUnderTest, startRelays } from './relays.ts';
 import { differences } from './view-difference.ts';
 import { ViewJudge } from './view-judge.ts';
 
-/** One history: a cluster, the only way to it, a wrapper and the clients that are kept over all faults. */
+/** One history, the only way to it, a wrapper and the clients that are kept over all faults. */
 export interface HistoryScene {
-  readonly cluster: Cluster;
+  readonly history: History;
+  readonly memory: MemoryBackend;
   readonly front: FaultFront;
   readonly relays: RelaysUnderTest['all'];
   readonly wrapper: WrapperUnderTest;
@@ -59,7 +61,12 @@ export async function startHistoryScene(options: HistorySceneOptions): Promise<H
   };
   try {
     const [port = 0, innerPort = 0, listenPort = 0, adminPort = 0] = await freePorts(4);
-    const cluster = new Cluster(backend, createRandom(options.seed));
+    const history = await createHistory({
+      api: () => backend.client,
+      random: createRandom(options.seed),
+      self: SELF,
+      shape: NARROW_SHAPE,
+    });
     const front = new FaultFront({
       port,
       innerPort,
@@ -84,7 +91,14 @@ export async function startHistoryScene(options: HistorySceneOptions): Promise<H
       viewBounds: { ...VIEW_BOUNDS, returnMs: RETURN_MS },
     });
     cleanups.push(async () => await wrapper.stop('SIGKILL'));
-    const scene = describeScene({ cluster, front, relays: relays.all, wrapper, stop });
+    const scene = describeScene({
+      history,
+      memory: backend,
+      front,
+      relays: relays.all,
+      wrapper,
+      stop,
+    });
     const stopped = new AbortController();
     cleanups.push(() => stopped.abort());
     wrapper.start();
@@ -116,10 +130,10 @@ const SERVICES =
   '/api/v1/services?fieldSelector=spec.clusterIP!%3DNone&labelSelector=!service.kubernetes.io/service-proxy-name';
 
 function describeScene(
-  parts: Pick<HistoryScene, 'cluster' | 'front' | 'relays' | 'wrapper' | 'stop'>,
+  parts: Pick<HistoryScene, 'history' | 'memory' | 'front' | 'relays' | 'wrapper' | 'stop'>,
 ): HistoryScene {
-  const { cluster } = parts;
-  const judge = new ViewJudge(cluster.timeline, (what) => scene.report({ check: 'view', what }));
+  const { timeline } = parts.history;
+  const judge = new ViewJudge(timeline, (what) => scene.report({ check: 'view', what }));
   const broken = (what: string) => scene.report({ check: 'watch', what });
   const slices: KeptClient = new KeptClient({
     broken,

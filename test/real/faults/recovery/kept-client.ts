@@ -2,12 +2,13 @@ import type { Follower, ReceivedObject } from '../../../support/recorder/follow.
 import type { ReceivedRecord } from '../../../support/recorder/written-record.ts';
 
 /** The API server's own Service and slice: they go and come with it, and no history has them. */
-const OWN = 'kubernetes';
+const OWN = 'default/kubernetes';
 
 /** An object as a client receives it, as far as it is judged. */
 export interface SeenObject extends ReceivedObject {
   readonly metadata: {
     readonly name: string;
+    readonly namespace: string;
     readonly resourceVersion: string;
     readonly annotations?: Readonly<Record<string, string>>;
   };
@@ -46,7 +47,8 @@ export class KeptClient implements Follower<SeenObject> {
   }
 
   #apply(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: SeenObject): void {
-    const { name, resourceVersion } = object.metadata;
+    const { resourceVersion } = object.metadata;
+    const name = keyOf(object);
     this.#advance(resourceVersion, `${type} ${name}`);
     if (name === OWN) return;
     const had = this.objects.has(name);
@@ -67,7 +69,7 @@ export class KeptClient implements Follower<SeenObject> {
 
   #replace(items: readonly SeenObject[], version: string): void {
     const listed = new Map(
-      items.flatMap((item) => (item.metadata.name === OWN ? [] : [[item.metadata.name, item]])),
+      items.flatMap((item) => (keyOf(item) === OWN ? [] : [[keyOf(item), item]])),
     );
     const names = new Set([...this.objects.keys(), ...listed.keys()]);
     this.#version = version;
@@ -75,4 +77,8 @@ export class KeptClient implements Follower<SeenObject> {
     for (const [name, object] of listed) this.objects.set(name, object);
     for (const name of names) this.#listener.changed(name, listed.get(name));
   }
+}
+
+function keyOf({ metadata }: SeenObject): string {
+  return `${metadata.namespace}/${metadata.name}`;
 }

@@ -1,22 +1,17 @@
-import { viewOf } from '../../../../harness/history/model.ts';
+import { SEQ } from '../../../../harness/history/history-objects.ts';
+import { type ModelObject, viewOf } from '../../../../harness/history/model.ts';
+import type { Timeline } from '../../../../harness/history/timeline.ts';
 import { SELF } from '../wrapper-under-test.ts';
-import { SEQ } from './cluster.ts';
 import type { SeenObject } from './kept-client.ts';
-import type { Timeline, TimelineSlice } from './timeline.ts';
 
 /** What a client must have when it is right, as lines that can be compared. */
 export function wantedView(timeline: Timeline): ReadonlyMap<string, string> {
-  const { self, nodes, services, slices } = timeline.state;
-  const world = { nodes: new Map([...nodes, [SELF, self] as const]), services };
-  const view = viewOf(
-    world,
-    SELF,
-    new Map([...slices].map(([name, { object }]) => [name, object])),
-  );
+  const { state } = timeline;
+  const view = viewOf(state, SELF, state.slices);
   return new Map(
     [...view].map(([name, endpoints]) => [
       name,
-      `${slices.get(name)?.seq} ${endpoints.map(({ address }) => address).sort()}`,
+      `${state.slices.get(name)?.seq} ${endpoints.map(({ address }) => address).sort()}`,
     ]),
   );
 }
@@ -39,10 +34,8 @@ export function seqOf({ metadata }: SeenObject): number {
 }
 
 /** The addresses of a write. */
-export function addressesOf(slice: TimelineSlice | undefined): string[] {
-  return (slice?.object.groups ?? []).flatMap(({ endpoints }) =>
-    endpoints.map(({ address }) => address),
-  );
+export function addressesOf(slice: ModelObject | undefined): string[] {
+  return (slice?.groups ?? []).flatMap(({ endpoints }) => endpoints.map(({ address }) => address));
 }
 
 /** The slices of one Service that a client has. */

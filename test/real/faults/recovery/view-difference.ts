@@ -1,18 +1,18 @@
-import type { Cluster } from './cluster.ts';
+import type { History } from '../../../../harness/history/history.ts';
 import type { KeptClient } from './kept-client.ts';
 import { shownView, wantedView } from './shown-view.ts';
 
 interface Compared {
-  readonly cluster: Cluster;
+  readonly history: History;
   readonly clients: { readonly slices: KeptClient; readonly services: KeptClient };
 }
 
 /** How the kept clients differ from what they must have; empty: not at all. */
-export function differences({ clients, cluster }: Compared): string {
-  const wanted = wantedView(cluster.timeline);
+export function differences({ clients, history }: Compared): string {
+  const wanted = wantedView(history.timeline);
   const shown = shownView(clients.slices.objects);
   const services = new Map(
-    [...cluster.timeline.state.services].map(([name, { seq }]) => [name, `${seq} `]),
+    [...history.timeline.state.services].map(([name, { seq }]) => [name, `${seq} `]),
   );
   return [
     ...compare('slice', wanted, shown),

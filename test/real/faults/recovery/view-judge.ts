@@ -1,8 +1,13 @@
-import { type ModelLabels, type ModelService, viewOf } from '../../../../harness/history/model.ts';
+import {
+  type ModelLabels,
+  type ModelObject,
+  type ModelService,
+  viewOf,
+} from '../../../../harness/history/model.ts';
+import type { Timeline, Values } from '../../../../harness/history/timeline.ts';
 import { SELF } from '../wrapper-under-test.ts';
 import type { SeenObject } from './kept-client.ts';
 import { addressesOf, seenText, seqOf, shownBy, slicesOf } from './shown-view.ts';
-import type { Timeline, TimelineSlice, Values } from './timeline.ts';
 
 /** Positions in the histories of the inputs of one Service, up to which a view can have come. */
 interface Position {
@@ -87,8 +92,10 @@ export class ViewJudge {
       self: first(timeline.self),
       nodes: first(timeline.nodes),
       objects: new Map([
-        ...timeline.serviceNames.map((name) => [name, first(timeline.service(name))] as const),
-        ...timeline.sliceNames.map((name) => [name, first(timeline.slice(name))] as const),
+        ...timeline.services.names.map(
+          (name) => [name, first(timeline.services.of(name))] as const,
+        ),
+        ...timeline.slices.names.map((name) => [name, first(timeline.slices.of(name))] as const),
       ]),
     };
   }
@@ -102,7 +109,7 @@ export class ViewJudge {
     const exceptions = [this.mayGoBack, this.mayMatchSelfOnly] as const;
     [this.mayGoBack, this.mayMatchSelfOnly] = [false, false];
     const possible = new Map<string, readonly Position[]>();
-    for (const service of this.#timeline.serviceNames) {
+    for (const service of this.#timeline.services.names) {
       const shown = slicesOf(service, objects);
       const raw = this.#rawOf(shown);
       if (shown.size === 0 || raw === undefined) continue;
@@ -131,7 +138,7 @@ export class ViewJudge {
 
   /** A slice was received. */
   slice(name: string, object: SeenObject | undefined): void {
-    const values = this.#timeline.slice(name).all;
+    const values = this.#timeline.slices.of(name).all;
     if (object === undefined) {
       if (!this.#mayBeAbsent(name)) this.#report(`slice ${name} vanished and was never deleted`);
       return;
@@ -154,7 +161,7 @@ export class ViewJudge {
 
   /** A Service was received. */
   service(name: string, object: SeenObject | undefined): void {
-    const values = this.#timeline.service(name).all;
+    const values = this.#timeline.services.of(name).all;
     if (object === undefined) {
       if (!values.includes(undefined, this.#firstOf(name)))
         this.#report(`Service ${name} vanished and was never deleted`);
@@ -169,7 +176,7 @@ export class ViewJudge {
 
   /** All that arrived together was applied: each Service must be explained by one combination of its inputs. */
   judge(objects: ReadonlyMap<string, SeenObject>): void {
-    for (const service of this.#timeline.serviceNames) {
+    for (const service of this.#timeline.services.names) {
       const slices = slicesOf(service, objects);
       if (slices.size > 0) this.#judgeService(service, slices);
     }
@@ -189,11 +196,11 @@ export class ViewJudge {
   }
 
   /** The writes that slices come from; undefined: one of them never was. */
-  #rawOf(shown: ReadonlyMap<string, SeenObject>): Map<string, TimelineSlice> | undefined {
-    const raw = new Map<string, TimelineSlice>();
+  #rawOf(shown: ReadonlyMap<string, SeenObject>): Map<string, ModelObject> | undefined {
+    const raw = new Map<string, ModelObject>();
     for (const [name, object] of shown) {
       const seq = seqOf(object);
-      const value = this.#timeline.slice(name).all.find((each) => each?.seq === seq);
+      const value = this.#timeline.slices.of(name).all.find((each) => each?.seq === seq);
       if (value === undefined) return undefined;
       raw.set(name, value);
     }
@@ -203,12 +210,12 @@ export class ViewJudge {
   /** The combinations, each not older than one of the earlier ones, that give what is shown. */
   #explain(
     service: string,
-    raw: ReadonlyMap<string, TimelineSlice>,
+    raw: ReadonlyMap<string, ModelObject>,
     seen: string,
     before: readonly Position[],
   ): Position[] {
     const { self, nodes } = this.#timeline;
-    const policies = this.#timeline.service(service);
+    const policies = this.#timeline.services.of(service);
     const found: Position[] = [];
     for (const [policy, described] of since(policies, indexOf(this.#oldest, service))) {
       for (const [own, labels] of since(self, this.#oldest.self)) {
@@ -228,7 +235,7 @@ export class ViewJudge {
   }
 
   #evaluate(
-    raw: ReadonlyMap<string, TimelineSlice>,
+    raw: ReadonlyMap<string, ModelObject>,
     service: ModelService | undefined,
     self: ModelLabels,
     others: ReadonlyMap<string, ModelLabels>,
@@ -241,17 +248,9 @@ export class ViewJudge {
     ]);
     const known = this.#evaluated.get(key);
     if (known !== undefined) return known;
-    const name = [...raw.values()][0]?.object.service ?? '';
-    const world = {
-      nodes: new Map([...others, [SELF, self] as const]),
-      services: new Map(service === undefined ? [] : [[name, service] as const]),
-    };
-    const view = viewOf(
-      world,
-      SELF,
-      new Map([...raw].map(([slice, { object }]) => [slice, object])),
-    );
-    const text = [...view]
+    const name = [...raw.values()][0]?.service ?? '';
+    const services = new Map(service === undefined ? [] : [[name, service] as const]);
+    const text = [...viewOf({ self, nodes: others, services }, SELF, raw)]
       .map(([slice, endpoints]) => `${slice}:${endpoints.map(({ address }) => address).sort()}`)
       .join(' ');
     this.#evaluated.set(key, text);
@@ -260,7 +259,7 @@ export class ViewJudge {
 
   #inputs(service: string): string {
     const timeline = this.#timeline;
-    const policies = since(timeline.service(service), indexOf(this.#oldest, service)).map(
+    const policies = since(timeline.services.of(service), indexOf(this.#oldest, service)).map(
       ([, policy]) => policy?.topologyKeys ?? 'none',
     );
     const nodes = since(timeline.nodes, this.#oldest.nodes).map(([, each]) =>
@@ -275,9 +274,9 @@ export class ViewJudge {
     const service = name.slice(0, -2);
     const oldestPolicy = this.mayGoBack ? undefined : this.#oldestPolicy.get(service);
     return (
-      this.#timeline.slice(name).all.includes(undefined, this.#firstOf(name)) ||
-      this.#timeline
-        .service(service)
+      this.#timeline.slices.of(name).all.includes(undefined, this.#firstOf(name)) ||
+      this.#timeline.services
+        .of(service)
         .all.includes(undefined, oldestPolicy ?? this.#firstOf(service))
     );
   }

@@ -1,0 +1,47 @@
+import type { Random } from '../random.ts';
+import type { HistoryShape } from './history-shape.ts';
+import type { ModelEndpoint } from './model.ts';
+
+/** The other nodes of a history. */
+export const OTHERS = ['n1', 'n2', 'n3'] as const;
+
+/** A slice, or a part of an Endpoints object, that is written. */
+interface Write {
+  readonly random: Random;
+  readonly shape: HistoryShape;
+  readonly self: string;
+  /** `namespace/name` */
+  readonly service: string;
+  readonly letter: string;
+  readonly seq: number;
+}
+
+export function randomPorts({ random, shape, service }: Write): readonly string[] {
+  const both = ['http', 'admin'];
+  if (service === shape.steady?.service) return both;
+  // The controller writes a slice without ports for Pods that lack a named port.
+  return random.pick([['http'], ['admin'], both, both, both, []]);
+}
+
+/** Endpoints on random nodes, two at most on each. Their addresses tell the node, and differ between slices. */
+export function randomEndpoints(write: Write): ModelEndpoint[] {
+  const { random, shape, self, service } = write;
+  const isSteady = service === shape.steady?.service;
+  return [self, ...OTHERS, undefined].flatMap((node, index) =>
+    [0, 1].flatMap((host): ModelEndpoint[] => {
+      const isKept = isSteady && node !== undefined && host === 0;
+      if (!isKept && !random.chance(node === undefined ? 0.1 : 0.3)) return [];
+      const zone = random.chance(0.6) ? random.pick(['z1', 'z2']) : undefined;
+      const state = isKept ? 'ready' : random.pick(shape.states);
+      return [{ address: addressOf(write, index, host), node, zone, state }];
+    }),
+  );
+}
+
+function addressOf({ shape, letter, seq }: Write, node: number, host: number): string {
+  if (shape.freshAddresses) {
+    return `10.${128 + 2 * node + host}.${Math.floor(seq / 250)}.${(seq % 250) + 1}`;
+  }
+  const number = 2 * 'abcde'.indexOf(letter) + host + 1;
+  return letter === 'c' ? `fd00::${node + 1}:${number}` : `10.244.${node}.${number}`;
+}
