@@ -29,17 +29,18 @@ export async function eventually<T>(
   const { timeoutMs = 10_000, intervalMs = 25, what = 'the condition' } = options;
   const start = performance.now();
   for (;;) {
-    let last: string;
+    // Text is made of it only if it is the last one.
+    let last: () => string;
     try {
       const value = await probe();
       const elapsedMs = Math.round(performance.now() - start);
       if (accept(value)) return { value, elapsedMs };
-      last = `last value: ${inspect(value, { depth: 6, breakLength: 100 })}`;
+      last = () => `last value: ${inspect(value, { depth: 6, breakLength: 100 })}`;
     } catch (error) {
-      last = `last error: ${error instanceof Error ? error.message : String(error)}`;
+      last = () => `last error: ${error instanceof Error ? error.message : String(error)}`;
     }
     if (performance.now() - start > timeoutMs) {
-      throw new Error(`${what} did not come true within ${timeoutMs} ms; ${last}`);
+      throw new Error(`${what} did not come true within ${timeoutMs} ms; ${last()}`);
     }
     await sleep(intervalMs);
   }

@@ -1,5 +1,4 @@
 import type { ControlPlane } from '../api-server/control-plane.ts';
-import type { History } from '../history/history.ts';
 import { createNodeNetns, type NodeNetns } from '../network/node-netns.ts';
 import type { ManagedProcess } from '../process/managed-process.ts';
 import { startKubeProxy } from './kube-proxy.ts';
@@ -8,7 +7,7 @@ import { waitForBackends } from './wrapped-node.ts';
 /** A stock kube-proxy with a kernel of its own. */
 export type KernelKubeProxy = ReturnType<typeof describeKubeProxy>;
 
-type Backends = Readonly<Record<string, readonly string[]>>;
+type Backends = Readonly<Record<string, readonly string[] | undefined>>;
 
 /** The wrapper of a node, for its kube-proxies. */
 export interface WrapperOfNode {
@@ -50,9 +49,8 @@ function describeKubeProxy(options: Parameters<typeof startKubeProxy>[0], own?: 
     signal: (signal: NodeJS.Signals) => running?.child.kill(signal),
     /** What it has written since its first start. */
     log: () => running?.log() ?? '',
-    /** Waits until its kernel equals the model; resolves with the milliseconds. An error includes its log. */
-    settle: async (history: History, more: Backends, timeoutMs: number) => {
-      const wanted = { ...history.backends(), ...more };
+    /** Waits until its kernel has just these backends; resolves with the milliseconds. An error includes its log. */
+    settle: async (wanted: Backends, timeoutMs: number) => {
       try {
         return await waitForBackends(netns, mode, wanted, timeoutMs);
       } catch (cause) {

@@ -4,9 +4,9 @@ import type { ModelObject } from '../../harness/history/model.ts';
 import { Timeline } from '../../harness/history/timeline.ts';
 import { BOUNDS } from '../real/faults/bounds.ts';
 import type { FaultKind } from '../real/faults/fault-kind.ts';
+import { FaultReport } from '../real/faults/fault-report.ts';
 import type { SeenObject } from '../real/faults/recovery/kept-client.ts';
 import { judgeReadiness } from '../real/faults/recovery/readiness-watch.ts';
-import { RecoveryReport } from '../real/faults/recovery/recovery-report.ts';
 import {
   judgeConnections,
   judgeLists,
@@ -311,7 +311,7 @@ test('a fault that is long enough must show in /readyz in time', () => {
 });
 
 test('a fault that hit nothing does not count, and its kind is reported the second time', () => {
-  const report = new RecoveryReport(1);
+  const report = new FaultReport(1);
   const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
   report.add(0, { fault, hits: 0, rightAgainMs: 5, problems: [] });
   expect(report.summary).toMatchObject({ faults: 0, harmless: 1, neverHit: [] });
@@ -322,7 +322,7 @@ test('a fault that hit nothing does not count, and its kind is reported the seco
 });
 
 test('a fault that cannot be injected is reported, and the others count', () => {
-  const report = new RecoveryReport(1);
+  const report = new FaultReport(1);
   const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
   report.add(0, { fault, hits: 1, rightAgainMs: 5, problems: [] });
   report.breakOff(1, 'connection: refused', new Error('no port is free'));
@@ -333,7 +333,7 @@ test('a fault that cannot be injected is reported, and the others count', () => 
 });
 
 test('a view that never becomes right counts with the longest time', () => {
-  const report = new RecoveryReport(1);
+  const report = new FaultReport(1);
   const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
   report.add(0, { fault, hits: 1, rightAgainMs: undefined, problems: [] });
   expect(report.summary.rightAgainMs.p50).toBeGreaterThan(BOUNDS.rightAgainHardMs);

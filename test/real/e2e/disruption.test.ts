@@ -1,130 +1,114 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
-import {
-  type ControlPlane,
-  startControlPlane,
-  testUsers,
-} from '../../../harness/api-server/control-plane.ts';
+import { testUsers } from '../../../harness/api-server/control-plane.ts';
 import { eventually } from '../../../harness/eventually.ts';
-import {
-  type DisruptionScene,
-  startDisruptionScene,
-} from '../../../harness/node/disruption-scene.ts';
 import { chooseSeed, createRandom } from '../../../harness/random.ts';
+import { type NodeStage, startNodeStage } from '../faults/node/node-stage.ts';
 
 jest.setTimeout(180_000);
 
 const seed = chooseSeed();
-let plane: ControlPlane;
-let scene: DisruptionScene;
+let stage: NodeStage;
 
 beforeAll(async () => {
   process.stderr.write(`random history of KPW_SEED=${seed}\n`);
   // Few streams on a connection, so that the wrapper needs several, and a GOAWAY now and then.
   const apiServerArgs = ['--goaway-chance=0.02', '--http2-max-streams-per-connection=5'];
-  plane = await startControlPlane({ apiServerArgs });
-  const settings = { stateDir: join(plane.folder, 'state') };
-  scene = await startDisruptionScene(plane, createRandom(seed), settings);
+  stage = await startNodeStage({ random: createRandom(seed), apiServerArgs });
 });
 
-afterAll(async () => {
-  await scene?.stop();
-  await plane?.stop();
-});
+afterAll(async () => await stage?.stop());
 
 // Before and after each test the kernels equal the model, and they follow one more change.
-beforeEach(async () => {
-  await scene.restartKubeProxies();
-  await scene.settle();
-});
+beforeEach(async () => await stage.restartKubeProxies());
 
 afterEach(async () => {
-  await scene.probe();
-  const { counts, wanted } = await scene.dialProbe();
-  expect(counts).toEqual({ [wanted]: 20 });
+  await stage.probe();
+  const { answers, wanted } = await stage.atom.dial();
+  expect(answers).toEqual(wanted);
 });
+
+/** Makes random changes. */
+async function play(steps: number): Promise<void> {
+  for (let step = 0; step < steps; step++) await stage.history.step();
+}
 
 test('two kube-proxies follow many changes at once', async () => {
   for (let round = 0; round < 10; round++) {
-    await scene.play(10);
-    await scene.settle();
+    await play(10);
+    await stage.settleKernels();
   }
-  expect(await scene.readAsNewClient()).toEqual(scene.readModel());
+  expect(await stage.informers.readAnew()).toBe('');
 });
 
 test('the wrapper is killed and started again under load', async () => {
-  const load = scene.startLoad();
+  const load = play(100);
   await sleep(300);
-  await scene.node.stopWrapper('SIGKILL');
+  await stage.wrapper.stop('SIGKILL');
   await sleep(300);
-  await scene.node.startWrapper();
-  await sleep(300);
-  expect(await load.stop()).toBeGreaterThan(20);
-  await scene.settle();
-  expect(await scene.readAsNewClient()).toEqual(scene.readModel());
+  stage.wrapper.start();
+  await load;
+  await stage.settleKernels();
+  expect(await stage.informers.readAnew()).toBe('');
 });
 
-test('the API server is down: new clients get the last known state', async () => {
-  await plane.apiServer.stop('SIGKILL');
-  expect(await scene.readAsNewClient()).toEqual(scene.readModel());
-  await scene.restartKubeProxies();
-  await scene.settle();
-  await plane.apiServer.start();
-  await scene.play(20);
-  await scene.settle();
-});
-
-test('the API server hangs: new clients get the last known state', async () => {
-  plane.apiServer.signal('SIGSTOP');
+test.each<[what: string, fail: () => unknown, mend: () => unknown]>([
+  ['is down', () => stage.plane.apiServer.stop('SIGKILL'), () => stage.plane.apiServer.start()],
+  [
+    'hangs',
+    () => stage.plane.apiServer.signal('SIGSTOP'),
+    () => stage.plane.apiServer.signal('SIGCONT'),
+  ],
+])('the API server %s: new clients get the last known state', async (_what, fail, mend) => {
+  await fail();
   try {
     await sleep(2_000);
-    expect(await scene.readAsNewClient()).toEqual(scene.readModel());
+    expect(await stage.informers.readAnew()).toBe('');
+    await stage.restartKubeProxies();
   } finally {
-    plane.apiServer.signal('SIGCONT');
+    await mend();
   }
-  await scene.play(20);
-  await scene.settle();
+  await play(20);
+  await stage.settleKernels();
 });
 
 test('the node is rebooted while it is cut off: it has its tables again, and the changes once it is back', async () => {
-  const { node } = scene;
-  const readyz = async () => await node.netns.httpGet(`${node.wrapper().adminUrl}/readyz`);
+  const { netns, wrapper } = stage;
   // A quiet second, until what is known is on disk.
   await sleep(3_000);
-  await node.netns.cut();
+  await netns.cut();
   try {
-    await node.stopWrapper('SIGKILL');
-    await node.netns.exec('nft', ['flush', 'ruleset']);
-    await node.startWrapper({ wait: false });
-    const fromSnapshot = /nodes probe=\S failed: stale, from the snapshot written 2/;
-    await eventually(readyz, (answer) => answer?.status === 503 && fromSnapshot.test(answer.body), {
-      timeoutMs: 30_000,
-      what: 'node sets of the snapshot',
-    });
-    await scene.restartKubeProxies();
-    await scene.settle();
-    await scene.play(30);
+    await wrapper.stop('SIGKILL');
+    await netns.exec('nft', ['flush', 'ruleset']);
+    wrapper.start();
+    const fromSnapshot = /nodes atom=\S failed: stale, from the snapshot written 2/;
+    await eventually(
+      () => wrapper.admin('/readyz'),
+      (answer) => answer?.status === 503 && fromSnapshot.test(answer.body),
+      { timeoutMs: 30_000, what: 'node sets of the snapshot' },
+    );
+    await stage.restartKubeProxies();
+    await play(30);
   } finally {
-    await node.netns.reconnect();
+    await netns.reconnect();
   }
-  await scene.settle();
+  await stage.settleKernels();
 });
 
 test('the API server no longer has the version from which the wrapper would resume', async () => {
-  const wrapper = scene.node.wrapper().child;
+  const { plane, wrapper } = stage;
   const since = Date.now();
-  wrapper.kill('SIGSTOP');
+  wrapper.signal('SIGSTOP');
   try {
     // The first restart ends its watches; what happens then never even reaches its sockets. The second
     // makes watch caches that begin after all that.
     await plane.apiServer.restart();
-    await scene.play(30);
+    await play(30);
     await plane.apiServer.restart();
   } finally {
-    wrapper.kill('SIGCONT');
+    wrapper.signal('SIGCONT');
   }
-  await scene.settle();
+  await stage.settleKernels();
   const { wrapper: user } = testUsers;
   const lists = plane.requests({ user, verb: 'list', resource: 'endpointslices', since });
   expect(lists.length).toBeGreaterThan(0);

@@ -45,6 +45,9 @@ export const BOUNDS = {
   readyAgainMs: 10_000,
 } as const;
 
+/** A view that is still wrong after this stays wrong. */
+export const GIVE_UP_MS = 150_000;
+
 /** The setting `maxListBytes` of the wrapper under test. */
 export const MAX_LIST_BYTES = 16 * 2 ** 20;
 

@@ -69,7 +69,9 @@ export interface FaultKind<Target extends FaultTarget = FaultTarget> {
   readonly starts?: number;
   /** A process that starts from the disk may show an older state, which the last process did not have time to write. */
   readonly mayGoBack?: boolean;
-  /** How often a random choice takes it, beside the others. Default 1. */
-  readonly weight?: number;
   strike(target: Target): Promise<ActiveFault> | ActiveFault;
+}
+
+export function nameOf({ room, name }: Pick<FaultKind, 'room' | 'name'>): string {
+  return `${room}: ${name}`;
 }

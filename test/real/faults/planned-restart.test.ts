@@ -1,12 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
-import {
-  type DisruptionScene,
-  startDisruptionScene,
-} from '../../../harness/node/disruption-scene.ts';
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { chooseSeed, createRandom } from '../../../harness/random.ts';
+import { type NodeStage, startNodeStage } from './node/node-stage.ts';
 
 jest.setTimeout(300_000);
 
@@ -23,30 +19,24 @@ const LOST = /connection (refused|reset)/;
 
 const seed = chooseSeed();
 const random = createRandom(seed);
-let plane: ControlPlane;
-let scene: DisruptionScene;
+let stage: NodeStage;
 
 beforeAll(async () => {
   process.stderr.write(`moments of KPW_SEED=${seed}\n`);
-  plane = await startControlPlane();
-  scene = await startDisruptionScene(plane, random, { handoverSeconds: 30 });
-  await scene.restartKubeProxies();
-  await scene.settle();
+  stage = await startNodeStage({ random });
+  await stage.restartKubeProxies();
 });
 
-afterAll(async () => {
-  await scene?.stop();
-  await plane?.stop();
-});
+afterAll(async () => await stage?.stop());
 
-/** Relabels the own node; resolves with the milliseconds until both kernels are right. */
-async function change(): Promise<number> {
-  return Math.max(...Object.values(await scene.probe()));
+/** What all processes of the wrapper have written. */
+function log(): string {
+  return readFileSync(stage.wrapper.logFile, 'utf8');
 }
 
-/** Watches that any process of the wrapper has answered with 410; all write to one log. */
+/** Watches that any process of the wrapper has answered with 410. */
 function countExpired(): number {
-  return scene.node.wrapper().log().split(EXPIRED).length - 1;
+  return log().split(EXPIRED).length - 1;
 }
 
 function describeTimes(times: readonly number[]): string {
@@ -58,43 +48,37 @@ function print(what: string, times: readonly number[]): void {
   process.stderr.write(`${what}, ms until both kernels are right: ${times.join(' ')}\n`);
 }
 
-describe('stock kube-proxies', () => {
-  test('lose no connection and no change in a planned restart, and are right again in a few seconds', async () => {
-    const quiet: number[] = [];
-    const during: number[] = [];
-    for (let restart = 0; restart < RESTARTS; restart++) {
-      // One that was answered with 410 lately waits twice as long.
-      await scene.restartKubeProxies();
-      await scene.settle();
-      const expired = countExpired();
-      for (let turn = 0; turn < QUIET_CHANGES; turn++) quiet.push(await change());
-      const last = scene.node.wrapper();
-      const replaced = scene.node.replaceWrapper();
-      let gone = false;
-      void replaced.then(() => {
-        gone = true;
-      });
-      await sleep(random.below(100));
-      // One change after the other, so that each moment of the restart has one, and one comes after it.
-      const times: number[] = [];
-      while (!gone) times.push(await change());
-      await replaced;
-      times.push(await change());
-      expect(last.ending()).toBe('code 0');
-      expect(readFileSync(last.logFile, 'utf8')).not.toContain('stopped too soon');
-      expect(countExpired()).toBeGreaterThan(expired);
-      print(`restart ${restart + 1}`, times);
-      during.push(...times);
-    }
-    print('changes without a restart', quiet);
-    process.stderr.write(
-      `${RESTARTS} planned restarts, ${during.length} changes meanwhile: ${describeTimes(during)}; ` +
-        `${quiet.length} without a restart: ${describeTimes(quiet)}\n`,
-    );
-    expect(scene.kubeProxyLogs()).not.toMatch(LOST);
-    // On a slow or busy machine a change takes longer without a restart, too, and two processes share it meanwhile.
-    const allowedMs = Math.max(WITHIN_MS, 4 * Math.max(...quiet));
-    expect(during.filter((ms) => ms > allowedMs)).toEqual([]);
-    expect(await scene.readAsNewClient()).toEqual(scene.readModel());
-  });
+test('stock kube-proxies lose no connection and no change in a planned restart, and are right again in a few seconds', async () => {
+  const quiet: number[] = [];
+  const during: number[] = [];
+  for (let restart = 0; restart < RESTARTS; restart++) {
+    // One that was answered with 410 lately waits twice as long.
+    await stage.restartKubeProxies();
+    const expired = countExpired();
+    for (let turn = 0; turn < QUIET_CHANGES; turn++) quiet.push(await stage.probe());
+    let gone = false;
+    const replaced = stage.wrapper.replace().finally(() => {
+      gone = true;
+    });
+    await sleep(random.below(100));
+    // One change after the other, so that each moment of the restart has one, and one comes after it.
+    const times: number[] = [];
+    while (!gone) times.push(await stage.probe());
+    expect(await replaced).toBe('code 0');
+    times.push(await stage.probe());
+    expect(log()).not.toContain('stopped too soon');
+    expect(countExpired()).toBeGreaterThan(expired);
+    print(`restart ${restart + 1}`, times);
+    during.push(...times);
+  }
+  print('changes without a restart', quiet);
+  process.stderr.write(
+    `${RESTARTS} planned restarts, ${during.length} changes meanwhile: ${describeTimes(during)}; ` +
+      `${quiet.length} without a restart: ${describeTimes(quiet)}\n`,
+  );
+  expect(stage.kubeProxies.map((kubeProxy) => kubeProxy.log()).join('\n')).not.toMatch(LOST);
+  // On a slow or busy machine a change takes longer without a restart, too, and two processes share it meanwhile.
+  const allowedMs = Math.max(WITHIN_MS, 4 * Math.max(...quiet));
+  expect(during.filter((ms) => ms > allowedMs)).toEqual([]);
+  expect(await stage.informers.readAnew()).toBe('');
 });

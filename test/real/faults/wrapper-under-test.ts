@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
-import { getStatus } from '../../../harness/api-server/http-status.ts';
 import { writeKubeconfig } from '../../../harness/api-server/kubeconfig.ts';
+import { eventually } from '../../../harness/eventually.ts';
 import { PROGRAM } from '../../../harness/node/program.ts';
 import {
   type ManagedProcess,
@@ -37,8 +37,8 @@ export interface WrapperUnderTestOptions {
 /** Where a wrapper runs. */
 export interface Place {
   start(options: ProcessOptions): ManagedProcess;
-  /** Status of a GET there; undefined: nothing answers. */
-  status(url: string): Promise<number | undefined>;
+  /** A GET there; undefined: nothing answers. */
+  get(url: string): Promise<{ readonly status: number; readonly body: string } | undefined>;
   /** The folder of the state, as the wrapper and as we see it. */
   readonly state?: { readonly inside: string; readonly outside: string };
   /** A command that the wrapper is run by. */
@@ -93,7 +93,7 @@ export class WrapperUnderTest {
   constructor(options: WrapperUnderTestOptions) {
     const { folder, listenPort, adminPort, settings } = options;
     this.#options = options;
-    this.#place = options.place ?? { start: startProcess, status: getStatus };
+    this.#place = options.place ?? { start: startProcess, get: getHere };
     this.url = `http://127.0.0.1:${listenPort}`;
     const { state = { inside: join(folder, 'state'), outside: join(folder, 'state') } } =
       this.#place;
@@ -161,14 +161,15 @@ export class WrapperUnderTest {
     await last.stop(signal === 'SIGTERM' ? 'SIGINT' : signal);
   }
 
-  /** A planned restart: the next process starts, the last one gets SIGTERM. Resolves when the last one has ended. */
-  async replace(): Promise<void> {
+  /** A planned restart: the next process starts, the last one gets SIGTERM. Resolves with how the last one has ended. */
+  async replace(): Promise<string | undefined> {
     const last = this.#process;
     this.start();
-    if (last === undefined) return;
+    if (last === undefined) return undefined;
     const remembering = setInterval(() => this.#remember(last, true), 500);
     await last.stop('SIGTERM', 2 * HANDOVER_SECONDS * 1000);
     clearInterval(remembering);
+    return last.ending();
   }
 
   signal(signal: NodeJS.Signals): void {
@@ -213,19 +214,33 @@ export class WrapperUnderTest {
     };
   }
 
-  /** Status of /readyz; undefined: nothing answers. */
-  async readyz(): Promise<number | undefined> {
-    return await this.#place.status(`http://127.0.0.1:${this.#options.adminPort}/readyz`);
+  /** A page of the admin port; undefined: nothing answers. */
+  async admin(path: string) {
+    return await this.#place.get(`http://127.0.0.1:${this.#options.adminPort}${path}`);
   }
 
-  /** The API server or relay in use, as `host:port`; undefined: nothing answers. Only on this machine. */
-  async server(): Promise<string | undefined> {
-    const url = `http://127.0.0.1:${this.#options.adminPort}/metrics`;
-    const metrics = await fetch(url).then(
-      async (response) => await response.text(),
-      () => '',
+  /** Status of /readyz; undefined: nothing answers. */
+  async readyz(): Promise<number | undefined> {
+    return (await this.admin('/readyz'))?.status;
+  }
+
+  /** Waits until /readyz answers 200; resolves with whether it did in time. */
+  async isReady(timeoutMs: number): Promise<boolean> {
+    const ready = eventually(
+      () => this.readyz(),
+      (status) => status === 200,
+      { timeoutMs },
     );
-    return /upstream_server_in_use\{server="([^"]+)"\} 1/.exec(metrics)?.[1];
+    return await ready.then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /** The API server or relay in use, as `host:port`; undefined: nothing answers. */
+  async server(): Promise<string | undefined> {
+    const metrics = await this.admin('/metrics');
+    return /upstream_server_in_use\{server="([^"]+)"\} 1$/m.exec(metrics?.body ?? '')?.[1];
   }
 
   /** The end of the log. */
@@ -268,6 +283,13 @@ export class WrapperUnderTest {
     writeKubeconfig(path, { server, caFile, token });
     return path;
   }
+}
+
+async function getHere(url: string) {
+  return await fetch(url, { signal: AbortSignal.timeout(2_000) }).then(
+    async (response) => ({ status: response.status, body: await response.text() }),
+    () => undefined,
+  );
 }
 
 /** Of a process that has ended: nothing. */

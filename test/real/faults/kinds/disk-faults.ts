@@ -27,7 +27,7 @@ export const diskFaults: readonly FaultKind<NodeTarget>[] = [
   ]),
   failing('snapshot torn', 'as it starts', tear, () => {}),
   failing('snapshot torn', 'as it starts cut off', tear, () => {}),
-  { room: 'disk', name: 'SIGKILL as it writes a snapshot', weight: 3, strike: killWhileWriting },
+  { room: 'disk', name: 'SIGKILL as it writes a snapshot', strike: killWhileWriting },
 ];
 
 type Act = (target: NodeTarget) => Promise<void> | void;
@@ -36,7 +36,6 @@ function failing(name: string, when: When, fail: Act, mend: Act): FaultKind<Node
   return {
     room: 'disk',
     name: when === 'while it runs' ? name : `${name}, ${when}`,
-    weight: 2,
     strike: async (target) => {
       const { front, wrapper } = target;
       const refused =

@@ -1,10 +1,9 @@
 import type { FaultKind, NodeTarget } from '../fault-kind.ts';
 
-function ends(signal: 'SIGKILL' | 'SIGTERM', weight: number): FaultKind<NodeTarget> {
+function ends(signal: 'SIGKILL' | 'SIGTERM'): FaultKind<NodeTarget> {
   return {
     room: 'kube-proxy',
     name: signal,
-    weight,
     strike: async ({ kubeProxies, random }) => {
       const kubeProxy = random.pick(kubeProxies);
       await kubeProxy.stop(signal);
@@ -15,12 +14,11 @@ function ends(signal: 'SIGKILL' | 'SIGTERM', weight: number): FaultKind<NodeTarg
 
 /** kube-proxies that end, and are started again. */
 export const kubeProxyFaults: readonly FaultKind<NodeTarget>[] = [
-  ends('SIGKILL', 3),
-  ends('SIGTERM', 1),
+  ends('SIGKILL'),
+  ends('SIGTERM'),
   {
     room: 'kube-proxy',
     name: 'all frozen',
-    weight: 2,
     strike: ({ kubeProxies }) => {
       for (const kubeProxy of kubeProxies) kubeProxy.signal('SIGSTOP');
       return {

@@ -140,7 +140,7 @@ export const processFaults: readonly FaultKind[] = [
     undo: ({ wrapper }) => wrapper.signal('SIGCONT'),
     seconds: [0.1, 20],
   }),
-  processFault('planned restart', async ({ wrapper }) => await wrapper.replace(), {
+  processFault('planned restart', async ({ wrapper }) => void (await wrapper.replace()), {
     starts: 1,
     seconds: [0.1, 3],
   }),

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../../../../harness/eventually.ts';
 import type { TcpFault } from '../../../../harness/network/tcp-front.ts';
 import type { ActiveFault } from '../active-fault.ts';
 import { BOUNDS } from '../bounds.ts';
@@ -25,16 +25,15 @@ function rows(
     bypassMs: bypass && BOUNDS.bypassMs[bypass],
     ...more,
     strike: async ({ relays, wrapper }: HistoryTarget): Promise<ActiveFault> => {
-      const until = performance.now() + BACK_MS;
       const find = async () => {
         const server = await wrapper.server();
         return relays.findIndex(({ process }) => new URL(process.url).host === server);
       };
-      let inUse = await find();
-      while (inUse < 0 && performance.now() < until) {
-        await sleep(50);
-        inUse = await find();
-      }
+      const found = eventually(find, (at) => at >= 0, { timeoutMs: BACK_MS });
+      const inUse = await found.then(
+        ({ value }) => value,
+        () => -1,
+      );
       const hit = relays.filter((_, at) => isHit(at, inUse));
       const ends = await Promise.all(hit.map(act));
       return {

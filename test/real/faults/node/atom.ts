@@ -6,6 +6,7 @@ import {
 } from '../../../../harness/api-server/cluster-objects.ts';
 import type { ControlPlane } from '../../../../harness/api-server/control-plane.ts';
 import { persist } from '../../../../harness/history/persist.ts';
+import { dial } from '../../../../harness/network/dial.ts';
 import type { NodeNetns } from '../../../../harness/network/node-netns.ts';
 import type { Atom } from '../../../support/guarantees/watch-guarantees.ts';
 import { toWritten } from '../../../support/recorder/written-object.ts';
@@ -13,6 +14,7 @@ import { toWritten } from '../../../support/recorder/written-object.ts';
 export const ATOM_LABEL = 'atom';
 const SERVICE = 'atom';
 const CLUSTER_IP = '10.96.202.7';
+const TARGET = `${CLUSTER_IP}:80`;
 const SLICES = ['a', 'b', 'c'] as const;
 const NODES = { x: 1, y: 2 } as const;
 /** A value that no node with endpoints has. */
@@ -25,6 +27,8 @@ const NOWHERE = 'nowhere';
  */
 export async function createAtom(plane: ControlPlane, netns: NodeNetns, self: string) {
   await createObjects(plane);
+  const all = SLICES.flatMap((_, slice) => Object.values(NODES).map((n) => addressOf(slice, n)));
+  await netns.addEndpoints(all.map((address) => `${address}:8080`));
   let now: keyof typeof NODES | typeof NOWHERE = 'x';
   const keys = SLICES.map((letter) => `default/${SERVICE}-${letter}`);
   const states: string[][] = [];
@@ -33,6 +37,10 @@ export async function createAtom(plane: ControlPlane, netns: NodeNetns, self: st
     now = value;
     await persist(async () => void (await labelNode(plane.admin, self, { [ATOM_LABEL]: now })));
   };
+  const backends = () =>
+    SLICES.flatMap((_, slice) => addresses(slice))
+      .map((address) => `${address}:8080`)
+      .sort();
   return {
     /** Relabels the own node, so that all endpoints change. */
     flip: async () => await relabel(now === 'x' ? 'y' : 'x'),
@@ -41,10 +49,11 @@ export async function createAtom(plane: ControlPlane, netns: NodeNetns, self: st
     /** What an informer of slices holds of it. */
     rows: () => new Map(keys.map((key, slice) => [key, addresses(slice)])),
     /** What the kernel holds of it. */
-    backends: () => ({
-      [`${CLUSTER_IP}:80`]: SLICES.flatMap((_, slice) => addresses(slice))
-        .map((address) => `${address}:8080`)
-        .sort(),
+    backends: () => ({ [TARGET]: backends() }),
+    /** Who answers there, and who should. */
+    dial: async () => ({
+      answers: Object.keys(await dial(netns, TARGET, 30)).sort(),
+      wanted: backends(),
     }),
     /** Reads how its slices are now, as one of the states in which they may be seen. To be done when all is quiet. */
     learn: async (url: string) => {

@@ -5,128 +5,111 @@ import { makeServingCert } from '../../../../harness/api-server/serving-cert.ts'
 import { freePorts } from '../../../../harness/network/free-port.ts';
 import type { NodeNetns } from '../../../../harness/network/node-netns.ts';
 import type { TcpFault } from '../../../../harness/network/tcp-front.ts';
-import type { ViewBounds } from '../../../../src/config/view-bounds.ts';
-import { issue, type KeyPair } from '../../../support/http/certificates.ts';
+import { withCleanups } from '../../../../harness/with-cleanups.ts';
+import { issue, makeAuthority } from '../../../support/http/certificates.ts';
 import type { ActiveFault } from '../active-fault.ts';
 import { FaultFront, type FrontOptions } from '../fault-front.ts';
 import { SELF, WrapperUnderTest } from '../wrapper-under-test.ts';
 import { startStateDisk } from './state-disk.ts';
 
-/** Where clients connect to, by http and by https. */
+/** Where clients connect to behind their fronts, by http and by https. */
 const CLIENTS = ['127.0.0.1:10370', '127.0.0.1:10371'] as const;
 /** Ports of the wrapper's http, https and admin listeners. */
 const LISTEN = 10_360;
 const HTTPS = 10_362;
 const ADMIN = 10_361;
+/** A window that some clients fall out of, and bookmarks often. */
+const VIEW_BOUNDS = {
+  window: { entries: 60, bytes: 20_000 },
+  bookmarkMs: 2_000,
+  idleViewMs: 300_000,
+};
 
 interface FaultNodeOptions {
   readonly plane: ControlPlane;
   readonly netns: NodeNetns;
-  /** Issues the certificate of the fronts. */
-  readonly authority: KeyPair;
   readonly labels: Readonly<Record<string, string>>;
-  readonly viewBounds: ViewBounds;
-  readonly protocols: FrontOptions['protocols'];
+  /** Of the fronts; undefined: there are none. */
+  readonly protocols: FrontOptions['protocols'] | undefined;
 }
 
 /** A node on which all connections of the wrapper can fail, in both directions. */
 export type FaultNode = Awaited<ReturnType<typeof startFaultNode>>;
 
 export async function startFaultNode(options: FaultNodeOptions) {
-  const { plane, netns, authority } = options;
+  return await withCleanups((started) => startParts(options, started));
+}
+
+async function startParts(
+  { plane, netns, labels, protocols }: FaultNodeOptions,
+  started: AsyncDisposableStack,
+) {
   const disk = await startStateDisk(netns.folder);
-  const fronts: FaultFront[] = [];
-  let wrapper: WrapperUnderTest | undefined;
-  const stop = async () => {
-    await wrapper?.stop('SIGKILL');
-    for (const front of fronts) await front.stop();
-    await disk.stop();
-  };
-  try {
-    for (let server = 0; server < 2; server++) fronts.push(await startFront(options));
-    await createNode(plane.admin, SELF, options.labels, netns.address);
-    const { certFile, keyFile } = await makeServingCert(netns.folder, 'wrapper', ['127.0.0.1']);
-    const [first, second] = fronts;
-    wrapper = new WrapperUnderTest({
-      folder: netns.folder,
-      listenPort: LISTEN,
-      adminPort: ADMIN,
-      server: first?.url ?? '',
-      ca: authority.cert,
-      token: plane.tokens.wrapper,
-      settings: {
-        servers: [second?.url],
-        https: { listen: `127.0.0.1:${HTTPS}`, certFile, keyFile },
-      },
-      viewBounds: options.viewBounds,
-      place: {
-        start: netns.spawn,
-        status: async (url) => (await netns.httpGet(url))?.status,
-        state: { inside: `${disk.folder}/state`, outside: `${disk.seenFrom}/state` },
-        runBy: disk.runBy,
-      },
-    });
-    wrapper.start();
-    await netns.relay(CLIENTS[0], `127.0.0.1:${LISTEN}`);
-    await netns.relay(CLIENTS[1], `127.0.0.1:${HTTPS}`);
-    return {
-      netns,
-      /** Where the last known state is kept. */
-      disk,
-      wrapper,
-      /** The addresses of the API server; the one that the wrapper uses comes first. */
-      fronts: async () => await sortFronts(netns, fronts),
-      /** URL of the wrapper for clients. */
-      url: `http://${CLIENTS[0]}`,
-      /** The same by https. */
-      https: { url: `https://${CLIENTS[1]}`, caFile: certFile },
-      harmClients: async (fault: TcpFault) => await harmClients(netns, fault),
-      /** Resets the connections of clients; resolves with how many. */
-      cutClients: async () => await askClients(netns, 'cut'),
-      /** Packets of clients vanish. */
-      dropPackets: async () => await dropPackets(netns),
-      stop,
-    };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-}
-
-async function startFront({
-  plane,
-  netns,
-  authority,
-  protocols,
-}: FaultNodeOptions): Promise<FaultFront> {
-  const [port = 0, innerPort = 0] = await freePorts(2);
+  started.defer(() => disk.stop());
+  const authority = await makeAuthority();
   const host = netns.hostAddress;
-  const front = new FaultFront({
-    host,
-    port,
-    innerPort,
-    certificate: await issue(authority, 'api-server', host),
-    backend: { origin: plane.server, ca: readFileSync(plane.caFile, 'utf8') },
-    protocols,
+  const backend = { origin: plane.server, ca: readFileSync(plane.caFile, 'utf8') };
+  const fronts: FaultFront[] = [];
+  while (protocols !== undefined && fronts.length < 2) {
+    const [port = 0, innerPort = 0] = await freePorts(2);
+    const certificate = await issue(authority, 'api-server', host);
+    const front = new FaultFront({ host, port, innerPort, certificate, backend, protocols });
+    await front.start();
+    started.defer(() => front.stop());
+    fronts.push(front);
+  }
+  await createNode(plane.admin, SELF, labels, netns.address);
+  const { certFile, keyFile } = await makeServingCert(netns.folder, 'wrapper', ['127.0.0.1']);
+  const [server = plane.serverAt(host), ...servers] = fronts.map(({ url }) => url);
+  const https = { listen: `127.0.0.1:${HTTPS}`, certFile, keyFile };
+  const wrapper = new WrapperUnderTest({
+    folder: netns.folder,
+    listenPort: LISTEN,
+    adminPort: ADMIN,
+    server,
+    ca: protocols === undefined ? backend.ca : authority.cert,
+    token: plane.tokens.wrapper,
+    settings: { servers, https },
+    viewBounds: VIEW_BOUNDS,
+    place: {
+      start: netns.spawn,
+      get: netns.httpGet,
+      state: { inside: `${disk.folder}/state`, outside: `${disk.seenFrom}/state` },
+      runBy: disk.runBy,
+    },
   });
-  await front.start();
-  return front;
-}
-
-/** By the wrapper's metrics; in their order, if it does not say. */
-async function sortFronts(
-  netns: NodeNetns,
-  fronts: readonly FaultFront[],
-): Promise<readonly FaultFront[]> {
-  const metrics = await netns.httpGet(`http://127.0.0.1:${ADMIN}/metrics`);
-  const used = /upstream_server_in_use\{server="([^"]+)"\} 1$/m.exec(metrics?.body ?? '')?.[1];
-  const isUsed = ({ url }: FaultFront) => Number(url.endsWith(`//${used}`));
-  return fronts.toSorted((one, other) => isUsed(other) - isUsed(one));
+  started.defer(() => wrapper.stop('SIGKILL'));
+  wrapper.start();
+  await netns.relay(CLIENTS[0], `127.0.0.1:${LISTEN}`);
+  await netns.relay(CLIENTS[1], https.listen);
+  return {
+    netns,
+    /** Where the last known state is kept. */
+    disk,
+    wrapper,
+    /** Issues the certificates of the fronts. */
+    authority,
+    /** The addresses of the API server; the one that the wrapper uses comes first. */
+    fronts: async () => {
+      const used = await wrapper.server();
+      const isUsed = ({ url }: FaultFront) => Number(url.endsWith(`//${used}`));
+      return fronts.toSorted((one, other) => isUsed(other) - isUsed(one));
+    },
+    /** URL of the wrapper for clients. */
+    url: protocols === undefined ? wrapper.url : `http://${CLIENTS[0]}`,
+    /** The same by https. */
+    https: { url: `https://${CLIENTS[1]}`, caFile: certFile },
+    harmClients: async (fault: TcpFault) => await harmClients(netns, fault),
+    /** Resets the connections of clients; resolves with how many. */
+    cutClients: async () => await askClients(netns, 'cut'),
+    /** Packets of clients vanish. */
+    dropPackets: async () => await dropPackets(netns),
+  };
 }
 
 async function askClients(netns: NodeNetns, op: 'cut' | 'harmed'): Promise<number> {
   const counts = CLIENTS.map(async (endpoint) => Number(await netns.ask({ op, endpoint })));
-  return (await Promise.all(counts)).reduce((sum, each) => sum + each, 0);
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
 }
 
 async function harmClients(netns: NodeNetns, fault: TcpFault): Promise<ActiveFault> {

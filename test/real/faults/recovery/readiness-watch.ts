@@ -1,6 +1,6 @@
 import { BOUNDS, type Problem } from '../bounds.ts';
+import type { FaultKind } from '../fault-kind.ts';
 import type { WrapperUnderTest } from '../wrapper-under-test.ts';
-import type { PlannedFault } from './fault-plan.ts';
 
 const PROBE_MS = 500;
 
@@ -31,7 +31,7 @@ export function watchReadiness(wrapper: Pick<WrapperUnderTest, 'readyz'>): {
 
 /** Whether /readyz told in time that nothing came through, if the fault lasted long enough. */
 export function judgeReadiness(
-  { kinds }: Pick<PlannedFault, 'kinds'>,
+  { kinds }: { readonly kinds: readonly Pick<FaultKind, 'unreachable'>[] },
   times: {
     readonly struckAt: number;
     readonly endedAt: number;

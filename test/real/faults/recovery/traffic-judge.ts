@@ -1,13 +1,11 @@
 import { PROGRAM } from '../../../../harness/node/program.ts';
 import { BOUNDS, type Check, type Problem, REQUEST_WINDOW_MS } from '../bounds.ts';
-import type { FaultKind } from '../fault-kind.ts';
+import type { FaultKind, HistoryTarget } from '../fault-kind.ts';
 import type { SeenRequest } from '../seen-request.ts';
 import type { Usage } from '../wrapper-under-test.ts';
-import type { PlannedFault } from './fault-plan.ts';
-import type { HistoryScene } from './history-scene.ts';
 
 export interface JudgedFault {
-  readonly fault: PlannedFault;
+  readonly fault: { readonly kinds: readonly Pick<FaultKind, 'memoryMB'>[] };
   /** Of performance.now(), as all times here. */
   readonly struckAt: number;
   /** What the wrapper had used before it. */
@@ -15,8 +13,11 @@ export interface JudgedFault {
 }
 
 /** Requests, connections, log lines, CPU, memory and descriptors of one fault and its recovery. */
-export function judgeTraffic(scene: HistoryScene, judged: JudgedFault): Problem[] {
-  const { front, wrapper, relays } = scene;
+export function judgeTraffic(
+  stage: Pick<HistoryTarget, 'front' | 'wrapper' | 'relays'>,
+  judged: JudgedFault,
+): Problem[] {
+  const { front, wrapper, relays } = stage;
   const { fault, struckAt, before } = judged;
   const now = performance.now();
   const starts = wrapper.runs.filter(({ startedAt }) => startedAt >= struckAt);
