@@ -74,11 +74,6 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     },
     signal: (signal) => running?.child.kill(signal),
   };
-  try {
-    await server.start();
-  } catch (error) {
-    await server.stop('SIGKILL');
-    throw error;
-  }
+  await server.start();
   return server;
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Binaries, ensureBinaries } from '../process/binaries.ts';
 import { ensureOsPackages } from '../process/os-packages.ts';
+import { withCleanups } from '../with-cleanups.ts';
 import { createApiClient } from './api.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
 import { type AuditRules, type RequestFilter, readAuditLog } from './audit-log.ts';
@@ -28,7 +29,7 @@ export const testUsers = {
 } as const;
 
 /** An etcd and an API server. Nobody makes endpoint slices but the tests. */
-export type ControlPlane = ReturnType<typeof describePlane>;
+export type ControlPlane = ReturnType<typeof describePlane> & { stop(): Promise<void> };
 
 export interface ControlPlaneOptions {
   /** Flags of the API server on top of ours, such as `--feature-gates=WatchList=false`. */
@@ -44,14 +45,11 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const { apiServerArgs = [], auditRules } = options;
   await ensureOsPackages();
   const binaries = { ...(await ensureBinaries()), ...options.binaries };
-  const folder = await mkdtemp(join(tmpdir(), 'kpw-control-plane-'));
-  const cleanups: Cleanup[] = [async () => await rm(folder, { recursive: true, force: true })];
-  const stop = async () => {
-    for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-  };
-  try {
+  return await withCleanups(async (cleanups) => {
+    const folder = await mkdtemp(join(tmpdir(), 'kpw-control-plane-'));
+    cleanups.defer(() => rm(folder, { recursive: true, force: true }));
     const etcd = await startEtcd(binaries.etcd, folder);
-    cleanups.push(async () => await etcd.stop('SIGKILL'));
+    cleanups.defer(() => etcd.stop('SIGKILL'));
     const tokens = makeTokens();
     const apiServer = await startApiServer({
       binary: binaries.kubeApiserver,
@@ -61,18 +59,14 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       extraArgs: apiServerArgs,
       auditRules,
     });
-    cleanups.push(async () => await apiServer.stop('SIGKILL'));
-    const plane = describePlane({ binaries, folder, tokens, apiServer, etcd, stop });
-    cleanups.push(async () => plane.admin.close());
+    cleanups.defer(() => apiServer.stop('SIGKILL'));
+    const plane = describePlane({ binaries, folder, tokens, apiServer, etcd });
+    cleanups.defer(() => plane.admin.close());
     await grantWrapperRole(plane.admin, testUsers.wrapper);
     return plane;
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  });
 }
 
-type Cleanup = () => Promise<void>;
 type Tokens = Readonly<Record<TestUser, string>>;
 
 interface PlaneParts {
@@ -81,11 +75,10 @@ interface PlaneParts {
   readonly tokens: Tokens;
   readonly apiServer: ApiServer;
   readonly etcd: Etcd;
-  readonly stop: () => Promise<void>;
 }
 
 function describePlane(parts: PlaneParts) {
-  const { binaries, folder, tokens, apiServer, etcd, stop } = parts;
+  const { binaries, folder, tokens, apiServer, etcd } = parts;
   const { url: server, caFile, auditLogFile } = apiServer;
   let files = 0;
   return {
@@ -112,8 +105,6 @@ function describePlane(parts: PlaneParts) {
     },
     /** Requests that the API server has answered, or begun to answer if they are watches. */
     requests: (filter?: RequestFilter) => readAuditLog(auditLogFile, filter),
-    /** Ends all and removes the folder. */
-    stop,
   };
 }
 

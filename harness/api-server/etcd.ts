@@ -30,12 +30,7 @@ export async function startEtcd(binary: string, folder: string): Promise<Etcd> {
     stop: async (signal) => await running?.stop(signal),
     signal: (signal) => running?.child.kill(signal),
   };
-  try {
-    await etcd.start();
-  } catch (error) {
-    await etcd.stop('SIGKILL');
-    throw error;
-  }
+  await etcd.start();
   return etcd;
 }
 

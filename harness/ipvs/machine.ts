@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createNodeNetns, type NodeNetns } from '../network/node-netns.ts';
 import { type ManagedProcess, waitUntilReady } from '../process/managed-process.ts';
+import { withCleanups } from '../with-cleanups.ts';
 import { ensureGuestImage, type GuestImage } from './guest-image.ts';
 
 /** Name of the host's loopback inside the machine (boot.sh). */
@@ -14,39 +15,32 @@ const SHELL_PORT = 7000;
 const COMMAND_MS = 25_000;
 
 /** A virtual machine with a kernel that has IPVS, whatever the host's kernel has. */
-export type Machine = ReturnType<typeof describeMachine>;
+export type Machine = ReturnType<typeof describeMachine> & { stop(): Promise<void> };
 
 /** Boots a machine, in about 5 seconds, emulated in software: there is no KVM where CI runs. */
 export async function startMachine() {
   const image = await ensureGuestImage();
-  const netns = await createNodeNetns();
-  let qemu: ManagedProcess | undefined;
-  const stop = async () => {
-    // It has no disk that could be harmed.
-    await qemu?.stop('SIGKILL');
-    await netns.stop();
-  };
-  try {
-    qemu = netns.spawn({
+  return await withCleanups(async (cleanups) => {
+    const netns = await createNodeNetns();
+    cleanups.defer(() => netns.stop());
+    const qemu = netns.spawn({
       name: 'qemu',
       command: 'qemu-system-x86_64',
       args: qemuArgs(image, netns.address),
       logFile: join(netns.folder, 'machine-console.log'),
     });
-    const machine = describeMachine(netns, qemu, stop);
-    const started = qemu;
+    // It has no disk that could be harmed.
+    cleanups.defer(() => qemu.stop('SIGKILL'));
+    const machine = describeMachine(netns, qemu);
     const isUp = async () =>
-      started.log().includes('the machine takes commands') &&
+      qemu.log().includes('the machine takes commands') &&
       (await machine.exec('true').then(
         () => true,
         () => false,
       ));
     await waitUntilReady(qemu, isUp, 240_000);
     return machine;
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  });
 }
 
 function qemuArgs({ kernel, initrd }: GuestImage, address: string): string[] {
@@ -93,7 +87,7 @@ function qemuArgs({ kernel, initrd }: GuestImage, address: string): string[] {
   ];
 }
 
-function describeMachine(netns: NodeNetns, qemu: ManagedProcess, stop: () => Promise<void>) {
+function describeMachine(netns: NodeNetns, qemu: ManagedProcess) {
   const exec = async (command: string) => {
     const ending = qemu.ending();
     if (ending !== undefined) {
@@ -121,8 +115,6 @@ function describeMachine(netns: NodeNetns, qemu: ManagedProcess, stop: () => Pro
       const encoded = Buffer.from(text).toString('base64');
       await exec(`echo ${encoded} | base64 -d > ${path}`);
     },
-    /** Turns it off. */
-    stop,
   };
 }
 

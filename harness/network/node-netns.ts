@@ -10,39 +10,33 @@ import {
 } from '../process/managed-process.ts';
 import { ensureOsPackages } from '../process/os-packages.ts';
 import { runCommand } from '../process/run-command.ts';
+import { withCleanups } from '../with-cleanups.ts';
 import { type AskAgent, createAgentClient } from './agent-client.ts';
 import { gatewayAddress, nodeAddress, nodeNumbers } from './node-addresses.ts';
 
 /** A network namespace that plays a node, with a veth to the host. */
-export type NodeNetns = ReturnType<typeof describeNetns>;
+export type NodeNetns = ReturnType<typeof describeNetns> & { stop(): Promise<void> };
 
 /** Makes a namespace of its own name and addresses. Needs root. */
 export async function createNodeNetns(): Promise<NodeNetns> {
   await ensureOsPackages();
   await sweepDeadNamespaces();
-  const number = await reserveNumber();
-  const name = namespaceName(number);
-  const folder = await mkdtemp(join(tmpdir(), `${name}-`));
-  let agent: ManagedProcess | undefined;
-  const stop = async () => {
-    await agent?.stop('SIGKILL');
-    await removeNamespace(number);
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
+  return await withCleanups(async (cleanups) => {
+    const number = await reserveNumber();
+    cleanups.defer(() => removeNamespace(number));
+    const name = namespaceName(number);
+    const folder = await mkdtemp(join(tmpdir(), `${name}-`));
+    cleanups.defer(() => rm(folder, { recursive: true, force: true }));
     await connectToHost(number);
-    const started = startAgent(name, folder);
-    agent = started;
-    const ask = createAgentClient(started);
+    const agent = startAgent(name, folder);
+    cleanups.defer(() => agent.stop('SIGKILL'));
+    const ask = createAgentClient(agent);
     await waitUntilReady(
-      started,
+      agent,
       async () => (await ask({ op: 'dial', target: '', count: 0, timeoutMs: 0 })) !== undefined,
     );
-    return describeNetns({ number, folder, ask, stop });
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+    return describeNetns({ number, folder, ask });
+  });
 }
 
 function namespaceName(number: number): string {
@@ -127,11 +121,10 @@ interface NetnsParts {
   readonly number: number;
   readonly folder: string;
   readonly ask: AskAgent;
-  readonly stop: () => Promise<void>;
 }
 
 function describeNetns(parts: NetnsParts) {
-  const { number, folder, ask, stop } = parts;
+  const { number, folder, ask } = parts;
   const name = namespaceName(number);
   return {
     /** Name for `ip netns exec`. */
@@ -176,8 +169,6 @@ function describeNetns(parts: NetnsParts) {
     cut: async () => void (await runCommand('ip', ['link', 'set', vethName(number), 'down'])),
     /** Undoes `cut`. */
     reconnect: async () => void (await runCommand('ip', ['link', 'set', vethName(number), 'up'])),
-    /** Ends the agent and removes the namespace. Processes inside must have been stopped. */
-    stop,
   };
 }
 

@@ -1,16 +1,18 @@
 import { runCommand } from '../process/run-command.ts';
+import { withCleanups } from '../with-cleanups.ts';
 import { createNodeNetns, type NodeNetns } from './node-netns.ts';
 
 /** Nodes that reach each other. */
-export interface NodeNetwork {
-  /** Removes it. The nodes may be stopped before or after. */
-  stop(): Promise<void>;
-}
+export type NodeNetwork = Awaited<ReturnType<typeof connectNodes>>;
 
-/** Connects nodes by a bridge, which has a namespace of its own so that it is swept up as those of nodes are. */
-export async function connectNodes(nodes: readonly NodeNetns[]): Promise<NodeNetwork> {
-  const hub = await createNodeNetns();
-  try {
+/**
+ * Connects nodes by a bridge, which has a namespace of its own so that it is swept up as those of nodes are. They may be
+ * stopped before it or after.
+ */
+export async function connectNodes(nodes: readonly NodeNetns[]) {
+  return await withCleanups(async (cleanups) => {
+    const hub = await createNodeNetns();
+    cleanups.defer(() => hub.stop());
     const ip = async (netns: NodeNetns, lines: readonly string[]) =>
       await runCommand('ip', ['-n', netns.name, '-batch', '-'], { input: `${lines.join('\n')}\n` });
     await ip(hub, ['link add br0 type bridge', 'link set br0 up']);
@@ -30,11 +32,8 @@ export async function connectNodes(nodes: readonly NodeNetns[]): Promise<NodeNet
       );
       await ip(from, routes);
     }
-    return { stop: async () => await hub.stop() };
-  } catch (error) {
-    await hub.stop();
-    throw error;
-  }
+    return {};
+  });
 }
 
 /** On the bridge; nobody else sees these. */

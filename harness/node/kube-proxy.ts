@@ -71,13 +71,7 @@ export async function startKubeProxy(options: KubeProxyOptions): Promise<Managed
     logFile: join(netns.folder, `${name}.log`),
     env: options.env ?? {},
   });
-  if (!wait) return process;
-  try {
-    await waitUntilReady(process, async () => await hasSynced(netns, metrics));
-  } catch (error) {
-    await process.stop('SIGKILL');
-    throw error;
-  }
+  if (wait) await waitUntilReady(process, async () => await hasSynced(netns, metrics));
   return process;
 }
 

@@ -1,3 +1,4 @@
+import { withCleanups } from '../with-cleanups.ts';
 import type { KubeProxyMode } from './kube-proxy.ts';
 import {
   startWrappedNode,
@@ -22,19 +23,17 @@ interface ServedNodeOptions extends WrappedNodeOptions {
 
 async function startServedNode(options: ServedNodeOptions): Promise<ServedNode> {
   const { mode } = options;
-  const node = await startWrappedNode(options);
-  try {
+  return await withCleanups(async (cleanups) => {
+    const node = await startWrappedNode(options);
+    cleanups.defer(() => node.stop());
     await node.startKubeProxy({ version: '1.36.3', mode });
     return {
       ...node,
       mode,
-      sees: async (wanted, timeoutMs) =>
+      sees: async (wanted: Backends, timeoutMs?: number) =>
         await waitForBackends(node.netns, mode, inOrder(wanted), timeoutMs),
     };
-  } catch (error) {
-    await node.stop();
-    throw error;
-  }
+  });
 }
 
 function inOrder(wanted: Backends): Backends {

@@ -6,9 +6,9 @@ import type { ControlPlane } from '../api-server/control-plane.ts';
 import { eventually } from '../eventually.ts';
 import { readBackends } from '../kernel-tables/read-backends.ts';
 import { createNodeNetns, type NodeNetns } from '../network/node-netns.ts';
-import type { ManagedProcess } from '../process/managed-process.ts';
+import { withCleanups } from '../with-cleanups.ts';
 import { type KubeProxyMode, type KubeProxyOptions, startKubeProxy } from './kube-proxy.ts';
-import { startWrapper, type Wrapper, type WrapperOptions } from './wrapper.ts';
+import { startWrapper } from './wrapper.ts';
 
 export interface WrappedNodeOptions {
   readonly plane: ControlPlane;
@@ -23,66 +23,37 @@ export type WrappedNode = Awaited<ReturnType<typeof startWrappedNode>>;
 /** A node with a wrapper, and kube-proxies that know the API server by no other name. */
 export async function startWrappedNode(options: WrappedNodeOptions) {
   const { plane, nodeName, labels } = options;
-  const netns = await createNodeNetns();
-  const running: ManagedProcess[] = [];
-  const replaced: ManagedProcess[] = [];
-  let wrapper: Wrapper | undefined;
-  const current = () => {
-    if (wrapper === undefined) throw new Error('the wrapper was never started');
-    return wrapper;
-  };
-  const kubeconfig = plane.kubeconfig('wrapper', { server: plane.serverAt(netns.hostAddress) });
-  const config = writeSettings(netns.folder, options.settings);
-  const node = {
-    nodeName,
-    netns,
-    /** The wrapper that was started last. */
-    wrapper: current,
-    stopWrapper: async (signal: NodeJS.Signals) => await current().stop(signal),
-    /** Starts the wrapper again and, by default, waits until it is ready. */
-    startWrapper: async (how: Pick<WrapperOptions, 'wait' | 'runBy'> = {}) => {
-      wrapper = await startWrapper({ netns, nodeName, kubeconfig, ...config, ...how });
-    },
-    /**
-     * A planned restart: starts the next process at the same addresses and sends SIGTERM to the last one, both at
-     * once; the settings need `handoverSeconds`. Resolves when the last one has gone.
-     */
-    replaceWrapper: async () => {
-      const last = current();
-      wrapper = await startWrapper({ netns, nodeName, kubeconfig, ...config, wait: false });
-      replaced.push(last);
-      await last.stop('SIGTERM', 60_000);
-    },
-    /** Starts a kube-proxy behind the wrapper. */
-    startKubeProxy: async (how: Pick<KubeProxyOptions, 'ports' | 'wait' | 'version' | 'mode'>) => {
-      const proxyConfig = plane.kubeconfig('kubeProxy', { server: current().url });
-      const { binaries } = plane;
-      const kubeProxy = await startKubeProxy({
-        binaries,
-        netns,
-        nodeName,
-        kubeconfig: proxyConfig,
-        ...how,
-      });
-      running.push(kubeProxy);
-      return kubeProxy;
-    },
-    /** Ends all that runs on it, and deletes its Node. */
-    stop: async () => {
-      for (const process of [...running, ...replaced]) await process.stop('SIGKILL');
-      await wrapper?.stop('SIGKILL');
-      await netns.stop();
-      await plane.admin.delete(`/api/v1/nodes/${nodeName}`);
-    },
-  };
-  try {
+  return await withCleanups(async (cleanups) => {
+    const netns = await createNodeNetns();
+    cleanups.defer(() => plane.admin.delete(`/api/v1/nodes/${nodeName}`));
+    cleanups.defer(() => netns.stop());
     await createNode(plane.admin, nodeName, labels, netns.address);
-    await node.startWrapper();
-    return node;
-  } catch (error) {
-    await node.stop();
-    throw error;
-  }
+    const kubeconfig = plane.kubeconfig('wrapper', { server: plane.serverAt(netns.hostAddress) });
+    const config = writeSettings(netns.folder, options.settings);
+    const start = async () => await startWrapper({ netns, nodeName, kubeconfig, ...config });
+    let wrapper = await start();
+    cleanups.defer(() => wrapper.stop('SIGKILL'));
+    return {
+      nodeName,
+      netns,
+      /** The wrapper that was started last. */
+      wrapper: () => wrapper,
+      /** Ends the wrapper, starts it again, and waits until it is ready. */
+      restartWrapper: async () => {
+        await wrapper.stop('SIGTERM');
+        wrapper = await start();
+      },
+      /** Starts a kube-proxy behind the wrapper. */
+      startKubeProxy: async (how: Pick<KubeProxyOptions, 'ports' | 'version' | 'mode'>) => {
+        const { binaries } = plane;
+        const behind = plane.kubeconfig('kubeProxy', { server: wrapper.url });
+        const options = { binaries, netns, nodeName, kubeconfig: behind, ...how };
+        const kubeProxy = await startKubeProxy(options);
+        cleanups.defer(() => kubeProxy.stop('SIGKILL'));
+        return kubeProxy;
+      },
+    };
+  });
 }
 
 function writeSettings(folder: string, settings: WrappedNodeOptions['settings']) {

@@ -50,14 +50,7 @@ export async function startWrapper(options: WrapperOptions): Promise<Wrapper> {
     args: all,
     logFile: resolve(netns.folder, `${name}.log`),
   });
-  if (wait) {
-    try {
-      const readyz = async () => (await netns.httpGet(`${adminUrl}/readyz`))?.status === 200;
-      await waitUntilReady(managed, readyz);
-    } catch (error) {
-      await managed.stop('SIGKILL');
-      throw error;
-    }
-  }
+  const readyz = async () => (await netns.httpGet(`${adminUrl}/readyz`))?.status === 200;
+  if (wait) await waitUntilReady(managed, readyz);
   return { ...managed, url: `http://${listen}`, adminUrl };
 }

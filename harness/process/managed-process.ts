@@ -73,8 +73,8 @@ export function startProcess(options: ProcessOptions): ManagedProcess {
 }
 
 /**
- * Polls `probe` until it is true. Throws, with the end of the log, as soon as the process has
- * ended or when the time is over.
+ * Polls `probe` until it is true. As soon as the process has ended, or when the time is over, kills it and throws, with
+ * the end of the log.
  */
 export async function waitUntilReady(
   managed: ManagedProcess,
@@ -85,6 +85,7 @@ export async function waitUntilReady(
   while (!(await probe())) {
     const ending = managed.ending();
     if (ending !== undefined || performance.now() > deadline) {
+      await managed.stop('SIGKILL');
       const why = ending === undefined ? `not ready in ${timeoutMs} ms` : `ended (${ending})`;
       throw new Error(`${managed.name} ${why}; its log ends:\n${managed.log().slice(-4000)}`);
     }

@@ -29,16 +29,7 @@ export async function startCoreDns(
     logFile: join(netns.folder, 'coredns.log'),
   });
   const readyz = `http://127.0.0.1:${READY_PORT}/ready`;
-  try {
-    await waitUntilReady(
-      managed,
-      async () => (await netns.httpGet(readyz))?.status === 200,
-      30_000,
-    );
-  } catch (error) {
-    await managed.stop('SIGKILL');
-    throw error;
-  }
+  await waitUntilReady(managed, async () => (await netns.httpGet(readyz))?.status === 200);
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   resolver.setServers([`${netns.address}:${DNS_PORT}`]);
   return {

@@ -1,8 +1,6 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { writeServingFiles } from '../../test/support/http/certificates.ts';
 import { type ControlPlane, startControlPlane } from '../api-server/control-plane.ts';
+import { withCleanups } from '../with-cleanups.ts';
 import { createCaller } from './caller.ts';
 import { type SiteScene, startSiteScene } from './site-scene.ts';
 
@@ -25,16 +23,13 @@ export async function startHttpsSite(
   options: { readonly headless?: boolean } = {},
 ): Promise<HttpsSite> {
   const { headless = false } = options;
-  const plane = await startControlPlane();
-  const folder = await mkdtemp(join(tmpdir(), 'kpw-versions-'));
-  const stop = async () => {
-    await plane.stop();
-    await rm(folder, { recursive: true, force: true });
-  };
-  try {
-    const { caFile, certFile, keyFile } = await writeServingFiles(folder);
+  return await withCleanups(async (cleanups) => {
+    const plane = await startControlPlane();
+    cleanups.defer(() => plane.stop());
+    const { caFile, certFile, keyFile } = await writeServingFiles(plane.folder);
     const settings = { https: { listen: LISTEN, certFile, keyFile }, headless };
     const scene = await startSiteScene({ plane, id, settings, headless });
+    cleanups.defer(() => scene.stop());
     const { user, token } = await createCaller(plane.admin, scene.namespace, 'client');
     const servers = {
       wrapper: { url: `https://${LISTEN}`, caFile },
@@ -53,13 +48,6 @@ export async function startHttpsSite(
         const { url, caFile } = servers[server];
         return plane.kubeconfig('nobody', { server: url, caFile, token });
       },
-      stop: async () => {
-        await scene.stop();
-        await stop();
-      },
     };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  });
 }

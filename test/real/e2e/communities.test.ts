@@ -147,8 +147,7 @@ describe('a Service with ready endpoints in the cloud only', () => {
   });
 
   test('stays hidden over a restart of the wrapper', async () => {
-    await edge1.stopWrapper('SIGTERM');
-    await edge1.startWrapper();
+    await edge1.restartWrapper();
     const options = { name: 'after' };
     const { target: later } = await createPlacedService(plane.admin, options, [
       { at: E1, node: 'edge1' },

@@ -55,8 +55,7 @@ beforeAll(async () => {
   const servers = relays.map(({ url }) => url);
   const settings = { relays: { servers, caFile: cert.certFile } };
   writeFileSync(join(folder, 'settings.yaml'), dump(settings));
-  await node.stopWrapper('SIGTERM');
-  await node.startWrapper();
+  await node.restartWrapper();
   await node.startKubeProxy({ mode: 'iptables', version: '1.36.3' });
   await waitForBackends(node.netns, 'iptables', { [target]: [NEAR] }, 30_000);
 });
