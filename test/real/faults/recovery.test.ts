@@ -47,11 +47,11 @@ beforeAll(async () => {
   });
   const log = (line: string) => void process.stderr.write(`${line}\n`);
   const report = new FaultReport(seed, env.KPW_VERBOSE === '1' ? log : undefined);
-  const until = performance.now() + SECONDS * 1000;
   const runs = plans.map(async (plan) => {
     if (plan.faults.length === 0) return;
     const options = { authority, http2: plan.http2, seed: seed + plan.number, relays: RELAYS };
     const stage = await startMemoryStage(options);
+    const until = performance.now() + SECONDS * 1000;
     await runFaults(stage, plan, report, { until }).finally(() => stage.stop());
   });
   const results = await Promise.allSettled(runs);

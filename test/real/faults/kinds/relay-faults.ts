@@ -27,7 +27,7 @@ function rows(
     strike: async ({ relays, wrapper }: HistoryTarget): Promise<ActiveFault> => {
       const find = async () => {
         const server = await wrapper.server();
-        return relays.findIndex(({ process }) => new URL(process.url).host === server);
+        return relays.findIndex(({ url }) => new URL(url).host === server);
       };
       const found = eventually(find, (at) => at >= 0, { timeoutMs: BACK_MS });
       const inUse = await found.then(
@@ -47,11 +47,6 @@ function rows(
   return [row('a relay', (at, inUse) => at === inUse), row('all relays', () => true)];
 }
 
-function spawn({ process, starts }: RelayUnderTest): void {
-  starts.push(performance.now());
-  process.spawn();
-}
-
 /** A fault of the way from a relay to the API server, which the wrapper itself reaches. */
 function link(
   name: string,
@@ -67,8 +62,8 @@ function link(
 }
 
 const killed: Act = async (relay) => {
-  await relay.process.stop('SIGKILL');
-  return () => spawn(relay);
+  await relay.stop('SIGKILL');
+  return () => void relay.start();
 };
 
 /** Relays die, are replaced, lag, and lose the API server. */
@@ -88,16 +83,16 @@ export const relayFaults: readonly FaultKind<HistoryTarget>[] = [
     'SIGTERM and a new start',
     'dead',
     async (relay) => {
-      await relay.process.stop('SIGTERM');
-      spawn(relay);
+      await relay.stop('SIGTERM');
+      relay.start();
       return () => {};
     },
     { seconds: [0.1, 3] },
   ),
   // Its kernel answers: that it hangs shows only when a watch reaches its limit, or to its liveness probe.
-  ...rows('frozen', undefined, async ({ process }) => {
-    process.signal('SIGSTOP');
-    return () => process.signal('SIGCONT');
+  ...rows('frozen', undefined, async (relay) => {
+    relay.signal('SIGSTOP');
+    return () => relay.signal('SIGCONT');
   }),
   ...link('cannot reach the API server', 'silent', { kind: 'refuse' }),
   // Over HTTP/1.1 it shows only when a watch reaches its limit.
