@@ -1,21 +1,23 @@
 import { writeServingFiles } from '../../test/support/http/certificates.ts';
 import { type ControlPlane, startControlPlane } from '../api-server/control-plane.ts';
+import { createAccount, rightsOf } from '../deploy/account.ts';
 import { withCleanups } from '../with-cleanups.ts';
-import { createCaller } from './caller.ts';
 import { type SiteScene, startSiteScene } from './site-scene.ts';
 
 const LISTEN = '127.0.0.1:10362';
 
-/** A node whose wrapper listens on https, and a ServiceAccount for a client on it. */
+/** What a client connects to: the wrapper, or for comparison the API server itself. */
+export type HttpsServer = 'wrapper' | 'API server';
+
+/** A node whose wrapper listens on https, and a ServiceAccount that may read what clients of Services read. */
 export interface HttpsSite extends SiteScene {
   readonly plane: ControlPlane;
   /** The client's name at the API server. */
   readonly user: string;
   readonly token: string;
-  /** What the client connects to: the wrapper, or for comparison the API server itself. */
-  readonly servers: Readonly<Record<'wrapper' | 'API server', { url: string; caFile: string }>>;
+  readonly servers: Readonly<Record<HttpsServer, { url: string; caFile: string }>>;
   /** Writes a kubeconfig with the token and returns its path. */
-  kubeconfig(server: 'wrapper' | 'API server'): string;
+  kubeconfig(server: HttpsServer): string;
 }
 
 export async function startHttpsSite(
@@ -30,7 +32,14 @@ export async function startHttpsSite(
     const settings = { https: { listen: LISTEN, certFile, keyFile }, headless };
     const scene = await startSiteScene({ plane, id, settings, headless });
     cleanups.defer(() => scene.stop());
-    const { user, token } = await createCaller(plane.admin, scene.namespace, 'client');
+    const verbs = ['get', 'list', 'watch'];
+    const rights = rightsOf([
+      { apiGroups: [''], resources: ['services', 'nodes', 'namespaces', 'secrets'], verbs },
+      { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs },
+      { apiGroups: ['networking.k8s.io'], resources: ['ingresses', 'ingressclasses'], verbs },
+    ]);
+    const token = await createAccount(plane.admin, 'client', rights, scene.namespace);
+    const user = `system:serviceaccount:${scene.namespace}:client`;
     const servers = {
       wrapper: { url: `https://${LISTEN}`, caFile },
       'API server': {
