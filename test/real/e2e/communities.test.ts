@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { createNode, labelNode } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { putObject } from '../../../harness/api-server/put-object.ts';
-import { eventually } from '../../../harness/eventually.ts';
+import { createFabEdgeCommunities } from '../../../harness/deploy/fabedge.ts';
 import { dial } from '../../../harness/network/dial.ts';
 import { createPlacedService, setEndpointReady } from '../../../harness/node/placed-service.ts';
 import { type Fleet, type ServedNode, startFleet } from '../../../harness/node/served-node.ts';
@@ -56,29 +56,6 @@ afterAll(async () => {
 const whoAnswers = async ({ netns }: ServedNode, target: string) =>
   Object.keys(await dial(netns, target)).sort();
 
-/** FabEdge's own resource, with the fields that are read. */
-async function createCrd(): Promise<void> {
-  const members = { type: 'array', items: { type: 'string' } };
-  const spec = { type: 'object', properties: { members } };
-  const schema = { openAPIV3Schema: { type: 'object', properties: { spec } } };
-  await plane.admin.create(CRDS, {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'communities.fabedge.io' },
-    spec: {
-      group: 'fabedge.io',
-      scope: 'Cluster',
-      names: { plural: 'communities', singular: 'community', kind: 'Community' },
-      versions: [{ name: 'v1alpha1', served: true, storage: true, schema }],
-    },
-  });
-  await eventually(
-    async () => await plane.admin.status(COMMUNITIES),
-    (status) => status === 200,
-    { what: 'the API server serves communities' },
-  );
-}
-
 /** Says which nodes are in FabEdge's community north. */
 async function declare(members: readonly string[]): Promise<void> {
   const object = { apiVersion: 'fabedge.io/v1alpha1', kind: 'Community', spec: { members } };
@@ -100,7 +77,7 @@ test('communities come and go with the CRD and its objects, beside those of labe
   // An absent CRD is no error: each node has a community of its own.
   await edge1Sees([]);
   await edge2.sees({ [target]: [E2] });
-  await createCrd();
+  await createFabEdgeCommunities(admin);
   await declare(['fab.edge1', 'fab.edge2', 'other.edge4']);
   await edge1Sees([E2]);
   expect(await whoAnswers(edge1, target)).toEqual([E2]);
