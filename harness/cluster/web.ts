@@ -56,6 +56,16 @@ export async function createWeb(
     const command = ['/pod', 'dial', url, String(count)];
     return byNode(JSON.parse(await cluster.node(node).execInPod(await podOn(node), command)));
   };
+  const setReady = async (node: string, ready: boolean) =>
+    void (await ask(node, `set-ready?ready=${ready}`));
+  const reaches = async (node: string, nodes: readonly string[], timeoutMs = 30_000) => {
+    const expected = [...nodes].sort().join();
+    await eventually(
+      async () => await dialFrom(node, 8 * nodes.length),
+      (answers) => Object.keys(answers).sort().join() === expected,
+      { timeoutMs, intervalMs: 50, what: `${node} reaches ${expected}` },
+    );
+  };
   return {
     url,
     /** Name of the Pod on a node. */
@@ -63,28 +73,29 @@ export async function createWeb(
     /** Connects from the Pod of a node to the Service. It needs no API server. */
     dialFrom,
     /** Switches the readiness of the Pod on a node. */
-    setReady: async (node: string, ready: boolean) =>
-      void (await ask(node, `set-ready?ready=${ready}`)),
+    setReady,
+    /** Waits until requests from a node's Pod are answered by these nodes, by each at least once and by no other. */
+    reaches,
     /**
-     * Waits until requests from a node's Pod are answered by these nodes, by each at least once and by no other. Resolves
-     * with the milliseconds that it took.
+     * Requests from the Pods of nodes to the Service each 20 ms while something happens. Resolves with how often each node
+     * answered, for each of them.
      */
-    reaches: async (node: string, nodes: readonly string[], timeoutMs = 30_000) => {
-      const expected = [...nodes].sort().join();
-      const { elapsedMs } = await eventually(
-        async () => await dialFrom(node, 8 * nodes.length),
-        (answers) => Object.keys(answers).sort().join() === expected,
-        { timeoutMs, intervalMs: 50, what: `${node} reaches ${expected}` },
-      );
-      return elapsedMs;
-    },
-    /** Requests from the Pod of a node to the Service at a steady rate, until the returned function is called. */
-    load: async (node: string, everyMs: number) => {
-      await ask(node, `load/start?everyMs=${everyMs}&url=${encodeURIComponent(url)}`);
-      return async () => {
+    underLoad: async (nodes: readonly string[], during: () => Promise<unknown>) => {
+      const start = `load/start?everyMs=20&url=${encodeURIComponent(url)}`;
+      for (const node of nodes) await ask(node, start);
+      await during();
+      const stopped = nodes.map(async (node) => {
         const { answers } = (await ask(node, 'load/stop')) as unknown as { answers: Answers };
-        return { answers: byNode(answers) };
-      };
+        return byNode(answers);
+      });
+      return await Promise.all(stopped);
+    },
+    /** Changes the readiness of the Pod on edge-1 there and back, which only a served kube-proxy follows. */
+    followsChanges: async (timeoutMs?: number) => {
+      await setReady('edge-1', false);
+      await reaches('edge-1', ['edge-2'], timeoutMs);
+      await setReady('edge-1', true);
+      await reaches('edge-1', ['edge-1'], timeoutMs);
     },
   };
 }

@@ -89,29 +89,27 @@ test('a roll-out of the relays is not noticed: no list of Services or slices, no
   const now = async () => await Promise.all(sited.map(figures));
   const before = await now();
   expect(Object.keys(before[0] ?? {}).length).toBeGreaterThan(2);
-  const ends = await Promise.all(sited.map(async (node) => await web.load(node, 20)));
-  await workspace.run(`kubectl -n kube-system rollout restart daemonset/${RELAY}`);
-  await rolledOut(cluster, RELAY);
-  // A change arrives by the new relays.
-  await web.setReady('edge-1', false);
-  for (const node of sited) await web.reaches(node, ['edge-2']);
-  await web.setReady('edge-1', true);
-  for (const node of sited) await web.reaches(node, sited);
-  for (const end of ends) {
-    const { answers } = await end();
-    expect(Object.keys(answers).sort()).toEqual(sited);
-  }
+  const seen = await web.underLoad(sited, async () => {
+    await workspace.run(`kubectl -n kube-system rollout restart daemonset/${RELAY}`);
+    await rolledOut(cluster, RELAY);
+    // A change arrives by the new relays.
+    await web.setReady('edge-1', false);
+    for (const node of sited) await web.reaches(node, ['edge-2']);
+    await web.setReady('edge-1', true);
+    for (const node of sited) await web.reaches(node, sited);
+  });
+  for (const answers of seen) expect(Object.keys(answers).sort()).toEqual(sited);
   expect(await now()).toEqual(before);
 });
 
 test('without relays the nodes read from the API server, and traffic goes on', async () => {
-  const end = await web.load('edge-1', 20);
-  await workspace.run('kubectl label node edge-1 edge-2 kube-proxy-wrapper.io/relay-');
-  for (const node of ['edge-1', 'edge-2']) {
-    await reads(node, `${API_SERVER.address}:${API_SERVER.port}`);
-  }
-  await web.setReady('edge-2', false);
-  await web.reaches('edge-1', ['edge-1']);
-  const { answers } = await end();
+  const [answers = {}] = await web.underLoad(['edge-1'], async () => {
+    await workspace.run('kubectl label node edge-1 edge-2 kube-proxy-wrapper.io/relay-');
+    for (const node of ['edge-1', 'edge-2']) {
+      await reads(node, `${API_SERVER.address}:${API_SERVER.port}`);
+    }
+    await web.setReady('edge-2', false);
+    await web.reaches('edge-1', ['edge-1']);
+  });
   expect(Object.keys(answers).filter((answer) => answer.startsWith('('))).toEqual([]);
 });

@@ -52,17 +52,8 @@ async function untilPods(what: string, areSo: (pods: KubeObject[]) => boolean): 
 
 /** Loads the Service from the Pod of edge-1 while `during` runs, and expects that only that node answered. */
 async function withoutLoss(during: () => Promise<unknown>): Promise<void> {
-  const end = await web.load('edge-1', 20);
-  await during();
-  expect(Object.keys((await end()).answers)).toEqual(['edge-1']);
-}
-
-/** Changes the readiness of the Pod on edge-1 there and back, which only a served kube-proxy follows. */
-async function followsChanges(): Promise<void> {
-  await web.setReady('edge-1', false);
-  await web.reaches('edge-1', ['edge-2']);
-  await web.setReady('edge-1', true);
-  await web.reaches('edge-1', ['edge-1']);
+  const [answers = {}] = await web.underLoad(['edge-1'], during);
+  expect(Object.keys(answers)).toEqual(['edge-1']);
 }
 
 test('the working set of the wrapper, as the kubelet reports it, is below what the manifests request', async () => {
@@ -100,7 +91,7 @@ test('a wrapper that is evicted is replaced, and the node keeps its rules meanwh
     );
     note('evicted until the next is ready, ms', performance.now() - before);
   });
-  await followsChanges();
+  await web.followsChanges();
 });
 
 test('a wrapper that the kernel kills is started again by the kubelet', async () => {
@@ -115,7 +106,7 @@ test('a wrapper that the kernel kills is started again by the kubelet', async ()
     );
     note('killed until it is ready again, ms', performance.now() - before);
   });
-  await followsChanges();
+  await web.followsChanges();
 });
 
 test('an update whose Pod is killed for its memory stops at the first node, which the old Pod serves', async () => {
@@ -135,10 +126,10 @@ test('an update whose Pod is killed for its memory stops at the first node, whic
       },
     );
   });
-  await followsChanges();
+  await web.followsChanges();
   await workspace.run('kubectl -n kube-system rollout undo daemonset/kube-proxy-wrapper');
   await rolledOut(cluster, 'kube-proxy-wrapper');
-  await followsChanges();
+  await web.followsChanges();
 });
 
 function isOomKilled(pod: KubeObject): boolean {
@@ -162,7 +153,7 @@ test('after a kill of all containers the Service is reached at the new addresses
     { timeoutMs: 60_000, intervalMs: 200, what: 'the same Pod is reached at another address' },
   );
   note('kill of all containers until the Service is reached, ms', performance.now() - before);
-  await followsChanges();
+  await web.followsChanges();
 });
 
 test('a node that reboots has its rules again, without help', async () => {
@@ -177,5 +168,5 @@ test('a node that reboots has its rules again, without help', async () => {
     { timeoutMs: 120_000, intervalMs: 500, what: 'the Service is reached on the rebooted node' },
   );
   note('power on until the Service is reached, ms', performance.now() - before);
-  await followsChanges();
+  await web.followsChanges();
 });

@@ -32,13 +32,6 @@ afterAll(async () => await cluster?.stop());
 const documented = async (beginning: string, instead?: Readonly<Record<string, string>>) =>
   await workspace.runDocumented('kubeadm', beginning, instead);
 
-/** Puts every node under load while `during` runs. Resolves with what each node's Pod saw. */
-async function underLoad(during: () => Promise<unknown>) {
-  const ends = await Promise.all(cluster.nodes.map(async ({ name }) => await web.load(name, 20)));
-  await during();
-  return await Promise.all(ends.map(async (end) => await end()));
-}
-
 const everyNode = ['edge-1', 'edge-2'];
 /**
  * Connections that the kernel may refuse while kube-proxy writes the rules of a Service again, as when it restarts. A
@@ -65,14 +58,14 @@ test('the wrapper is installed everywhere and changes nothing yet', async () => 
 });
 
 test('a kube-proxy is pointed at the wrapper on half of the nodes, and no request is lost', async () => {
-  const seen = await underLoad(async () => {
+  const seen = await web.underLoad(everyNode, async () => {
     await documented(
       'kubectl -n kube-system patch daemonset kube-proxy --patch-file manifests/overlays/kubeadm/point-kube-proxy.yaml',
     );
     await documented('kubectl -n kube-system delete pod -l k8s-app=kube-proxy');
     await web.reaches('edge-1', ['edge-1']);
   });
-  expect(seen.map(({ answers }) => failuresOf(answers))).toEqual([{}, {}]);
+  expect(seen.map(failuresOf)).toEqual([{}, {}]);
   await web.reaches('edge-2', everyNode);
 });
 
@@ -103,7 +96,7 @@ test('an update of the wrapper loses no request and refuses no connection', asyn
     }),
   );
   const rewrites = cluster.nodes.map((node) => countKernelRewrites(node, 'default/web'));
-  const seen = await underLoad(async () => {
+  const seen = await web.underLoad(everyNode, async () => {
     await workspace.run(`sed -i 's/newTag: .*/newTag: ${next}/' my-cluster/kustomization.yaml`);
     await documented('kubectl apply --server-side --force-conflicts -k my-cluster');
   });
@@ -114,8 +107,8 @@ test('an update of the wrapper loses no request and refuses no connection', asyn
     expect(Object.fromEntries(failures)).toEqual({});
     expect(Object.keys(answers).join()).toContain('ServiceList');
   }
-  expect(seen.map(({ answers }) => failuresOf(answers))).toEqual([{}, {}]);
-  const answered = seen.map(({ answers }) =>
+  expect(seen.map(failuresOf)).toEqual([{}, {}]);
+  const answered = seen.map((answers) =>
     Object.keys(answers).filter((answer) => answer !== '(refused)'),
   );
   expect(answered).toEqual([['edge-1'], ['edge-2']]);
@@ -187,7 +180,7 @@ test('a removal is refused, and deletes nothing, while a kube-proxy is pointed a
 });
 
 test('the way back to a plain kube-proxy loses no request, and leaves only the state', async () => {
-  const seen = await underLoad(async () => {
+  const seen = await web.underLoad(everyNode, async () => {
     await documented(
       'kubectl -n kube-system patch daemonset kube-proxy --patch-file manifests/overlays/kubeadm/point-kube-proxy-back',
     );
@@ -197,7 +190,7 @@ test('the way back to a plain kube-proxy loses no request, and leaves only the s
     await web.reaches('edge-2', everyNode);
     await documented('kubectl -n kube-system get pods -o yaml');
   });
-  expect(seen.map(({ answers }) => failuresOf(answers))).toEqual([{}, {}]);
+  expect(seen.map(failuresOf)).toEqual([{}, {}]);
   // Nothing replaces its Pods, so they wait for --handover-seconds.
   await eventually(
     async () => await cluster.kubectl(['get', 'all,cm,sa', '-A', ...WRAPPER_LABEL, '-o', 'name']),

@@ -76,22 +76,14 @@ const imagesOfPods = async () =>
 
 /** Runs `during` with every node under load. Resolves with the answers that were not this node's. */
 async function failuresUnderLoad(during: () => Promise<unknown>) {
-  const ends = await Promise.all(everyNode.map(async (node) => await web.load(node, 20)));
-  await during();
-  const seen = await Promise.all(ends.map(async (end) => await end()));
-  return seen.map(({ answers }, index) =>
+  const seen = await web.underLoad(everyNode, during);
+  return seen.map((answers, index) =>
     Object.keys(answers).filter((answer) => answer !== everyNode[index]),
   );
 }
 
-/** The kernel follows a change on the first node, and back. */
-async function followsChanges(): Promise<void> {
-  // kube-proxy was refused meanwhile: in the end client-go waits 30 to 60 s before it tries again.
-  await web.setReady('edge-1', false);
-  await web.reaches('edge-1', ['edge-2'], 90_000);
-  await web.setReady('edge-1', true);
-  await web.reaches('edge-1', ['edge-1'], 90_000);
-}
+// kube-proxy was refused meanwhile: in the end client-go waits 30 to 60 s before it tries again.
+const followsChanges = async () => await web.followsChanges(90_000);
 
 test('the update stops at the first node, where the old Pod continues to serve', async () => {
   expect(stateOwners()).toEqual([65_532, 65_532]);
