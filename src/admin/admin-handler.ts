@@ -16,7 +16,7 @@ import type { DataAge } from './health/data-age.ts';
 import { versionInfo } from './health/version-info.ts';
 import type { LogLosses } from './metrics/metric-readers.ts';
 import { createMetrics } from './metrics/metrics.ts';
-import { MetricsReader } from './metrics/metrics-reader.ts';
+import { metricsText } from './metrics/metrics-text.ts';
 import { nodeDetails } from './page/node-details.ts';
 import { pageAnswers } from './page/page-server.ts';
 import { KernelRules } from './status/kernel-rules.ts';
@@ -120,8 +120,8 @@ function answersOf(
   log: LogLosses | undefined,
 ): ReadonlyMap<string, Route> {
   const rules = new KernelRules(proxy);
-  const metrics = createMetrics(proxy, log, rules);
-  const reader = new MetricsReader(metrics);
+  const registry = createMetrics(proxy, log, rules);
+  const metrics = metricsText(registry);
   const explain = new ExplainRoutes(proxy, rules);
   const answerExplain: Route = (response, request) => explain.answer(request, response);
   return new Map<string, Route>([
@@ -133,7 +133,7 @@ function answersOf(
       '/metrics',
       async (response) => {
         await rules.look();
-        sendText(response, 200, await reader.read(), metrics.contentType);
+        sendText(response, 200, await metrics.get(), registry.contentType);
       },
     ],
     ['/version', async (response) => sendJson(response, JSON.stringify(versionInfo(proxy)))],

@@ -10,7 +10,7 @@ import { registerProcessMetrics } from './process-metrics.ts';
  * The room `metrics`: /metrics. Each scrape reads the state of the proxy; nothing is counted here.
  *   metrics-table.ts    all metrics, with their help texts
  *   metric-readers.ts   how they are read
- *   metrics-reader.ts   the response, which all callers share
+ *   metrics-text.ts     the response, which all callers share
  *   process-metrics.ts  those of the process
  */
 

@@ -1,8 +1,15 @@
 import type { ProxyState } from '../../proxy/node-proxy.ts';
+import { addressText } from '../../util/address.ts';
+import { Recent } from '../../util/recent.ts';
 import { dataAge } from '../health/data-age.ts';
 import type { Check } from '../health/readiness.ts';
 import { kubeProxyLine } from './kube-proxy-line.ts';
-import { KubeProxyProbe, type ProbeResult, type ProbeTarget } from './kube-proxy-probe.ts';
+import {
+  type ProbeOptions,
+  type ProbeResult,
+  type ProbeTarget,
+  probeKubeProxy,
+} from './kube-proxy-probe.ts';
 import { kubernetesTarget } from './kubernetes-target.ts';
 import { ok, problem, type StatusLine, unknown } from './status-line.ts';
 
@@ -12,6 +19,9 @@ const LATE_SECONDS = 60;
 /** For how long the last line counts where nothing is probed, in milliseconds: two scrapes a minute apart. */
 const RECENT_MS = 120_000;
 
+/** A probe is shared by all that look within this time, in milliseconds. */
+const SHARED_MS = 10_000;
+
 /**
  * Whether the kernel has the rules of kube-proxy, as far as that can be found out without any right. /status and
  * /metrics look, and share what was found for 10 s. /readyz only reads the last line, because a kubelet would wait for
@@ -19,12 +29,15 @@ const RECENT_MS = 120_000;
  */
 export class KernelRules {
   readonly #proxy: ProxyState;
-  readonly #probe: KubeProxyProbe;
+  readonly #probe: Recent<ProbedTarget>;
   #last: { readonly at: number; readonly line: StatusLine | undefined } | undefined;
 
-  constructor(proxy: ProxyState, probe = new KubeProxyProbe()) {
+  constructor(proxy: ProxyState, options?: ProbeOptions) {
     this.#proxy = proxy;
-    this.#probe = probe;
+    this.#probe = new Recent(SHARED_MS, async () => {
+      const target = kubernetesTarget(proxy);
+      return { target, ...(await probeKubeProxy(target, options)) };
+    });
   }
 
   /** The line found last; undefined: none lately, or kube-proxy is not pointed at this wrapper. */
@@ -53,24 +66,27 @@ export class KernelRules {
     const proxy = this.#proxy;
     const unprobed = kubeProxyLine(proxy, false);
     if (unprobed.state === 'notConnected') return [unprobed];
-    const target = kubernetesTarget(proxy);
-    const result = await this.#probe.ask(target);
-    const line = kubeProxyLine(proxy, result.health > 0);
+    const found = await this.#probe.get();
+    const line = kubeProxyLine(proxy, found.health > 0);
     if (line.state === 'notConnected') return [line];
     const { state } = dataAge(proxy);
-    if (state === 'connected' || state === 'quiet') return [line, rulesFound(result, target)];
+    if (state === 'connected' || state === 'quiet') return [line, rulesFound(found)];
     return [line, unknown('rules', 'not known while the API server is unreachable')];
   }
+}
+
+/** What a probe found, and of what. */
+interface ProbedTarget extends ProbeResult {
+  readonly target: ProbeTarget;
 }
 
 const LOOK =
   'restart this kube-proxy; if it happens again, see "The kernel has no rules" in docs/operations-node.md';
 
-function rulesFound(
-  { health, lateSeconds = 0, clusterIp: opens, backend }: ProbeResult,
-  { clusterIp }: ProbeTarget,
-): StatusLine {
-  const about = `ClusterIP ${clusterIp} of default/kubernetes`;
+function rulesFound(found: ProbedTarget): StatusLine {
+  const { health, lateSeconds = 0, clusterIp: opens, backend } = found;
+  const { clusterIp } = found.target;
+  const about = `ClusterIP ${clusterIp && addressText(clusterIp)} of default/kubernetes`;
   if (opens === false && backend) {
     const text = 'the kernel has no rules: no connection to the ClusterIP of default/kubernetes';
     return problem('rules', text, LOOK, `${about}; its backends accept connections`);

@@ -1,10 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { boundedRequest } from '../../proxy/system/bounded-request.ts';
-import { SingleFlight } from '../../util/single-flight.ts';
-
-/** An address and a port: `10.0.0.1:443`, `[fd00::1]:443`. */
-export type HostPort = string;
+import type { Address } from '../../util/address.ts';
 
 /** What the probe of a node found. */
 export interface ProbeResult {
@@ -26,8 +23,8 @@ export interface ProbeResult {
 
 export interface ProbeTarget {
   /** Of the Service default/kubernetes. */
-  readonly clusterIp: HostPort | undefined;
-  readonly backends: readonly HostPort[];
+  readonly clusterIp: Address | undefined;
+  readonly backends: readonly Address[];
 }
 
 export interface ProbeOptions {
@@ -35,8 +32,6 @@ export interface ProbeOptions {
   readonly ports?: { readonly health: number; readonly metrics: number };
   /** Time limit of each question, in milliseconds; default 1,000. */
   readonly limitMs?: number;
-  /** A result is shared for so long, in milliseconds; default 10,000. */
-  readonly shareMs?: number;
 }
 
 const PORTS = { health: 10_256, metrics: 10_249 };
@@ -44,74 +39,46 @@ const PORTS = { health: 10_256, metrics: 10_249 };
 const MAX_BACKENDS = 3;
 
 /**
- * Asks whether kube-proxy has written its rules to the kernel, when somebody asks for it. All that ask within 10 s share
- * one result.
+ * Asks whether kube-proxy has written its rules to the kernel. Never rejects. Takes at most twice the time limit.
  *
  * kube-proxy's own word is not enough: a kube-proxy whose image lacks /etc/protocols leaves no Service in nftables, and
  * its health and last sync look well. Without any right, only a connection to a ClusterIP shows the rules. That of
  * default/kubernetes is always there, and a connection to it does no harm.
  */
-export class KubeProxyProbe {
-  readonly #options: Required<ProbeOptions>;
-  readonly #asking = new SingleFlight<ProbeResult>();
-  #last: { readonly at: number; readonly result: ProbeResult } | undefined;
+export async function probeKubeProxy(
+  { clusterIp, backends }: ProbeTarget,
+  { ports = PORTS, limitMs = 1_000 }: ProbeOptions = {},
+): Promise<ProbeResult> {
+  const get = (port: number, path: string) => {
+    const signal = AbortSignal.timeout(limitMs);
+    return boundedRequest({ host: '127.0.0.1', port, path, signal, maxBytes: METRICS_BYTES });
+  };
+  const [health, metrics, opened] = await Promise.all([
+    get(ports.health, '/livez'),
+    get(ports.metrics, '/metrics'),
+    clusterIp === undefined ? undefined : opens(clusterIp, limitMs),
+  ]);
+  const tried = opened === false ? backends.slice(0, MAX_BACKENDS) : [];
+  const direct = await Promise.all(tried.map((backend) => opens(backend, limitMs)));
+  return {
+    health: health.status,
+    lateSeconds: metrics.status === 200 ? lateSeconds(metrics.body.toString()) : undefined,
+    clusterIp: opened,
+    backend: direct.length > 0 && direct.every(Boolean),
+  };
+}
 
-  constructor({ ports = PORTS, limitMs = 1_000, shareMs = 10_000 }: ProbeOptions = {}) {
-    this.#options = { ports, limitMs, shareMs };
-  }
-
-  /** Never rejects. Takes at most twice the time limit. */
-  async ask(target: ProbeTarget): Promise<ProbeResult> {
-    const last = this.#last;
-    if (last !== undefined && performance.now() - last.at < this.#options.shareMs) {
-      return last.result;
-    }
-    return await this.#asking.run(async () => {
-      const result = await this.#probe(target);
-      this.#last = { at: performance.now(), result };
-      return result;
-    });
-  }
-
-  async #probe({ clusterIp, backends }: ProbeTarget): Promise<ProbeResult> {
-    const { ports } = this.#options;
-    const [health, metrics, opened] = await Promise.all([
-      this.#get(ports.health, '/livez'),
-      this.#get(ports.metrics, '/metrics'),
-      clusterIp === undefined ? undefined : this.#opens(clusterIp),
-    ]);
-    const tried = opened === false ? backends.slice(0, MAX_BACKENDS) : [];
-    const direct = await Promise.all(tried.map((backend) => this.#opens(backend)));
-    return {
-      health: health.status,
-      lateSeconds: metrics.status === 200 ? lateSeconds(metrics.body.toString()) : undefined,
-      clusterIp: opened,
-      backend: direct.length > 0 && direct.every(Boolean),
-    };
-  }
-
-  #get(port: number, path: string): ReturnType<typeof boundedRequest> {
-    const signal = AbortSignal.timeout(this.#options.limitMs);
-    const maxBytes = METRICS_BYTES;
-    return boundedRequest({ host: '127.0.0.1', port, path, signal, maxBytes });
-  }
-
-  async #opens(address: HostPort): Promise<boolean> {
-    const { hostname, port } = new URL(`http://${address}`);
-    const host = hostname.replace(/^\[|\]$/g, '');
-    const signal = AbortSignal.timeout(this.#options.limitMs);
-    // A port that is the default of http is left out of the URL.
-    const socket = connect({ host, port: Number(port || 80) });
-    // Without a listener an error after the timeout would end the process.
-    socket.on('error', () => {});
-    try {
-      await once(socket, 'connect', { signal });
-      return true;
-    } catch {
-      return false;
-    } finally {
-      socket.destroy();
-    }
+async function opens({ host, port }: Address, limitMs: number): Promise<boolean> {
+  const socket = connect({ host, port });
+  // Without a listener an error after the timeout would end the process.
+  socket.on('error', () => {});
+  try {
+    await once(socket, 'connect', { signal: AbortSignal.timeout(limitMs) });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
   }
 }
 

@@ -2,9 +2,9 @@ import type { View } from '../../filter/view/view.ts';
 import type { ShownState } from '../../proxy/node-proxy.ts';
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { readerOf } from '../../topology/policy/service-reader.ts';
-import { addressText } from '../../util/address.ts';
+import { type Address, addressText } from '../../util/address.ts';
 import type { ExplainedView } from '../explain/explained-view.ts';
-import type { HostPort, ProbeTarget } from './kube-proxy-probe.ts';
+import type { ProbeTarget } from './kube-proxy-probe.ts';
 
 /** Every cluster has this Service, and its backends accept connections from every node. */
 const KUBERNETES_SERVICE = 'default/kubernetes';
@@ -26,22 +26,21 @@ export function kubernetesTarget(proxy: ShownState): ProbeTarget {
   const [host] = clusterIPs;
   const [port] = ports;
   if (host === undefined || port === undefined) return UNKNOWN;
-  const clusterIp = addressText({ host, port: port.number });
   return {
-    clusterIp,
+    clusterIp: { host, port: port.number },
     backends: backendsOf(slices, host.includes(':') ? 'IPv6' : 'IPv4', port.key),
   };
 }
 
 /** As in kube-proxy: the ready endpoints, else those that are serving while they terminate. */
-function backendsOf({ view, projection }: ExplainedView, family: string, port: string): HostPort[] {
+function backendsOf({ view, projection }: ExplainedView, family: string, port: string): Address[] {
   const { objects } = projection.inspect(KUBERNETES_SERVICE);
   const endpoints = objects.flatMap(({ key }) => endpointsAtPort(view, key, port));
-  const inState = (state: EndpointState): HostPort[] => {
+  const inState = (state: EndpointState): Address[] => {
     const found = endpoints.filter(
       (endpoint) => endpoint.family === family && endpoint.state === state,
     );
-    return [...new Set(found.map(({ address }) => address))];
+    return [...new Map(found.map(({ address }) => [addressText(address), address])).values()];
   };
   const ready = inState('ready');
   return ready.length > 0 ? ready : inState('serving');
@@ -56,7 +55,7 @@ function endpointsAtPort(view: View, key: string, port: string) {
     const number = ports.find((each) => each.key === port)?.number;
     if (number === undefined) return [];
     return endpoints.map(({ family, state, addresses: [host = ''] }) => {
-      return { family, state, address: addressText({ host, port: number }) };
+      return { family, state, address: { host, port: number } };
     });
   });
 }

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { kubernetesTarget } from '../../../src/admin/status/kubernetes-target.ts';
+import { addressText } from '../../../src/util/address.ts';
 import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
@@ -95,9 +96,7 @@ test.each<[rule: string, clusterIPs: string[], slices: object[], backends: strin
     ['[fd00::2]:6443'],
   ],
 ])('the backends are %s', async (_, clusterIPs, slices, backends) => {
-  const [first = ''] = clusterIPs;
-  expect(await targetOf(clusterIPs, slices)).toEqual({
-    clusterIp: first.includes(':') ? `[${first}]:443` : `${first}:443`,
-    backends,
-  });
+  const target = await targetOf(clusterIPs, slices);
+  expect(target.clusterIp).toEqual({ host: clusterIPs[0], port: 443 });
+  expect(target.backends.map(addressText)).toEqual(backends);
 });

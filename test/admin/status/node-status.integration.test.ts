@@ -3,7 +3,6 @@ import { COMMANDS } from '../../../cli/definitions/all.ts';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../../src/admin/admin.ts';
 import { KernelRules } from '../../../src/admin/status/kernel-rules.ts';
-import { KubeProxyProbe } from '../../../src/admin/status/kube-proxy-probe.ts';
 import { nodeStatus } from '../../../src/admin/status/node-status.ts';
 import type { NodeStatus, StatusLine } from '../../../src/admin/status/status-line.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
@@ -259,7 +258,7 @@ test('a kube-proxy that runs and was pointed back is not pointed at the wrapper'
     const ports = { health, metrics: DEAD };
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + 61_000);
     try {
-      const rules = new KernelRules(proxy, new KubeProxyProbe({ ports }));
+      const rules = new KernelRules(proxy, { ports });
       const { lines } = await nodeStatus(proxy, rules);
       return lines.flatMap(({ id, state }) =>
         id === 'kube-proxy' || id === 'rules' ? `${id} ${state}` : [],
