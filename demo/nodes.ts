@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { kubeconfigFor } from '../fake-apiserver/kubeconfig.ts';
-import { type AdminHandler, createAdminHandler } from '../src/admin/admin-handler.ts';
+import { createAdminHandler } from '../src/admin/admin-handler.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';
 import { type Credentials, loadCredentials } from '../src/proxy/credentials/credentials.ts';
@@ -17,7 +17,7 @@ const NEVER_MS = 2 ** 31 - 1;
 export interface DemoNode {
   readonly proxy: NodeProxy;
   readonly client: WatchClient;
-  readonly admin: AdminHandler;
+  readonly answer: ReturnType<typeof createAdminHandler>;
   close(): Promise<void>;
 }
 
@@ -60,11 +60,10 @@ async function startNode(apiServer: string, name: string, logger: Logger): Promi
   };
   try {
     const client = await watchSlices(await credentialsFor(proxy.url, logger));
-    const admin = createAdminHandler(proxy, logger);
     return {
       proxy,
       client,
-      admin,
+      answer: createAdminHandler(proxy, logger),
       async close() {
         await client.close();
         await stop();

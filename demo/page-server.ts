@@ -98,13 +98,13 @@ async function answerOfNode(
   if (rest === undefined || server.get('nodes', node) === undefined) {
     throw new WrapperError('NotFound', 'there is no such node');
   }
-  const { admin } = await nodes.get(node);
+  const { answer } = await nodes.get(node);
   if (rest === '/') {
     const { html } = await loadPageAssets();
     return send(response, 200, 'text/html; charset=utf-8', withBar(html));
   }
   request.url = rest;
-  admin.handle(request, response);
+  answer(request, response);
 }
 
 function withBar(html: string): string {

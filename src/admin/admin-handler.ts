@@ -2,6 +2,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { WrapperError } from '../errors.ts';
+import type { Query } from '../proxy/api/query.ts';
 import { serializeQueries } from '../proxy/api/query-json.ts';
 import { readUrl } from '../proxy/api/request-url.ts';
 import { statusOf } from '../proxy/api/status.ts';
@@ -10,21 +11,17 @@ import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
 import type { ProxyState } from '../proxy/node-proxy.ts';
 import { escapeJson, printLine } from '../untrusted-text.ts';
-import { EXPLANATIONS, ExplainRoutes } from './explain-routes.ts';
+import type { Answer, Route } from './answer.ts';
+import { EXPLANATIONS, explainRoutes } from './explain-routes.ts';
 import { healthOf } from './health/causes.ts';
-import type { DataAge } from './health/data-age.ts';
+import type { Check } from './health/readiness.ts';
 import { versionInfo } from './health/version-info.ts';
 import type { LogLosses } from './metrics/metric-readers.ts';
 import { createMetrics } from './metrics/metrics.ts';
 import { metricsText } from './metrics/metrics-text.ts';
 import { nodeDetails } from './page/node-details.ts';
-import { pageAnswers } from './page/page-server.ts';
+import { pageRoutes } from './page/page-server.ts';
 import { KernelRules } from './status/kernel-rules.ts';
-
-/** Answers the requests of the admin listener, without the listener itself. */
-export interface AdminHandler {
-  handle(request: IncomingMessage, response: ServerResponse): void;
-}
 
 /** Name of the setting with the address, for log lines and metrics. */
 export const ADMIN_LISTENER = 'adminListen';
@@ -36,40 +33,40 @@ const TEXT_HEADERS = {
   'x-content-type-options': 'nosniff',
 } as const;
 
-/** Creates the handler for one node. */
+/** Returns what answers the requests of the admin listener of one node. */
 export function createAdminHandler(
   proxy: ProxyState,
   logger: Logger,
   log?: LogLosses,
-): AdminHandler {
-  const answers = answersOf(proxy, logger, log);
+): (request: IncomingMessage, response: ServerResponse) => void {
+  const routes = routesOf(proxy, logger, log);
   const { refusals } = proxy.listeners;
-  return {
-    handle(request, response) {
-      const about = { listener: ADMIN_LISTENER, verb: request.method, resource: request.url };
-      const path = pathOf(request);
-      const methods = path === '/flush' ? ['POST'] : ['GET', 'HEAD'];
-      const answer = answers.get(path);
-      try {
-        assertAccepted(request, answer !== undefined, methods);
-      } catch (error) {
-        const { code: reason, message } = WrapperError.from(error, 'Forbidden');
-        refusals.record({ ...about, reason, message });
-        const headers: OutgoingHttpHeaders = { ...TEXT_HEADERS };
-        if (reason === 'MethodNotAllowed') headers.allow = methods.join(', ');
-        const { code } = statusOf(error);
-        return refuseRequest(request, response, { code, headers, body: printLine(message) });
-      }
-      const answerUnlessGone = async (): Promise<void> => {
-        if (!PROBES.includes(path)) await endNoticed();
-        if (!response.destroyed) await answer?.(response, request);
-      };
-      answerUnlessGone().catch((error: unknown) => {
-        const why = { reason: reasonOf(error), message: 'an error of the wrapper itself' };
-        refusals.record({ ...about, ...why, err: error, level: 'error' });
-        response.destroy();
-      });
-    },
+  return (request, response) => {
+    const about = { listener: ADMIN_LISTENER, verb: request.method, resource: request.url };
+    const path = pathOf(request);
+    const methods = path === '/flush' ? ['POST'] : ['GET', 'HEAD'];
+    const route = routes.get(path);
+    try {
+      assertAccepted(request, route !== undefined, methods);
+    } catch (error) {
+      const { code: reason, message } = WrapperError.from(error, 'Forbidden');
+      refusals.record({ ...about, reason, message });
+      const headers: OutgoingHttpHeaders = { ...TEXT_HEADERS };
+      if (reason === 'MethodNotAllowed') headers.allow = methods.join(', ');
+      const { code } = statusOf(error);
+      return refuseRequest(request, response, { code, headers, body: printLine(message) });
+    }
+    const answerUnlessGone = async (): Promise<void> => {
+      if (!PROBES.includes(path)) await endNoticed();
+      const answer = response.destroyed ? undefined : await route?.(request, response);
+      if (answer === undefined) return;
+      response.writeHead(answer.code ?? 200, answer.headers ?? TEXT_HEADERS).end(answer.body);
+    };
+    answerUnlessGone().catch((error: unknown) => {
+      const why = { reason: reasonOf(error), message: 'an error of the wrapper itself' };
+      refusals.record({ ...about, ...why, err: error, level: 'error' });
+      response.destroy();
+    });
   };
 }
 
@@ -112,9 +109,7 @@ function assertAccepted(
 const PATHS =
   '/, /node, /explain, /decisions, /diff, /summary, /status, /views, /flush, /version, /healthz, /readyz and /metrics';
 
-type Route = (response: ServerResponse, request: IncomingMessage) => Promise<void>;
-
-function answersOf(
+function routesOf(
   proxy: ProxyState,
   logger: Logger,
   log: LogLosses | undefined,
@@ -122,85 +117,70 @@ function answersOf(
   const rules = new KernelRules(proxy);
   const registry = createMetrics(proxy, log, rules);
   const metrics = metricsText(registry);
-  const explain = new ExplainRoutes(proxy, rules);
-  const answerExplain: Route = (response, request) => explain.answer(request, response);
   return new Map<string, Route>([
-    ...EXPLANATIONS.map((path) => [path, answerExplain] as const),
-    ...pageAnswers(logger),
-    ['/healthz', async (response) => sendText(response, 200, 'ok\n')],
-    ['/readyz', async (response) => sendReadiness(response, proxy, rules)],
+    ...explainRoutes(proxy, rules),
+    ...pageRoutes(logger),
+    ['/healthz', () => OK],
+    ['/readyz', () => readinessOf(proxy, rules)],
     [
       '/metrics',
-      async (response) => {
+      async () => {
         await rules.look();
-        sendText(response, 200, await metrics.get(), registry.contentType);
+        const headers = { ...TEXT_HEADERS, 'content-type': registry.contentType };
+        return { headers, body: await metrics.get() };
       },
     ],
-    ['/version', async (response) => sendJson(response, JSON.stringify(versionInfo(proxy)))],
-    [
-      '/node',
-      async (response) => sendJson(response, escapeJson(JSON.stringify(nodeDetails(proxy)))),
-    ],
-    ['/views', async (response) => sendViews(response, proxy)],
-    ['/flush', (response) => flush(response, proxy)],
+    ['/version', () => json(JSON.stringify(versionInfo(proxy)))],
+    ['/node', () => json(escapeJson(JSON.stringify(nodeDetails(proxy))))],
+    ['/views', () => json(serializeQueries(completeQueries(proxy)))],
+    ['/flush', () => flush(proxy)],
   ]);
 }
 
+const OK: Answer = { body: 'ok\n' };
+
 /**
- * Sends the queries of the complete views. The next process opens these views before it listens. It would wait
- * forever for a view that never becomes complete.
+ * The queries of the complete views. The next process opens these views before it listens. It would wait forever for a
+ * view that never becomes complete.
  */
-function sendViews(response: ServerResponse, { views }: ProxyState): void {
-  const complete = views.sources.filter(({ view }) => view.started);
-  const queries = complete.map(({ query }) => query);
-  sendJson(response, serializeQueries(queries));
+function completeQueries({ views }: ProxyState): Query[] {
+  return views.sources.filter(({ view }) => view.started).map(({ query }) => query);
 }
 
 /**
  * Writes the snapshots that are not on disk. The next process requests it before it reads them. The write bound stays:
  * later writes wait for longer.
  */
-async function flush(response: ServerResponse, { snapshots }: ProxyState): Promise<void> {
+async function flush({ snapshots }: ProxyState): Promise<Answer> {
   await snapshots?.flush();
-  sendText(response, 200, 'ok\n');
+  return OK;
 }
 
 /**
  * One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver, and `[!]` for one that passes
  * although something is wrong. Then the causes of failed checks, the version and the age of the data.
  */
-function sendReadiness(response: ServerResponse, proxy: ProxyState, rules: KernelRules): void {
+function readinessOf(proxy: ProxyState, rules: KernelRules): Answer {
   const { checks, data, causes } = healthOf(proxy);
-  const lines = [...checks, ...rules.checks()].map(({ name, problem, degraded, remark }) => {
-    if (problem !== undefined) return `[-]${name} failed: ${problem}`;
-    if (degraded !== undefined) return `[!]${name} degraded: ${degraded}`;
-    return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
-  });
-  for (const { text, checks: count } of causes) {
-    lines.push(`cause: ${text}${count > 1 ? ` (${count} checks)` : ''}`);
-  }
-  lines.push(...aboutLines(proxy, data));
-  const failed = causes.length > 0;
-  lines.push(failed ? 'readyz check failed' : 'readyz check passed');
-  sendText(response, failed ? 503 : 200, lines.map(printLine).join(''));
-}
-
-function aboutLines(proxy: ProxyState, { state, ageSeconds, missing, warning }: DataAge): string[] {
-  const age = missing ? 'none yet' : `${ageSeconds} s old`;
   const { version, nodeVersion } = versionInfo(proxy);
-  return [`version: ${version} (Node.js ${nodeVersion})`, `data: ${state}, ${warning ?? age}`];
+  const age = data.missing ? 'none yet' : `${data.ageSeconds} s old`;
+  const failed = causes.length > 0;
+  const lines = [
+    ...[...checks, ...rules.checks()].map(checkLine),
+    ...causes.map(({ text, checks: n }) => `cause: ${text}${n > 1 ? ` (${n} checks)` : ''}`),
+    `version: ${version} (Node.js ${nodeVersion})`,
+    `data: ${data.state}, ${data.warning ?? age}`,
+    failed ? 'readyz check failed' : 'readyz check passed',
+  ];
+  return { code: failed ? 503 : 200, body: lines.map(printLine).join('') };
 }
 
-function sendJson(response: ServerResponse, body: string): void {
-  sendText(response, 200, `${body}\n`, 'application/json');
+function checkLine({ name, problem, degraded, remark }: Check): string {
+  if (problem !== undefined) return `[-]${name} failed: ${problem}`;
+  if (degraded !== undefined) return `[!]${name} degraded: ${degraded}`;
+  return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
 }
 
-function sendText(
-  response: ServerResponse,
-  code: number,
-  body: string,
-  type: string = TEXT_HEADERS['content-type'],
-): void {
-  response.writeHead(code, { ...TEXT_HEADERS, 'content-type': type });
-  response.end(body);
+function json(body: string): Answer {
+  return { headers: { ...TEXT_HEADERS, 'content-type': 'application/json' }, body: `${body}\n` };
 }

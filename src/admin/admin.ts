@@ -12,7 +12,7 @@ import type { LogLosses } from './metrics/metric-readers.ts';
  * with two exceptions: the first explanation opens the views of kube-proxy if no client has opened any, and /flush
  * writes the snapshots, which the next process requests.
  *   admin-handler.ts   what answers each path of the admin listener
- *   explain-routes.ts  what answers the paths of the rooms explain and status, with their limits
+ *   explain-routes.ts  what answers the paths of the rooms explain and status, with their limits; answer.ts: what is sent
  *   health/            the checks of /readyz, why they fail, and how old the data is; imports no other room
  *   explain/           /explain, /diff, /decisions, /summary
  *   status/            /status
@@ -55,7 +55,6 @@ const PROBE_BACKLOG = 256;
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
   const { proxy, logger, log, listenerLimits } = options;
   const { refusals, requests } = proxy.listeners;
-  const handler = createAdminHandler(proxy, logger, log);
   const { maxConnections } = listenerLimits;
   const forOthers = maxConnections - Math.min(RESERVED_FOR_PROBES, Math.floor(maxConnections / 2));
   const listener = new HttpListener({
@@ -73,7 +72,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
     keepAliveMs: ADMIN_IDLE_MS,
     writeTimeoutMs: ADMIN_WRITE_TIMEOUT_MS,
     backlog: PROBE_BACKLOG,
-    onRequest: (request, response) => handler.handle(request, response),
+    onRequest: createAdminHandler(proxy, logger, log),
   });
   return {
     url: await listener.listen(),

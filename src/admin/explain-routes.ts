@@ -1,10 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { WrapperError } from '../errors.ts';
 import { readUrl } from '../proxy/api/request-url.ts';
 import { statusOf } from '../proxy/api/status.ts';
 import type { ProxyState } from '../proxy/node-proxy.ts';
 import { escapeJson } from '../untrusted-text.ts';
 import { Semaphore } from '../util/semaphore.ts';
+import type { Answer, Route } from './answer.ts';
 import { decisionsOf } from './explain/decisions.ts';
 import { diffOf } from './explain/diff.ts';
 import { explainOne } from './explain/explained-service.ts';
@@ -31,8 +32,10 @@ interface Asked {
   readonly slice: TimeSlice;
 }
 
+type Explainer = (asked: Asked) => object | Promise<object>;
+
 /** Answers by the first part of the path. */
-const EXPLAINERS: Readonly<Record<string, (asked: Asked) => object | Promise<object>>> = {
+const EXPLAINERS: Readonly<Record<string, Explainer>> = {
   '/explain': ({ proxy, names, query, slice }) =>
     names.join('') === ''
       ? summarize(proxy, readSelection(query), slice)
@@ -43,7 +46,7 @@ const EXPLAINERS: Readonly<Record<string, (asked: Asked) => object | Promise<obj
   '/decisions': ({ proxy, query }) => decisionsOf(proxy, readNumber(query), readLimit(query)),
 };
 
-/** The first parts of the paths that {@link ExplainRoutes} answers. */
+/** The first parts of the paths that {@link explainRoutes} answer. */
 export const EXPLANATIONS: readonly string[] = Object.keys(EXPLAINERS);
 
 /**
@@ -58,51 +61,45 @@ export const EXPLANATIONS: readonly string[] = Object.keys(EXPLAINERS);
  *
  * Responses are JSON. An error is `{ "code", "error" }`. The work ends when the client closes its connection.
  */
-export class ExplainRoutes {
-  readonly #proxy: ProxyState;
-  readonly #rules: KernelRules;
-  readonly #semaphore = new Semaphore(MAX_ACTIVE);
+export function explainRoutes(proxy: ProxyState, rules: KernelRules): [string, Route][] {
+  const semaphore = new Semaphore(MAX_ACTIVE);
+  return Object.entries(EXPLAINERS).map(([path, explain]) => [
+    path,
+    async (request, response) => {
+      const release = await semaphore.acquire();
+      try {
+        // The client may have closed the connection while the request waited.
+        if (response.destroyed) return undefined;
+        const gone = new AbortController();
+        response.once('close', () => gone.abort());
+        return await explained(proxy, rules, explain, request, gone.signal);
+      } finally {
+        release();
+      }
+    },
+  ]);
+}
 
-  constructor(proxy: ProxyState, rules: KernelRules) {
-    this.#proxy = proxy;
-    this.#rules = rules;
-  }
-
-  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const release = await this.#semaphore.acquire();
-    try {
-      await this.#answer(request, response);
-    } finally {
-      release();
-    }
-  }
-
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const gone = new AbortController();
-    // The client may have closed the connection while the request waited.
-    if (response.destroyed) return;
-    response.once('close', () => gone.abort());
-    const { path, query } = readUrl(request);
-    const [, verb = '', ...names] = path.split('/');
-    const proxy = this.#proxy;
-    try {
-      const slice = new TimeSlice(gone.signal);
-      await openViewToExplain(proxy, gone.signal);
-      const body = await EXPLAINERS[`/${verb}`]?.({
-        proxy,
-        names,
-        query,
-        rules: this.#rules,
-        slice,
-      });
-      json(response, 200, await jsonOf(body ?? {}, slice));
-    } catch (error) {
-      if (gone.signal.aborted) return;
-      const { code, message } = WrapperError.from(error, 'Malformed');
-      // A label selector of the query is invalid.
-      const status = code === 'InvalidSettings' ? 400 : statusOf(error).code;
-      json(response, status, JSON.stringify({ code, error: message }));
-    }
+async function explained(
+  proxy: ProxyState,
+  rules: KernelRules,
+  explain: Explainer,
+  request: IncomingMessage,
+  gone: AbortSignal,
+): Promise<Answer | undefined> {
+  const { path, query } = readUrl(request);
+  const [, , ...names] = path.split('/');
+  try {
+    const slice = new TimeSlice(gone);
+    await openViewToExplain(proxy, gone);
+    const body = await explain({ proxy, names, query, rules, slice });
+    return json(200, await jsonOf(body, slice));
+  } catch (error) {
+    if (gone.aborted) return undefined;
+    const { code, message } = WrapperError.from(error, 'Malformed');
+    // A label selector of the query is invalid.
+    const status = code === 'InvalidSettings' ? 400 : statusOf(error).code;
+    return json(status, JSON.stringify({ code, error: message }));
   }
 }
 
@@ -177,11 +174,11 @@ async function jsonList(list: readonly unknown[], slice: TimeSlice): Promise<str
   return `[${items.join(',')}]`;
 }
 
-function json(response: ServerResponse, code: number, body: string): void {
-  response.writeHead(code, {
+function json(code: number, body: string): Answer {
+  const headers = {
     'content-type': 'application/json',
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
-  });
-  response.end(`${escapeJson(body)}\n`);
+  };
+  return { code, headers, body: `${escapeJson(body)}\n` };
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { ExplainRoutes } from '../../src/admin/explain-routes.ts';
+import { explainRoutes } from '../../src/admin/explain-routes.ts';
 import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
@@ -31,11 +31,11 @@ describe('explanations', () => {
       },
     };
     const proxy = { views } as unknown as NodeProxy;
-    const routes = new ExplainRoutes(proxy, new KernelRules(proxy));
+    const diff = new Map(explainRoutes(proxy, new KernelRules(proxy))).get('/diff');
     received = 0;
     server = createServer((message, response) => {
       received++;
-      void routes.answer(message, response);
+      void diff?.(message, response);
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');

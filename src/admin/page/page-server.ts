@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import { loadPageAssets, type PageAssets } from './page-assets.ts';
 
@@ -23,27 +22,22 @@ const FILES: readonly (readonly [path: string, file: keyof PageAssets, type: str
   ['/icon.svg', 'icon', 'image/svg+xml'],
 ];
 
-/** What sends the files of the page, by path. */
-export function pageAnswers(logger: Logger) {
+/** What answers with the files of the page, by path. */
+export function pageRoutes(logger: Logger) {
   return FILES.map(([path, file, type]) => {
-    const answer = (response: ServerResponse) => sendFile(response, file, type, logger);
-    return [path, answer] as const;
+    return [path, () => answerWith(file, type, logger)] as const;
   });
 }
 
-async function sendFile(
-  response: ServerResponse,
-  file: keyof PageAssets,
-  type: string,
-  logger: Logger,
-): Promise<void> {
+async function answerWith(file: keyof PageAssets, type: string, logger: Logger) {
+  const headers = { ...PAGE_HEADERS, 'content-type': type };
   try {
     const assets = await loadPageAssets();
-    response.writeHead(200, { ...PAGE_HEADERS, 'content-type': type }).end(assets[file]);
+    return { headers, body: assets[file] };
   } catch (error) {
     const problem = 'the page is not built; run npm run build, then start the wrapper again';
     logger.warn({ err: error }, problem);
-    const headers = { ...PAGE_HEADERS, 'content-type': 'text/plain; charset=utf-8' };
-    response.writeHead(503, headers).end(`${problem}\n`);
+    headers['content-type'] = 'text/plain; charset=utf-8';
+    return { code: 503, headers, body: `${problem}\n` };
   }
 }
