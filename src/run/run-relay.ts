@@ -1,9 +1,7 @@
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import type { RawSettings } from '../config/settings.ts';
-import { loadCredentials } from '../proxy/credentials/credentials.ts';
 import { startRelay } from '../relay/relay.ts';
 import { startRelayAdmin } from '../relay/relay-admin.ts';
-import { abortable } from '../util/linked-abort-controller.ts';
 import { DRAIN_MS, type RunOptions, run, untilStopped } from './run.ts';
 
 /** Runs a relay until SIGTERM or SIGINT, as {@link run} the wrapper. */
@@ -11,30 +9,25 @@ export async function runRelay(flags: RawSettings, configFile: string | undefine
   await run(flags, configFile, start);
 }
 
-async function start({ settings, listeners, signals, logger }: RunOptions): Promise<void> {
-  const reading = loadCredentials({ kubeconfig: settings.kubeconfig, logger });
-  const credentials = await abortable(reading, signals.stop);
+async function start(options: RunOptions): Promise<void> {
+  const { settings, listeners, credentials, signals, logger } = options;
+  const { admin: address, https } = listeners;
+  const relay = await startRelay({
+    ...nodeProxyOptions(settings),
+    https,
+    credentials,
+    drainMs: DRAIN_MS,
+    logger,
+  });
   try {
-    const { admin: address, https } = listeners;
-    const relay = await startRelay({
-      ...nodeProxyOptions(settings),
-      https,
-      credentials,
-      drainMs: DRAIN_MS,
-      logger,
-    });
-    try {
-      const admin = await startRelayAdmin(address, relay);
-      const { url, upstream } = relay;
-      logger.info({ https: url, admin: admin.url, apiServer: upstream.address }, 'listening');
-      const addresses = https === undefined ? [] : [https.address];
-      await untilStopped(signals, settings.handoverSeconds * 1000, addresses, logger);
-      logger.info('stopping');
-      await admin.close();
-    } finally {
-      await relay.close();
-    }
+    const admin = await startRelayAdmin(address, relay);
+    const { url, upstream } = relay;
+    logger.info({ https: url, admin: admin.url, apiServer: upstream.address }, 'listening');
+    const addresses = https === undefined ? [] : [https.address];
+    await untilStopped(signals, settings.handoverSeconds * 1000, addresses, logger);
+    logger.info('stopping');
+    await admin.close();
   } finally {
-    credentials.close();
+    await relay.close();
   }
 }

@@ -7,7 +7,7 @@ import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import { assertNoInheritedSockets } from '../config/removed-settings.ts';
 import { type RawSettings, readSettings, type Settings } from '../config/settings.ts';
 import { assertLoopback } from '../proxy/auth/loopback-access.ts';
-import { loadCredentials } from '../proxy/credentials/credentials.ts';
+import { type Credentials, loadCredentials } from '../proxy/credentials/credentials.ts';
 import { waitForNextProcess, warnOfSharedPort } from '../proxy/hot-restart/hot-restart.ts';
 import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { abortable } from '../util/linked-abort-controller.ts';
@@ -60,7 +60,13 @@ export async function run(
   );
   logStart(logger, changed);
   try {
-    await start({ settings, listeners, signals, logger, log });
+    const reading = loadCredentials({ kubeconfig: settings.kubeconfig, logger });
+    const credentials = await abortable(reading, signals.stop);
+    try {
+      await start({ settings, listeners, credentials, signals, logger, log });
+    } finally {
+      credentials.close();
+    }
   } catch (error) {
     if (error !== signals.stop.reason) throw error;
     logger.info('stopping');
@@ -72,6 +78,7 @@ export async function run(
 export interface RunOptions {
   readonly settings: Settings;
   readonly listeners: ReturnType<typeof listenersOptions>;
+  readonly credentials: Credentials;
   readonly signals: StopSignals;
   readonly logger: Logger;
   readonly log: LogDestination;
@@ -79,31 +86,24 @@ export interface RunOptions {
 
 /** Runs until a signal. Rejects with the reason of the signal if it arrives before the wrapper listens. */
 async function startWrapper(options: RunOptions): Promise<void> {
-  const { settings, listeners, signals, logger } = options;
-  const { kubeconfig, nodeName } = settings;
-  const reading = loadCredentials({ kubeconfig, logger });
-  const credentials = await abortable(reading, signals.stop);
+  const { settings, listeners, credentials, signals, logger } = options;
+  const { admin } = listeners;
   const listening = new AbortController();
-  try {
-    const { admin } = listeners;
-    const flush = { logger, listening: listening.signal, stop: signals.stop };
-    const flushLastProcess = createLastProcessFlush(admin, flush);
-    const queries = await readOpenViews(admin, nodeName);
-    const proxy = await startNodeProxy({
-      ...nodeProxyOptions(settings),
-      ...listeners,
-      credentials,
-      queries,
-      flushLastProcess,
-      drainMs: DRAIN_MS,
-      signal: signals.stop,
-      logger,
-    });
-    listening.abort();
-    await serve(proxy, options);
-  } finally {
-    credentials.close();
-  }
+  const flush = { logger, listening: listening.signal, stop: signals.stop };
+  const flushLastProcess = createLastProcessFlush(admin, flush);
+  const queries = await readOpenViews(admin, settings.nodeName);
+  const proxy = await startNodeProxy({
+    ...nodeProxyOptions(settings),
+    ...listeners,
+    credentials,
+    queries,
+    flushLastProcess,
+    drainMs: DRAIN_MS,
+    signal: signals.stop,
+    logger,
+  });
+  listening.abort();
+  await serve(proxy, options);
 }
 
 /** Opens the admin port and serves until a signal. Then closes everything. */
