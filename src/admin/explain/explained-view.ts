@@ -27,25 +27,31 @@ export interface ViewHead extends ResponseHead {
 /** What is read of a proxy to find a view. */
 type HasViews = Pick<ShownState, 'views'>;
 
-/** Why there is no view to explain. A request for an explanation opens one. */
-export const NO_VIEW = 'no view of endpoints is open yet; try again';
+/** The view of endpoints that kube-proxy reads; undefined: it is not complete yet. */
+export function startedView({ views }: HasViews): ExplainedView | undefined {
+  const { endpoints } = views.kubeProxy;
+  return endpoints?.view.started ? endpoints : undefined;
+}
 
 /** The view of endpoints that kube-proxy reads. Throws `NotReady` if it is not open yet. */
-export function explainedView({ views }: HasViews): ExplainedView {
-  const view = views.kubeProxy.endpoints;
-  if (view !== undefined) return view;
-  throw new WrapperError('NotReady', NO_VIEW);
+export function explainedView(proxy: ShownState): ExplainedView {
+  const view = proxy.views.kubeProxy.endpoints;
+  if (view === undefined) throw notReady(proxy);
+  return view;
 }
 
 /** Like explainedView(). Throws `NotReady` if the view is not complete yet. */
 export function completeView(proxy: ShownState): ExplainedView {
-  const source = explainedView(proxy);
-  if (!source.view.started) throw notStarted(proxy);
-  return source;
+  const view = startedView(proxy);
+  if (view === undefined) throw notReady(proxy);
+  return view;
 }
 
-/** Why a view is not complete. */
-export function notStarted({ topology }: ShownState): WrapperError {
+/** Why there is no view to explain, or none that is complete. A request for an explanation opens one. */
+export function notReady({ views, topology }: ShownState): WrapperError {
+  if (views.kubeProxy.endpoints === undefined) {
+    return new WrapperError('NotReady', 'no view of endpoints is open yet; try again');
+  }
   const syncing = [...topology.nodeSets.values()].filter(
     ({ state, needed }) => needed && state === 'syncing',
   );

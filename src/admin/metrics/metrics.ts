@@ -1,6 +1,7 @@
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import type { ProxyState } from '../../proxy/node-proxy.ts';
-import { type ServiceTally, tallyServices } from '../explain/service-tally.ts';
+import { startedView } from '../explain/explained-view.ts';
+import { tallyServices } from '../explain/service-tally.ts';
 import { KernelRules } from '../status/kernel-rules.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
 import { METRICS } from './metrics-table.ts';
@@ -24,18 +25,16 @@ export function createMetrics(
 ): Registry {
   const registry = new Registry();
   registerProcessMetrics(registry);
-  const sources = { proxy, log, rules, tally: () => tallyOf(proxy) };
+  const tally = () => {
+    const view = startedView(proxy);
+    return view && tallyServices(view);
+  };
+  const sources = { proxy, log, rules, tally };
   for (const metric of METRICS) {
     if (metric.read(sources) !== undefined) register(registry, metric, sources);
   }
   registry.registerMetric(proxy.eventHandling);
   return registry;
-}
-
-/** Counts the Services of the view that kube-proxy reads. */
-function tallyOf(proxy: ProxyState): ServiceTally | undefined {
-  const view = proxy.views.kubeProxy.endpoints;
-  return view?.view.started ? tallyServices(view) : undefined;
 }
 
 /** What a counter and a gauge have in common. */

@@ -3,7 +3,7 @@ import type { ShownState } from '../../proxy/node-proxy.ts';
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { readerOf } from '../../topology/policy/service-reader.ts';
 import { type Address, addressText } from '../../util/address.ts';
-import type { ExplainedView } from '../explain/explained-view.ts';
+import { type ExplainedView, startedView } from '../explain/explained-view.ts';
 import type { ProbeTarget } from './kube-proxy-probe.ts';
 
 /** Every cluster has this Service, and its backends accept connections from every node. */
@@ -16,9 +16,9 @@ const UNKNOWN: ProbeTarget = { clusterIp: undefined, backends: [] };
  * receive. Unknown while the views are not complete.
  */
 export function kubernetesTarget(proxy: ShownState): ProbeTarget {
-  const slices = proxy.views.kubeProxy.endpoints;
-  const services = proxy.views.kubeProxy.services;
-  if (slices?.view.started !== true || services?.view.started !== true) return UNKNOWN;
+  const slices = startedView(proxy);
+  const { services } = proxy.views.kubeProxy;
+  if (slices === undefined || services?.view.started !== true) return UNKNOWN;
   const { view } = services;
   const object = view.get(KUBERNETES_SERVICE);
   if (object === undefined || readerOf(view.codec.service(object)) !== 'kube-proxy') return UNKNOWN;

@@ -1,6 +1,6 @@
 import type { ProxyState } from '../../proxy/node-proxy.ts';
-import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
+import { startedView } from '../explain/explained-view.ts';
 import { type Health, healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
 import { type Check, OWN_NODE } from '../health/readiness.ts';
@@ -25,7 +25,7 @@ import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status
 export async function nodeStatus(proxy: ProxyState, rules: KernelRules): Promise<NodeStatus> {
   const health = healthOf(proxy);
   const { checks, data } = health;
-  const outcomes = readOutcomes(proxy);
+  const view = startedView(proxy);
   const kubeProxyLines = await rules.look();
   const { topology, policyResolver, settingsRevision } = proxy;
   return {
@@ -39,16 +39,11 @@ export async function nodeStatus(proxy: ProxyState, rules: KernelRules): Promise
       dataLine(data, proxy.upstream),
       ...kubeProxyLines,
       ...offlineLines(proxy, checks),
-      ...(outcomes === undefined
+      ...(view === undefined
         ? [unknown('policies', 'the view that kube-proxy reads is not complete yet')]
-        : policyLines(topology, outcomes)),
+        : policyLines(topology, [...view.projection.outcomes()])),
     ],
   };
-}
-
-function readOutcomes(proxy: ProxyState): readonly ServiceOutcome[] | undefined {
-  const view = proxy.views.kubeProxy.endpoints;
-  return view?.view.started ? [...view.projection.outcomes()] : undefined;
 }
 
 /** Checks that have a line of their own. */
