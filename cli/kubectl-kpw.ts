@@ -5,17 +5,10 @@ import '../src/node-version.ts';
 /* The plugin of kubectl: `kubectl kpw`. It is a bundle of its own, so that the wrapper's process does not grow. */
 
 // Not imported above, as in main.ts.
-const [{ endWithReader, runProgram }, { REMOTE_COMMANDS }] = await Promise.all([
+const [{ endWithReader, runProgram }, { KUBECTL_KPW }] = await Promise.all([
   import('./command-line/program.ts'),
   import('./definitions/remote.ts'),
 ]);
 
 endWithReader();
-process.exitCode = await runProgram(
-  {
-    name: 'kubectl kpw',
-    title: 'queries the kube-proxy-wrappers of a cluster, from anywhere',
-    commands: REMOTE_COMMANDS,
-  },
-  process.argv.slice(2),
-);
+process.exitCode = await runProgram(KUBECTL_KPW, process.argv.slice(2));

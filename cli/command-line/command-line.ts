@@ -1,6 +1,6 @@
 import { Command as Commander, CommanderError, Option } from 'commander';
 import { VERSION } from '../../src/version.ts';
-import type { Call, Command } from './command.ts';
+import type { Call, Command, Program } from './command.ts';
 import { UsageError } from './usage-error.ts';
 
 /** Width of a terminal on which --help is read. */
@@ -22,9 +22,7 @@ export type ParsedLine =
  * command, and what was probably meant. Throws UsageError.
  */
 export function parseCommandLine(
-  program: string,
-  title: string,
-  commands: readonly Command[],
+  { name: program, title, commands }: Program,
   args: readonly string[],
 ): ParsedLine {
   let text = '';

@@ -40,3 +40,13 @@ export interface Command<Flags = never> {
   /** Runs the command. An error is printed in one line, with exit code 1. */
   execute(call: Call<Flags>): Promise<Result>;
 }
+
+/** A program of this package: kube-proxy-wrapper or kubectl-kpw. */
+export interface Program {
+  /** How the user calls it. */
+  readonly name: string;
+  readonly title: string;
+  readonly commands: readonly Command[];
+  /** Commands of earlier versions, and what to do instead. */
+  readonly removed?: Readonly<Record<string, string>>;
+}

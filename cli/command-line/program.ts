@@ -1,6 +1,6 @@
 import { printLine } from '../../src/untrusted-text.ts';
 import { messageOf } from '../../src/util/message-of.ts';
-import { type Call, type Command, EXIT } from './command.ts';
+import { type Call, type Command, EXIT, type Program } from './command.ts';
 import { parseCommandLine } from './command-line.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -8,33 +8,21 @@ import { UsageError } from './usage-error.ts';
  * The room `command-line`: from arguments to an exit code. It knows no single command.
  *   program.ts           runs one command line
  *   command-line.ts      parses it with commander
- *   command.ts           what a command is
+ *   command.ts           what a command and a program are
  *   service-argument.ts  a Service as an argument
  *   user-kubeconfig.ts   the kubeconfig of the caller
  */
 
-/** A program of this package: kube-proxy-wrapper or kubectl-kpw. */
-export interface Program {
-  /** How the user calls it. */
-  readonly name: string;
-  readonly title: string;
-  readonly commands: readonly Command[];
-  /** Commands of earlier versions, and what to do instead. */
-  readonly removed?: Readonly<Record<string, string>>;
-}
-
 /** Runs one command line and returns the exit code. Never rejects. */
-export async function runProgram(
-  { name, title, commands, removed = {} }: Program,
-  args: readonly string[],
-): Promise<number> {
+export async function runProgram(program: Program, args: readonly string[]): Promise<number> {
+  const { name, removed = {} } = program;
   try {
     const [command = ''] = args[0] === 'help' ? args.slice(1) : args;
     if (Object.hasOwn(removed, command)) {
       throw new UsageError(`${command} was removed: ${removed[command]}`);
     }
     const isEmpty = args.length === 0;
-    const line = parseCommandLine(name, title, commands, isEmpty ? ['--help'] : args);
+    const line = parseCommandLine(program, isEmpty ? ['--help'] : args);
     if ('command' in line) return await execute(line.command, line.call);
     process.stdout.write(line.text);
     return isEmpty ? EXIT.usage : EXIT.ok;

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, Option } from 'commander';
-import type { Command } from '../command-line/command.ts';
+import type { Command, Program } from '../command-line/command.ts';
 import type { RemoteExplainFlags } from '../remote/remote-explain.ts';
 import type { WrapperFlags } from '../remote/wrappers.ts';
 import { explain } from './explain.ts';
@@ -72,10 +72,9 @@ without a wrapper, and does not wait for those whose kubelet no longer reports.`
   execute: async (call) => (await import('../remote/cluster-status.ts')).executeClusterStatus(call),
 };
 
-/** The commands of kubectl-kpw, in the order of --help. */
-export const REMOTE_COMMANDS: readonly Command[] = [
-  clusterStatus,
-  remoteExplain,
-  simulate,
-  version,
-];
+/** kubectl-kpw. */
+export const KUBECTL_KPW: Program = {
+  name: 'kubectl kpw',
+  title: 'queries the kube-proxy-wrappers of a cluster, from anywhere',
+  commands: [clusterStatus, remoteExplain, simulate, version],
+};

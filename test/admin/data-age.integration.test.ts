@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { COMMANDS } from '../../cli/definitions/all.ts';
+import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { ResponseHead } from '../../src/admin/health/version-info.ts';
@@ -228,7 +228,11 @@ test('an outage is one cause in readyz, in status, and on the page', async () =>
   expect(node.causes.map(({ text, checks }) => `cause: ${text} (${checks} checks)`)).toEqual(
     causes,
   );
-  const { out } = await runInProcess(COMMANDS, ['status', '--admin', new URL(admin.url).host]);
+  const { out } = await runInProcess(KUBE_PROXY_WRAPPER, [
+    'status',
+    '--admin',
+    new URL(admin.url).host,
+  ]);
   expect(out.match(/unreachable since .*[(]/g)).toHaveLength(1);
   expect(out).toMatch(
     /^\[FAIL\] data +changes do not arrive: the API server is unreachable \(the data is 7\d s old/m,

@@ -2,22 +2,23 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { Option } from 'commander';
-import type { Command } from '../../cli/command-line/command.ts';
+import type { Command, Program } from '../../cli/command-line/command.ts';
 import { parseCommandLine } from '../../cli/command-line/command-line.ts';
-import { COMMANDS } from '../../cli/definitions/all.ts';
-import { REMOTE_COMMANDS } from '../../cli/definitions/remote.ts';
+import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
+import { KUBECTL_KPW } from '../../cli/definitions/remote.ts';
 import { WARNINGS } from '../../src/topology/explain/warning-catalogue.ts';
 import { importsOf } from '../support/imports-of.ts';
 
-function helpOf({ name }: Command, commands: readonly Command[], program: string): string {
-  const line = parseCommandLine(program, '', commands, [name, '--help']);
+function helpOf({ name }: Command, program: Program): string {
+  const line = parseCommandLine(program, [name, '--help']);
   return 'text' in line ? line.text : '';
 }
 
 test('docs/commands.md has each command', () => {
   const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8');
   const listed = [...text.matchAll(/^\| `(\w+)` /gm)].map(([, name]) => name);
-  expect(listed.slice(0, COMMANDS.length)).toEqual(COMMANDS.map(({ name }) => name));
+  const names = KUBE_PROXY_WRAPPER.commands.map(({ name }) => name);
+  expect(listed.slice(0, names.length)).toEqual(names);
 });
 
 test('docs/commands.md has each warning that is probably a mistake', () => {
@@ -30,13 +31,10 @@ test('docs/commands.md has each warning that is probably a mistake', () => {
   expect(listed.toSorted()).toEqual(Object.keys(WARNINGS).toSorted());
 });
 
-test.each<[string, readonly Command[]]>([
-  ['kube-proxy-wrapper', COMMANDS],
-  ['kubectl kpw', REMOTE_COMMANDS],
-])(
-  '%s: no command has two flags of one name or letter, and each flag is in --help',
-  (program, commands) => {
-    for (const command of commands) {
+test.each([KUBE_PROXY_WRAPPER, KUBECTL_KPW])(
+  '$name: no command has two flags of one name or letter, and each flag is in --help',
+  (program) => {
+    for (const command of program.commands) {
       const flags = [...command.flags, new Option('-h, --help')];
       const names = flags.map((flag) => flag.name());
       const letters = flags.flatMap(({ short }) => short ?? []);
@@ -45,11 +43,11 @@ test.each<[string, readonly Command[]]>([
         [...new Set(names)],
         [...new Set(letters)],
       ]);
-      const help = helpOf(command, commands, program);
+      const help = helpOf(command, program);
       for (const { long, hidden } of command.flags)
         if (!hidden) expect(help).toMatch(new RegExp(`^ {2}(-\\w, )?${long}\\b`, 'm'));
       expect(help).not.toContain('{program}');
-      expect(help).toContain(`${program} ${command.name}`);
+      expect(help).toContain(`${program.name} ${command.name}`);
       expect(help).toMatch(/\nExamples:\n(.+\n)+\nExit codes:\n {2}0 /);
     }
   },

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { createAdminClient } from '../../cli/client/admin-client.ts';
-import { COMMANDS } from '../../cli/definitions/all.ts';
+import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
 import { explainReport } from '../../cli/node/explain.ts';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
@@ -32,7 +32,8 @@ beforeEach(async () => {
 });
 
 const at = () => ['--admin', new URL(admin.url).host];
-const explain = (...args: string[]) => runInProcess(COMMANDS, ['explain', ...args, ...at()]);
+const explain = (...args: string[]) =>
+  runInProcess(KUBE_PROXY_WRAPPER, ['explain', ...args, ...at()]);
 
 describe('explain', () => {
   test.each([
@@ -83,13 +84,15 @@ describe('explain', () => {
 
 // `status -o json | jq .problems` once printed null.
 test.each(
-  COMMANDS.flatMap(({ examples }) => examples).flatMap((line) => {
-    const [, args, path] = /^\{program\} (.+) \| jq (?:-r )?(\S+)$/.exec(line) ?? [];
-    return args === undefined || path === undefined ? [] : [[args, path.replaceAll("'", '')]];
-  }),
+  KUBE_PROXY_WRAPPER.commands
+    .flatMap(({ examples }) => examples)
+    .flatMap((line) => {
+      const [, args, path] = /^\{program\} (.+) \| jq (?:-r )?(\S+)$/.exec(line) ?? [];
+      return args === undefined || path === undefined ? [] : [[args, path.replaceAll("'", '')]];
+    }),
 )('the example %s has %s', async (args = '', path = '') => {
   const words = args.replace('shop/', '').split(' ');
-  const { out } = await runInProcess(COMMANDS, [...words, ...at()]);
+  const { out } = await runInProcess(KUBE_PROXY_WRAPPER, [...words, ...at()]);
   const steps = path.match(/\w+|\[\]/g) ?? [];
   const selected = steps.reduce<unknown[]>(
     (values, step) => (step === '[]' ? values.flat() : values.map((each) => Object(each)[step])),
@@ -103,7 +106,11 @@ test.each(
 test.each(['status', 'explain'])(
   '%s says that --admin names the port of listen',
   async (command) => {
-    const printed = await runInProcess(COMMANDS, [command, '--admin', new URL(proxy.url).host]);
+    const printed = await runInProcess(KUBE_PROXY_WRAPPER, [
+      command,
+      '--admin',
+      new URL(proxy.url).host,
+    ]);
     expect(printed.code).toBe(1);
     expect(printed.out + printed.err).toMatch(
       /does not answer as the admin port of a wrapper \(HTTP 403: .*\), but as the port of listen/,

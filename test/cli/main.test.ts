@@ -15,7 +15,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { COMMANDS } from '../../cli/definitions/all.ts';
+import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
@@ -126,14 +126,16 @@ describe('kube-proxy-wrapper', () => {
     async (args, code, message) => {
       // `run` can end its process, and only the program knows the commands that it had.
       const needsProcess = args[0] === 'run' || args.includes('check');
-      const result = needsProcess ? await run(...args) : await runInProcess(COMMANDS, args);
+      const result = needsProcess
+        ? await run(...args)
+        : await runInProcess(KUBE_PROXY_WRAPPER, args);
       expect(result).toMatchObject({ code, err: expect.stringMatching(message) });
       expect(result.err.trimEnd().split('\n')).toHaveLength(1);
     },
   );
 
   test('manifests come from standard input, folders and a context of the kubeconfig', async () => {
-    const simulate = (...args: string[]) => runInProcess(COMMANDS, ['simulate', ...args]);
+    const simulate = (...args: string[]) => runInProcess(KUBE_PROXY_WRAPPER, ['simulate', ...args]);
     const example = readFileSync('demo/cluster.yaml');
     const all = await simulate('--from', 'demo/cluster.yaml', '-o', 'json');
     mkdirSync(join(folder, 'manifests/deep'), { recursive: true });

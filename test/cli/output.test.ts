@@ -13,6 +13,7 @@ const command: Command = {
     report: { data: { node: 'edge-1' }, text: ({ wide, headers }) => `${headers}${wide}` },
   }),
 };
+const program = { name: 'test', title: 'test', commands: [command] };
 
 test.each<[string[], string]>([
   [[], 'truefalse'],
@@ -20,7 +21,7 @@ test.each<[string[], string]>([
   [['-o', 'json'], '{\n  "node": "edge-1"\n}\n'],
   [['-o', 'yaml'], 'node: edge-1\n'],
 ])('a report with %j is %j', async (flags, out) => {
-  expect(await runInProcess([command], ['version', ...flags])).toEqual({ code: 0, out, err: '' });
+  expect(await runInProcess(program, ['version', ...flags])).toEqual({ code: 0, out, err: '' });
 });
 
 describe('colours', () => {

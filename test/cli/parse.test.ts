@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseCommandLine } from '../../cli/command-line/command-line.ts';
 import { type ServiceFlags, serviceArgument } from '../../cli/command-line/service-argument.ts';
-import { COMMANDS } from '../../cli/definitions/all.ts';
+import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
 
 function parse(...args: string[]) {
-  const line = parseCommandLine('kube-proxy-wrapper', '', COMMANDS, args);
+  const line = parseCommandLine(KUBE_PROXY_WRAPPER, args);
   if (!('call' in line)) throw new Error('no command');
   return line.call;
 }

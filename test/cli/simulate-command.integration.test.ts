@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { COMMANDS } from '../../cli/definitions/all.ts';
+import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
 import type { Finding } from '../../cli/simulate/findings.ts';
 import { formatFindings } from '../../cli/simulate/format-findings.ts';
 import { runInProcess } from '../support/remote/run-in-process.ts';
@@ -9,7 +9,7 @@ import { useFolder } from '../support/use-folder.ts';
 
 const EXAMPLE = new URL('../../demo/cluster.yaml', import.meta.url).pathname;
 const simulate = (...args: string[]) =>
-  runInProcess(COMMANDS, ['simulate', '--from', EXAMPLE, ...args]);
+  runInProcess(KUBE_PROXY_WRAPPER, ['simulate', '--from', EXAMPLE, ...args]);
 
 function file(name: string, content: string): string {
   const path = join(useFolder(), name);
@@ -178,14 +178,14 @@ items:
 
   test('of an unfiltered Service are mentioned, because kube-proxy itself chooses by them', async () => {
     const path = file('hints.yaml', hinted(''));
-    const { out } = await runInProcess(COMMANDS, ['simulate', '--from', path]);
+    const { out } = await runInProcess(KUBE_PROXY_WRAPPER, ['simulate', '--from', path]);
     expect(out).toContain('1/1 unfiltered, hints');
     expect(out).toMatch(/^hints: .* kube-proxy itself may use only those/m);
   });
 
   test('of a filtered Service are cut, so they are not', async () => {
     const path = file('cut.yaml', hinted('topologyKeys: \'["*"]\''));
-    const { out } = await runInProcess(COMMANDS, ['simulate', '--from', path]);
+    const { out } = await runInProcess(KUBE_PROXY_WRAPPER, ['simulate', '--from', path]);
     expect(out).not.toContain('hints');
   });
 });
@@ -199,7 +199,7 @@ test.each(['Node', 'Service', 'EndpointSlice'])(
       'kind: X',
     );
     const path = file('partial.yaml', others);
-    expect(await runInProcess(COMMANDS, ['simulate', '--from', path])).toMatchObject({
+    expect(await runInProcess(KUBE_PROXY_WRAPPER, ['simulate', '--from', path])).toMatchObject({
       code: 1,
       err: expect.stringMatching(
         `--from: .*partial.yaml contains no ${kind}. Save all kinds with: kubectl get nodes,svc,`,

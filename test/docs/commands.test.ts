@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { parseCommandLine } from '../../cli/command-line/command-line.ts';
-import { COMMANDS } from '../../cli/definitions/all.ts';
-import { REMOTE_COMMANDS } from '../../cli/definitions/remote.ts';
+import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
+import { KUBECTL_KPW } from '../../cli/definitions/remote.ts';
 import { DOCUMENTS, readDocument } from './support/documents.ts';
 
 /** Command lines in blocks and in pieces of code, without prompt, comment and what they are piped into. */
@@ -26,8 +26,7 @@ function mistakeOf(line: string): string | undefined {
   const isRemote = line.startsWith('kubectl');
   const words = line.replace(/^(?:kube-proxy-wrapper|kubectl kpw) /, '').split(' ');
   try {
-    const program = isRemote ? 'kubectl kpw' : 'kube-proxy-wrapper';
-    parseCommandLine(program, '', isRemote ? REMOTE_COMMANDS : COMMANDS, words);
+    parseCommandLine(isRemote ? KUBECTL_KPW : KUBE_PROXY_WRAPPER, words);
     return undefined;
   } catch (error) {
     return `${line}: ${error instanceof Error ? error.message : error}`;

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { COMMANDS } from '../../../cli/definitions/all.ts';
+import { KUBE_PROXY_WRAPPER } from '../../../cli/definitions/all.ts';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../../src/admin/admin.ts';
 import { KernelRules } from '../../../src/admin/status/kernel-rules.ts';
@@ -92,7 +92,7 @@ async function status(): Promise<NodeStatus> {
 }
 
 function statusCommand() {
-  return runInProcess(COMMANDS, ['status', '--admin', new URL(admin.url).host]);
+  return runInProcess(KUBE_PROXY_WRAPPER, ['status', '--admin', new URL(admin.url).host]);
 }
 
 async function lineOf(id: StatusLine['id']): Promise<StatusLine | undefined> {

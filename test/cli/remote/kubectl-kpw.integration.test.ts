@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { REMOTE_COMMANDS } from '../../../cli/definitions/remote.ts';
+import { KUBECTL_KPW } from '../../../cli/definitions/remote.ts';
 import { formatStatusLines } from '../../../cli/output/status-text.ts';
 import { clusterReport, type NodeReport } from '../../../cli/remote/cluster-report.ts';
 import type { StatusLine } from '../../../src/admin/status/status-line.ts';
@@ -36,7 +36,7 @@ beforeEach(async () => {
 });
 
 const kpw = (...args: string[]) =>
-  runInProcess(REMOTE_COMMANDS, [...args, '--kubeconfig', cluster.kubeconfig]);
+  runInProcess(KUBECTL_KPW, [...args, '--kubeconfig', cluster.kubeconfig]);
 
 describe('kubectl kpw --node', () => {
   test('reaches the wrapper on that node through port-forward, and leaves no connection', async () => {

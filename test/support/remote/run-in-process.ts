@@ -1,4 +1,4 @@
-import type { Command } from '../../../cli/command-line/command.ts';
+import type { Program } from '../../../cli/command-line/command.ts';
 import { runProgram } from '../../../cli/command-line/program.ts';
 
 /** What a command line printed, and its exit code. */
@@ -8,11 +8,8 @@ export interface Printed {
   readonly err: string;
 }
 
-/** Runs a command line of a program with these commands in this process, without a terminal. */
-export async function runInProcess(
-  commands: readonly Command[],
-  args: readonly string[],
-): Promise<Printed> {
+/** Runs a command line of a program in this process, without a terminal. */
+export async function runInProcess(program: Program, args: readonly string[]): Promise<Printed> {
   let out = '';
   let err = '';
   const write = { out: process.stdout.write, err: process.stderr.write };
@@ -25,7 +22,7 @@ export async function runInProcess(
     return true;
   }) as typeof process.stderr.write;
   try {
-    const code = await runProgram({ name: 'test', title: 'test', commands }, args);
+    const code = await runProgram(program, args);
     return { code, out, err };
   } finally {
     process.stdout.write = write.out;
