@@ -10,7 +10,7 @@ import { VERSION } from '../../src/version.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TcpRelay } from '../support/http/tcp-relay.ts';
-import { runInProcess } from '../support/remote/run-in-process.ts';
+import { runInProcess } from '../support/commands/run-in-process.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { PATHS, useState } from '../support/wrapper/state-fixture.ts';
 import { useAdmin, useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';

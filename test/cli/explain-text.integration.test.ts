@@ -35,23 +35,10 @@ test.each<[what: string, outcome: Partial<Explained['outcome']>, text: string]>(
   );
 });
 
-// An unnamed port was printed as `TCP/`. And the number of terminating endpoints was headed SERVING, which ready ones are too.
-test.each([
-  ['TCP/http', 'IPv4 TCP/http: site wins (first key, 1 ready)'],
-  ['TCP/', 'IPv4 TCP: site wins (first key, 1 ready)'],
-  ['', 'IPv4 no port: site wins (first key, 1 ready)'],
-])('the port %j has a title, and its keys have numbers', (port, title) => {
-  const site = { key: 'site', ready: 1, serving: 0, total: 1, needs: 1 };
-  const ports = [{ family: 'IPv4', port, winner: 'site', why: 'first key, 1 ready', keys: [site] }];
-  const lines = formatExplained({ ...SHOWN, ports }).split('\n');
-  const at = lines.indexOf(title);
-  expect(at).toBeGreaterThan(0);
-  expect(lines[at + 1]).toMatch(/^ +KEY +READY +TERMINATING +TOTAL$/);
-});
-
 test('an explanation has all its parts', () => {
   const since = new Date(Date.now() - 600_000).toISOString();
   const at = { node: 'edge-1', zone: 'z', state: 'ready', object: 'web-1' } as const;
+  const NONE = { ready: 0, serving: 0, total: 0 };
   const cause = { kind: 'nodes', subject: 'edge-2' } as const;
   const change = {
     number: 1,
@@ -79,6 +66,15 @@ test('an explanation has all its parts', () => {
       { ...at, address: '10.0.0.1', kept: true, reason: 'site matches' },
       { ...at, address: '10.0.0.2', node: '', zone: '', kept: false, reason: 'no node' },
     ],
+    // A slice without ports.
+    ports: [
+      {
+        family: 'IPv4',
+        port: '',
+        why: 'no key matches',
+        keys: [{ key: 'site', ...NONE, needs: 2 }],
+      },
+    ],
     omitted: 1,
     omittedPorts: 2,
     changes: [change],
@@ -92,6 +88,10 @@ Policy: site > * (preset near)
 
 Keys on this node:
   1.  site  nodes with site=a  2 nodes
+
+IPv4 no port: no key wins (no key matches)
+    KEY   READY   TERMINATING  TOTAL
+    site  0 of 2  0            0
 
 and 2 more ports
 

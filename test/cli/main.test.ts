@@ -1,29 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  mkdirSync,
-  mkdtempSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 import { eventually } from '../support/eventually.ts';
 import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
-import { REFUSED_COMMANDS } from '../support/process/refused-commands.ts';
-import { runInProcess } from '../support/remote/run-in-process.ts';
-import { createSmallCluster, putService } from '../support/wrapper/small-cluster.ts';
+import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
 
+const EXAMPLE = 'demo/cluster.yaml';
 const MAIN = new URL('../../cli/main.ts', import.meta.url).pathname;
 
 let folder: string;
@@ -121,42 +111,26 @@ describe('kube-proxy-wrapper', () => {
     expect(engines).toEqual({ node: '>=24' });
   });
 
-  test.each(REFUSED_COMMANDS)(
-    '%j ends with code %d and one clear line',
-    async (args, code, message) => {
-      // `run` can end its process, and only the program knows the commands that it had.
-      const needsProcess = args[0] === 'run' || args.includes('check');
-      const result = needsProcess
-        ? await run(...args)
-        : await runInProcess(KUBE_PROXY_WRAPPER, args);
-      expect(result).toMatchObject({ code, err: expect.stringMatching(message) });
-      expect(result.err.trimEnd().split('\n')).toHaveLength(1);
-    },
-  );
+  // It can end its process, so it runs in one of its own.
+  test.each([
+    [[], /no node name/],
+    [['--node-name', 'n', '--listen', '0.0.0.0:1'], /"0\.0\.0\.0".*loopback only/],
+    [['--node-name', 'n', '--kubeconfig', '/none'], /\/none/],
+    [['--node-name', 'n', '--config', '/none.yaml'], /\/none\.yaml/],
+    [['--node-name', 'n'], /in-cluster|KUBERNETES_SERVICE_HOST/],
+  ])('run %j ends with code 1 and one clear line', async (args, message) => {
+    const { code, err } = await run('run', ...args);
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringMatching(message) });
+    expect(err.trimEnd().split('\n')).toHaveLength(1);
+  });
 
-  test('manifests come from standard input, folders and a context of the kubeconfig', async () => {
-    const simulate = (...args: string[]) => runInProcess(KUBE_PROXY_WRAPPER, ['simulate', ...args]);
-    const example = readFileSync('demo/cluster.yaml');
-    const all = await simulate('--from', 'demo/cluster.yaml', '-o', 'json');
-    mkdirSync(join(folder, 'manifests/deep'), { recursive: true });
-    writeFileSync(join(folder, 'manifests/deep/cluster.yml'), example);
-    const nested = ['-f', join(folder, 'manifests'), '-o', 'json'];
-    expect((await simulate(...nested)).err).toMatch(
-      /no \.yaml, \.yml or \.json file; with --recursive/,
+  test('manifests come from standard input', async () => {
+    const simulate = (from: string) => start(['simulate', '--from', from], readFileSync(EXAMPLE));
+    const [piped, read] = await Promise.all(
+      ['-', EXAMPLE].map((from) => text(simulate(from).stdout)),
     );
-    expect((await simulate(...nested, '-R')).out).toBe(all.out);
-    const child = start(['simulate', '--from', '-', '-o', 'json'], example);
-    expect(await text(child.stdout)).toBe(all.out);
-    putService(server, 'web', ['site']);
-    const live = await simulate('--kubeconfig', kubeconfig, '--context', 'embedded');
-    expect(live).toMatchObject({ code: 0, out: expect.stringContaining('default/web') });
-    const wrong = await simulate('--kubeconfig', kubeconfig, '--context', 'prod');
-    expect(wrong.err).toContain('"prod" is not among its contexts: embedded');
-    server.refuse(({ path }) => path.endsWith('/services'), 403);
-    expect(await simulate('--kubeconfig', kubeconfig)).toMatchObject({
-      code: 1,
-      err: expect.stringMatching(/right to list services, or give the objects with --from .*: /),
-    });
+    expect(piped).toBe(read);
+    expect(read).toContain('default/web');
   });
 
   test('serves, reports its state, and ends its watches on SIGTERM', async () => {

@@ -3,7 +3,7 @@ import type { Command } from '../../cli/command-line/command.ts';
 import { NO_HEADERS, outputFlag } from '../../cli/definitions/flags.ts';
 import { version } from '../../cli/definitions/version.ts';
 import { paint } from '../../cli/output/colour.ts';
-import { runInProcess } from '../support/remote/run-in-process.ts';
+import { runInProcess } from '../support/commands/run-in-process.ts';
 
 const command: Command = {
   ...version,

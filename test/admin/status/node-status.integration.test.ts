@@ -15,7 +15,7 @@ import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import type { TcpRelay } from '../../support/http/tcp-relay.ts';
-import { runInProcess } from '../../support/remote/run-in-process.ts';
+import { runInProcess } from '../../support/commands/run-in-process.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useRelay, useWrapper } from '../../support/wrapper/use.ts';
 

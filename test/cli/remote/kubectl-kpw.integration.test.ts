@@ -8,6 +8,7 @@ import { formatStatusLines } from '../../../cli/output/status-text.ts';
 import { clusterReport, type NodeReport } from '../../../cli/remote/cluster-report.ts';
 import type { StatusLine } from '../../../src/admin/status/status-line.ts';
 import { closedLater } from '../../support/closed-later.ts';
+import { runInProcess } from '../../support/commands/run-in-process.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer } from '../../support/http/http-server.ts';
 import { spawnMortal } from '../../support/process/mortal-child.ts';
@@ -16,7 +17,6 @@ import {
   type RemoteCluster,
   useRemoteCluster,
 } from '../../support/remote/remote-cluster.ts';
-import { runInProcess } from '../../support/remote/run-in-process.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster } from '../../support/wrapper/use.ts';
 

@@ -12,6 +12,8 @@ export interface Printed {
 export async function runInProcess(program: Program, args: readonly string[]): Promise<Printed> {
   let out = '';
   let err = '';
+  // Each pipeline() into it leaves listeners.
+  process.stdout.setMaxListeners(0);
   const write = { out: process.stdout.write, err: process.stderr.write };
   process.stdout.write = ((text: string) => {
     out += text;
