@@ -5,15 +5,19 @@ import { runInProcess } from './run-in-process.ts';
 /** What differs from run to run, by the name that stands for it in command lines and transcripts. */
 export type Places = Readonly<Record<string, string>>;
 
-/** Lengths of times are kept, because columns depend on them. */
+/** In a column a time keeps its length. */
 const VOLATILE: readonly (readonly [RegExp, (found: string) => string])[] = [
   [/\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => time.replaceAll(/\d/g, '0')],
-  [/\b\d+ s\b */g, (time) => `${'N s'.padEnd(time.length)}`],
+  [/\b\d+ (s|min|h|d)\b {2,}/g, (time) => time.replace(/^\d+/, 'N').padEnd(time.length)],
+  [/\b\d+ (?=(s|min|h|d)\b)/g, () => 'N '],
   [/(?<=ageSeconds"?: ?)\d+/g, () => '0'],
+  [/(?<=http:\/\/127\.0\.0\.1:)(?!10361)\d{4,5}/g, () => 'PORT'],
   // In jest an error of Node.js is not an instance of Error.
   [/\bError: (?=[A-Z]+: |connect )/g, () => ''],
-  [/(?<=settings )[0-9a-f]{8}/g, () => 'REVISION'],
 ];
+
+/** Of settings. Numbered, because some must be equal. */
+const REVISION = /(?<=settings )[0-9a-f]{8}/g;
 
 /** All that a user sees of a command line: standard output, errors and, unless it is 0, the exit code. */
 export async function transcriptOf(
@@ -32,10 +36,11 @@ export function withoutVolatile(text: string, places: Places = {}): string {
   const named = Object.entries({ VERSION, ...places }).map(
     ([name, value]) => [value, name] as const,
   );
+  const revisions = [...new Set(text.match(REVISION))];
   return VOLATILE.reduce(
     (all, [pattern, to]) => all.replaceAll(pattern, to),
     replaceAll(text, named),
-  );
+  ).replaceAll(REVISION, (revision) => `REVISION-${revisions.indexOf(revision)}`);
 }
 
 function replaceAll(text: string, pairs: readonly (readonly [from: string, to: string])[]): string {

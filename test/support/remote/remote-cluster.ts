@@ -5,11 +5,9 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
-import type { RawSettings } from '../../../src/config/settings.ts';
 import { closedLater } from '../closed-later.ts';
 import { startServer } from '../http/http-server.ts';
 import { useFolder } from '../use-folder.ts';
-import { useAdmin, useWrapper } from '../wrapper/use.ts';
 import { acceptWebSocket, type ServerWebSocket } from './accept-web-socket.ts';
 
 /** A Pod as the API server lists it: ready, in the namespace kube-system, and made long ago. */
@@ -23,34 +21,35 @@ export interface FakePod {
   /** Name of its DaemonSet; default: it has none. */
   readonly daemonSet?: string;
   readonly labels?: Readonly<Record<string, string>>;
+  /** URL of what listens at its admin port; default: nothing does. */
+  readonly adminUrl?: string | undefined;
+  /** What the kubelet reports instead of a connection; `silence`: no answer at all, as on a node without power. */
+  readonly forwardError?: string;
   /** Other fields. */
   readonly spec?: object;
   readonly status?: object;
 }
 
 /**
- * An API server in memory with what it does not have: the Pods of wrappers, and port-forward as a kubelet serves it. The wrappers are real. All other requests go to the API server in memory.
+ * An API server in memory with what it does not have: the Pods of wrappers, and port-forward as a kubelet serves it. All
+ * other requests go to the API server in memory.
  */
 export interface RemoteCluster {
   readonly kubeconfig: string;
-  readonly server: ApiServer;
-  readonly pods: FakePod[];
-  readonly kubeProxies: FakePod[];
+  /** URL of the API server with Pods, and of the one in memory. */
+  readonly url: string;
+  readonly upstream: string;
+  pods: FakePod[];
+  kubeProxies: FakePod[];
   /** Answers requests whose path begins with the key by this status. */
   readonly refusals: Map<string, number>;
-  /** What the kubelet reports instead of a connection, by Pod. */
-  readonly forwardErrors: Map<string, string>;
-  /** Pods whose port-forward is never answered, as on a node without power. */
-  readonly silentForwards: Set<string>;
-  /** URL of what listens at the admin port, by Pod. */
-  readonly adminUrls: Map<string, string>;
   /** Port-forwards ever opened, `<pod> <port>`, and the most that were open at once. */
   readonly forwards: string[];
   readonly mostForwards: number;
   /** Port-forwards that are open now, those included that are not answered. */
   readonly openForwards: number;
-  /** Starts a wrapper and its Pod `wrapper-<node>`. */
-  startWrapper(node: string, raw?: RawSettings, pod?: Partial<FakePod>): Promise<void>;
+  /** Forgets all Pods, refusals and port-forwards. */
+  reset(): void;
 }
 
 /** Starts one that is closed later; see {@link closedLater}. */
@@ -65,13 +64,11 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
   const front = closedLater(started);
   const cluster: RemoteCluster = {
     kubeconfig: join(useFolder(), 'kubeconfig'),
-    server,
+    url: front.url.href,
+    upstream,
     pods: [],
     kubeProxies: [],
     refusals: new Map(),
-    forwardErrors: new Map(),
-    silentForwards: new Set(),
-    adminUrls: new Map(),
     forwards: [],
     get mostForwards() {
       return counts.most;
@@ -79,14 +76,12 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
     get openForwards() {
       return sockets.size + unanswered.size;
     },
-    async startWrapper(node, raw = {}, pod = {}) {
-      const proxy = await useWrapper(upstream, {}, { ...raw, nodeName: node });
-      const admin = await useAdmin(proxy);
-      for (const path of ['/apis/discovery.k8s.io/v1/endpointslices', '/api/v1/services']) {
-        await fetch(proxy.url + path);
-      }
-      cluster.adminUrls.set(`wrapper-${node}`, admin.url);
-      cluster.pods.push({ name: `wrapper-${node}`, node, ...pod });
+    reset() {
+      cluster.pods = [];
+      cluster.kubeProxies = [];
+      cluster.refusals.clear();
+      cluster.forwards.length = 0;
+      counts.most = 0;
     },
   };
   front.server.on('upgrade', (request, socket, head) => {
@@ -97,9 +92,10 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
       socket.end(`HTTP/1.1 ${status} Refused\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
       return;
     }
-    const [, pod = '', port = ''] = /pods\/([^/]+)\/portforward\?ports=(\d+)/.exec(path) ?? [];
-    cluster.forwards.push(`${pod} ${port}`);
-    if (cluster.silentForwards.has(pod)) {
+    const [, name = '', port = ''] = /pods\/([^/]+)\/portforward\?ports=(\d+)/.exec(path) ?? [];
+    cluster.forwards.push(`${name} ${port}`);
+    const pod = cluster.pods.find((each) => each.name === name);
+    if (pod?.forwardError === 'silence') {
       unanswered.add(socket.resume().once('end', () => socket.end()));
       socket.once('close', () => unanswered.delete(socket));
       return;
@@ -108,7 +104,7 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
       sockets.add(webSocket);
       counts.most = Math.max(counts.most, sockets.size);
       webSocket.once('close', () => sockets.delete(webSocket));
-      forward(webSocket, Number(port), cluster.adminUrls.get(pod), cluster.forwardErrors.get(pod));
+      forward(webSocket, Number(port), pod);
     });
   });
   await writeFile(cluster.kubeconfig, kubeconfigFor(front.url.href));
@@ -116,21 +112,17 @@ export async function useRemoteCluster(server: ApiServer): Promise<RemoteCluster
 }
 
 /** The two channels of a kubelet: each begins with the number of the port. */
-function forward(
-  socket: ServerWebSocket,
-  port: number,
-  url: string | undefined,
-  error: string | undefined,
-): void {
+function forward(socket: ServerWebSocket, port: number, pod: FakePod | undefined): void {
+  const { adminUrl, forwardError } = pod ?? {};
   const portBytes = Buffer.alloc(2);
   portBytes.writeUInt16LE(port);
   for (const channel of [0, 1]) socket.send(Buffer.concat([Buffer.of(channel), portBytes]));
-  if (url === undefined || error !== undefined) {
-    socket.send(Buffer.concat([Buffer.of(1), Buffer.from(error ?? 'connection refused')]));
+  if (adminUrl === undefined || forwardError !== undefined) {
+    socket.send(Buffer.concat([Buffer.of(1), Buffer.from(forwardError ?? 'connection refused')]));
     socket.close();
     return;
   }
-  const { port: real, hostname } = new URL(url);
+  const { port: real, hostname } = new URL(adminUrl);
   const tcp = connect(Number(real), hostname);
   tcp.on('data', (data) => {
     socket.send(Buffer.concat([Buffer.of(0), data]));

@@ -1,0 +1,48 @@
+import { expect, test } from '@jest/globals';
+import { formatStatusLines } from '../../../cli/output/status-text.ts';
+import { clusterReport, type NodeReport } from '../../../cli/remote/cluster-report.ts';
+import type { StatusLine } from '../../../src/admin/status/status-line.ts';
+
+test('nodes with the same cause name it, and others do not', () => {
+  const line = { id: 'stateDir', state: 'problem', text: 'the state cannot be written' } as const;
+  const printed = (...causes: string[]) =>
+    clusterReport(
+      causes.map((detail, index) => ({ node: `n${index}`, lines: [{ ...line, detail }] })),
+    ).text({ wide: false, headers: true });
+  expect(printed('ENOSPC', 'ENOSPC')).toContain('written (2 of 2 nodes: n0, n1; ENOSPC)');
+  expect(printed('ENOSPC', 'EROFS')).toContain('written (2 of 2 nodes: n0, n1)');
+});
+
+test('the states of lines have words, and are counted', () => {
+  const states = ['ok', 'problem', 'warning', 'unknown', 'notConnected', 'notConnected'] as const;
+  const lines = states.map((state): StatusLine => ({ id: 'rules', state, text: state }));
+  expect(formatStatusLines(lines)).toBe(`[ok]   rules        ok
+[FAIL] rules        problem
+[warn] rules        warning
+[not known] rules        unknown
+[not yet] rules        notConnected
+[not yet] rules        notConnected
+
+1 problem, 1 warning, 1 not known, 2 not yet
+`);
+});
+
+test('5,000 nodes fit on a screen, the problems first', () => {
+  const ok = { id: 'wrapper', state: 'ok', text: 'ready' } as const;
+  const lost = { id: 'rules', state: 'problem', text: 'the kernel has no rules' } as const;
+  const unused = { id: 'kube-proxy', state: 'notConnected', text: 'nobody watches' } as const;
+  const nodes = Array.from({ length: 5_000 }, (_, n): NodeReport => {
+    const node = `edge-${n}`;
+    if (n % 100 === 7) return { node, lines: [ok, { ...lost, detail: node }] };
+    return { node, version: '1.1.0', lines: n % 4 === 0 ? [ok, unused] : [ok] };
+  });
+  const out = clusterReport(nodes).text({ wide: false, headers: true });
+  const lines = out.trim().split('\n');
+  expect(lines).toEqual([
+    '[FAIL] rules        the kernel has no rules (50 of 5000 nodes: edge-7, edge-107, edge-207, edge-307, edge-407 and 45 more)',
+    expect.stringMatching(/^\[not yet\] kube-proxy +nobody watches \(1250 of 5000 nodes: .{1,80}$/),
+    '',
+    expect.stringMatching(/^version 1\.1\.0, .{1,80} more$/),
+    '3700 of 5000 nodes are well, 50 with problems, 1250 not pointed at the wrapper',
+  ]);
+});
