@@ -12,10 +12,10 @@ import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { VERSION } from '../../../src/version.ts';
 import { advancingClock } from '../../support/advancing-clock.ts';
 import { closedLater } from '../../support/closed-later.ts';
+import { runInProcess } from '../../support/commands/run-in-process.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import type { TcpRelay } from '../../support/http/tcp-relay.ts';
-import { runInProcess } from '../../support/commands/run-in-process.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useRelay, useWrapper } from '../../support/wrapper/use.ts';
 
