@@ -7,7 +7,6 @@ import {
   type NamespacePolicy,
   namespacePolicyOf,
 } from '../../topology/policy/service-policy.ts';
-import { reportPolicies } from './report-policies.ts';
 import type { PolicyHandlerOptions } from './services-handler.ts';
 
 /**
@@ -32,7 +31,7 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
       for (const [service, policy] of changed) policies.set(service, policy);
       this.#report(change.key, before, annotated);
     }
-    reportPolicies(topology.policies, policies, policyLog);
+    policyLog.reportServices(topology.policies, policies);
     topology.setPolicies(policies);
   }
 
@@ -43,12 +42,8 @@ export class NamespacesHandler implements ChangeHandler<PartialObjectMetadata> {
   /** Logs what is wrong with a Namespace by itself, because its Services may not be known yet. */
   #report(namespace: string, before: NamespacePolicy, annotated: NamespacePolicy): void {
     const { policyResolver, policyLog } = this.#options;
-    const { keys, filter, ignored } = annotated;
-    if (ignored !== undefined && ignored.join() !== before.ignored?.join()) {
-      const err = ignored.join('; ');
-      policyLog.warn(namespace, { namespace, err }, 'annotations of the Namespace have no effect');
-    }
-    if (before.keys === keys && before.filter === filter) return;
+    policyLog.reportIgnored('Namespace', namespace, annotated, before);
+    if (before.keys === annotated.keys && before.filter === annotated.filter) return;
     try {
       assertNamespacePolicy(annotated, policyResolver.settings);
     } catch (error) {

@@ -7,7 +7,6 @@ import { readerOf } from '../../topology/policy/service-reader.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { Interner } from '../../util/interner.ts';
 import type { PolicyLog } from './policy-log.ts';
-import { reportPolicies } from './report-policies.ts';
 
 /** What a handler of policies changes and reports to. */
 export interface PolicyHandlerOptions {
@@ -58,7 +57,7 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
         ports.set(change.key, this.#portsOf(change.facts));
       }
     }
-    reportPolicies(topology.policies, policies, policyLog);
+    policyLog.reportServices(topology.policies, policies);
     topology.setPolicies(policies, ports);
   }
 

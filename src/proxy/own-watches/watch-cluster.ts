@@ -25,7 +25,7 @@ export interface WatchClusterOptions extends ReflectorContext {
  *
  * The room: one handler per collection passes changes to the topology (own Node, Services, Namespaces, communities);
  * NodeSetReflectors opens the watches of node sets; openCollection() opens all that no client requests;
- * reportPolicies() logs what is wrong with policies.
+ * PolicyLog logs what is wrong with policies.
  */
 export function watchCluster(options: WatchClusterOptions): readonly OpenCollection[] {
   const { topology, namespaces, fabedgeCluster } = options;

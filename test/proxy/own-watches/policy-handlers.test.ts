@@ -4,7 +4,6 @@ import type { PartialObjectMetadata, ServiceFacts } from '../../../src/filter/co
 import { NamespacesHandler } from '../../../src/proxy/own-watches/namespaces-handler.ts';
 import { OwnNodeHandler } from '../../../src/proxy/own-watches/own-node-handler.ts';
 import { PolicyLog } from '../../../src/proxy/own-watches/policy-log.ts';
-import { reportPolicies } from '../../../src/proxy/own-watches/report-policies.ts';
 import { ServicesHandler } from '../../../src/proxy/own-watches/services-handler.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import { PolicyStates } from '../../../src/topology/state/policy-states.ts';
@@ -164,7 +163,7 @@ test('annotations that change without end are a few lines of each Namespace, and
   const log = new PolicyLog(pino({}, { write: (line) => lines.push(JSON.parse(line)) }), clock);
   const write = (service: string, message: string) => {
     const policy = { managed: false, reason: 'invalid-policy', message } as const;
-    reportPolicies(new PolicyStates(), new Map([[service, policy]]), log);
+    log.reportServices(new PolicyStates(), new Map([[service, policy]]));
   };
   for (let n = 0; n < 1_000; n++) write('noisy/web', `version ${n}`);
   write('quiet/web', 'misspelt');
