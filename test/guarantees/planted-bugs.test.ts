@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import type { PlantedBug } from '../support/guarantees/planted-bug.ts';
 import { PlantedScene } from '../support/guarantees/planted-scene.ts';
@@ -10,10 +10,6 @@ let scene: PlantedScene;
 
 beforeEach(() => {
   scene = new PlantedScene();
-});
-
-afterEach(async () => {
-  await scene.stop();
 });
 
 /** Replaces the third event of each watch. Bookmarks do not count. */

@@ -2,48 +2,31 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import {
-  recordWatch,
-  STREAMING_LIST,
-  type WatchRecorder,
-} from '../../support/guarantees/watch-recorder.ts';
+import { STREAMING_LIST, type WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
 import { PROTOCOLS, type Protocol } from '../../support/http/http-server.ts';
-import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
-import {
-  createSmallCluster,
-  putService,
-  putSlice,
-  servingTls,
-} from '../../support/wrapper/small-cluster.ts';
+import type { TcpRelay } from '../../support/http/tcp-relay.ts';
+import { putService, putSlice, servingTls } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, useState } from '../../support/wrapper/state-fixture.ts';
-import {
-  type LogLine,
-  recordingLogger,
-  startWrapper,
-} from '../../support/wrapper/wrapper-fixture.ts';
+import { useCluster, useRelay, useWatch, useWrapper } from '../../support/wrapper/use.ts';
+import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let first: TcpRelay;
 let second: TcpRelay;
-let proxy: NodeProxy | undefined;
-let watch: WatchRecorder | undefined;
+let proxy: NodeProxy;
+let watch: WatchRecorder;
 let lines: readonly LogLine[];
 
 /** Starts the API server, with one Service, and the relays. */
 async function setUp(protocol: Protocol): Promise<void> {
-  server = createSmallCluster({ tls: servingTls(protocol === 'HTTP/1.1') });
+  server = useCluster({ tls: servingTls(protocol === 'HTTP/1.1') });
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   const url = await server.listen();
-  [first, second] = [await startTcpRelay(url), await startTcpRelay(url)];
+  [first, second] = [await useRelay(url), await useRelay(url)];
 }
 
-afterEach(async () => {
-  jest.restoreAllMocks();
-  watch?.close();
-  await proxy?.close();
-  await Promise.all([first.close(), second.close(), server.close()]);
-});
+afterEach(() => void jest.restoreAllMocks());
 
 /** Starts the wrapper behind the relays and follows the slices. */
 async function start(options: Partial<NodeProxyOptions> = {}): Promise<NodeProxy> {
@@ -51,8 +34,8 @@ async function start(options: Partial<NodeProxyOptions> = {}): Promise<NodeProxy
   lines = recorded.lines;
   const { logger } = recorded;
   const servers = [new URL(second.url)];
-  proxy = await startWrapper(first.url, { servers, logger, readyWaitMs: 5000, ...options });
-  watch = await recordWatch(proxy.url + PATHS.slices, STREAMING_LIST);
+  proxy = await useWrapper(first.url, { servers, logger, ...options });
+  watch = await useWatch(proxy.url + PATHS.slices, STREAMING_LIST);
   await watch.until(2);
   await connected(proxy);
   return proxy;
@@ -72,12 +55,12 @@ function put(...hosts: number[]): void {
 
 /** The addresses that the client has, from its events. */
 function seen(): string[] {
-  const last = watch?.events.findLast(({ type }) => type === 'ADDED' || type === 'MODIFIED');
+  const last = watch.events.findLast(({ type }) => type === 'ADDED' || type === 'MODIFIED');
   if (last === undefined || last.type === 'ERROR') return [];
   return last.object.toString('latin1').match(/10\.0\.0\.[0-9]+/g) ?? [];
 }
 
-const inUse = () => proxy?.upstream.failover.servers[0]?.port;
+const inUse = () => proxy.upstream.failover.servers[0]?.port;
 const portOf = (relay: TcpRelay) => new URL(relay.url).port;
 
 describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
@@ -91,8 +74,8 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
     put(1, 2);
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
     await eventually(inUse, portOf(second));
-    expect(problemsOf(proxy as NodeProxy)).toEqual([]);
-    expect(watch?.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'MODIFIED web-a']);
+    expect(problemsOf(proxy)).toEqual([]);
+    expect(watch.names()).toEqual(['ADDED web-a', 'BOOKMARK', 'MODIFIED web-a']);
     expect(lines.some(({ msg, level }) => level === 40 && msg.includes('another API server'))).toBe(
       true,
     );
@@ -103,36 +86,31 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
     await first.refuse();
     first.cut();
     await eventually(inUse, portOf(second));
-    await connected(proxy as NodeProxy);
+    await connected(proxy);
     await first.accept();
     await eventually(inUse, portOf(first));
     put(1, 2);
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
     await eventually(() => second.open, 0);
-    await connected(proxy as NodeProxy);
+    await connected(proxy);
     second.freezeOpen();
     put(1, 3);
     await eventually(seen, ['10.0.0.1', '10.0.0.3']);
-    expect(watch?.names()).toEqual(['ADDED web-a', 'BOOKMARK', ...Array(2).fill('MODIFIED web-a')]);
+    expect(watch.names()).toEqual(['ADDED web-a', 'BOOKMARK', ...Array(2).fill('MODIFIED web-a')]);
   });
 
   test('a start while the first is cut off shows the state of the second, not the snapshot', async () => {
     const state = useState();
-    try {
-      await (await start({ state })).close();
-      watch?.close();
-      put(1, 7);
-      first.freeze();
-      const started = performance.now();
-      await start({ state });
-      expect(seen()).toEqual(['10.0.0.1', '10.0.0.7']);
-      expect(performance.now() - started).toBeLessThan(4000);
-      expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
-      expect(inUse()).toBe(portOf(second));
-    } finally {
-      await proxy?.close();
-      proxy = undefined;
-    }
+    await (await start({ state })).close();
+    watch.close();
+    put(1, 7);
+    first.freeze();
+    const started = performance.now();
+    await start({ state });
+    expect(seen()).toEqual(['10.0.0.1', '10.0.0.7']);
+    expect(performance.now() - started).toBeLessThan(4000);
+    expect(lines.some(({ msg }) => msg.includes('the snapshot on disk is used'))).toBe(false);
+    expect(inUse()).toBe(portOf(second));
   });
 });
 
@@ -148,7 +126,7 @@ describe.each(PROTOCOLS)('over %s, with one API server', (protocol) => {
       first.cutAfter(bytes);
       for (let host = 2; host < 20; host++) put(1, host);
       await eventually(seen, ['10.0.0.1', '10.0.0.19']);
-      const added = watch?.names().filter((name) => name !== 'MODIFIED web-a');
+      const added = watch.names().filter((name) => name !== 'MODIFIED web-a');
       expect(added).toEqual(['ADDED web-a', 'BOOKMARK']);
     },
   );

@@ -1,14 +1,14 @@
-import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { freePorts } from '../../../harness/network/free-port.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { closedLater } from '../closed-later.ts';
 import { eventually } from '../eventually.ts';
 import { sendRequest } from '../recorder/exchange.ts';
 import { type FollowOptions, follow } from '../recorder/follow.ts';
 import { type Generation, toClientRecords } from '../recorder/read-records.ts';
 import { type RecordedObject, toRecord, toWritten } from '../recorder/written-object.ts';
 import type { WrittenRecord } from '../recorder/written-record.ts';
-import { createSmallCluster, putService, putSlice } from '../wrapper/small-cluster.ts';
-import { startWrapper } from '../wrapper/wrapper-fixture.ts';
+import { putService, putSlice } from '../wrapper/small-cluster.ts';
+import { useCluster, useWrapper } from '../wrapper/use.ts';
 import { type PlantedBug, plant } from './planted-bug.ts';
 import { checkGuarantees, type Guarantee } from './watch-guarantees.ts';
 
@@ -19,7 +19,7 @@ const ATOM_KEYS = ['default/web-a', 'default/web-b'];
 export class PlantedScene {
   /** What each client has received. */
   readonly records = { steady: [] as WrittenRecord[], second: [] as WrittenRecord[] };
-  readonly #cluster: ApiServer = createSmallCluster();
+  readonly #cluster = useCluster();
   readonly #generations: Generation[] = [];
   readonly #states: string[][] = [];
   readonly #stopped = new AbortController();
@@ -40,6 +40,7 @@ export class PlantedScene {
     const [port] = await freePorts(1);
     await this.#startWrapper(`127.0.0.1:${port}`);
     for (const site of ['b', 'a'] as const) await this.relabel(site);
+    closedLater({ close: () => this.#stopped.abort() });
     this.#follow('steady', 'list', sendRequest);
     this.#follow('second', mode, plant(bug));
     await eventually(() => Object.values(this.records).every(({ length }) => length > 0), true);
@@ -87,12 +88,6 @@ export class PlantedScene {
     return [...new Set(violations.map(({ guarantee }) => guarantee))];
   }
 
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#proxy?.close();
-    await this.#cluster.close();
-  }
-
   async #list(): Promise<string> {
     return await (await fetch(`${this.#proxy?.url}${SLICES}`)).text();
   }
@@ -100,7 +95,7 @@ export class PlantedScene {
   async #startWrapper(listen: string): Promise<void> {
     const start = Date.now();
     this.#generations.push({ log: `process ${this.#generations.length}`, start, end: undefined });
-    this.#proxy = await startWrapper(this.#apiServer, {}, { listen });
+    this.#proxy = await useWrapper(this.#apiServer, {}, { listen });
   }
 
   #follow(
