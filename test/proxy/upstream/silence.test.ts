@@ -74,6 +74,8 @@ describe('over HTTP/2', () => {
     expect(silentLines()).toEqual([]);
     pass(2);
     await eventually(() => watching.state === 'Unreachable', true);
+    // Changes of that time were missed. It counted from when the silence was noticed.
+    expect(watching.error).toMatchObject({ silentMs: 25_000 });
     expect([pings, silentLines().length]).toEqual([0, 1]);
     relay.cut();
   });

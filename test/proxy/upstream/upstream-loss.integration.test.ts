@@ -159,17 +159,4 @@ describe('over HTTP/2, a silent connection', () => {
     expect(inUse()).toBe(portOf(second));
     expect(lines.some(({ msg }) => msg.includes('has fallen silent'))).toBe(true);
   });
-
-  // It counted from the moment in which the silence was noticed, half a minute later.
-  test('leaves data as old as its silence', async () => {
-    const of = await start({ servers: [], quietMs: 600 });
-    first.freezeOpen();
-    await first.refuse();
-    await eventually(() => of.views.sources.every(({ status }) => !status.connected), true);
-    for (const { status } of of.views.sources) expect(status.staleMs).toBeGreaterThan(500);
-    first.cut();
-    await first.accept();
-    await connected(of);
-    for (const { status } of of.views.sources) expect(status.staleMs).toBe(0);
-  });
 });

@@ -40,16 +40,18 @@ export async function readText(body: UpstreamBody): Promise<string> {
 /** Opens a watch; resolves when its headers have arrived. `end` is how it ends, and `state` how it has. */
 export async function openWatch(asked: Promise<UpstreamResponse>) {
   const { body } = await asked;
-  const chunks: string[] = [];
+  const watch = { chunks: [] as string[], state: 'open', error: undefined as unknown };
   const end: Promise<string> = body
-    .read((arrived) => void chunks.push(...arrived.map(String)))
+    .read((arrived) => void watch.chunks.push(...arrived.map(String)))
     .then(
       () => 'ended',
-      ({ code, message }) => code ?? message,
+      (error) => {
+        watch.error = error;
+        return error.code ?? error.message;
+      },
     );
-  const watch = { chunks, end, state: 'open' };
   void end.then((state) => {
     watch.state = state;
   });
-  return watch;
+  return Object.assign(watch, { end });
 }
