@@ -28,11 +28,7 @@ const HANDLERS = {
 };
 
 /** A client of an API server with this handler. */
-async function clientOf(...args: Parameters<typeof clientAndUpstream>): Promise<CollectionClient> {
-  return (await clientAndUpstream(...args)).client;
-}
-
-async function clientAndUpstream(
+async function clientOf(
   answer: (query: URLSearchParams, response: ServerResponse) => void,
   { query = QUERY as Query, maxObjects = 200_000 } = {},
 ) {
@@ -58,7 +54,7 @@ function inPages(query: URLSearchParams, response: ServerResponse): void {
 describe('a list that comes in pages', () => {
   test('is read to its end, each page with the token of the one before and nothing else', async () => {
     const queries: string[] = [];
-    const client = await clientOf((query, response) => {
+    const { client } = await clientOf((query, response) => {
       queries.push(String(query));
       inPages(query, response);
     });
@@ -71,7 +67,7 @@ describe('a list that comes in pages', () => {
 
   test('is refused as soon as all of them are too many', async () => {
     let pages = 0;
-    const client = await clientOf(
+    const { client } = await clientOf(
       (query, response) => {
         pages++;
         inPages(query, response);
@@ -90,7 +86,7 @@ test.each([
   ['of another kind', { kind: 'ConfigMapList', metadata: { resourceVersion: '10' } }],
   ['without a resourceVersion', { kind: 'ServiceList', metadata: {} }],
 ])('an empty list %s is foreign: no object has gone', async (problem, list) => {
-  const client = await clientOf((_query, response) => {
+  const { client } = await clientOf((_query, response) => {
     response.end(JSON.stringify({ ...list, items: [] }));
   });
   await expect(client.list('', signal)).rejects.toMatchObject({
@@ -105,7 +101,7 @@ interface Named {
 
 test('a list is requested compressed, a watch is not', async () => {
   const encodings: (string | undefined)[] = [];
-  const client = await clientOf((query, response) => {
+  const { client } = await clientOf((query, response) => {
     encodings.push(response.req.headers['accept-encoding']);
     if (query.has('watch')) response.end();
     else inPages(new URLSearchParams({ continue: '2' }), response);
@@ -117,7 +113,7 @@ test('a list is requested compressed, a watch is not', async () => {
 
 test('a list in another encoding counts as a list: the third in a row waits', async () => {
   let lists = 0;
-  const client = await clientOf((_query, response) => {
+  const { client } = await clientOf((_query, response) => {
     lists++;
     response.setHeader('content-type', 'application/vnd.kubernetes.protobuf').end('k8s');
   });
@@ -134,7 +130,7 @@ test.each([
   ['nowhere', {}, {}, undefined],
   ['as zero', { 'retry-after': '0' }, {}, undefined],
 ])('Retry-After %s of a refusal is kept', async (_where, headers, more, seconds) => {
-  const client = await clientOf((_query, response) => {
+  const { client } = await clientOf((_query, response) => {
     const status = {
       kind: 'Status',
       code: 429,
@@ -157,7 +153,7 @@ describe('events that arrive together', () => {
 
   /** Watches an API server that sends all events at once. */
   async function watchAll(onEvents: (count: number) => void, controller: AbortController) {
-    const client = await clientOf((_query, response) => {
+    const { client } = await clientOf((_query, response) => {
       response.end(Array.from({ length: EVENTS }, (_, n) => eventOf(11 + n)).join(''));
     });
     const events = (batch: readonly unknown[]) => onEvents(batch.length);
@@ -217,7 +213,7 @@ describe('with a manual clock', () => {
 
   async function watching() {
     const begun = Promise.withResolvers<ServerResponse>();
-    const { client, upstream } = await clientAndUpstream((query, response) => {
+    const { client, upstream } = await clientOf((query, response) => {
       if (!query.has('watch')) return refuseWithStatus(response, 500);
       response.flushHeaders();
       begun.resolve(response);
@@ -280,7 +276,7 @@ describe('with a manual clock', () => {
     ['a refusal whose body sends nothing for 30 s', 503, false, 'sent nothing in a list for 30 s'],
   ])('%s is ended', async (_what, code, drips, problem) => {
     const begun = Promise.withResolvers<ServerResponse>();
-    const { client, upstream } = await clientAndUpstream((_query, response) => {
+    const { client, upstream } = await clientOf((_query, response) => {
       response.writeHead(code).write(' ');
       begun.resolve(response);
     });
@@ -308,7 +304,7 @@ describe('with a manual clock', () => {
 test('a page of 200,000 objects is read', async () => {
   const items = Array.from({ length: 200_000 }, (_, n) => ({ metadata: { name: `s${n}` } }));
   const list = { kind: 'ServiceList', metadata: { resourceVersion: '10' }, items };
-  const client = await clientOf((_query, response) => void response.end(JSON.stringify(list)));
+  const { client } = await clientOf((_query, response) => void response.end(JSON.stringify(list)));
   const listed = await client.list('0', signal);
   expect(listed.items).toHaveLength(200_000);
   expect(String(listed.items.at(-1))).toBe('{"metadata":{"name":"s199999"}}');
@@ -324,7 +320,7 @@ test('an error in JSON is decoded when metadata was requested in protobuf', asyn
     message: 'Too large resource version: 693, current: 650',
     details: { causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large' }] },
   };
-  const client = await clientOf(
+  const { client } = await clientOf(
     (_query, response) => void response.writeHead(504).end(JSON.stringify(status)),
     { query: { ...QUERY, encoding: 'protobuf', metadataOnly: true } },
   );

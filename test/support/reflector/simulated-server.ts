@@ -78,10 +78,6 @@ export class SimulatedServer implements Served {
     for (const body of [...this.#open]) body.finish();
   }
 
-  get failover(): never {
-    throw new Error('a simulated server has no other one beside it');
-  }
-
   async request({ path, signal }: UpstreamRequest): Promise<UpstreamResponse> {
     const url = new URL(path, 'http://x');
     const { searchParams } = url;
@@ -144,10 +140,6 @@ export class SimulatedServer implements Served {
 
   leaveServer(): boolean {
     return false;
-  }
-
-  async close(): Promise<void> {
-    this.cut();
   }
 }
 
