@@ -10,7 +10,7 @@ import { closedLater } from '../closed-later.ts';
 import { type ServingFiles, writeServingFiles } from '../http/certificates.ts';
 import { FakeCredentials } from '../http/credentials.ts';
 import { useFolder } from '../use-folder.ts';
-import { askAt, type HttpsWrapper, useReviewedCluster } from '../wrapper/https-wrapper.ts';
+import { askAt, useReviewedCluster } from '../wrapper/https-wrapper.ts';
 
 const NO_CHECK = { rejectUnauthorized: false };
 
@@ -38,16 +38,8 @@ export async function useRelayOf(
   return closedLater(relay);
 }
 
-/** A relay in front of an API server that reviews callers. */
-export interface ReviewedRelay
-  extends Pick<HttpsWrapper, 'api' | 'ca' | 'ask'>,
-    Pick<Awaited<ReturnType<typeof useReviewedCluster>>, 'cluster'> {
-  readonly relay: Relay;
-  readonly url: string;
-}
-
-/** It is closed later. A token is the name of its user, or `<user>/<any text>`. */
-export async function useReviewedRelay(): Promise<ReviewedRelay> {
+/** A relay in front of an API server that reviews callers. It is closed later. A token is the name of its user, or `<user>/<any text>`. */
+export async function useReviewedRelay() {
   const { cluster, api } = await useReviewedCluster();
   const files = await writeServingFiles(useFolder());
   const credentials = new FakeCredentials(new URL(api.url));
@@ -56,6 +48,8 @@ export async function useReviewedRelay(): Promise<ReviewedRelay> {
   const { url } = relay;
   return { relay, url, cluster, api, ca, ask: askAt(Number(new URL(url).port), ca) };
 }
+
+export type ReviewedRelay = Awaited<ReturnType<typeof useReviewedRelay>>;
 
 /** Options of a wrapper behind relays. */
 export function behind(
