@@ -285,9 +285,7 @@ async function listOwnNode(
   isRelay: boolean,
 ): Promise<void> {
   const query = { ...ownNodeQuery(nodeName), metadataOnly: !isRelay };
-  // Only a watch needs the address.
-  const upstream = { request, address: '' };
-  const options = { query, readLimits, upstream };
+  const options = { query, readLimits, upstream: { request } };
   await new CollectionClient(options).list(isRelay ? '0' : '', new AbortController().signal);
 }
 

@@ -174,11 +174,8 @@ export class RelaySource implements ViewSource, ChangeHandler {
       if (first?.type !== 'BOOKMARK' || view.log !== log) return;
       log.reach(parseVersion(codec.meta(first.object).resourceVersion) ?? 0n);
     };
-    const checkFailed = (error: unknown): Promise<void> => Promise.reject(error);
-    const handlers = { opened: () => {}, checkFailed, events };
+    const handlers = { accepted: async () => {}, events };
     // A failure is the reflector's to report; here the version is just not reached.
-    await this.#shortWatch
-      .watch(String(log.version), undefined, signal, handlers)
-      .catch(() => delay(LOOK_MS));
+    await this.#shortWatch.watch(String(log.version), signal, handlers).catch(() => delay(LOOK_MS));
   }
 }

@@ -75,8 +75,7 @@ export async function startRelay(options: RelayOptions): Promise<Relay> {
   const upstream = new Upstream({
     ...options,
     list: async (request) => {
-      const upstream = { request, address: '' };
-      const client = { query: KUBERNETES, readLimits, upstream };
+      const client = { query: KUBERNETES, readLimits, upstream: { request } };
       await new CollectionClient(client).list('', new AbortController().signal);
     },
   });

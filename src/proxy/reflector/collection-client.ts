@@ -15,7 +15,6 @@ import { type Clock, systemClock } from '../../util/clock.ts';
 import { CODECS } from '../api/codecs.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
-import { RequestError } from '../api/request-error.ts';
 import type { Upstream, UpstreamResponse } from '../upstream/upstream.ts';
 import { readBuffers } from '../upstream/upstream-body.ts';
 import { mediaType } from './judge-response.ts';
@@ -34,15 +33,20 @@ export interface Listed {
   readonly reduced: number;
 }
 
+/** A watch that an API server has accepted. */
+export interface AcceptedWatch {
+  /** `host:port` of that API server. */
+  readonly address: string;
+  /** Aborted when the watch ends. */
+  readonly signal: AbortSignal;
+  /** The API server has shown that it is there: {@link WATCH_SILENCE_MS} begins again. */
+  readonly onProgress: () => void;
+}
+
 /** Receives what a watch brings. */
 export interface WatchHandlers {
-  /** The API server has accepted the watch and has reached the version. */
-  opened(): void;
-  /**
-   * The API server has accepted the watch, and a request that checks its version has failed. Resolves when that request
-   * must be sent again. What it throws ends the watch. Until then no event is read.
-   */
-  checkFailed(error: unknown): Promise<void>;
+  /** No event is read until this resolves. What it throws ends the watch. */
+  accepted(watch: AcceptedWatch): Promise<void>;
   /**
    * Called with the events that one turn of the event loop has brought (see UpstreamBody): at least one, and at most
    * 256 in each call.
@@ -84,7 +88,7 @@ export type CollectionClientOptions = Pick<
   ReflectorOptions<ObjectMeta>,
   'query' | 'readLimits' | 'clock' | 'memory' | 'random'
 > & {
-  readonly upstream: Pick<Upstream, 'request' | 'address'>;
+  readonly upstream: Pick<Upstream, 'request'>;
   /** How long a watch lasts, in seconds; default: 300 to 600, as in client-go. */
   readonly watchSeconds?: number;
 };
@@ -175,20 +179,9 @@ export class CollectionClient {
   /**
    * Watches from a version on. Resolves when the API server ends the stream: true if in its time, false if sooner, as
    * an API server does that stops. Throws as {@link list} does, and what a handler throws, which ends the watch.
-   * If the API server has not reached the version, throws after about 3 s `Refused` with the cause
-   * ResourceVersionTooLarge; the same if it has another history. If that cannot be found out, throws `Refused` with 410.
-   * A check that fails for a while ends the watch after {@link WATCH_SILENCE_MS}.
-   *
-   * @param unconfirmed known objects, the one that changed last first: a request with them finds out whether the API
-   * server has reached the version; undefined: it is known to have reached it
    */
-  async watch(
-    version: string,
-    unconfirmed: KnownState['objects'] | undefined,
-    outer: AbortSignal,
-    handlers: WatchHandlers,
-  ): Promise<boolean> {
-    const { upstream, query, random = Math.random, readLimits } = this.#options;
+  async watch(version: string, outer: AbortSignal, handlers: WatchHandlers): Promise<boolean> {
+    const { query, random = Math.random, readLimits } = this.#options;
     const started = this.#clock.now();
     // Spread, so that watches do not all end together.
     const timeout = this.#options.watchSeconds ?? Math.floor(300 + 300 * random());
@@ -202,24 +195,9 @@ export class CollectionClient {
     return withTimeouts(outer, async (signal, limit) => {
       const onProgress = limit(WATCH_SILENCE_MS, 'completed no event');
       await this.#limits.request(false, signal);
-      const { address } = upstream;
       const response = await this.#get(query, parameters, signal);
       await this.#assertServed(query, response, false);
-      // After the watch was accepted: a version that is reached now can be lost only if the watch ends.
-      if (unconfirmed !== undefined) {
-        await this.#assertReached({ version, objects: unconfirmed }, signal, async (error) => {
-          // The API server answers, so this is no silence. But it must not go on for ever.
-          if (this.#clock.now() - started >= WATCH_SILENCE_MS) throw error;
-          onProgress();
-          if (upstream.address === address) await handlers.checkFailed(error);
-          // Another API server proves nothing about the one that has accepted the watch.
-          if (upstream.address !== address) throw error;
-        });
-        if (upstream.address !== address) {
-          throw new RequestError('interrupted', 'another API server may have answered the check');
-        }
-      }
-      handlers.opened();
+      await handlers.accepted({ address: response.address, signal, onProgress });
       await response.body.read((chunks) => {
         signal.throwIfAborted();
         const { events, fault } = decodeAll(decoder, chunks);
@@ -238,24 +216,11 @@ export class CollectionClient {
     });
   }
 
-  /** @param untilRepeat called with each failure of a request; what it throws is thrown */
-  async #assertReached(
-    known: KnownState,
-    signal: AbortSignal,
-    untilRepeat: (error: unknown) => Promise<void>,
-  ): Promise<void> {
-    const { query } = this.#options;
+  /** See {@link assertReached}. */
+  assertReached(known: KnownState, signal: AbortSignal): Promise<void> {
     const parameters = new URLSearchParams({ resourceVersion: known.version });
-    const list = async (named: Query): Promise<RawList> => {
-      for (;;) {
-        try {
-          return await this.#listPage(parameters, signal, { query: named });
-        } catch (error) {
-          await untilRepeat(error);
-        }
-      }
-    };
-    await assertReached(query, known, list);
+    const list = (query: Query) => this.#listPage(parameters, signal, { query });
+    return assertReached(this.#options.query, known, list);
   }
 
   async #listPage(

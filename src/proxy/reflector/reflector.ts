@@ -12,7 +12,7 @@ import { endOf, RequestError, tooLargeVersion } from '../api/request-error.ts';
 import type { StoredState } from '../snapshot/snapshot-format.ts';
 import { SnapshotRestore } from '../snapshot/snapshot-restore.ts';
 import type { ServerState } from '../upstream/server-state.ts';
-import { CollectionClient } from './collection-client.ts';
+import { type AcceptedWatch, CollectionClient } from './collection-client.ts';
 import { olderState } from './older-state.ts';
 import * as position from './position.ts';
 import { type HealthStatus, ReflectorHealth } from './reflector-health.ts';
@@ -56,6 +56,8 @@ interface Attempt {
 const GOOD_WATCH_MS = 10_000;
 /** Ends a request: the API server has another history, or the preferred one is used again. */
 const interrupted = new RequestError('interrupted', 'the API server is another one now');
+/** For how long the check of a watch is repeated, in milliseconds. */
+const CHECK_MS = 90_000;
 /** A watch that continues is checked with at most so many known objects. */
 const CHECKED_OBJECTS = 3;
 /** So many 403 in a row are final: an API server that starts answers 403 until its RBAC has loaded. */
@@ -84,7 +86,7 @@ const DENIALS = 3;
  * after it. A list never requests less than that version, unless the API server no longer has it.
  *
  * A watch that continues where another was cut counts as open only once the API server has reached the version
- * (see CollectionClient). Otherwise the objects would seem fresh for ever after etcd was restored from a backup.
+ * (see assertReached). Otherwise the objects would seem fresh for ever after etcd was restored from a backup.
  * While an overloaded API server refuses to show that, only the check is repeated, and no event is read.
  * A silent watch does not lead to a list: where etcd sends no progress notifications, a collection without changes
  * has no bookmarks either.
@@ -277,14 +279,14 @@ export class Reflector<Facts extends ObjectMeta> {
   ): Promise<void> {
     this.#sent.watches++;
     const { notified: version, history } = this.#position;
-    const { address } = this.#options.upstream;
-    const isReached = reachedAt === address;
-    const unconfirmed = isReached ? undefined : this.#objects.newest(CHECKED_OBJECTS);
     this.#position = position.watchFrom(version, history);
+    let address = '';
     let ended = (): void => {};
     try {
-      const inTime = await this.#client.watch(version, unconfirmed, signal, {
-        opened: () => {
+      const inTime = await this.#client.watch(version, signal, {
+        accepted: async (watch) => {
+          address = watch.address;
+          if (reachedAt !== address) await this.#confirm(version, watch, attempt);
           attempt.isOpen = true;
           this.#watchOpened();
           const release = this.#server.watchOpened();
@@ -294,7 +296,6 @@ export class Reflector<Facts extends ObjectMeta> {
             cancel();
           };
         },
-        checkFailed: (error) => this.#untilCheck(error, attempt, signal),
         events: (events) => this.#applyEvents(events, attempt),
       });
       const { notified } = this.#position;
@@ -308,12 +309,35 @@ export class Reflector<Facts extends ObjectMeta> {
     }
   }
 
-  /** Waits until the version of a watch is checked again, if the API server refuses that only for the moment. */
-  async #untilCheck(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
-    const end = endOf(WrapperError.from(thrown, 'Unreachable'));
-    if (REQUEST_ENDS[end].check !== 'again') throw thrown;
-    await this.#waitAfter(thrown, attempt, signal);
-    attempt.since = this.#clock.now();
+  /**
+   * Makes sure that the API server that has accepted a watch has reached its version: then the version can be lost only
+   * if the watch ends. The check is repeated while the API server refuses it only for the moment, for a while.
+   */
+  async #confirm(
+    version: string,
+    { address, signal, onProgress }: AcceptedWatch,
+    attempt: Attempt,
+  ): Promise<void> {
+    const { upstream } = this.#options;
+    const known = { version, objects: this.#objects.newest(CHECKED_OBJECTS) };
+    const end = this.#clock.now() + CHECK_MS;
+    for (;;) {
+      try {
+        await this.#client.assertReached(known, signal);
+        break;
+      } catch (error) {
+        const { check } = REQUEST_ENDS[endOf(WrapperError.from(error, 'Unreachable'))];
+        // Another API server proves nothing about the one that has accepted the watch.
+        const isOther = upstream.address !== address;
+        if (check !== 'again' || isOther || this.#clock.now() >= end) throw error;
+        // The API server answers, so this is no silence.
+        onProgress();
+        await this.#waitAfter(error, attempt, signal);
+        if (upstream.address !== address) throw error;
+        attempt.since = this.#clock.now();
+      }
+    }
+    if (upstream.address !== address) throw interrupted;
   }
 
   #watchOpened(): void {

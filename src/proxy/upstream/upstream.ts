@@ -31,6 +31,8 @@ export interface UpstreamRequest {
 /** Its body is decompressed when it is read. Read or destroy it. */
 export interface UpstreamResponse extends StreamedResponse {
   readonly statusCode: number;
+  /** `host:port` of the server that has answered. */
+  readonly address: string;
   /** A relay has answered; see {@link judgeResponse}. */
   readonly isRelay?: boolean;
   /**
@@ -217,6 +219,7 @@ export class Upstream {
       return {
         statusCode,
         headers,
+        address: addressOf(server),
         isRelay: this.failover.isRelay(server),
         body: createBody(body, {
           isGzip: headers['content-encoding'] === 'gzip',

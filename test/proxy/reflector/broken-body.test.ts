@@ -86,13 +86,9 @@ describe.each(['json', 'protobuf'] as const)('in %s', (encoding) => {
     });
     for (const at of cutsOf(events)) {
       cut.at = at;
-      const handlers = {
-        opened: () => {},
-        checkFailed: async () => {},
-        events: () => {},
-      };
+      const handlers = { accepted: async () => {}, events: () => {} };
       const end = create()
-        .watch('1', undefined, signal, handlers)
+        .watch('1', signal, handlers)
         .then((inTime) => (inTime ? 'in time' : 'early'))
         .catch(() => 'failed');
       expect(await end).not.toBe('in time');

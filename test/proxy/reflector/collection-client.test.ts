@@ -20,12 +20,7 @@ const QUERY = {
   encoding: 'json',
 } as const;
 const { signal } = new AbortController();
-/** A failed check ends the watch. */
-const HANDLERS = {
-  opened: () => {},
-  events: () => {},
-  checkFailed: async (error: unknown) => Promise.reject(error),
-};
+const HANDLERS = { accepted: async () => {}, events: () => {} };
 
 /** A client of an API server with this handler. */
 async function clientOf(
@@ -107,7 +102,7 @@ test('a list is requested compressed, a watch is not', async () => {
     else inPages(new URLSearchParams({ continue: '2' }), response);
   });
   await client.list('', signal);
-  await client.watch('10', undefined, signal, HANDLERS);
+  await client.watch('10', signal, HANDLERS);
   expect(encodings).toEqual(['gzip', undefined]);
 });
 
@@ -157,7 +152,7 @@ describe('events that arrive together', () => {
       response.end(Array.from({ length: EVENTS }, (_, n) => eventOf(11 + n)).join(''));
     });
     const events = (batch: readonly unknown[]) => onEvents(batch.length);
-    await client.watch('10', undefined, controller.signal, { ...HANDLERS, events });
+    await client.watch('10', controller.signal, { ...HANDLERS, events });
   }
 
   test('are handed over in few batches, and none of them exceeds the window of a view', async () => {
@@ -185,11 +180,11 @@ describe('events that arrive together', () => {
         report: () => {},
       }) as never;
     const readLimits = DEFAULT_READ_LIMITS;
-    const upstream = { request, address: '' };
+    const upstream = { request };
     const options = { upstream, readLimits, query: QUERY };
     const client = new CollectionClient(options);
     const handlers = { ...HANDLERS, events: () => void batches++ };
-    await expect(client.watch('10', undefined, controller.signal, handlers)).rejects.toBe(reason);
+    await expect(client.watch('10', controller.signal, handlers)).rejects.toBe(reason);
     expect(batches).toBe(0);
   });
 });
@@ -222,10 +217,10 @@ describe('with a manual clock', () => {
     let batches = 0;
     const handlers = {
       ...HANDLERS,
-      opened: () => opened.resolve(),
+      accepted: async () => opened.resolve(),
       events: () => void batches++,
     };
-    const ended = client.watch('10', undefined, signal, handlers);
+    const ended = client.watch('10', signal, handlers);
     ended.catch(() => undefined);
     await Promise.race([opened.promise, ended]);
     const outcomes = recordOutcomes(upstream);

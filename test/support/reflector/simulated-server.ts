@@ -114,6 +114,7 @@ export class SimulatedServer implements Served {
       if (status === 200) this.serverState.noteContact();
     };
     note();
+    const { address } = this;
     const body = new Body(request.path, note, () => this.#open.delete(body));
     signal?.addEventListener('abort', () => body.fail(signal.reason), { once: true });
     for (const line of answered.lines) body.push(line);
@@ -121,7 +122,7 @@ export class SimulatedServer implements Served {
     else if (answered.end === 'reset') body.fail(new WrapperError('Unreachable', 'ECONNRESET'));
     else this.#open.add(body);
     const report = (end: RequestEnd): void => this.serverState.noteAnswer(end);
-    return { statusCode: status, headers, body, report };
+    return { statusCode: status, headers, address, body, report };
   }
 
   #healthy({ verb, version }: SimulatedRequest) {
