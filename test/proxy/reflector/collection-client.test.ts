@@ -6,7 +6,6 @@ import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import { endOf } from '../../../src/proxy/api/request-error.ts';
 import { CollectionClient } from '../../../src/proxy/reflector/collection-client.ts';
 import { eventually } from '../../support/eventually.ts';
-import { refuseWithStatus } from '../../support/http/api-answers.ts';
 import { recordOutcomes } from '../../support/http/outcomes.ts';
 import { useUpstream } from '../../support/http/upstream.ts';
 
@@ -126,19 +125,14 @@ test.each([
   ['as zero', { 'retry-after': '0' }, {}, undefined],
 ])('Retry-After %s of a refusal is kept', async (_where, headers, more, seconds) => {
   const { client } = await clientOf((_query, response) => {
-    const status = {
-      kind: 'Status',
-      code: 429,
-      reason: 'TooManyRequests',
-      message: 'not now',
-      ...more,
-    };
+    const status = { kind: 'Status', reason: 'TooManyRequests', message: 'not now', ...more };
     response.writeHead(429, headers).end(JSON.stringify(status));
   });
-  const refused = await client.list('', signal).catch((error) => error);
-  expect(refused).toMatchObject({ code: 'Refused', message: expect.stringContaining('not now') });
-  expect(refused.status).toMatchObject({ code: 429, reason: 'TooManyRequests' });
-  expect(refused.status.retryAfterSeconds).toBe(seconds);
+  await expect(client.list('', signal)).rejects.toMatchObject({
+    code: 'Refused',
+    message: expect.stringContaining('not now'),
+    status: { code: 429, reason: 'TooManyRequests', retryAfterSeconds: seconds },
+  });
 });
 
 describe('events that arrive together', () => {
@@ -146,18 +140,13 @@ describe('events that arrive together', () => {
   const eventOf = (version: number): string =>
     `${JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion: `${version}` } } })}\n`;
 
-  /** Watches an API server that sends all events at once. */
-  async function watchAll(onEvents: (count: number) => void, controller: AbortController) {
+  test('are handed over in few batches, and none of them exceeds the window of a view', async () => {
     const { client } = await clientOf((_query, response) => {
       response.end(Array.from({ length: EVENTS }, (_, n) => eventOf(11 + n)).join(''));
     });
-    const events = (batch: readonly unknown[]) => onEvents(batch.length);
-    await client.watch('10', controller.signal, { ...HANDLERS, events });
-  }
-
-  test('are handed over in few batches, and none of them exceeds the window of a view', async () => {
     const batches: number[] = [];
-    await watchAll((count) => batches.push(count), new AbortController());
+    const events = ({ length }: readonly unknown[]) => void batches.push(length);
+    await client.watch('10', signal, { ...HANDLERS, events });
     expect(batches.reduce((sum, count) => sum + count)).toBe(EVENTS);
     // The smallest window; see RESERVED_WINDOW.
     expect(Math.max(...batches)).toBeLessThan(1_000);
@@ -172,16 +161,9 @@ describe('events that arrive together', () => {
       controller.abort(reason);
       use([Buffer.from(eventOf(11))]);
     };
-    const request = async () =>
-      ({
-        statusCode: 200,
-        headers: { 'content-type': 'application/json' },
-        body: { read, destroy: () => {} },
-        report: () => {},
-      }) as never;
-    const readLimits = DEFAULT_READ_LIMITS;
-    const upstream = { request };
-    const options = { upstream, readLimits, query: QUERY };
+    const headers = { 'content-type': 'application/json' };
+    const request = async () => ({ statusCode: 200, headers, body: { read } }) as never;
+    const options = { upstream: { request }, readLimits: DEFAULT_READ_LIMITS, query: QUERY };
     const client = new CollectionClient(options);
     const handlers = { ...HANDLERS, events: () => void batches++ };
     await expect(client.watch('10', controller.signal, handlers)).rejects.toBe(reason);
@@ -208,21 +190,15 @@ describe('with a manual clock', () => {
 
   async function watching() {
     const begun = Promise.withResolvers<ServerResponse>();
-    const { client, upstream } = await clientOf((query, response) => {
-      if (!query.has('watch')) return refuseWithStatus(response, 500);
+    const { client, upstream } = await clientOf((_query, response) => {
       response.flushHeaders();
       begun.resolve(response);
     });
     const opened = Promise.withResolvers<void>();
     let batches = 0;
-    const handlers = {
-      ...HANDLERS,
-      accepted: async () => opened.resolve(),
-      events: () => void batches++,
-    };
+    const handlers = { accepted: async () => opened.resolve(), events: () => void batches++ };
     const ended = client.watch('10', signal, handlers);
-    ended.catch(() => undefined);
-    await Promise.race([opened.promise, ended]);
+    await opened.promise;
     const outcomes = recordOutcomes(upstream);
     return { ended, response: await begun.promise, batches: () => batches, outcomes };
   }
