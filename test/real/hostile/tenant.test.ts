@@ -11,7 +11,7 @@ import { inLanes } from '../../../harness/hostile/http.ts';
 import { startProber } from '../../../harness/hostile/prober.ts';
 import { PORTS, type RealScene, startRealScene } from '../../../harness/hostile/real-scene.ts';
 import { report } from '../../../harness/hostile/report.ts';
-import { HARMFUL, TRICKS } from '../../../harness/hostile/terminal-tricks.ts';
+import { forbiddenIn, NASTY } from '../../support/forbidden-text.ts';
 
 jest.setTimeout(120_000);
 
@@ -40,7 +40,8 @@ async function shows(path: string, text: RegExp): Promise<void> {
 }
 
 describe('F7: what a tenant writes comes out as data', () => {
-  const tricky = Object.values(TRICKS).join('');
+  // The API server accepts neither a null byte nor half a surrogate pair.
+  const tricky = NASTY.filter((each) => each.isWellFormed() && !each.includes('\0')).join('');
 
   beforeAll(async () => {
     const { admin } = scene.plane;
@@ -82,7 +83,7 @@ describe('F7: what a tenant writes comes out as data', () => {
         return await wrapper.command(verb, `default/${name}${service}`, ...flags, '-o', format);
       };
       const [evil, good] = [await outputOf('evil'), await outputOf('good')];
-      expect(evil.match(HARMFUL)).toBeNull();
+      expect(forbiddenIn(evil)).toEqual([]);
       expect(good.length).toBeGreaterThan(20);
       // A difference names no zone.
       if (command === 'explain') expect(good).toContain('plain');
@@ -102,8 +103,8 @@ describe('F7: what a tenant writes comes out as data', () => {
     const kubeconfig = scene.plane.kubeconfig('wrapper');
     const text = await wrapper.command(...command.replace('KUBECONFIG', kubeconfig).split(' '));
     expect(text.length).toBeGreaterThan(20);
-    expect(text.match(HARMFUL)).toBeNull();
-    expect(text).not.toMatch(/^\[ok\] kernel {2}all is well/m);
+    expect(forbiddenIn(text)).toEqual([]);
+    expect(text).not.toMatch(/^! all is well/m);
   });
 
   test.each(['/decisions', '/explain', '/readyz', '/metrics'])(
@@ -111,12 +112,12 @@ describe('F7: what a tenant writes comes out as data', () => {
     async (path) => {
       const { body } = await wrapper.admin(path);
       expect(body.length).toBeGreaterThan(2);
-      expect(Buffer.from(body, 'latin1').toString('utf8').match(HARMFUL)).toBeNull();
+      expect(forbiddenIn(Buffer.from(body, 'latin1').toString('utf8'))).toEqual([]);
     },
   );
 
   test('the log', () => {
-    expect(wrapper.process.log().match(HARMFUL)).toBeNull();
+    expect(forbiddenIn(wrapper.process.log())).toEqual([]);
   });
 
   async function createTrickySlice(service: string, text: string): Promise<void> {
