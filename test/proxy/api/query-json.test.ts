@@ -11,6 +11,14 @@ describe('queries as JSON', () => {
     expect(parseQueries(serializeQueries(queries), 'edge-1')).toEqual(queries);
   });
 
+  // Regression: the wrapper adopted a version of 31 digits, and issued versions that it refused itself.
+  test('are read without a version that another process adds', () => {
+    const versioned = JSON.stringify([{ ...slices, version: '9'.repeat(31) }]);
+    expect(parseQueries(versioned, 'edge-1')).toEqual(
+      currentKubeProxyQueries('edge-1').slice(1, 2),
+    );
+  });
+
   test.each([
     ['not JSON', '<html>'],
     ['not a list', '{}'],
