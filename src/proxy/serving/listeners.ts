@@ -102,7 +102,10 @@ export async function createListeners(
   const requests = new ListenerCounter();
   const context = { ...options, refusals, requests };
   const { http, https } = context;
-  const plain = http && createHttp(context, http);
+  // Any process on the node can read.
+  const accessPolicy = authenticateLocal;
+  const plain =
+    http && createRequestHandler(context, { name: 'listen', address: http, accessPolicy });
   const secure = https && certificate && (await createHttps(context, https, certificate));
   const handlers = [plain, secure?.handler].filter((each) => each !== undefined);
   const unfollow = secure && warnOfClearText(context);
@@ -140,15 +143,6 @@ async function closeHandlers(handlers: readonly RequestHandler[]): Promise<void>
     for (const handler of handlers) handler.endWatches();
   };
   await Promise.all(handlers.map((handler) => handler.close(onStopped)));
-}
-
-/** Plain http on loopback: any process on the node can read. */
-function createHttp(context: ListenersContext, address: ListenAddress): RequestHandler {
-  return createRequestHandler(context, {
-    name: 'listen',
-    address,
-    accessPolicy: authenticateLocal,
-  });
 }
 
 /** https: callers have their own credentials, with which everything except views is forwarded. */
