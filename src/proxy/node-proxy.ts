@@ -31,11 +31,11 @@ import { DecisionLog } from './views/decision-log.ts';
 import { ViewRegistry } from './views/view-registry.ts';
 
 /*
- * The composition root. startNodeProxy builds the proxy from the bottom up, by one function for each part:
+ * The composition root. startNodeProxy builds the proxy from the bottom up:
  *
  * 1. connect: the connection to the API server, with fail-over. Whatever can be wrong with the options is reported here.
  * 2. openViews: what this node knows of the cluster, what all reflectors share, and the views.
- * 3. createClientListeners: the listeners. If another process has the ports, they wait (hot-restart.ts).
+ * 3. createListeners: the listeners for clients. If another process has the ports, they wait (hot-restart.ts).
  */
 
 export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
@@ -134,10 +134,17 @@ const DEFAULT_VIEWS_MS = 30_000;
  * Rejects with `InvalidSettings`, for example if a port is in use, and with the reason of the signal.
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
-  const connection = await connect(options);
-  const { upstream, apiServers } = connection;
+  const { upstream, apiServers, certificate } = await connect(options);
   const shown = await openViews(options, upstream);
-  const listeners = await createClientListeners(options, connection, shown.views);
+  const listeners = await createListeners(
+    {
+      ...options,
+      credentials: apiServers.failover,
+      upstream: apiServers,
+      acquire: (query, caller) => shown.views.acquire(query, caller),
+    },
+    certificate,
+  );
   const close = async (): Promise<void> => {
     await listeners.close();
     await shown.close();
@@ -259,23 +266,6 @@ async function openViews(options: NodeProxyOptions, upstream: Upstream) {
       decisionLog.close();
     },
   };
-}
-
-/** Creates the listeners for clients. They do not listen yet. */
-function createClientListeners(
-  options: NodeProxyOptions,
-  { apiServers, certificate }: Awaited<ReturnType<typeof connect>>,
-  views: ViewRegistry,
-): Promise<Listeners> {
-  return createListeners(
-    {
-      ...options,
-      credentials: apiServers.failover,
-      upstream: apiServers,
-      acquire: (query, caller) => views.acquire(query, caller),
-    },
-    certificate,
-  );
 }
 
 /** In the newest version, which needs etcd. A relay says so itself if it has lost the API server. */
