@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
@@ -183,19 +182,6 @@ describe('when a kube-proxy comes', () => {
       expect(openPaths()).toEqual(paths(NEW.slices, NEW.services, OLD[kind]));
     },
   );
-});
-
-// Its next user would have watched a view without a reflector.
-test('a view that is used again before it is closed remains open until it has been idle for so long', async () => {
-  await start({ idleViewMs: 50 });
-  const query = { ...NEW.slices, labelSelector: 'a=b' };
-  proxy.views.acquire(query).release();
-  const lease = proxy.views.acquire(query);
-  await delay(150);
-  expect(proxy.views.acquire(query).view).toBe(lease.view);
-  lease.release();
-  await delay(150);
-  expect(openPaths()).toContain(queryPath(query));
 });
 
 // It came before its endpoints, which wait for the nodes of the site: kube-proxy refused connections to it meanwhile.
