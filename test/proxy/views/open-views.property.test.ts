@@ -16,6 +16,8 @@ import { propertyRuns } from '../../support/property-runs.ts';
 
 const IDLE_MS = 60_000;
 const NO_ROOM_MS = 30_000;
+/** Any view remains for this long after its last request. */
+const REFUSED_IDLE_MS = 1_000;
 const LIMITS = { maxViews: 4, maxViewBytes: 1_000 };
 const CALLERS = [ANYONE, 'a', 'b', 'c'];
 /** kube-proxy makes the first of them. */
@@ -109,6 +111,10 @@ class Model {
         const isOpen = open.some(({ source }) => source.view === view);
         return isOpen === now - at < NO_ROOM_MS ? [] : ['a view without room is closed too soon'];
       }),
+      ...[...this.ended].flatMap(([entry, at]) => {
+        const isRightful = open.includes(entry) || entry.source.view.refusal !== undefined;
+        return isRightful || now - at >= REFUSED_IDLE_MS ? [] : ['a view is closed too soon'];
+      }),
       ...(running.length === served.length ? [] : ['a source runs that is not open']),
       ...this.#wrongBudget(open.filter(({ isCounted }) => isCounted)),
     ];
@@ -121,7 +127,7 @@ class Model {
     const readers = held.filter(({ caller }) => caller !== undefined);
     const isNeeded = held.length > readers.length;
     const isIdle = closed === undefined && held.length === 0;
-    const most = refusal === undefined ? IDLE_MS : 1_000;
+    const most = refusal === undefined ? IDLE_MS : REFUSED_IDLE_MS;
     const idleMs = now - (this.ended.get(entry) ?? Number.NEGATIVE_INFINITY);
     return [
       ...(entry.readers === readers.length && entry.isNeeded === isNeeded ? [] : ['leases']),
