@@ -1,14 +1,9 @@
 import type { Decision, PortDecision } from '../../src/topology/decide/decide.ts';
 import type { Endpoint, EndpointGroup } from '../../src/topology/decide/endpoint.ts';
 import { classesByPort } from '../../src/topology/decide/endpoint-classes.ts';
-import { NODE_SET_LIMIT, type Policy } from '../../src/topology/policy/policy.ts';
-import {
-  kindOf,
-  mismatchedPorts,
-  outcomeOf,
-  type ServiceOutcome,
-  winnersOf,
-} from '../../src/topology/state/service-outcome.ts';
+import type { Policy } from '../../src/topology/policy/policy.ts';
+import { type DecidedService, decideService } from '../../src/topology/state/decide-service.ts';
+import { mismatchedPorts, type ServiceOutcome } from '../../src/topology/state/service-outcome.ts';
 import type { Topology } from '../../src/topology/state/topology.ts';
 import type { SimulatedSlice } from './cluster-objects.ts';
 
@@ -69,30 +64,22 @@ export class SimulatedService {
 
   /** Decides for the node with this index. */
   decideOn(node: number, topology: Topology): void {
-    const policy = topology.activePolicy(this.service);
     const addressOf = (index: number) => this.endpoints[index]?.address ?? '';
-    const decision =
-      policy?.managed === true
-        ? topology.decide(this.service, this.#groups, policy, addressOf)
-        : undefined;
-    const withheld =
-      policy?.managed === true && decision !== undefined && topology.isWithheld(policy, decision);
-    const input = { policy, pendingOrActive: this.policy, withheld };
-    const winners = policy?.managed === true ? winnersOf(policy.keys, decision) : [];
+    const decided = decideService(topology, this.service, this.#groups, addressOf);
+    const { outcome, decision } = decided;
     const keep = decision && Buffer.from(decision.keep.buffer).toString('latin1');
-    const noRoom = policy === NODE_SET_LIMIT;
-    const id = `${kindOf(input).kind} ${noRoom} ${winners.join()} ${keep}`;
+    const noRoom = outcome.problem === 'noNodeSet';
+    const id = `${outcome.kind} ${noRoom} ${outcome.winners.join()} ${keep}`;
     let known = this.#known.get(id);
     if (known === undefined) {
-      const outcome = outcomeOf(this.service, input, this.#groups, decision);
       if (decision !== undefined) this.mismatched = mismatchedPorts(decision).map(portText);
-      known = this.answers.push(this.#answer(outcome, decision)) - 1;
+      known = this.answers.push(this.#answer(decided)) - 1;
       this.#known.set(id, known);
     }
     this.byNode[node] = known;
   }
 
-  #answer(outcome: ServiceOutcome, decision: Decision | undefined): SimulatedOutcome {
+  #answer({ outcome, decision }: DecidedService): SimulatedOutcome {
     const { kind } = outcome;
     const all = kind === 'hidden' || kind === 'withheld' ? [] : [...this.endpoints.keys()];
     const shown = all.filter((index) => decision === undefined || decision.keep[index] === 1);

@@ -4,15 +4,10 @@ import {
   groupsOf,
   type PortDecision,
 } from '../../topology/decide/decide.ts';
-import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import { readAddresses } from '../../topology/decide/read-addresses.ts';
-import { type ManagedPolicy, UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
-import {
-  isHidden,
-  outcomeOf,
-  type ServiceOutcome,
-  undecided,
-} from '../../topology/state/service-outcome.ts';
+import { type ManagedPolicy, type Policy, UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
+import { type DecidedService, decideService } from '../../topology/state/decide-service.ts';
+import { isHidden, type ServiceOutcome, undecided } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
 import { Interner } from '../../util/interner.ts';
@@ -38,7 +33,7 @@ interface NewDecision {
   readonly projected: ProjectedService;
   readonly outcome: ServiceOutcome;
   /** As in DecidedOutcome; undefined: the Service cannot be decided yet, and the last decision stays. */
-  readonly decision?: Pick<DecidedOutcome, 'id' | 'mask'>;
+  readonly decision?: Pick<DecidedOutcome, 'id' | 'mask'> | undefined;
 }
 
 /** What is known of a Service that has endpoints objects. */
@@ -94,7 +89,9 @@ export class ServiceDecider {
 
   /** What was decided last about a Service. One without endpoints objects is not stored. */
   outcome(service: string): ServiceOutcome {
-    return this.#services.get(service)?.outcome ?? this.#unfiltered(service, []);
+    return (
+      this.#services.get(service)?.outcome ?? this.#newDecision(service, [], undefined).outcome
+    );
   }
 
   /** For how long the same keys have won, in milliseconds; undefined: nothing was decided. */
@@ -115,56 +112,29 @@ export class ServiceDecider {
     objects: readonly EndpointsObject[],
     before: DecidedOutcome | undefined,
   ): NewDecision {
-    const { topology } = this.#options;
-    const policy = topology.activePolicy(service);
-    if (policy?.managed !== true) {
-      const outcome = this.#unfiltered(service, objects);
-      const projected = isHidden(outcome) ? 'hidden' : showAll(objects);
-      if (policy === undefined) return { projected, outcome };
-      return { projected, outcome, decision: { id: policy.reason, mask: 0 } };
-    }
-    const groups = groupsOf(objects);
-    // A dry run shows all endpoints, so it waits for nothing.
-    if (policy.dryRun === true || topology.canDecide(policy, groups)) {
-      return this.#managed(service, policy, objects, groups);
-    }
-    return { projected: 'unchanged', outcome: undecided(service, before?.outcome, groups) };
-  }
-
-  /** The outcome without a policy that selects endpoints. */
-  #unfiltered(service: string, objects: readonly EndpointsObject[]): ServiceOutcome {
-    const { topology } = this.#options;
-    const policy = topology.activePolicy(service);
-    const pendingOrActive = topology.policies.pendingOrActive(service);
-    const inherited = objects.length > 0 && objects.every((object) => object.ofOtherProxy);
-    const ofOtherProxy =
-      pendingOrActive === UNKNOWN_SERVICE && (topology.isUnreadHidden(service) ?? inherited);
-    const groups = groupsOf(objects);
-    return outcomeOf(service, { policy, pendingOrActive, ofOtherProxy, withheld: false }, groups);
-  }
-
-  #managed(
-    service: string,
-    policy: ManagedPolicy,
-    objects: readonly EndpointsObject[],
-    groups: readonly EndpointGroup[],
-  ): NewDecision {
     const { topology, addressesOf } = this.#options;
-    const addressOf = policy.minReady && readAddresses(objects, addressesOf);
-    const decided = topology.decide(service, groups, policy, addressOf);
-    const withheld = topology.isWithheld(policy, decided);
-    const outcome = outcomeOf(
-      service,
-      { policy, pendingOrActive: policy, withheld },
-      groups,
-      decided,
-    );
-    const decision = withheld
-      ? { id: 'withheld', mask: 0 }
-      : { id: decisionId(policy, decided), mask: hashOf(decided.keep) };
-    if (isHidden(outcome)) return { projected: 'hidden', outcome, decision };
-    if (policy.dryRun === true) return { projected: showAll(objects), outcome, decision };
-    return { projected: this.#cut(objects, decided.keep), outcome, decision };
+    const policy = topology.activePolicy(service);
+    const groups = groupsOf(objects);
+    const isCounted = policy?.managed === true && policy.minReady !== undefined;
+    const addressOf = isCounted ? readAddresses(objects, addressesOf) : undefined;
+    const ofOtherProxy = this.#isOfOtherProxy(service, objects);
+    const decided = decideService(topology, service, groups, addressOf, ofOtherProxy);
+    const { outcome, decision } = decided;
+    if (policy !== undefined && outcome.kind === 'undecided') {
+      return { projected: 'unchanged', outcome: undecided(service, before?.outcome, groups) };
+    }
+    const isCut = decision !== undefined && !outcome.dryRun;
+    const shown = isCut ? this.#cut(objects, decision.keep) : showAll(objects);
+    const projected = isHidden(outcome) ? 'hidden' : shown;
+    return { projected, outcome, decision: policy && identify(policy, decided) };
+  }
+
+  /** By the labels that a view of Services has, else by those that its objects inherit. */
+  #isOfOtherProxy(service: string, objects: readonly EndpointsObject[]): boolean {
+    const { topology } = this.#options;
+    if (topology.policies.pendingOrActive(service) !== UNKNOWN_SERVICE) return false;
+    const inherited = objects.length > 0 && objects.every((object) => object.ofOtherProxy);
+    return topology.isUnreadHidden(service) ?? inherited;
   }
 
   /** Gives each object its part of a mask over the endpoints of all objects. */
@@ -212,6 +182,15 @@ export class ServiceDecider {
 
 /** A longer id is a hash: the journal keeps 2,000, and a slice may have 20,000 ports. */
 const MAX_ID = 256;
+
+function identify(
+  policy: Policy,
+  { outcome, decision }: DecidedService,
+): Pick<DecidedOutcome, 'id' | 'mask'> {
+  if (!policy.managed) return { id: policy.reason, mask: 0 };
+  if (outcome.kind === 'withheld' || decision === undefined) return { id: outcome.kind, mask: 0 };
+  return { id: decisionId(policy, decision), mask: hashOf(decision.keep) };
+}
 
 /** Identifies the keys that won for each port. */
 function decisionId({ keys }: ManagedPolicy, { ports }: Decision): string {

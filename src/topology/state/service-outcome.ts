@@ -112,7 +112,7 @@ export function undecided(
 }
 
 /** Keys that won for any port, sorted. */
-export function winnersOf(keys: readonly string[], decision: Decision | undefined): string[] {
+function winnersOf(keys: readonly string[], decision: Decision | undefined): string[] {
   const won: string[] = [];
   for (const { key } of decision?.ports ?? []) {
     const name = keys[key];

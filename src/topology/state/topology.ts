@@ -6,7 +6,7 @@
  * - node-set.ts: a node set, with its watch and its timer; node-set-registry.ts, node-set-shares.ts: which are open
  * - activation.ts: makes active what has all its node sets
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
- * - service-outcome.ts: what this node makes of a Service, and whether it hides it
+ * - decide-service.ts, service-outcome.ts: what this node makes of a Service, and whether it hides it
  * - view-reports.ts: what views have reported about Services
  */
 

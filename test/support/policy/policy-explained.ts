@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { explainedObject } from '../../../src/filter/projection/explained-object.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import { explainService } from '../../../src/topology/explain/explain-service.ts';
+import { decideService } from '../../../src/topology/state/decide-service.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
-import { outcomeNow } from '../projection/outcome-now.ts';
 import type { HarnessViews } from './policy-harness.ts';
 
 /**
@@ -17,7 +17,8 @@ export function checkExplained(topology: Topology, { slices: view, projection }:
     if (outcome.dryRun) continue;
     const groups = objects.flatMap((object) => object.groups);
     const addresses = objects.flatMap((object) => explainedObject(view, object).addresses());
-    const fresh = outcomeNow(topology, service, groups, (index) => addresses[index] ?? '');
+    const addressOf = (index: number) => addresses[index] ?? '';
+    const { outcome: fresh } = decideService(topology, service, groups, addressOf);
     const { kind, total } = fresh;
     const isWaiting = kind === 'undecided';
     const expected = isWaiting ? { ...outcome, kind, total } : fresh;

@@ -10,8 +10,8 @@ import type {
   ServiceExplanation,
 } from '../../../src/topology/explain/explanation.ts';
 import type { ManagedPolicy, Policy } from '../../../src/topology/policy/policy.ts';
+import { decideService } from '../../../src/topology/state/decide-service.ts';
 import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
-import { outcomeNow } from '../../support/projection/outcome-now.ts';
 import { managed, TopologyHarness } from '../../support/topology/topology-harness.ts';
 
 const SERVICE = 'shop/web';
@@ -66,7 +66,7 @@ function explain(scene: Scene): ServiceExplanation {
   const addresses = () => endpoints.map((_, index) => `10.0.0.${index + 1}`);
   return explainService({
     topology,
-    outcome: outcomeNow(topology, SERVICE, groups),
+    outcome: decideService(topology, SERVICE, groups).outcome,
     objects: [{ name: 'web-1', hinted, groups, addresses, isShown: () => false }],
     origins: scene.origins ?? [],
     since: undefined,

@@ -1,0 +1,38 @@
+import type { DecideOptions, Decision } from '../decide/decide.ts';
+import type { EndpointGroup } from '../decide/endpoint.ts';
+import { outcomeOf, type ServiceOutcome } from './service-outcome.ts';
+import type { Topology } from './topology.ts';
+
+export interface DecidedService {
+  readonly outcome: ServiceOutcome;
+  /** Undefined: no policy selects endpoints, or the Service cannot be decided yet. */
+  readonly decision: Decision | undefined;
+}
+
+/**
+ * What this node makes of a Service now, with all its endpoints. The projection, simulate and tests decide with it. A
+ * Service that cannot be decided has the kind `undecided`; a dry run shows all endpoints, so it waits for nothing.
+ *
+ * @param ofOtherProxy as in KindInput
+ */
+export function decideService(
+  topology: Topology,
+  service: string,
+  groups: readonly EndpointGroup[],
+  addressOf?: DecideOptions['addressOf'],
+  ofOtherProxy = false,
+): DecidedService {
+  const active = topology.activePolicy(service);
+  const pendingOrActive = topology.policies.pendingOrActive(service);
+  const input = { policy: active, pendingOrActive, ofOtherProxy, withheld: false };
+  if (active?.managed !== true) {
+    return { outcome: outcomeOf(service, input, groups), decision: undefined };
+  }
+  if (active.dryRun !== true && !topology.canDecide(active, groups)) {
+    const outcome = outcomeOf(service, { ...input, policy: undefined }, groups);
+    return { outcome, decision: undefined };
+  }
+  const decision = topology.decide(service, groups, active, addressOf);
+  const withheld = topology.isWithheld(active, decision);
+  return { outcome: outcomeOf(service, { ...input, withheld }, groups, decision), decision };
+}
