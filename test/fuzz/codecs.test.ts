@@ -6,6 +6,7 @@ import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../src/filter/codec/fac
 import {
   CODECS,
   chunked,
+  codecOf,
   decodeAll,
   FIXTURES,
   type Fixture,
@@ -120,10 +121,11 @@ describe.each(CODECS)(
 );
 
 describe('splice()', () => {
-  test.each(CODECS)(
-    'turns an object that can be read into one that can be read ($encoding)',
-    async (codec) => {
-      const lists = (await listsOf(codec)).filter(({ list }) => !list.metadataOnly);
+  // In JSON, an object is parsed and written again as a whole.
+  test(
+    'turns an object in protobuf that can be read into one that can be read',
+    async () => {
+      const lists = (await listsOf(codecOf('protobuf'))).filter(({ list }) => !list.metadataOnly);
       const cases = lists.flatMap(({ list, objects }) =>
         objects.map((object) => ({ list, object })),
       );
@@ -147,8 +149,6 @@ function expectValidSplice({ codec, resource }: Fixture, object: Buffer, edit: R
   const facts = attempt(() => factsOf(codec, resource, object));
   const same = attempt(() => semanticBytes(codec, object));
   if (facts === undefined || same === undefined) return;
-  const isText = codec.encoding === 'json';
-  if (isText && attempt(() => isJson(object)) !== true) return;
   const endpoints = (facts as { groups?: { endpoints: unknown[] }[] }).groups;
   const count = endpoints?.reduce((sum, group) => sum + group.endpoints.length, 0) ?? 0;
   const keep = Uint8Array.from({ length: count }, (_, index) => edit.keep[index] ?? 0);
@@ -159,14 +159,4 @@ function expectValidSplice({ codec, resource }: Fixture, object: Buffer, edit: R
   expect(codec.meta(spliced).resourceVersion).toBe(resourceVersion);
   factsOf(codec, resource, spliced);
   semanticBytes(codec, spliced);
-  if (isText) expect(isJson(spliced)).toBe(true);
-}
-
-function isJson(bytes: Buffer): boolean {
-  try {
-    JSON.parse(bytes.toString());
-    return true;
-  } catch {
-    return false;
-  }
 }
