@@ -199,14 +199,6 @@ describe('the changes of one batch', () => {
     handler.onChanges([service('web'), gone]);
     expect(events(1)).toEqual(['MODIFIED', 'DELETED', 'ADDED', 'DELETED']);
   });
-
-  test('that replace a Service leave no state in between', () => {
-    handler.onChanges([service('web')]);
-    const sizes: number[] = [];
-    view.log.subscribe(() => sizes.push(view.size));
-    handler.onChanges([gone, service('web')]);
-    expect([sizes, events(1)]).toEqual([[1], ['DELETED', 'ADDED']]);
-  });
 });
 
 test('close() ends all changes', () => {
