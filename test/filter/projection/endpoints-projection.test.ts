@@ -1,6 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import type { Change } from '../../../src/filter/codec/facts/change.ts';
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
@@ -51,24 +50,6 @@ function setKeys(services: readonly string[], ...keys: string[]): void {
 
 function slice(name: string, service: string, ...endpoints: SliceEndpoint[]) {
   return sliceChange(codec, { name, service, endpoints });
-}
-
-/** A slice with an endpoint on this node, with a hint for a zone. */
-function withHints(name: string, service: string, zone?: string): Change<EndpointsFacts> {
-  const labels = { 'kubernetes.io/service-name': service };
-  const hints = zone === undefined ? {} : { hints: { forZones: [{ name: zone }] } };
-  const object = encodeObject('protobuf', 'EndpointSlice', {
-    metadata: { namespace: 'default', name, labels },
-    addressType: 'IPv4',
-    endpoints: [{ addresses: ['10.0.0.1'], nodeName: 'own', ...hints }],
-    ports: [],
-  });
-  return {
-    type: 'MODIFIED',
-    key: `default/${name}`,
-    facts: codec.endpoints(ENDPOINT_SLICES, object),
-    object,
-  };
 }
 
 /** Addresses that are shown, by object. */
@@ -169,24 +150,14 @@ test('a slice that is shown since the start is not sent again if its Service is 
 // kubernetes/kubernetes#105172: a slice of domain names beside others. The names counted, so that a Service without a usable
 // endpoint was well, and one with a near endpoint was not.
 test('a slice of domain names is shown unchanged, and its endpoints count for nothing', () => {
-  const names = (...addresses: string[]): Change<EndpointsFacts> => {
-    const object = encodeObject('protobuf', 'EndpointSlice', {
-      metadata: {
-        namespace: 'default',
-        name: 'b',
-        labels: { 'kubernetes.io/service-name': 'web' },
-      },
+  const names = (ip: string) =>
+    sliceChange(codec, {
+      name: 'b',
+      service: 'web',
       addressType: 'FQDN',
-      endpoints: addresses.map((address) => ({ addresses: [address], nodeName: 'own' })),
-      ports: [{ name: 'http', port: 80 }],
+      ports: ['http'],
+      endpoints: [{ ip, node: 'own' }],
     });
-    return {
-      type: 'MODIFIED',
-      key: 'default/b',
-      facts: codec.endpoints(ENDPOINT_SLICES, object),
-      object,
-    };
-  };
   const outcome = () => projection.outcomes().next().value;
   handler.onChanges([slice('a', 'web', FAR), names('one.example')]);
   handler.onSynced();
@@ -199,9 +170,11 @@ test('a slice of domain names is shown unchanged, and its endpoints count for no
 });
 
 test('hints that are added to a slice, and nothing else, are cut if a policy selects its endpoints', () => {
-  handler.onChanges([withHints('a', 'web'), withHints('b', ''), withHints('c', '', 'south')]);
+  const south = slice('c', '', { ...NEAR, hint: 'south' });
+  handler.onChanges([slice('a', 'web', NEAR), slice('b', '', NEAR), south]);
   handler.onSynced();
-  handler.onChanges([withHints('a', 'web', 'north'), withHints('b', '', 'north')]);
+  const north = { ...NEAR, hint: 'north' };
+  handler.onChanges([slice('a', 'web', north), slice('b', '', north)]);
   const zones = [...view.keys()].map(
     (key) =>
       view

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES, ENDPOINTS } from '../../../src/filter/codec/facts/resource.ts';
+import { ENDPOINTS } from '../../../src/filter/codec/facts/resource.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
@@ -8,6 +8,7 @@ import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
+import { type SliceEndpoint, sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
 
 /* kube-proxy takes the ports of a Service from the Service. Slices with other ports count for nothing. */
@@ -21,40 +22,23 @@ let topology: Topology;
 let view: View;
 let projection: EndpointsProjection;
 let handler: ViewHandler<EndpointsFacts>;
-let version = 1;
 
 beforeEach(() => {
   ({ topology, view, projection, handler } = startSliceProjection());
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   topology.setSynced('services');
-  setService([HOST, '*'], 'TCP/http');
+  setPolicy({ managed: true, keys: [HOST, '*'], source: 'default' }, 'TCP/http');
   put('a', ['http'], FAR);
   put('b', ['metrics'], NEAR);
   handler.onSynced();
 });
 
-function setService(keys: readonly string[], ...ports: string[]): void {
-  setPolicy({ managed: true, keys, source: 'default' }, ...ports);
-}
-
 function setPolicy(policy: ManagedPolicy, ...ports: string[]): void {
   topology.setPolicies(new Map([['default/web', policy]]), new Map([['default/web', ports]]));
 }
 
-function put(
-  name: string,
-  ports: readonly string[],
-  ...endpoints: readonly { readonly ip: string; readonly node: string }[]
-): void {
-  const labels = { 'kubernetes.io/service-name': 'web' };
-  const object = encodeObject('protobuf', 'EndpointSlice', {
-    metadata: { namespace: 'default', name, uid: 'u', resourceVersion: String(++version), labels },
-    addressType: 'IPv4',
-    endpoints: endpoints.map(({ ip, node }) => ({ addresses: [ip], nodeName: node })),
-    ports: ports.map((port) => ({ name: port, protocol: 'TCP', port: 80 })),
-  });
-  const facts = codec.endpoints(ENDPOINT_SLICES, object);
-  handler.onChanges([{ type: 'MODIFIED', key: `default/${name}`, facts, object }]);
+function put(name: string, ports: readonly string[], ...endpoints: readonly SliceEndpoint[]): void {
+  handler.onChanges([sliceChange(codec, { name, service: 'web', ports, endpoints })]);
 }
 
 /** The addresses that are shown of slices a and b. */
@@ -67,26 +51,6 @@ function shown(): string[][] {
         .match(/10\.0\.0\.[0-9]/g) ?? [],
   );
 }
-
-test('a near endpoint of a port that the Service lacks is not shown, and the far one of its port is', () => {
-  expect(shown()).toEqual([['10.0.0.2'], []]);
-});
-
-test('a change of the ports of the Service is decided immediately', () => {
-  setService([HOST, '*'], 'TCP/http', 'TCP/metrics');
-  expect(shown()).toEqual([['10.0.0.2'], ['10.0.0.1']]);
-  const { end } = view.log;
-  setService([HOST, '*'], 'TCP/http', 'TCP/metrics');
-  expect(view.log.end).toBe(end);
-  setService([HOST, '*'], 'TCP/metrics');
-  expect(shown()).toEqual([[], ['10.0.0.1']]);
-});
-
-test('also while a new policy waits for a node set', () => {
-  setService(['site'], 'TCP/metrics');
-  expect(topology.policies.withPending.size).toBe(1);
-  expect(shown()).toEqual([[], ['10.0.0.1']]);
-});
 
 test('a Service that is not known has the ports of its slices', () => {
   topology.setPolicies(new Map([['default/web', undefined]]));

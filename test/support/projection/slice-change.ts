@@ -10,6 +10,8 @@ export interface SliceEndpoint {
   /** Empty: unknown, which is the default. */
   readonly zone?: string;
   readonly ready?: boolean;
+  /** Zone of its hint; default: it has no hints. */
+  readonly hint?: string;
 }
 
 let version = 1;
@@ -17,20 +19,21 @@ let version = 1;
 /** A change of an EndpointSlice of `default`, as a reflector sends it, with the newest version so far. */
 export function sliceChange(
   codec: Codec,
-  { name, service, uid = 'u', endpoints }: SliceState,
+  { name, service, uid = 'u', addressType = 'IPv4', ports = [], endpoints }: SliceState,
   type: 'ADDED' | 'MODIFIED' = 'MODIFIED',
 ): Change<EndpointsFacts> {
   const labels = { 'kubernetes.io/service-name': service };
   const model = {
     metadata: { namespace: 'default', name, uid, resourceVersion: String(++version), labels },
-    addressType: 'IPv4',
-    endpoints: endpoints.map(({ ip, node, zone = '', ready = true }) => ({
+    addressType,
+    endpoints: endpoints.map(({ ip, node, zone = '', ready = true, hint }) => ({
       addresses: [ip],
       conditions: { ready },
       nodeName: node,
       zone,
+      ...(hint === undefined ? {} : { hints: { forZones: [{ name: hint }] } }),
     })),
-    ports: [],
+    ports: ports.map((port) => ({ name: port, protocol: 'TCP', port: 80 })),
   };
   const object = encodeObject(codec.encoding, 'EndpointSlice', model);
   return { type, key: `default/${name}`, facts: codec.endpoints(ENDPOINT_SLICES, object), object };
@@ -40,5 +43,8 @@ export interface SliceState {
   readonly name: string;
   readonly service: string;
   readonly uid?: string;
+  readonly addressType?: string;
+  /** Names of its ports. */
+  readonly ports?: readonly string[];
   readonly endpoints: readonly SliceEndpoint[];
 }
