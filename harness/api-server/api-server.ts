@@ -9,18 +9,7 @@ import { getStatus } from './http-status.ts';
 import { makeServingCert } from './serving-cert.ts';
 
 /** A kube-apiserver that can be stopped and started again on the same port. */
-export interface ApiServer {
-  readonly port: number;
-  readonly url: string;
-  readonly caFile: string;
-  readonly auditLogFile: string;
-  start(): Promise<void>;
-  /** Default SIGTERM. etcd remains. */
-  stop(signal?: NodeJS.Signals): Promise<void>;
-  restart(): Promise<void>;
-  /** SIGSTOP or SIGCONT, for one that hangs. */
-  signal(signal: NodeJS.Signals): void;
-}
+export type ApiServer = Awaited<ReturnType<typeof startApiServer>>;
 
 export interface ApiServerOptions {
   readonly binary: string;
@@ -32,7 +21,7 @@ export interface ApiServerOptions {
 }
 
 /** Starts an API server and waits until it is ready. */
-export async function startApiServer(options: ApiServerOptions): Promise<ApiServer> {
+export async function startApiServer(options: ApiServerOptions) {
   const { binary, folder, auditRules } = options;
   const [port = 0] = await freePorts(1);
   const cert = await makeServingCert(folder, 'apiserver', ['127.0.0.1', ...gatewayAddresses()]);
@@ -51,7 +40,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const ca = readFileSync(cert.certFile);
   const url = `https://127.0.0.1:${port}`;
   let running: ManagedProcess | undefined;
-  const server: ApiServer = {
+  const server = {
     port,
     url,
     caFile: cert.certFile,
@@ -61,7 +50,8 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       running = startProcess({ name: 'kube-apiserver', command: binary, args, logFile });
       await waitUntilReady(running, async () => (await getStatus(`${url}/readyz`, ca)) === 200);
     },
-    stop: async (signal = 'SIGTERM') => {
+    /** etcd remains. */
+    stop: async (signal: NodeJS.Signals = 'SIGTERM') => {
       // A frozen process takes no SIGTERM.
       running?.child.kill('SIGCONT');
       // It stops listening immediately. While clients keep connections open it continues to run, for
@@ -72,7 +62,8 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       await server.stop();
       await server.start();
     },
-    signal: (signal) => running?.child.kill(signal),
+    /** SIGSTOP or SIGCONT, for one that hangs. */
+    signal: (signal: NodeJS.Signals) => running?.child.kill(signal),
   };
   await server.start();
   return server;

@@ -3,32 +3,27 @@ import { freePorts } from '../network/free-port.ts';
 import { type ManagedProcess, startProcess, waitUntilReady } from '../process/managed-process.ts';
 import { getStatus } from './http-status.ts';
 
-/** An etcd of one member, on loopback, with its data below `folder`. */
-export interface Etcd {
-  readonly url: string;
-  /** Starts it, with the data that it had. */
-  start(): Promise<void>;
-  stop(signal?: NodeJS.Signals): Promise<void>;
-  /** SIGSTOP or SIGCONT, for one that hangs. */
-  signal(signal: NodeJS.Signals): void;
-}
+/** An etcd of one member, on loopback. */
+export type Etcd = Awaited<ReturnType<typeof startEtcd>>;
 
-/** Starts an etcd and waits until it is ready. */
-export async function startEtcd(binary: string, folder: string): Promise<Etcd> {
+/** Starts an etcd, with its data below `folder`, and waits until it is ready. */
+export async function startEtcd(binary: string, folder: string) {
   const [client = 0, peer = 0] = await freePorts(2);
   const url = `http://127.0.0.1:${client}`;
   const peerUrl = `http://127.0.0.1:${peer}`;
   const args = etcdArgs(folder, url, peerUrl);
   const logFile = join(folder, 'etcd.log');
   let running: ManagedProcess | undefined;
-  const etcd: Etcd = {
+  const etcd = {
     url,
+    /** Starts it, with the data that it had. */
     start: async () => {
       running = startProcess({ name: 'etcd', command: binary, args, logFile });
       await waitUntilReady(running, async () => (await getStatus(`${url}/health`)) === 200);
     },
-    stop: async (signal) => await running?.stop(signal),
-    signal: (signal) => running?.child.kill(signal),
+    stop: async (signal?: NodeJS.Signals) => await running?.stop(signal),
+    /** SIGSTOP or SIGCONT, for one that hangs. */
+    signal: (signal: NodeJS.Signals) => running?.child.kill(signal),
   };
   await etcd.start();
   return etcd;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type ApiClient, createApiClient } from '../api-server/api.ts';
+import { createApiClient } from '../api-server/api.ts';
 import { apiServerArgs, serviceAccountKey } from '../api-server/api-server-args.ts';
 import { etcdArgs } from '../api-server/etcd.ts';
 import { getStatus } from '../api-server/http-status.ts';
@@ -12,16 +12,7 @@ import type { ClusterBinaries } from './binaries.ts';
 import { API_SERVER, type ClusterNetwork } from './network.ts';
 
 /** etcd, kube-apiserver, kube-controller-manager and kube-scheduler, in the hub of the network. */
-export interface ControlPlane {
-  readonly admin: ApiClient;
-  /** Of an administrator, for use on this machine. */
-  readonly kubeconfig: string;
-  /** Writes the kubeconfig of a kubelet and returns its path. */
-  kubeletConfig(nodeName: string): string;
-  /** Waits until the API server answers. */
-  readonly ready: Promise<void>;
-  stop(): Promise<void>;
-}
+export type ControlPlane = Awaited<ReturnType<typeof startControlPlane>>;
 
 export interface ControlPlaneOptions {
   readonly binaries: ClusterBinaries;
@@ -35,7 +26,7 @@ export interface ControlPlaneOptions {
 const ETCD = 'http://127.0.0.1:2379';
 
 /** Starts the control plane and returns before it is ready, so that nodes can start beside it. */
-export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+export async function startControlPlane(options: ControlPlaneOptions) {
   const { network, folder, nodeNames } = options;
   const addresses = ['127.0.0.1', API_SERVER.address, network.hubAddress, '10.96.0.1'];
   const cert = await makeServingCert(folder, 'apiserver', addresses);
@@ -62,8 +53,11 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   ready.catch(() => {});
   return {
     admin,
+    /** Of an administrator, for use on this machine. */
     kubeconfig: kubeconfigFor('admin', network.hubAddress),
-    kubeletConfig: (name) => kubeconfigFor(name, API_SERVER.address),
+    /** Writes the kubeconfig of a kubelet and returns its path. */
+    kubeletConfig: (name: string) => kubeconfigFor(name, API_SERVER.address),
+    /** Waits until the API server answers. */
     ready,
     stop: async () => {
       admin.close();

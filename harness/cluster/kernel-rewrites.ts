@@ -1,15 +1,12 @@
 import { createInterface } from 'node:readline';
 import type { ClusterNode } from './node.ts';
 
-/** Counts the rules of a Service that the kernel of a node reports as new. */
-export interface KernelRewrites {
-  /** How many there were so far. */
-  count(): number;
-  stop(): Promise<void>;
-}
-
-/** @param service `namespace/name`. For a kube-proxy in nftables mode, whose chains have that name. */
-export function countKernelRewrites(node: ClusterNode, service: string): KernelRewrites {
+/**
+ * Counts the rules of a Service that the kernel of a node reports as new.
+ *
+ * @param service `namespace/name`. For a kube-proxy in nftables mode, whose chains have that name.
+ */
+export function countKernelRewrites(node: ClusterNode, service: string) {
   const monitor = node.spawn({
     name: 'nft-monitor-rewrites',
     command: 'nft',
@@ -23,6 +20,7 @@ export function countKernelRewrites(node: ClusterNode, service: string): KernelR
     if (line.includes(`-${service}/`)) rules += 1;
   });
   return {
+    /** How many there were so far. */
     count: () => rules,
     stop: async () => await monitor.stop('SIGKILL'),
   };

@@ -1,6 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs';
-import type { ManagedProcess, ProcessOptions } from '../process/managed-process.ts';
-import { startProcess } from '../process/managed-process.ts';
+import { type ProcessOptions, startProcess } from '../process/managed-process.ts';
 import { runCommand } from '../process/run-command.ts';
 import { prefixOf } from './owner.ts';
 
@@ -11,15 +10,7 @@ import { prefixOf } from './owner.ts';
  * The hub and each node are network namespaces. So the addresses are the same in each cluster, and those of the
  * documents. Only the veth differs.
  */
-export interface ClusterNetwork {
-  /** Address at which this process reaches what listens in the hub. */
-  readonly hubAddress: string;
-  /** Starts a process in the hub. */
-  spawn(options: ProcessOptions): ManagedProcess;
-  /** Makes the namespace of a node (1, 2, …) and connects it. Returns its path. */
-  addNode(index: number, of: number): Promise<string>;
-  removeNode(index: number): Promise<void>;
-}
+export type ClusterNetwork = Awaited<ReturnType<typeof createNetwork>>;
 
 /** Where the API server listens for nodes and Pods; the address that the documents use. */
 export const API_SERVER = { address: '192.0.2.1', port: 6443 } as const;
@@ -33,7 +24,7 @@ export function podCidr(index: number): string {
 }
 
 /** Makes the hub. */
-export async function createNetwork(number: number): Promise<ClusterNetwork> {
+export async function createNetwork(number: number) {
   const hub = prefixOf(number);
   const host = hostLink(number);
   const hubAddress = `10.203.${number}.2`;
@@ -53,14 +44,17 @@ export async function createNetwork(number: number): Promise<ClusterNetwork> {
     'link set br0 up',
   ]);
   return {
+    /** Address at which this process reaches what listens in the hub. */
     hubAddress,
-    spawn: (options) =>
+    /** Starts a process in the hub. */
+    spawn: (options: ProcessOptions) =>
       startProcess({
         ...options,
         command: 'nsenter',
         args: [`--net=/run/netns/${hub}`, '--', options.command, ...options.args],
       }),
-    addNode: async (index, of) => {
+    /** Makes the namespace of a node (1, 2, …) and connects it. Returns its path. */
+    addNode: async (index: number, of: number) => {
       const name = `${hub}-${index}`;
       await runCommand('ip', ['netns', 'add', name]);
       await inside([
@@ -81,7 +75,7 @@ export async function createNetwork(number: number): Promise<ClusterNetwork> {
       );
       return `/run/netns/${name}`;
     },
-    removeNode: async (index) => {
+    removeNode: async (index: number) => {
       // The veth goes first. With the namespace it would go too, but some time later.
       await inside([`link delete port${index}`]);
       await runCommand('ip', ['netns', 'delete', `${hub}-${index}`]);

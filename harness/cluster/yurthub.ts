@@ -8,19 +8,14 @@ import { API_SERVER } from './network.ts';
 import type { ClusterNode } from './node.ts';
 
 /** YurtHub on a node, as a service of the node. */
-export interface YurtHub {
-  /** Of a kubelet that reads and writes through it. */
-  readonly kubeconfig: string;
-  /** Starts it, also after a reboot, and waits until it answers. */
-  start(): Promise<void>;
-}
+export type YurtHub = Awaited<ReturnType<typeof prepareYurtHub>>;
 
 const BOOTSTRAP = '/etc/yurthub/bootstrap.conf';
 const KUBECONFIG = '/etc/kubernetes/kubelet-via-yurthub.conf';
 const CSRS = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
 
 /** Prepares YurtHub on a node, without OpenYurt's controllers: this test approves its certificates instead. */
-export async function prepareYurtHub(cluster: Cluster, node: ClusterNode): Promise<YurtHub> {
+export async function prepareYurtHub(cluster: Cluster, node: ClusterNode) {
   const program = await ensureYurtHub();
   await grantRights(cluster);
   const [bootstrap, kubeconfig] = [node.hostPath(BOOTSTRAP), node.hostPath(KUBECONFIG)];
@@ -41,7 +36,9 @@ export async function prepareYurtHub(cluster: Cluster, node: ClusterNode): Promi
   ];
   const health = ['dial', 'http://127.0.0.1:10267/v1/readyz', '1'];
   return {
+    /** Of a kubelet that reads and writes through it. */
     kubeconfig: KUBECONFIG,
+    /** Starts it, also after a reboot, and waits until it answers. */
     start: async () => {
       const { process } = node.spawn({ name: 'yurthub', command: program, args });
       await eventually(

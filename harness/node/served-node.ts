@@ -1,27 +1,18 @@
 import { withCleanups } from '../with-cleanups.ts';
 import type { KubeProxyMode } from './kube-proxy.ts';
-import {
-  startWrappedNode,
-  type WrappedNode,
-  type WrappedNodeOptions,
-  waitForBackends,
-} from './wrapped-node.ts';
+import { startWrappedNode, type WrappedNodeOptions, waitForBackends } from './wrapped-node.ts';
 
 /** Backends by `clusterIP:port`; undefined: no rule at all. */
 export type Backends = Readonly<Record<string, readonly string[] | undefined>>;
 
 /** A wrapped node with one stock kube-proxy. */
-export interface ServedNode extends WrappedNode {
-  readonly mode: KubeProxyMode;
-  /** Waits until the kernel has just these backends, in any order; returns the milliseconds that it took. */
-  sees(wanted: Backends, timeoutMs?: number): Promise<number>;
-}
+export type ServedNode = Awaited<ReturnType<typeof startServedNode>>;
 
 interface ServedNodeOptions extends WrappedNodeOptions {
   readonly mode: KubeProxyMode;
 }
 
-async function startServedNode(options: ServedNodeOptions): Promise<ServedNode> {
+async function startServedNode(options: ServedNodeOptions) {
   const { mode } = options;
   return await withCleanups(async (cleanups) => {
     const node = await startWrappedNode(options);
@@ -30,6 +21,7 @@ async function startServedNode(options: ServedNodeOptions): Promise<ServedNode> 
     return {
       ...node,
       mode,
+      /** Waits until the kernel has just these backends, in any order; returns the milliseconds that it took. */
       sees: async (wanted: Backends, timeoutMs?: number) =>
         await waitForBackends(node.netns, mode, inOrder(wanted), timeoutMs),
     };
@@ -43,27 +35,23 @@ function inOrder(wanted: Backends): Backends {
 }
 
 /** Nodes that were started together. */
-export interface Fleet {
-  readonly all: readonly ServedNode[];
-  /** The node of this name. */
-  of(nodeName: string): ServedNode;
-  /** Runs the same on every node, side by side. */
-  each(run: (node: ServedNode) => Promise<unknown>): Promise<void>;
-  stop(): Promise<void>;
-}
+export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 
 /** Starts nodes in parallel. If one fails, the others are stopped before this rejects. */
-export async function startFleet(options: readonly ServedNodeOptions[]): Promise<Fleet> {
+export async function startFleet(options: readonly ServedNodeOptions[]) {
   const results = await Promise.allSettled(options.map(startServedNode));
   const all = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
-  const fleet: Fleet = {
+  const fleet = {
     all,
-    of: (nodeName) => {
+    /** The node of this name. */
+    of: (nodeName: string) => {
       const node = all.find((candidate) => candidate.nodeName === nodeName);
       if (node === undefined) throw new Error(`there is no node ${nodeName}`);
       return node;
     },
-    each: async (run) => void (await Promise.all(all.map(run))),
+    /** Runs the same on every node, side by side. */
+    each: async (run: (node: ServedNode) => Promise<unknown>) =>
+      void (await Promise.all(all.map(run))),
     stop: async () => void (await Promise.all(all.map(async (node) => await node.stop()))),
   };
   const failed = results.find((result) => result.status === 'rejected');

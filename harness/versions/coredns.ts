@@ -2,27 +2,19 @@ import { Resolver } from 'node:dns/promises';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NodeNetns } from '../network/node-netns.ts';
-import { type ManagedProcess, waitUntilReady } from '../process/managed-process.ts';
+import { waitUntilReady } from '../process/managed-process.ts';
 
 const [DNS_PORT, READY_PORT] = [1053, 8181];
 
-/** A CoreDNS with nothing but its kubernetes plugin: without a cache its answers follow the API immediately. */
-export interface CoreDns {
-  /** Addresses of `name.namespace.svc.cluster.local`, sorted. Empty: NXDOMAIN, or no address. */
-  addresses(service: string): Promise<string[]>;
-  stop(): Promise<void>;
-}
-
-/** Starts it inside the namespace and waits until it has listed what it needs. */
-export async function startCoreDns(
-  netns: NodeNetns,
-  program: string,
-  kubeconfig: string,
-): Promise<CoreDns> {
+/**
+ * Starts a CoreDNS inside the namespace and waits until it has listed what it needs. It has nothing but its kubernetes
+ * plugin: without a cache its answers follow the API immediately.
+ */
+export async function startCoreDns(netns: NodeNetns, program: string, kubeconfig: string) {
   const corefile = join(netns.folder, 'Corefile');
   const kubernetes = `kubernetes cluster.local {\n kubeconfig ${kubeconfig} test\n }`;
   writeFileSync(corefile, `.:${DNS_PORT} {\n errors\n ready :${READY_PORT}\n ${kubernetes}\n}\n`);
-  const managed: ManagedProcess = netns.spawn({
+  const managed = netns.spawn({
     name: 'coredns',
     command: program,
     args: ['-conf', corefile],
@@ -33,7 +25,8 @@ export async function startCoreDns(
   const resolver = new Resolver({ timeout: 2_000, tries: 2 });
   resolver.setServers([`${netns.address}:${DNS_PORT}`]);
   return {
-    addresses: async (service) => {
+    /** Addresses of `name.namespace.svc.cluster.local`, sorted. Empty: NXDOMAIN, or no address. */
+    addresses: async (service: string) => {
       try {
         return (await resolver.resolve4(`${service}.svc.cluster.local`)).sort();
       } catch (error) {

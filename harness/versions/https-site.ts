@@ -1,8 +1,8 @@
 import { writeServingFiles } from '../../test/support/http/certificates.ts';
-import { type ControlPlane, startControlPlane } from '../api-server/control-plane.ts';
+import { startControlPlane } from '../api-server/control-plane.ts';
 import { createAccount, rightsOf } from '../deploy/account.ts';
 import { withCleanups } from '../with-cleanups.ts';
-import { type SiteScene, startSiteScene } from './site-scene.ts';
+import { startSiteScene } from './site-scene.ts';
 
 const LISTEN = '127.0.0.1:10362';
 
@@ -10,20 +10,9 @@ const LISTEN = '127.0.0.1:10362';
 export type HttpsServer = 'wrapper' | 'API server';
 
 /** A node whose wrapper listens on https, and a ServiceAccount that may read what clients of Services read. */
-export interface HttpsSite extends SiteScene {
-  readonly plane: ControlPlane;
-  /** The client's name at the API server. */
-  readonly user: string;
-  readonly token: string;
-  readonly servers: Readonly<Record<HttpsServer, { url: string; caFile: string }>>;
-  /** Writes a kubeconfig with the token and returns its path. */
-  kubeconfig(server: HttpsServer): string;
-}
+export type HttpsSite = Awaited<ReturnType<typeof startHttpsSite>>;
 
-export async function startHttpsSite(
-  id: string,
-  options: { readonly headless?: boolean } = {},
-): Promise<HttpsSite> {
+export async function startHttpsSite(id: string, options: { readonly headless?: boolean } = {}) {
   const { headless = false } = options;
   return await withCleanups(async (cleanups) => {
     const plane = await startControlPlane();
@@ -50,10 +39,12 @@ export async function startHttpsSite(
     return {
       ...scene,
       plane,
+      /** The client's name at the API server. */
       user,
       token,
       servers,
-      kubeconfig: (server) => {
+      /** Writes a kubeconfig with the token and returns its path. */
+      kubeconfig: (server: HttpsServer) => {
         const { url, caFile } = servers[server];
         return plane.kubeconfig('nobody', { server: url, caFile, token });
       },

@@ -1,11 +1,7 @@
 import { createNamespace, createNode, labelNode } from '../api-server/cluster-objects.ts';
 import type { ControlPlane } from '../api-server/control-plane.ts';
 import { createPlacedService } from '../node/placed-service.ts';
-import {
-  startWrappedNode,
-  type WrappedNode,
-  type WrappedNodeOptions,
-} from '../node/wrapped-node.ts';
+import { startWrappedNode, type WrappedNodeOptions } from '../node/wrapped-node.ts';
 
 export const NEAR = '10.244.1.5:8080';
 export const FAR = '10.244.1.6:8080';
@@ -14,15 +10,7 @@ export const FAR = '10.244.1.6:8080';
  * A wrapped node of site a, and a Service that stays within a site: it has one endpoint on a node of site a and one on
  * a node of site b. A second Service without a policy has the same endpoints.
  */
-export interface SiteScene {
-  readonly node: WrappedNode;
-  readonly namespace: string;
-  /** `clusterIP:port` of the Service with the policy, and of the one without. */
-  readonly targets: { readonly local: string; readonly plain: string };
-  /** Moves the node to another site; null: to none. */
-  moveTo(site: string | null): Promise<void>;
-  stop(): Promise<void>;
-}
+export type SiteScene = Awaited<ReturnType<typeof startSiteScene>>;
 
 export interface SiteSceneOptions {
   readonly plane: ControlPlane;
@@ -33,7 +21,7 @@ export interface SiteSceneOptions {
   readonly headless?: boolean;
 }
 
-export async function startSiteScene(options: SiteSceneOptions): Promise<SiteScene> {
+export async function startSiteScene(options: SiteSceneOptions) {
   const { plane, id, settings, headless = false } = options;
   const { admin } = plane;
   const namespace = `ns-${id}`;
@@ -62,8 +50,10 @@ export async function startSiteScene(options: SiteSceneOptions): Promise<SiteSce
   return {
     node,
     namespace,
+    /** `clusterIP:port` of the Service with the policy, and of the one without. */
     targets,
-    moveTo: async (site) => void (await labelNode(admin, nodeName, { site })),
+    /** Moves the node to another site; null: to none. */
+    moveTo: async (site: string | null) => void (await labelNode(admin, nodeName, { site })),
     stop: async () => await node.stop(),
   };
 }

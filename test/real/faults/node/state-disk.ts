@@ -9,24 +9,12 @@ import {
 import { runCommand } from '../../../../harness/process/run-command.ts';
 
 /** A small file system for the snapshots, in a mount namespace of its own, that can fail as disks do. */
-export interface StateDisk {
-  /** Its folder, for processes that are run by {@link StateDisk.runBy}. */
-  readonly folder: string;
-  /** The same folder, for everybody else. */
-  readonly seenFrom: string;
-  /** What a process is run by to see it. */
-  readonly runBy: readonly string[];
-  /** Takes all the room that is left, until it is freed. */
-  fill(): void;
-  free(): void;
-  setReadOnly(readOnly: boolean): Promise<void>;
-  stop(): Promise<void>;
-}
+export type StateDisk = Awaited<ReturnType<typeof startStateDisk>>;
 
 const BYTES = 2 * 1024 * 1024;
 
 /** @param parent folder in which it is mounted; nothing is mounted for anybody else */
-export async function startStateDisk(parent: string): Promise<StateDisk> {
+export async function startStateDisk(parent: string) {
   const folder = join(parent, 'state');
   mkdirSync(folder);
   const holder = await startHolder(parent, folder);
@@ -34,12 +22,16 @@ export async function startStateDisk(parent: string): Promise<StateDisk> {
   const filler = join(seenFrom, 'filler');
   const runBy = ['nsenter', `--mount=/proc/${holder.pid}/ns/mnt`, '--'];
   return {
+    /** Its folder, for processes that are run by `runBy`. */
     folder,
+    /** The same folder, for everybody else. */
     seenFrom,
+    /** What a process is run by to see it. */
     runBy,
+    /** Takes all the room that is left, until it is freed. */
     fill: () => fill(filler),
     free: () => rmSync(filler, { force: true }),
-    setReadOnly: async (readOnly) => {
+    setReadOnly: async (readOnly: boolean) => {
       const [command = '', ...args] = [
         ...runBy,
         'mount',

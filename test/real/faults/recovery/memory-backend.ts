@@ -6,29 +6,15 @@ import { SELF } from '../wrapper-under-test.ts';
 const COLLECTIONS = ['nodes', 'services', 'endpointslices'] as const;
 
 /** A copy of all objects, as a backup of etcd. */
-export interface Backup {
+interface Backup {
   readonly resourceVersion: number;
   readonly objects: ReadonlyMap<(typeof COLLECTIONS)[number], readonly KubeObject[]>;
 }
 
 /** The API server in memory, with what only it can do. */
-export interface MemoryBackend {
-  readonly api: ApiServer;
-  /** Where requests go now, such as `http://127.0.0.1:1234`. */
-  readonly origin: string;
-  /** A client of the server of now. */
-  readonly client: ApiClient;
-  backUp(): Backup;
-  /** Another server takes the place of this one, with the state of the copy; undefined: with nothing but own Node. */
-  replace(backup: Backup | undefined): Promise<void>;
-  /** A second server that has stopped at a copy. Resolves with its URL; it ends with this one. */
-  startLagging(backup: Backup): Promise<string>;
-  /** The objects of the second server are those of now. */
-  catchUp(): void;
-  stop(): Promise<void>;
-}
+export type MemoryBackend = Awaited<ReturnType<typeof startMemoryBackend>>;
 
-export async function startMemoryBackend(): Promise<MemoryBackend> {
+export async function startMemoryBackend() {
   let api = createServer(1_000);
   let origin = await api.listen();
   let client = createClient(origin);
@@ -41,14 +27,17 @@ export async function startMemoryBackend(): Promise<MemoryBackend> {
     get api() {
       return api;
     },
+    /** Where requests go now, such as `http://127.0.0.1:1234`. */
     get origin() {
       return origin;
     },
+    /** A client of the server of now. */
     get client() {
       return client;
     },
     backUp,
-    replace: async (backup) => {
+    /** Another server takes the place of this one, with the state of the copy; undefined: with nothing but own Node. */
+    replace: async (backup: Backup | undefined) => {
       const last = api;
       const own = last.get('nodes', SELF);
       api = createServer(backup?.resourceVersion ?? 1);
@@ -59,12 +48,14 @@ export async function startMemoryBackend(): Promise<MemoryBackend> {
       client = createClient(origin);
       await last.close();
     },
-    startLagging: async (backup) => {
+    /** A second server that has stopped at a copy. Resolves with its URL; it ends with this one. */
+    startLagging: async (backup: Backup) => {
       await second?.close();
       second = createServer(backup.resourceVersion);
       load(second, backup);
       return await second.listen();
     },
+    /** The objects of the second server are those of now. */
     catchUp: () => {
       if (second === undefined) return;
       load(second, backUp());
