@@ -1,5 +1,4 @@
 import { encodeErrorEvent, encodeStatus } from '../../../../fake-apiserver/wire.ts';
-import type { TcpFault } from '../../../../harness/network/tcp-front.ts';
 import type { ForeignAnswer } from '../../../support/http/foreign-answers.ts';
 import type { ActiveFault } from '../active-fault.ts';
 import type { Exchange, FaultFront, HttpFault } from '../fault-front.ts';
@@ -64,9 +63,9 @@ function provoke(front: FaultFront, scope: Scope): void {
   else front.cut();
 }
 
-/** A fault of connections, from begin to end. */
-export async function tcp({ front }: FaultTarget, fault: TcpFault): Promise<ActiveFault> {
-  return await front.beginTcp(fault);
+/** What happened once, and is over: `end` undoes nothing. */
+export function happened(hits: number): ActiveFault {
+  return { hits: () => hits, end: async () => {} };
 }
 
 /** A fault of the requests of a scope. */

@@ -2,7 +2,7 @@ import { constants } from 'node:http2';
 import type { ActiveFault } from '../active-fault.ts';
 import type { Exchange, FaultFront } from '../fault-front.ts';
 import type { FaultKind } from '../fault-kind.ts';
-import { answer, http } from './acts.ts';
+import { answer, happened, http } from './acts.ts';
 
 const {
   NGHTTP2_CANCEL,
@@ -24,10 +24,7 @@ function once(
     name,
     needs: 'http2',
     seconds,
-    strike: ({ front }) => {
-      const hits = strike(front);
-      return { hits: () => hits, end: async () => {} };
-    },
+    strike: ({ front }) => happened(strike(front)),
   };
 }
 

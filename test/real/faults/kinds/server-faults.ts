@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActiveFault } from '../active-fault.ts';
 import type { FaultKind, HistoryTarget } from '../fault-kind.ts';
-import { answerStatus } from './acts.ts';
+import { answerStatus, happened } from './acts.ts';
 
 /**
  * Whether the new history passes the version of some queries, but not of all, before the wrapper can reach it. Where it
@@ -94,8 +94,7 @@ export const serverFaults: readonly FaultKind<HistoryTarget>[] = [
     strike: async (target) => {
       for (let write = 0; write < 3; write++) await target.history.step(target.random);
       target.memory.api.compact();
-      const hits = target.front.cut();
-      return { hits: () => hits, end: async () => {} };
+      return happened(target.front.cut());
     },
   },
   {

@@ -3,7 +3,6 @@ import { issue, type KeyPair, makeAuthority } from '../../../support/http/certif
 import type { ActiveFault } from '../active-fault.ts';
 import type { FaultFront } from '../fault-front.ts';
 import type { FaultKind } from '../fault-kind.ts';
-import { tcp } from './acts.ts';
 
 /** Certificates that an API server may show by mistake, and one that is as good as its own. */
 export interface OtherCertificates {
@@ -54,8 +53,8 @@ export function tlsFaults(others: OtherCertificates): readonly FaultKind[] {
     {
       ...FAILING,
       name: 'plain HTTP on the TLS port',
-      strike: async (target) =>
-        await tcp(target, {
+      strike: async ({ front }) =>
+        await front.beginTcp({
           kind: 'say',
           text: 'HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n',
         }),
@@ -63,10 +62,10 @@ export function tlsFaults(others: OtherCertificates): readonly FaultKind[] {
     {
       ...FAILING,
       name: 'cut in the handshake',
-      strike: async (target) => {
+      strike: async ({ front }) => {
         const fault = { kind: 'cutAfter', bytes: [20, 420], ending: 'reset' } as const;
-        const active = await tcp(target, fault);
-        target.front.cut();
+        const active = await front.beginTcp(fault);
+        front.cut();
         return active;
       },
     },

@@ -4,7 +4,7 @@ import { encodeBookmark } from '../../../../fake-apiserver/wire.ts';
 import type { Exchange, HttpFault } from '../fault-front.ts';
 import type { FaultKind, FaultTarget } from '../fault-kind.ts';
 import { encodingOf, readFrames, type WatchFrame } from '../watch-frames.ts';
-import { endWatches, errorEvent, expireWatches, http } from './acts.ts';
+import { endWatches, errorEvent, expireWatches, happened, http } from './acts.ts';
 
 /** Gives the events of a watch in another form; `undefined` ends it. */
 type Frames = (
@@ -67,10 +67,7 @@ function once(name: string, strike: (target: FaultTarget) => number): FaultKind 
     room: 'watch',
     name,
     seconds: [0.1, 3],
-    strike: (target) => {
-      const hits = strike(target);
-      return { hits: () => hits, end: async () => {} };
-    },
+    strike: (target) => happened(strike(target)),
   };
 }
 
@@ -88,7 +85,7 @@ function tooLarge(name: string, ahead: bigint): FaultKind {
       }
       // Each has read it when the connection is cut.
       setTimeout(() => front.cut(), 50);
-      return { hits: () => hits, end: async () => {} };
+      return happened(hits);
     },
   };
 }

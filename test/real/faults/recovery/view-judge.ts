@@ -23,12 +23,6 @@ interface Indices {
   readonly objects: ReadonlyMap<string, number>;
 }
 
-/** Where the view of one Service is known to be. */
-interface Progress {
-  readonly slices: Map<string, number>;
-  positions: readonly Position[];
-}
-
 /**
  * Compares the view of a client with all states that are allowed at any moment, also while a fault lasts. The queries of
  * the wrapper fall behind on their own, so a view may combine an older policy with newer slices. It may not
@@ -40,8 +34,10 @@ interface Progress {
 export class ViewJudge {
   readonly #timeline: Timeline;
   readonly #report: (problem: string) => void;
-  readonly #progress = new Map<string, Progress>();
-  readonly #serviceSeqs = new Map<string, number>();
+  /** Where the view of each Service is known to be. */
+  readonly #positions = new Map<string, readonly Position[]>();
+  /** The newest value of each Service and slice that the client has had. */
+  readonly #newest = new Map<string, number>();
   readonly #evaluated = new Map<string, string>();
   /** The inputs when the clients were last right: nothing older is allowed. */
   #floor: Indices = { self: 0, nodes: 0, objects: new Map() };
@@ -70,21 +66,20 @@ export class ViewJudge {
    */
   restart(objects: ReadonlyMap<string, SeenObject>, keep: number): void {
     const possible = this.#possibleNow(objects);
-    this.#floor = this.#newest(1);
-    this.#oldest = this.#newest(keep);
-    this.#progress.clear();
-    this.#oldestPolicy.clear();
-    this.#serviceSeqs.clear();
-    this.#evaluated.clear();
+    this.#floor = this.#last(1);
+    this.#oldest = this.#last(keep);
+    for (const map of [this.#positions, this.#newest, this.#oldestPolicy, this.#evaluated]) {
+      map.clear();
+    }
     for (const [service, all] of possible) {
       const positions = all.filter((each) => this.#isAtLeast(this.#oldest, service, each));
-      this.#progress.set(service, { slices: new Map(), positions });
+      this.#positions.set(service, positions);
       this.#oldestPolicy.set(service, Math.min(...positions.map(({ policy }) => policy)));
     }
   }
 
   /** Of each input the index of the first one of its newest `count` values. */
-  #newest(count: number): Indices {
+  #last(count: number): Indices {
     const timeline = this.#timeline;
     const first = ({ all }: { readonly all: readonly unknown[] }) =>
       Math.max(0, all.length - count);
@@ -113,8 +108,8 @@ export class ViewJudge {
       const shown = slicesOf(service, objects);
       const raw = this.#rawOf(shown);
       if (shown.size === 0 || raw === undefined) continue;
-      const { positions } = this.#progressOf(service);
-      const found = this.#explain(service, raw, seenText(shown), positions).filter((each) =>
+      const before = this.#positionsOf(service);
+      const found = this.#explain(service, raw, seenText(shown), before).filter((each) =>
         // A lag that is older has ended.
         this.#isAtLeast(this.#floor, service, each),
       );
@@ -138,40 +133,42 @@ export class ViewJudge {
 
   /** A slice was received. */
   slice(name: string, object: SeenObject | undefined): void {
-    const values = this.#timeline.slices.of(name).all;
     if (object === undefined) {
       if (!this.#mayBeAbsent(name)) this.#report(`slice ${name} vanished and was never deleted`);
       return;
     }
-    const progress = this.#progressOf(name.slice(0, -2));
-    const seq = seqOf(object);
-    const from = (this.mayGoBack ? undefined : progress.slices.get(name)) ?? this.#firstOf(name);
-    const index = values.findIndex((value, at) => at >= from && value?.seq === seq);
-    if (index < 0) {
-      const known = values.map((value) => value?.seq ?? 'none').join();
-      this.#report(`slice ${name} shows write ${seq}; allowed from ${from} on of: ${known}`);
-      return;
-    }
-    progress.slices.set(name, index);
-    const written = new Set(addressesOf(values[index]));
+    const value = this.#advance(`slice ${name}`, this.#timeline.slices.of(name), name, object);
+    if (value === undefined) return;
+    const written = new Set(addressesOf(value));
     const strange = shownBy(object).filter((address) => !written.has(address));
     if (strange.length > 0)
-      this.#report(`slice ${name} shows ${strange}, which write ${seq} has not`);
+      this.#report(`slice ${name} shows ${strange}, which write ${value.seq} has not`);
   }
 
   /** A Service was received. */
   service(name: string, object: SeenObject | undefined): void {
-    const values = this.#timeline.services.of(name).all;
-    if (object === undefined) {
-      if (!values.includes(undefined, this.#firstOf(name)))
-        this.#report(`Service ${name} vanished and was never deleted`);
-      return;
+    const values = this.#timeline.services.of(name);
+    if (object !== undefined) this.#advance(`Service ${name}`, values, name, object);
+    else if (!values.all.includes(undefined, this.#firstOf(name)))
+      this.#report(`Service ${name} vanished and was never deleted`);
+  }
+
+  /** Returns the value that an object comes from, unless that is older than the client's last one. */
+  #advance<T extends { readonly seq: number }>(
+    what: string,
+    { all }: Values<T | undefined>,
+    name: string,
+    object: SeenObject,
+  ): T | undefined {
+    const seq = seqOf(object);
+    const from = (this.mayGoBack ? undefined : this.#newest.get(name)) ?? this.#firstOf(name);
+    const index = all.findIndex((value, at) => at >= from && value?.seq === seq);
+    if (index >= 0) this.#newest.set(name, index);
+    else {
+      const known = all.map((value) => value?.seq ?? 'none').join();
+      this.#report(`${what} shows write ${seq}; allowed from ${from} on of: ${known}`);
     }
-    const from = (this.mayGoBack ? undefined : this.#serviceSeqs.get(name)) ?? this.#firstOf(name);
-    const index = values.findIndex((value, at) => at >= from && value?.seq === seqOf(object));
-    if (index < 0)
-      this.#report(`Service ${name} shows write ${seqOf(object)}, which is not allowed`);
-    else this.#serviceSeqs.set(name, index);
+    return all[index];
   }
 
   /** All that arrived together was applied: each Service must be explained by one combination of its inputs. */
@@ -186,12 +183,12 @@ export class ViewJudge {
     const raw = this.#rawOf(shown);
     if (raw === undefined) return;
     const seen = seenText(shown);
-    const progress = this.#progressOf(service);
-    const explaining = this.#explain(service, raw, seen, progress.positions);
-    if (explaining.length > 0) progress.positions = explaining;
+    const before = this.#positionsOf(service);
+    const explaining = this.#explain(service, raw, seen, before);
+    if (explaining.length > 0) this.#positions.set(service, explaining);
     else
       this.#report(
-        `Service ${service} shows ${seen}; no allowed combination of ${this.#inputs(service)} does; it had reached ${JSON.stringify(progress.positions.slice(0, 8))}`,
+        `Service ${service} shows ${seen}; no allowed combination of ${this.#inputs(service)} does; it had reached ${JSON.stringify(before.slice(0, 8))}`,
       );
   }
 
@@ -281,15 +278,10 @@ export class ViewJudge {
     );
   }
 
-  #progressOf(service: string): Progress {
-    const progress = this.#progress.get(service) ?? {
-      slices: new Map<string, number>(),
-      positions: [
-        { policy: indexOf(this.#floor, service), self: this.#floor.self, nodes: this.#floor.nodes },
-      ],
-    };
-    this.#progress.set(service, progress);
-    return progress;
+  #positionsOf(service: string): readonly Position[] {
+    const { self, nodes } = this.#floor;
+    const floor = [{ policy: indexOf(this.#floor, service), self, nodes }];
+    return this.#positions.get(service) ?? floor;
   }
 }
 
