@@ -2,9 +2,6 @@ import { runCommand } from '../process/run-command.ts';
 import { withCleanups } from '../with-cleanups.ts';
 import { createNodeNetns, type NodeNetns } from './node-netns.ts';
 
-/** Nodes that reach each other. */
-export type NodeNetwork = Awaited<ReturnType<typeof connectNodes>>;
-
 /**
  * Connects nodes by a bridge, which has a namespace of its own so that it is swept up as those of nodes are. They may be
  * stopped before it or after.

@@ -31,3 +31,9 @@ export function closedLater<T extends Closable>(each: T): T {
   current.push(each);
   return each;
 }
+
+/** The same for what is stopped. */
+export function stoppedLater<T extends { stop(): unknown }>(each: T): T {
+  closedLater({ close: () => each.stop() });
+  return each;
+}

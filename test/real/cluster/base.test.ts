@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../harness/cluster/kube-proxy.ts';
 import { writeOverlay } from '../../../harness/cluster/overlay.ts';
@@ -8,6 +8,7 @@ import { createWeb, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
 import { readText, repository } from '../../../harness/deploy/repository.ts';
 import { eventually } from '../../../harness/eventually.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
 
@@ -17,11 +18,9 @@ let workspace: Workspace;
 let web: Web;
 
 beforeAll(async () => {
-  cluster = await startCluster();
+  cluster = stoppedLater(await startCluster());
   workspace = createWorkspace(cluster, { 'kubectl-kpw': join(repository, 'dist/kubectl-kpw.js') });
 });
-
-afterAll(async () => await cluster?.stop());
 
 test('the base with its state folder becomes ready on every node, before there is a kube-proxy', async () => {
   writeOverlay(workspace, ['state']);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../harness/cluster/kube-proxy.ts';
 import type { ClusterNode } from '../../../harness/cluster/node.ts';
@@ -14,6 +14,7 @@ import { podAddress } from '../../../harness/cluster/pod-address.ts';
 import { createWeb, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
 import { eventually } from '../../../harness/eventually.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(240_000);
 
@@ -35,7 +36,7 @@ let web: Web;
 let pod: string;
 
 beforeAll(async () => {
-  cluster = await startCluster({ nodeNames: ['edge-1', 'edge-2'] });
+  cluster = stoppedLater(await startCluster({ nodeNames: ['edge-1', 'edge-2'] }));
   node = cluster.node('edge-1');
   probe = createNodeProbe(cluster, 'edge-1');
   workspace = createWorkspace(cluster);
@@ -49,8 +50,6 @@ beforeAll(async () => {
   await probe.reaches(EVERYWHERE, ['edge-1', 'edge-2']);
   await programs([SECOND_NETWORK.unchanged, SECOND_NETWORK.before]);
 });
-
-afterAll(async () => await cluster?.stop());
 
 /**
  * Waits until every Pod of the wrapper has been ready for its minReadySeconds. If an update begins before, the

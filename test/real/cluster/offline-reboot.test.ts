@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../harness/cluster/cluster.ts';
 import { POD_IMAGE } from '../../../harness/cluster/images.ts';
 import { installKubeProxy } from '../../../harness/cluster/kube-proxy.ts';
@@ -9,6 +9,7 @@ import { podAddress } from '../../../harness/cluster/pod-address.ts';
 import { untilSaved } from '../../../harness/cluster/saved-state.ts';
 import { createWeb, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
 
@@ -24,7 +25,7 @@ let workspace: Workspace;
 let web: Web;
 
 beforeAll(async () => {
-  cluster = await startCluster({ nodeNames: ['edge-1', 'edge-2'] });
+  cluster = stoppedLater(await startCluster({ nodeNames: ['edge-1', 'edge-2'] }));
   node = cluster.node('edge-1');
   probe = createNodeProbe(cluster, 'edge-1');
   workspace = createWorkspace(cluster);
@@ -37,8 +38,6 @@ beforeAll(async () => {
   await probe.reaches(EVERYWHERE, ['edge-1', 'edge-2']);
   await untilSaved(cluster, node);
 });
-
-afterAll(async () => await cluster?.stop());
 
 async function installStaticPods(): Promise<void> {
   await workspace.runDocumented('systemd', 'kubectl apply --server-side');

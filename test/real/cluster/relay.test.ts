@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import { makeServingCert } from '../../../harness/api-server/serving-cert.ts';
 import { type Cluster, startCluster } from '../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../harness/cluster/kube-proxy.ts';
@@ -7,6 +7,7 @@ import { writeOverlay } from '../../../harness/cluster/overlay.ts';
 import { createWeb, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
 import { eventually } from '../../../harness/eventually.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 /*
  * Three nodes and two relays: edge-1 and edge-2 are a site with a relay on each node, edge-3 is a site without. The tests
@@ -25,7 +26,7 @@ let web: Web;
 let clusterIP: string;
 
 beforeAll(async () => {
-  cluster = await startCluster();
+  cluster = stoppedLater(await startCluster());
   workspace = createWorkspace(cluster);
   await workspace.run('kubectl label node edge-1 edge-2 site=a; kubectl label node edge-3 site=b');
   writeOverlay(workspace);
@@ -36,8 +37,6 @@ beforeAll(async () => {
   await rolledOut(cluster, 'kube-proxy-wrapper');
   web = await createWeb(cluster, ['site', '*']);
 });
-
-afterAll(async () => await cluster?.stop());
 
 async function metrics(node: string): Promise<string> {
   const request = 'GET /metrics HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { KubeObject } from '../../../harness/api-server/api.ts';
 import type { ControlPlane } from '../../../harness/api-server/control-plane.ts';
@@ -20,16 +20,15 @@ import {
 import { readText } from '../../../harness/deploy/repository.ts';
 import { ensureTools, type Tools } from '../../../harness/deploy/tools.ts';
 import { loadCredentials } from '../../../src/proxy/credentials/credentials.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 let tools: Tools;
 let plane: ControlPlane;
 
 beforeAll(async () => {
   tools = await ensureTools();
-  plane = await startBarePlane();
+  plane = stoppedLater(await startBarePlane());
 }, 600_000);
-
-afterAll(async () => await plane?.stop());
 
 /** How each set of objects that we ship comes about. */
 const rendered: readonly Rendered[] = [

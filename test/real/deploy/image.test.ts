@@ -4,7 +4,6 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -12,9 +11,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { load } from 'js-yaml';
 import type { KubeObject } from '../../../harness/api-server/api.ts';
 import { writeKubeconfig } from '../../../harness/api-server/kubeconfig.ts';
@@ -27,6 +25,7 @@ import { createNodeNetns } from '../../../harness/network/node-netns.ts';
 import { startWrapper } from '../../../harness/node/wrapper.ts';
 import { waitUntilReady } from '../../../harness/process/managed-process.ts';
 import { runCommand } from '../../../harness/process/run-command.ts';
+import { useFolder } from '../../support/use-folder.ts';
 
 let tools: Tools;
 let folder: string;
@@ -34,12 +33,10 @@ let image: Image;
 
 beforeAll(async () => {
   tools = await ensureTools();
-  folder = mkdtempSync(join(tmpdir(), 'kpw-image-'));
+  folder = useFolder();
   chmodSync(folder, 0o755);
   image = layOutImage(join(folder, 'root'));
 }, 600_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Files and folders that the Dockerfile takes from the context. */
 function copiedSources(): string[] {

@@ -1,23 +1,22 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import type { ControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { kubectl, startBarePlane } from '../../../harness/deploy/plane.ts';
 import { readText } from '../../../harness/deploy/repository.ts';
 import { ensureTools, type Tools } from '../../../harness/deploy/tools.ts';
 import { eventually } from '../../../harness/eventually.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 let tools: Tools;
 let plane: ControlPlane;
 
 beforeAll(async () => {
   tools = await ensureTools();
-  plane = await startBarePlane();
+  plane = stoppedLater(await startBarePlane());
   await run('apply', '--server-side', '-k', 'manifests/overlays/kubeadm');
   const kubeProxy = readText('test/real/deploy/fixtures/kubeadm-kube-proxy.yaml');
   await kubectl(tools, plane, ['apply', '--server-side', '-f', '-'], kubeProxy);
   await run('apply', '--server-side', '-f', 'manifests/removal-guard.yaml');
 }, 600_000);
-
-afterAll(async () => await plane?.stop());
 
 async function run(...args: string[]): Promise<string> {
   return await kubectl(tools, plane, args);

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import {
   createNode,
   createService,
@@ -18,11 +18,11 @@ import { ensureTools, type Tools } from '../../../harness/deploy/tools.ts';
 import { eventually } from '../../../harness/eventually.ts';
 import { createNodeNetns, type NodeNetns } from '../../../harness/network/node-netns.ts';
 import { startWrapper } from '../../../harness/node/wrapper.ts';
-import { type ManagedProcess, waitUntilReady } from '../../../harness/process/managed-process.ts';
+import { waitUntilReady } from '../../../harness/process/managed-process.ts';
+import { closedLater, stoppedLater } from '../../support/closed-later.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
 const nodeName = 'edge-1';
-const running: ManagedProcess[] = [];
 let tools: Tools;
 let folder: string;
 let plane: ControlPlane;
@@ -31,8 +31,8 @@ let netns: NodeNetns;
 beforeAll(async () => {
   tools = await ensureTools();
   folder = useFolder();
-  plane = await startBarePlane();
-  netns = await createNodeNetns();
+  plane = stoppedLater(await startBarePlane());
+  netns = stoppedLater(await createNodeNetns());
   await createNode(plane.admin, nodeName, { site: 'a' }, netns.address);
   await createService(plane.admin, {
     name: 'web',
@@ -43,12 +43,6 @@ beforeAll(async () => {
   const endpoints = [{ addresses: ['10.244.1.1'], nodeName }];
   await createSlice(plane.admin, { service: 'web', name: 'web-1', endpoints, ports });
 }, 600_000);
-
-afterAll(async () => {
-  for (const process of running) await process.stop('SIGKILL');
-  await netns?.stop();
-  await plane?.stop();
-});
 
 /** Starts the bundle as a ServiceAccount, at two ports from `port` on, and waits until it runs. */
 async function start(name: string, token: string, port: number, settings: object): Promise<void> {
@@ -68,7 +62,7 @@ async function start(name: string, token: string, port: number, settings: object
     program: join(repository, 'dist/main.js'),
     wait: false,
   });
-  running.push(wrapper);
+  closedLater({ close: async () => await wrapper.stop('SIGKILL') });
   const healthz = async () => await netns.httpGet(`${wrapper.adminUrl}/healthz`);
   await waitUntilReady(wrapper, async () => (await healthz())?.status === 200);
 }

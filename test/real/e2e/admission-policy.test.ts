@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { KubeObject } from '../../../harness/api-server/api.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { eventually } from '../../../harness/eventually.ts';
 import { runCommand } from '../../../harness/process/run-command.ts';
 import { policyFor } from '../../../src/topology/policy/service-policy.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 import { NO_POLICY } from '../../support/projection/topology.ts';
 import { describeService } from '../../support/topology/service-description.ts';
 
@@ -25,7 +26,7 @@ type Annotations = Readonly<Record<string, string>>;
 let plane: ControlPlane;
 
 beforeAll(async () => {
-  plane = await startControlPlane();
+  plane = stoppedLater(await startControlPlane());
   const args = ['--kubeconfig', plane.kubeconfig('admin'), 'apply', '-f', MANIFEST];
   await runCommand(plane.binaries.kubectl, args);
   // The API server compiles the policy a moment later.
@@ -34,8 +35,6 @@ beforeAll(async () => {
     (message) => message !== undefined,
   );
 }, 600_000);
-
-afterAll(async () => await plane?.stop());
 
 function service(name: string, annotations: Annotations): KubeObject {
   const metadata = { name, annotations };

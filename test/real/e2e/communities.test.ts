@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { createNode, labelNode } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { putObject } from '../../../harness/api-server/put-object.ts';
@@ -6,6 +6,7 @@ import { createFabEdgeCommunities } from '../../../harness/deploy/fabedge.ts';
 import { dial } from '../../../harness/network/dial.ts';
 import { createPlacedService, setEndpointReady } from '../../../harness/node/placed-service.ts';
 import { type Fleet, type ServedNode, startFleet } from '../../../harness/node/served-node.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
 
@@ -23,7 +24,7 @@ let edge1: ServedNode;
 let edge2: ServedNode;
 
 beforeAll(async () => {
-  plane = await startControlPlane();
+  plane = stoppedLater(await startControlPlane());
   const { admin } = plane;
   const node = (nodeName: string, mode: 'iptables' | 'nftables', cloud: string) => ({
     plane,
@@ -40,17 +41,14 @@ beforeAll(async () => {
   });
   await createNode(admin, 'edge4', EDGE);
   await createNode(admin, 'cloud1');
-  fleet = await startFleet([
-    node('edge1', 'nftables', 'passthrough'),
-    node('edge2', 'iptables', 'endpoints'),
-  ]);
+  fleet = stoppedLater(
+    await startFleet([
+      node('edge1', 'nftables', 'passthrough'),
+      node('edge2', 'iptables', 'endpoints'),
+    ]),
+  );
   [edge1, edge2] = [fleet.of('edge1'), fleet.of('edge2')];
   await fleet.each(async ({ netns }) => await netns.addEndpoints([E1, E2, E4, CLOUD]));
-});
-
-afterAll(async () => {
-  await fleet?.stop();
-  await plane?.stop();
 });
 
 const whoAnswers = async ({ netns }: ServedNode, target: string) =>

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { testUsers } from '../../../harness/api-server/control-plane.ts';
 import { eventually } from '../../../harness/eventually.ts';
 import { chooseSeed, createRandom } from '../../../harness/random.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 import { type NodeStage, startNodeStage } from '../faults/node/node-stage.ts';
 
 jest.setTimeout(180_000);
@@ -14,10 +15,8 @@ beforeAll(async () => {
   process.stderr.write(`random history of KPW_SEED=${seed}\n`);
   // Few streams on a connection, so that the wrapper needs several, and a GOAWAY now and then.
   const apiServerArgs = ['--goaway-chance=0.02', '--http2-max-streams-per-connection=5'];
-  stage = await startNodeStage({ random: createRandom(seed), apiServerArgs });
+  stage = stoppedLater(await startNodeStage({ random: createRandom(seed), apiServerArgs }));
 });
-
-afterAll(async () => await stage?.stop());
 
 // Before and after each test the kernels equal the model, and they follow one more change.
 beforeEach(async () => await stage.restartKubeProxies());

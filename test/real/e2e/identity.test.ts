@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { createNode } from '../../../harness/api-server/cluster-objects.ts';
 import {
   type ControlPlane,
@@ -15,7 +15,7 @@ import {
   type WrappedNode,
   waitForBackends,
 } from '../../../harness/node/wrapped-node.ts';
-import type { ManagedProcess } from '../../../harness/process/managed-process.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 import { writeServingFiles } from '../../support/http/certificates.ts';
 
 jest.setTimeout(180_000);
@@ -27,10 +27,9 @@ let plane: ControlPlane;
 let node: WrappedNode;
 let target: string;
 let caFile: string;
-const running: ManagedProcess[] = [];
 
 beforeAll(async () => {
-  plane = await startControlPlane();
+  plane = stoppedLater(await startControlPlane());
   const { admin, folder } = plane;
   const { certFile, keyFile, ...served } = await writeServingFiles(folder);
   caFile = served.caFile;
@@ -38,18 +37,14 @@ beforeAll(async () => {
   await createNode(admin, 'near', { site: 'a' });
   await createNode(admin, 'far', { site: 'b' });
   const labels = { site: 'a' };
-  node = await startWrappedNode({ plane, nodeName: 'here', labels, settings: { https } });
+  node = stoppedLater(
+    await startWrappedNode({ plane, nodeName: 'here', labels, settings: { https } }),
+  );
   const options = { name: 'web', annotations: { topologyKeys: '["site"]' } };
   ({ target } = await createPlacedService(admin, options, [
     { at: NEAR, node: 'near' },
     { at: '10.244.1.6:8080', node: 'far' },
   ]));
-});
-
-afterAll(async () => {
-  for (const process of running) await process.stop('SIGKILL');
-  await node?.stop();
-  await plane?.stop();
 });
 
 /** Sends a request to the wrapper over https, from outside the node. */
@@ -82,17 +77,9 @@ describe('over https, in front of a real API server', () => {
     const kubeconfig = plane.kubeconfig('kubeProxy', { server, caFile });
     const { binaries } = plane;
     const since = Date.now();
-    running.push(
-      await startKubeProxy({
-        binaries,
-        netns: node.netns,
-        version,
-        mode,
-        nodeName: 'here',
-        kubeconfig,
-        ports,
-      }),
-    );
+    const { netns, nodeName } = node;
+    const options = { binaries, netns, version, mode, nodeName, kubeconfig, ports };
+    stoppedLater(await startKubeProxy(options));
     await waitForBackends(node.netns, mode, { [target]: [NEAR] });
     const user = testUsers.kubeProxy;
     // The second one is known, and asks nothing for half a minute.

@@ -18,17 +18,14 @@ import {
   type WrappedNode,
   waitForBackends,
 } from '../../../harness/node/wrapped-node.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
 
 let plane: ControlPlane;
 
 beforeAll(async () => {
-  plane = await startControlPlane();
-});
-
-afterAll(async () => {
-  await plane?.stop();
+  plane = stoppedLater(await startControlPlane());
 });
 
 const NEAR = '10.244.1.5:8080';

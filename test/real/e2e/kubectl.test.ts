@@ -1,44 +1,38 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
 import { ensureBinaries } from '../../../harness/process/binaries.ts';
 import { runCommand } from '../../../harness/process/run-command.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { startWrapper } from '../../support/wrapper/wrapper-fixture.ts';
+import { useFolder } from '../../support/use-folder.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 /*
  * A stock kubectl over plain http. It reads discovery before anything else. When discovery was refused, `kubectl get`
  * failed with "unknown".
  */
 
-const folder = mkdtempSync(join(tmpdir(), 'kpw-kubectl-'));
+const folder = useFolder();
 let server: ApiServer;
 let proxy: NodeProxy;
 let program: string;
 
 beforeAll(async () => {
   ({ kubectl: program } = await ensureBinaries());
-  server = createSmallCluster();
+  server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname', '*']);
   putSlice(server, 'web-1', 'web', [
     { ip: '10.0.0.1', node: 'edge-1' },
     { ip: '10.0.0.2', node: 'edge-2' },
   ]);
-  proxy = await startWrapper(await server.listen());
+  proxy = await useWrapper(await server.listen());
   writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(proxy.url));
 }, 600_000);
-
-afterAll(async () => {
-  await proxy?.close();
-  await server?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
 
 const flags = () => [
   '--kubeconfig',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import {
   annotateService,
   createNode,
@@ -8,7 +8,7 @@ import {
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { eventually } from '../../../harness/eventually.ts';
 import { dial } from '../../../harness/network/dial.ts';
-import { connectNodes, type NodeNetwork } from '../../../harness/network/node-network.ts';
+import { connectNodes } from '../../../harness/network/node-network.ts';
 import {
   createPlacedService,
   type Placed,
@@ -16,6 +16,7 @@ import {
   setEndpointReady,
 } from '../../../harness/node/placed-service.ts';
 import { type Fleet, type ServedNode, startFleet } from '../../../harness/node/served-node.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
 
@@ -35,14 +36,15 @@ const ZONE_ELSE_ANY = { topologyKeys: 'prefer-same-zone' };
 /** Two nodes of one zone that reach each other. Their default is `same-zone-only`. */
 let plane: ControlPlane;
 let fleet: Fleet;
-let network: NodeNetwork;
 let first: ServedNode;
 let second: ServedNode;
 
 beforeAll(async () => {
-  plane = await startControlPlane({
-    apiServerArgs: ['--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112'],
-  });
+  plane = stoppedLater(
+    await startControlPlane({
+      apiServerArgs: ['--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112'],
+    }),
+  );
   for (const { node = '', zone = '' } of [NEAR, MID, FAR]) {
     await createNode(plane.admin, node, { [ZONE]: zone, site: 'a' });
   }
@@ -51,24 +53,20 @@ beforeAll(async () => {
     labels: { [ZONE]: 'z1', site: 'a' },
     settings: { defaultTopologyKeys: 'same-zone-only' },
   };
-  fleet = await startFleet([
-    { ...common, nodeName: 'first', mode: 'nftables' },
-    { ...common, nodeName: 'second', mode: 'iptables' },
-  ]);
+  fleet = stoppedLater(
+    await startFleet([
+      { ...common, nodeName: 'first', mode: 'nftables' },
+      { ...common, nodeName: 'second', mode: 'iptables' },
+    ]),
+  );
   [first, second] = [fleet.of('first'), fleet.of('second')];
-  network = await connectNodes(fleet.all.map(({ netns }) => netns));
+  stoppedLater(await connectNodes(fleet.all.map(({ netns }) => netns)));
   await fleet.each(async ({ netns }) => {
     await netns.addEndpoints([NEAR, MID, FAR, NEAR6, FAR6].map(({ at }) => at));
     await netns.exec('ip', ['addr', 'add', 'fd00:99::2/64', 'dev', 'eth0', 'nodad']);
     await netns.exec('ip', ['route', 'add', 'fd00:10:96::/112', 'dev', 'eth0']);
   });
   await first.netns.addEndpoints([OWN.at]);
-});
-
-afterAll(async () => {
-  await network?.stop();
-  await fleet?.stop();
-  await plane?.stop();
 });
 
 const serve = async (

@@ -10,13 +10,14 @@ import { eventually } from '../../../harness/eventually.ts';
 import { startInformers } from '../../../harness/informer/informer.ts';
 import { startKubeProxy } from '../../../harness/node/kube-proxy.ts';
 import { startWrappedNode, type WrappedNode } from '../../../harness/node/wrapped-node.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
 
 let plane: ControlPlane;
 
 beforeAll(async () => {
-  plane = await startControlPlane();
+  plane = stoppedLater(await startControlPlane());
   const { admin } = plane;
   await createNode(admin, 'other', { site: 'a', rack: 'r2' });
   const ports = [{ port: 80 }];
@@ -30,10 +31,6 @@ beforeAll(async () => {
     await createService(admin, { name, ports, annotations: { topologyKeys } });
   }
   await createService(admin, { name: 'plain', ports });
-});
-
-afterAll(async () => {
-  await plane?.stop();
 });
 
 type User = keyof typeof testUsers;

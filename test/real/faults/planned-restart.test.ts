@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import { chooseSeed, createRandom } from '../../../harness/random.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 import { type NodeStage, startNodeStage } from './node/node-stage.ts';
 
 jest.setTimeout(300_000);
@@ -23,11 +24,9 @@ let stage: NodeStage;
 
 beforeAll(async () => {
   process.stderr.write(`moments of KPW_SEED=${seed}\n`);
-  stage = await startNodeStage({ random });
+  stage = stoppedLater(await startNodeStage({ random }));
   await stage.restartKubeProxies();
 });
-
-afterAll(async () => await stage?.stop());
 
 /** What all processes of the wrapper have written. */
 function log(): string {

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, jest, test } from '@jest/globals';
+import { beforeAll, jest, test } from '@jest/globals';
 import {
   annotateService,
   createNode,
@@ -16,6 +16,7 @@ import {
   type Placed,
   setEndpointReady,
 } from '../../../harness/node/placed-service.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 /** A stock kube-proxy in IPVS mode behind the wrapper, on the node edge1 of site a. It hides withheld Services. */
 jest.setTimeout(900_000);
@@ -41,8 +42,8 @@ interface VirtualServers {
 }
 
 beforeAll(async () => {
-  plane = await startControlPlane();
-  machine = await startMachine();
+  plane = stoppedLater(await startControlPlane());
+  machine = stoppedLater(await startMachine());
   await createNode(plane.admin, 'near', { site: 'a' });
   await createNode(plane.admin, 'far', { site: 'b' });
   web = await serve('web', '["site","*"]', [NEAR, FAR]);
@@ -50,13 +51,9 @@ beforeAll(async () => {
   const configFile = join(plane.folder, 'wrapper-settings.yaml');
   writeFileSync(configFile, 'cloud:\n  mode: passthrough\n');
   const labels = { site: 'a', [ZONE]: 'z1' };
-  edge1 = await startIpvsNode({ plane, machine, nodeName: 'edge1', labels, configFile });
-});
-
-afterAll(async () => {
-  await edge1?.stop();
-  await machine?.stop();
-  await plane?.stop();
+  edge1 = stoppedLater(
+    await startIpvsNode({ plane, machine, nodeName: 'edge1', labels, configFile }),
+  );
 });
 
 async function serve(

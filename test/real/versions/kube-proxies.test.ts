@@ -3,6 +3,7 @@ import { type ControlPlane, startControlPlane } from '../../../harness/api-serve
 import { ensureKubeProxy, kubeProxies } from '../../../harness/versions/components.ts';
 import { expectToFollowSite } from '../../../harness/versions/kube-proxy-judge.ts';
 import { type SiteScene, startSiteScene } from '../../../harness/versions/site-scene.ts';
+import { stoppedLater } from '../../support/closed-later.ts';
 
 /* Stock kube-proxies of many versions behind the wrapper, at API server 1.36.3. */
 
@@ -11,11 +12,7 @@ jest.setTimeout(120_000);
 let plane: ControlPlane;
 
 beforeAll(async () => {
-  plane = await startControlPlane();
-});
-
-afterAll(async () => {
-  await plane?.stop();
+  plane = stoppedLater(await startControlPlane());
 });
 
 const rows = kubeProxies.flatMap(({ version, modes }) => modes.map((mode) => ({ version, mode })));

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import type { KubeObject } from '../../../../harness/api-server/api.ts';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-proxy.ts';
 import { createWeb, isReady, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
 import { eventually } from '../../../../harness/eventually.ts';
+import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
 
@@ -20,7 +21,7 @@ function note(what: string, amount: number): void {
 }
 
 beforeAll(async () => {
-  cluster = await startCluster({ nodeNames: everyNode });
+  cluster = stoppedLater(await startCluster({ nodeNames: everyNode }));
   workspace = createWorkspace(cluster);
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
   await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap');
@@ -32,8 +33,6 @@ beforeAll(async () => {
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
   for (const node of everyNode) await web.reaches(node, [node]);
 }, 180_000);
-
-afterAll(async () => await cluster?.stop());
 
 const PODS = '/api/v1/namespaces/kube-system/pods';
 

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-proxy.ts';
 import { createWeb, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
 import { ensureHelm } from '../../../../harness/deploy/tools.ts';
+import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
 
@@ -15,14 +16,12 @@ const everyNode = ['edge-1', 'edge-2'];
 
 beforeAll(async () => {
   const helm = await ensureHelm();
-  cluster = await startCluster({ nodeNames: everyNode });
+  cluster = stoppedLater(await startCluster({ nodeNames: everyNode }));
   workspace = createWorkspace(cluster, { helm });
   await installKubeProxy(cluster, { mode: 'nftables' });
   web = await createWeb(cluster);
   // The first build of helm takes minutes.
 }, 600_000);
-
-afterAll(async () => await cluster?.stop());
 
 const documented = async (beginning: string) => await workspace.runDocumented('Helm', beginning);
 const asWithKustomize = async (beginning: string) =>

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
 import { VERSION, wrapperImage } from '../../../../harness/cluster/images.ts';
 import { countKernelRewrites } from '../../../../harness/cluster/kernel-rewrites.ts';
@@ -9,6 +9,7 @@ import type { ClusterNode } from '../../../../harness/cluster/node.ts';
 import { createWeb, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
 import { eventually } from '../../../../harness/eventually.ts';
+import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
 
@@ -20,14 +21,12 @@ let workspace: Workspace;
 let filesBefore: string[][];
 
 beforeAll(async () => {
-  cluster = await startCluster({ nodeNames: ['edge-1', 'edge-2'] });
+  cluster = stoppedLater(await startCluster({ nodeNames: ['edge-1', 'edge-2'] }));
   workspace = createWorkspace(cluster);
   await installKubeProxy(cluster, { mode: 'nftables' });
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
   filesBefore = cluster.nodes.map(filesOf);
 });
-
-afterAll(async () => await cluster?.stop());
 
 const documented = async (beginning: string, instead?: Readonly<Record<string, string>>) =>
   await workspace.runDocumented('kubeadm', beginning, instead);

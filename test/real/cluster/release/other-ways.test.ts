@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
 import { installKubeProxy } from '../../../../harness/cluster/kube-proxy.ts';
 import { createWeb, isReady, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
 import { eventually } from '../../../../harness/eventually.ts';
+import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
 
@@ -17,13 +18,11 @@ let workspace: Workspace;
 const everyNode = ['edge-1', 'edge-2'];
 
 beforeAll(async () => {
-  cluster = await startCluster({ nodeNames: everyNode });
+  cluster = stoppedLater(await startCluster({ nodeNames: everyNode }));
   workspace = createWorkspace(cluster);
   await installKubeProxy(cluster, { mode: 'nftables' });
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
 });
-
-afterAll(async () => await cluster?.stop());
 
 /** Containers of the kube-proxy on each node, as `<DaemonSet>: <container>,<container>`, by the order of nodes. */
 async function kubeProxies(): Promise<string[]> {

@@ -1,12 +1,13 @@
 import { cpSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-proxy.ts';
 import { buildRelease10 } from '../../../../harness/cluster/release-1-0.ts';
 import { createWeb, isReady, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
 import { eventually } from '../../../../harness/eventually.ts';
+import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(300_000);
 
@@ -20,7 +21,7 @@ let workspace: Workspace;
 const everyNode = ['edge-1', 'edge-2'];
 
 beforeAll(async () => {
-  cluster = await startCluster({ nodeNames: everyNode });
+  cluster = stoppedLater(await startCluster({ nodeNames: everyNode }));
   workspace = createWorkspace(cluster);
   const old = await buildRelease10(join(cluster.folder, 'images'));
   cpSync(join(old.folder, 'manifests'), join(workspace.folder, '1.0.0/manifests'), {
@@ -39,8 +40,6 @@ beforeAll(async () => {
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
   for (const node of everyNode) await web.reaches(node, [node]);
 }, 400_000);
-
-afterAll(async () => await cluster?.stop());
 
 async function wrapperPods() {
   const path = '/api/v1/namespaces/kube-system/pods';

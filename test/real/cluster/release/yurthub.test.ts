@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-proxy.ts';
 import type { ClusterNode } from '../../../../harness/cluster/node.ts';
@@ -11,6 +11,7 @@ import { createWeb, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace } from '../../../../harness/cluster/workspace.ts';
 import { prepareYurtHub, type YurtHub } from '../../../../harness/cluster/yurthub.ts';
 import { eventually } from '../../../../harness/eventually.ts';
+import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(240_000);
 
@@ -27,7 +28,7 @@ let web: Web;
 let pod: string;
 
 beforeAll(async () => {
-  cluster = await startCluster({ nodeNames: ['edge-1', 'edge-2'] });
+  cluster = stoppedLater(await startCluster({ nodeNames: ['edge-1', 'edge-2'] }));
   node = cluster.node('edge-1');
   probe = createNodeProbe(cluster, 'edge-1');
   hub = await prepareYurtHub(cluster, node);
@@ -47,8 +48,6 @@ beforeAll(async () => {
   await probe.reaches(EVERYWHERE, ['edge-1', 'edge-2']);
   await untilSaved(cluster, node);
 }, 600_000);
-
-afterAll(async () => await cluster?.stop());
 
 /** Starts YurtHub, then the kubelet behind it. */
 async function boot(): Promise<void> {

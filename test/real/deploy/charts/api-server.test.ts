@@ -1,20 +1,19 @@
-import { afterAll, beforeAll } from '@jest/globals';
+import { beforeAll } from '@jest/globals';
 import type { ControlPlane } from '../../../../harness/api-server/control-plane.ts';
 import { describeAccepted, type Rendered } from '../../../../harness/deploy/accepted.ts';
 import { startBarePlane } from '../../../../harness/deploy/plane.ts';
 import { helmTemplate } from '../../../../harness/deploy/render.ts';
 import { everySetting } from '../../../../harness/deploy/settings.ts';
 import { type ChartTools, ensureChartTools } from '../../../../harness/deploy/tools.ts';
+import { stoppedLater } from '../../../support/closed-later.ts';
 
 let tools: ChartTools;
 let plane: ControlPlane;
 
 beforeAll(async () => {
   tools = await ensureChartTools();
-  plane = await startBarePlane();
+  plane = stoppedLater(await startBarePlane());
 }, 600_000);
-
-afterAll(async () => await plane?.stop());
 
 const host = 'apiServer.host=192.0.2.1';
 const { nodeName: _name, kubeconfig: _path, ...allSettings } = everySetting;

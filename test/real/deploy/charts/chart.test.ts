@@ -1,7 +1,6 @@
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { dump, load } from 'js-yaml';
 import type { KubeObject } from '../../../../harness/api-server/api.ts';
 import { renderCanary } from '../../../../harness/deploy/canary.ts';
@@ -14,16 +13,15 @@ import { everySetting } from '../../../../harness/deploy/settings.ts';
 import { type ChartTools, ensureChartTools } from '../../../../harness/deploy/tools.ts';
 import { runCommand } from '../../../../harness/process/run-command.ts';
 import { loadSettings } from '../../../../src/config/settings.ts';
+import { useFolder } from '../../../support/use-folder.ts';
 
 let tools: ChartTools;
 let folder: string;
 
 beforeAll(async () => {
   tools = await ensureChartTools();
-  folder = mkdtempSync(join(tmpdir(), 'kpw-chart-'));
+  folder = useFolder();
 }, 600_000);
-
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const host = 'apiServer.host=api-server.example.com';
 

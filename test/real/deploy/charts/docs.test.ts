@@ -1,21 +1,14 @@
-import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { createNode } from '../../../../harness/api-server/cluster-objects.ts';
 import type { ControlPlane } from '../../../../harness/api-server/control-plane.ts';
 import { kubectl, startBarePlane } from '../../../../harness/deploy/plane.ts';
 import { readText, repository } from '../../../../harness/deploy/repository.ts';
 import { type ChartTools, ensureChartTools } from '../../../../harness/deploy/tools.ts';
 import { runCommand } from '../../../../harness/process/run-command.ts';
+import { stoppedLater } from '../../../support/closed-later.ts';
+import { useFolder } from '../../../support/use-folder.ts';
 
 /** In the order in which their commands run. */
 const PAGES = [
@@ -41,21 +34,16 @@ let environment: NodeJS.ProcessEnv;
 
 beforeAll(async () => {
   tools = await ensureChartTools();
-  plane = await startBarePlane();
+  plane = stoppedLater(await startBarePlane());
   await createNode(plane.admin, 'edge-1');
   const fixture = readText('test/real/deploy/fixtures/kubeadm-kube-proxy.yaml');
   await kubectl(tools, plane, ['apply', '--server-side', '-f', '-'], fixture);
-  folder = mkdtempSync(join(tmpdir(), 'kpw-docs-'));
+  folder = useFolder();
   for (const each of ['manifests', 'charts']) {
     cpSync(join(repository, each), join(folder, each), { recursive: true });
   }
   environment = { KUBECONFIG: plane.kubeconfig('admin'), PATH: installTools(join(folder, 'bin')) };
 }, 600_000);
-
-afterAll(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await plane?.stop();
-});
 
 /** Puts kubectl and helm on a path. */
 function installTools(bin: string): string {

@@ -1,32 +1,28 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { only, parseObjects } from '../../../../harness/deploy/render.ts';
 import { repository } from '../../../../harness/deploy/repository.ts';
 import { ensureHelm } from '../../../../harness/deploy/tools.ts';
 import { runCommand } from '../../../../harness/process/run-command.ts';
 import { readProject } from '../../../../scripts/release/project.ts';
+import { useFolder } from '../../../support/use-folder.ts';
 
 const project = readProject();
 const { name, version } = project;
 
 let helm: string;
-let parent: string;
 let folder: string;
 
 /** What the job `pack` of the release workflow does. */
 beforeAll(async () => {
   helm = await ensureHelm();
-  parent = mkdtempSync(join(tmpdir(), 'kpw-release-'));
-  folder = join(parent, 'release');
+  folder = join(useFolder(), 'release');
   await runCommand('npm', ['run', 'build'], { cwd: repository });
   const pack = join(repository, 'scripts/release/pack.ts');
   await runCommand(process.execPath, [pack, folder], { env: { HELM: helm } });
 }, 600_000);
-
-afterAll(() => rmSync(parent, { recursive: true, force: true }));
 
 test('a release has the package, the chart, the SBOM, their checksums and notes', () => {
   expect(readdirSync(folder).sort()).toEqual([
