@@ -27,10 +27,11 @@ export type AgentRequest =
   | { readonly op: 'http'; readonly url: string; readonly timeoutMs: number }
   /** Passes connections on; see tcp-front.ts. Each address is `ip:port`, or the path of a Unix socket. */
   | { readonly op: 'relay'; readonly endpoint: string; readonly target: string }
-  /** Harms what passes the relay at this endpoint, in place of what did so before; null heals. */
+  /**
+   * Harms what passes the relay at this endpoint, in place of what did so before; null heals. Answers how many connections
+   * the last fault has harmed.
+   */
   | { readonly op: 'fault'; readonly endpoint: string; readonly fault: TcpFault | null }
-  /** Answers how many connections the last fault has harmed. */
-  | { readonly op: 'harmed'; readonly endpoint: string }
   /** Cuts the connections of the relay at this endpoint; answers how many there were. */
   | { readonly op: 'cut'; readonly endpoint: string };
 
@@ -78,8 +79,6 @@ async function answer(request: AgentRequest, relays: Map<string, Relay>): Promis
       return true;
     case 'fault':
       return await harm(relays.get(request.endpoint), request.fault);
-    case 'harmed':
-      return relays.get(request.endpoint)?.fault?.hits();
     case 'cut':
       return relays.get(request.endpoint)?.front.cut();
   }
@@ -99,10 +98,12 @@ async function startRelay({ endpoint, target }: RelayRequest): Promise<TcpFront>
   });
 }
 
-async function harm(relay: Relay | undefined, fault: TcpFault | null): Promise<void> {
+async function harm(relay: Relay | undefined, fault: TcpFault | null): Promise<number> {
   if (relay === undefined) throw new Error('there is no such relay');
-  await relay.fault?.end();
-  if (fault !== null) relay.fault = await relay.front.begin(fault);
+  const last = relay.fault;
+  await last?.end();
+  relay.fault = fault === null ? undefined : await relay.front.begin(fault);
+  return last?.hits() ?? 0;
 }
 
 async function listen(endpoint: string): Promise<void> {

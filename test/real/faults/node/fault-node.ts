@@ -101,25 +101,27 @@ async function startParts(
     https: { url: `https://${CLIENTS[1]}`, caFile: certFile },
     harmClients: async (fault: TcpFault) => await harmClients(netns, fault),
     /** Resets the connections of clients; resolves with how many. */
-    cutClients: async () => await askClients(netns, 'cut'),
+    cutClients: async () => await askClients((endpoint) => netns.ask({ op: 'cut', endpoint })),
     /** Packets of clients vanish. */
     dropPackets: async () => await dropPackets(netns),
   };
 }
 
-async function askClients(netns: NodeNetns, op: 'cut' | 'harmed'): Promise<number> {
-  const counts = CLIENTS.map(async (endpoint) => Number(await netns.ask({ op, endpoint })));
-  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+/** Resolves with the sum of what both fronts of clients answer. */
+async function askClients(ask: (endpoint: string) => Promise<unknown>): Promise<number> {
+  const counts = await Promise.all(CLIENTS.map(ask));
+  return counts.reduce<number>((sum, count) => sum + Number(count), 0);
 }
 
 async function harmClients(netns: NodeNetns, fault: TcpFault): Promise<ActiveFault> {
-  for (const endpoint of CLIENTS) await netns.ask({ op: 'fault', endpoint, fault });
+  const put = async (what: TcpFault | null) =>
+    await askClients((endpoint) => netns.ask({ op: 'fault', endpoint, fault: what }));
+  await put(fault);
   let harmed = 0;
   return {
     hits: () => harmed,
     end: async () => {
-      for (const endpoint of CLIENTS) await netns.ask({ op: 'fault', endpoint, fault: null });
-      harmed = await askClients(netns, 'harmed');
+      harmed = await put(null);
     },
   };
 }
