@@ -3,8 +3,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { repository } from '../deploy/repository.ts';
 import { type Binaries, ensureBinaries } from '../process/binaries.ts';
 import { ensureOsPackages } from '../process/os-packages.ts';
+import { runCommand } from '../process/run-command.ts';
 import { withCleanups } from '../with-cleanups.ts';
 import { createApiClient } from './api.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
@@ -81,6 +83,12 @@ function describePlane(parts: PlaneParts) {
   const { binaries, folder, tokens, apiServer, etcd } = parts;
   const { url: server, caFile, auditLogFile } = apiServer;
   let files = 0;
+  const kubeconfig = (user: TestUser, options: Partial<KubeconfigOptions> = {}) => {
+    files += 1;
+    const path = join(folder, `${user}-${files}.kubeconfig`);
+    writeKubeconfig(path, { server, caFile, token: tokens[user], ...options });
+    return path;
+  };
   return {
     /** It can be stopped, started and frozen. */
     apiServer,
@@ -97,11 +105,11 @@ function describePlane(parts: PlaneParts) {
     /** URL of the API server at one of our own addresses, such as a namespace's hostAddress. */
     serverAt: (address: string) => `https://${address}:${apiServer.port}`,
     /** Writes a kubeconfig with the user's token and returns its path. Default server: ours. */
-    kubeconfig: (user: TestUser, options: Partial<KubeconfigOptions> = {}) => {
-      files += 1;
-      const path = join(folder, `${user}-${files}.kubeconfig`);
-      writeKubeconfig(path, { server, caFile, token: tokens[user], ...options });
-      return path;
+    kubeconfig,
+    /** Runs kubectl as an administrator, in the root of the repository. */
+    kubectl: async (args: readonly string[], input = '') => {
+      const all = ['--kubeconfig', kubeconfig('admin'), ...args];
+      return await runCommand(binaries.kubectl, all, { cwd: repository, input });
     },
     /** Requests that the API server has answered, or begun to answer if they are watches. */
     requests: (filter?: RequestFilter) => readAuditLog(auditLogFile, filter),

@@ -2,32 +2,24 @@ import { describe, expect, test } from '@jest/globals';
 import { loadSettings } from '../../src/config/settings.ts';
 import type { ControlPlane } from '../api-server/control-plane.ts';
 import { writeAside } from './overlay.ts';
-import { kubectl } from './plane.ts';
 import { parseObjects } from './render.ts';
 import { everySetting } from './settings.ts';
-import type { Tools } from './tools.ts';
 
 /** A set of objects that we ship: its name, and how its YAML comes about. */
 export type Rendered = readonly [name: string, render: () => Promise<string>];
 
-/** What checks objects. */
-export interface Judge {
-  readonly tools: Tools;
-  readonly plane: ControlPlane;
-}
-
 /** Throws if the API server would refuse an object, or ignore one of its fields. */
-export async function expectAccepted({ tools, plane }: Judge, yaml: string): Promise<void> {
+export async function expectAccepted(plane: ControlPlane, yaml: string): Promise<void> {
   const args = ['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', '-'];
-  const output = await kubectl(tools, plane, args, yaml);
+  const output = await plane.kubectl(args, yaml);
   expect(output).toContain('serverside-applied (server dry run)');
 }
 
-/** Tests that each set of objects is right. `judge` is called in the tests, when there is one. */
-export function describeAccepted(rows: readonly Rendered[], judge: () => Judge): void {
+/** Tests that each set of objects is right. `plane` is called in the tests, when there is one. */
+export function describeAccepted(rows: readonly Rendered[], plane: () => ControlPlane): void {
   describe.each(rows)('%s', (_name, render) => {
     test('is taken by the API server', async () => {
-      await expectAccepted(judge(), await render());
+      await expectAccepted(plane(), await render());
     });
 
     test('has settings that the wrapper takes', async () => {

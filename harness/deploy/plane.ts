@@ -1,7 +1,4 @@
 import { type ControlPlane, startControlPlane } from '../api-server/control-plane.ts';
-import { runCommand } from '../process/run-command.ts';
-import { repository } from './repository.ts';
-import type { Tools } from './tools.ts';
 
 /** An API server on which nothing of ours is installed. */
 export async function startBarePlane(): Promise<ControlPlane> {
@@ -12,19 +9,4 @@ export async function startBarePlane(): Promise<ControlPlane> {
   // The role that the end-to-end tests give the wrapper has the name of ours.
   await plane.admin.delete('/apis/rbac.authorization.k8s.io/v1/clusterroles/kube-proxy-wrapper');
   return plane;
-}
-
-/** Runs kubectl as an administrator, in the root of the repository. */
-export async function kubectl(
-  tools: Tools,
-  plane: ControlPlane,
-  args: readonly string[],
-  input = '',
-): Promise<string> {
-  const options = { cwd: repository, input };
-  return await runCommand(
-    tools.kubectl,
-    ['--kubeconfig', plane.kubeconfig('admin'), ...args],
-    options,
-  );
 }

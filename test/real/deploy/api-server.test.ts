@@ -9,7 +9,7 @@ import {
 } from '../../../harness/deploy/accepted.ts';
 import { rightsOf } from '../../../harness/deploy/account.ts';
 import { writeAside } from '../../../harness/deploy/overlay.ts';
-import { kubectl, startBarePlane } from '../../../harness/deploy/plane.ts';
+import { startBarePlane } from '../../../harness/deploy/plane.ts';
 import {
   components,
   kustomizations,
@@ -48,7 +48,7 @@ const rendered: readonly Rendered[] = [
   ],
 ];
 
-describeAccepted(rendered, () => ({ tools, plane }));
+describeAccepted(rendered, () => plane);
 
 test.each([
   ['kubeedge', 'kube-proxy-wrapper', 'http://127.0.0.1:10550/'],
@@ -71,25 +71,25 @@ test.each([
 
 test('an unknown field is found', async () => {
   const yaml = (await kustomize(tools, 'manifests/base')).replace('hostNetwork', 'hostNetwrok');
-  await expect(expectAccepted({ tools, plane }, yaml)).rejects.toThrow('hostNetwrok');
+  await expect(expectAccepted(plane, yaml)).rejects.toThrow('hostNetwrok');
 });
 
 describe("kubeadm's kube-proxy", () => {
   const path = '/apis/apps/v1/namespaces/kube-system/daemonsets/kube-proxy';
   const patch = async (file: string) => {
     const args = ['--namespace', 'kube-system', 'patch', 'daemonset', 'kube-proxy'];
-    await kubectl(tools, plane, [...args, '--patch-file', `manifests/overlays/${file}`]);
+    await plane.kubectl([...args, '--patch-file', `manifests/overlays/${file}`]);
   };
   const setStrategy = async (type: string) => {
     const args = ['--namespace', 'kube-system', 'patch', 'daemonset', 'kube-proxy', '--patch'];
-    await kubectl(tools, plane, [...args, JSON.stringify({ spec: { updateStrategy: { type } } })]);
+    await plane.kubectl([...args, JSON.stringify({ spec: { updateStrategy: { type } } })]);
   };
   const template = async () => (await plane.admin.get(path)).spec.template.spec;
   let before: Awaited<ReturnType<typeof template>>;
 
   beforeAll(async () => {
     const fixture = readText('test/real/deploy/fixtures/kubeadm-kube-proxy.yaml');
-    await kubectl(tools, plane, ['apply', '--server-side', '-f', '-'], fixture);
+    await plane.kubectl(['apply', '--server-side', '-f', '-'], fixture);
     before = await template();
   });
 
@@ -134,11 +134,11 @@ describe("kubeadm's kube-proxy", () => {
 
   test('has a copy for the nodes that the first one does not select', async () => {
     const get = ['--namespace', 'kube-system', 'get', 'daemonset', 'kube-proxy', '-o', 'yaml'];
-    const first = await kubectl(tools, plane, get);
+    const first = await plane.kubectl(get);
     const patchFile = 'manifests/second-kube-proxy/copy.yaml';
     const make = ['patch', '--local', '-f', '-', '--patch-file', patchFile, '-o', 'yaml'];
-    const copy = await kubectl(tools, plane, make, first);
-    await kubectl(tools, plane, ['apply', '--server-side', '-f', '-'], copy);
+    const copy = await plane.kubectl(make, first);
+    await plane.kubectl(['apply', '--server-side', '-f', '-'], copy);
     await patch('../second-kube-proxy/keep-off.yaml');
     const { selector, template: second } = (await plane.admin.get(`${path}-via-wrapper`)).spec;
     expect(selector.matchLabels).toEqual({ 'k8s-app': 'kube-proxy-via-wrapper' });
@@ -163,7 +163,7 @@ describe("kubeadm's kube-proxy", () => {
       kustomize(tools, path),
     );
     const args = ['apply', '--server-side', '--dry-run=server', '-o', 'yaml', '-f', '-'];
-    const objects = parseObjects(await kubectl(tools, plane, args, yaml));
+    const objects = parseObjects(await plane.kubectl(args, yaml));
     const [list] = objects as unknown as [{ items: KubeObject[] }];
     const { spec } = only(list.items, 'DaemonSet').spec.template;
     const [container] = spec.containers;

@@ -1,25 +1,22 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import type { ControlPlane } from '../../../harness/api-server/control-plane.ts';
-import { kubectl, startBarePlane } from '../../../harness/deploy/plane.ts';
+import { startBarePlane } from '../../../harness/deploy/plane.ts';
 import { readText } from '../../../harness/deploy/repository.ts';
-import { ensureTools, type Tools } from '../../../harness/deploy/tools.ts';
 import { eventually } from '../../../harness/eventually.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
-let tools: Tools;
 let plane: ControlPlane;
 
 beforeAll(async () => {
-  tools = await ensureTools();
   plane = stoppedLater(await startBarePlane());
   await run('apply', '--server-side', '-k', 'manifests/overlays/kubeadm');
   const kubeProxy = readText('test/real/deploy/fixtures/kubeadm-kube-proxy.yaml');
-  await kubectl(tools, plane, ['apply', '--server-side', '-f', '-'], kubeProxy);
+  await plane.kubectl(['apply', '--server-side', '-f', '-'], kubeProxy);
   await run('apply', '--server-side', '-f', 'manifests/removal-guard.yaml');
 }, 600_000);
 
 async function run(...args: string[]): Promise<string> {
-  return await kubectl(tools, plane, args);
+  return await plane.kubectl(args);
 }
 
 /** The API server needs a moment to see what has changed. */

@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { KubeObject } from '../../../harness/api-server/api.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { eventually } from '../../../harness/eventually.ts';
-import { runCommand } from '../../../harness/process/run-command.ts';
 import { policyFor } from '../../../src/topology/policy/service-policy.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 import { NO_POLICY } from '../../support/projection/topology.ts';
@@ -27,8 +26,7 @@ let plane: ControlPlane;
 
 beforeAll(async () => {
   plane = stoppedLater(await startControlPlane());
-  const args = ['--kubeconfig', plane.kubeconfig('admin'), 'apply', '-f', MANIFEST];
-  await runCommand(plane.binaries.kubectl, args);
+  await plane.kubectl(['apply', '-f', MANIFEST]);
   // The API server compiles the policy a moment later.
   await eventually(
     async () => await rejection({ topologyKeys: '[' }),
@@ -138,18 +136,17 @@ test.each<[Annotations, RegExp]>([
 
 describe('an object that was invalid before the policy', () => {
   test('can be changed elsewhere and corrected, not changed to another invalid value', async () => {
-    const kubectl = (...args: string[]) =>
-      runCommand(plane.binaries.kubectl, ['--kubeconfig', plane.kubeconfig('admin'), ...args]);
     const path = `${SERVICES}/web`;
     const annotate = async (value: string | null) =>
       await plane.admin.patch(path, { metadata: { annotations: { topologyKeys: value } } });
-    await kubectl('delete', 'validatingadmissionpolicybinding', 'kube-proxy-wrapper-policies');
+    const binding = ['validatingadmissionpolicybinding', 'kube-proxy-wrapper-policies'];
+    await plane.kubectl(['delete', ...binding]);
     await eventually(
       async () => await rejection(KEYED('[')),
       (message) => message === undefined,
     );
     await plane.admin.create(SERVICES, service('web', KEYED('[')));
-    await kubectl('apply', '-f', MANIFEST);
+    await plane.kubectl(['apply', '-f', MANIFEST]);
     await eventually(
       async () => await rejection(KEYED('[')),
       (message) => message !== undefined,

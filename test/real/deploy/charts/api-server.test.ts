@@ -59,4 +59,4 @@ const rendered: readonly Rendered[] = [
   ],
 ];
 
-describeAccepted(rendered, () => ({ tools, plane }));
+describeAccepted(rendered, () => plane);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, test } from '@jest/globals';
 import { createNode } from '../../../../harness/api-server/cluster-objects.ts';
 import type { ControlPlane } from '../../../../harness/api-server/control-plane.ts';
-import { kubectl, startBarePlane } from '../../../../harness/deploy/plane.ts';
+import { startBarePlane } from '../../../../harness/deploy/plane.ts';
 import { readText, repository } from '../../../../harness/deploy/repository.ts';
 import { type ChartTools, ensureChartTools } from '../../../../harness/deploy/tools.ts';
 import { runCommand } from '../../../../harness/process/run-command.ts';
@@ -37,7 +37,7 @@ beforeAll(async () => {
   plane = stoppedLater(await startBarePlane());
   await createNode(plane.admin, 'edge-1');
   const fixture = readText('test/real/deploy/fixtures/kubeadm-kube-proxy.yaml');
-  await kubectl(tools, plane, ['apply', '--server-side', '-f', '-'], fixture);
+  await plane.kubectl(['apply', '--server-side', '-f', '-'], fixture);
   folder = useFolder();
   for (const each of ['manifests', 'charts']) {
     cpSync(join(repository, each), join(folder, each), { recursive: true });
