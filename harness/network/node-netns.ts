@@ -135,7 +135,7 @@ function describeNetns(parts: NetnsParts) {
     hostAddress: gatewayAddress(number),
     /** Folder for logs and files; removed by stop. */
     folder,
-    /** See netns-agent.ts; {@link dial} is what tests want. */
+    /** See netns-agent.ts. */
     ask,
     /** Runs a command inside to its end and returns its stdout. */
     exec: async (command: string, args: readonly string[], input = '') =>
@@ -157,6 +157,13 @@ function describeNetns(parts: NetnsParts) {
         await ask({ op: 'listen', endpoint });
       }
     },
+    /**
+     * Connects so many times to `target` (`ip:port`, such as a cluster IP) from inside, 16 at a time, and counts who answers:
+     * an endpoint's `ip:port`, `refused`, `timeout` or an errno. By default each connection has 5 s, in which the kernel
+     * tries a lost SYN again (after 1 and 3 s): it sends only so many refusals a second (net.ipv4.icmp_msgs_per_sec).
+     */
+    dial: async (target: string, count = 40, timeoutMs = 5_000) =>
+      (await ask({ op: 'dial', target, count, timeoutMs })) as Readonly<Record<string, number>>,
     /** GET inside; undefined when nothing answers in 2 seconds. */
     httpGet: async (url: string) => await httpGet(ask, url),
     /**

@@ -1,5 +1,4 @@
 import { expect } from '@jest/globals';
-import { dial } from '../network/dial.ts';
 import type { KubeProxyMode } from '../node/kube-proxy.ts';
 import { waitForBackends } from '../node/wrapped-node.ts';
 import { FAR, NEAR, type SiteScene } from './site-scene.ts';
@@ -23,7 +22,7 @@ export async function expectToFollowSite(scene: SiteScene, mode: KubeProxyMode):
       [targets.local]: backends,
       [targets.plain]: [NEAR, FAR],
     });
-    const answers = Object.keys(await dial(node.netns, targets.local, 10)).sort();
+    const answers = Object.keys(await node.netns.dial(targets.local, 10)).sort();
     expect([site, answers]).toEqual([site, backends.length === 0 ? ['refused'] : backends]);
   }
 }

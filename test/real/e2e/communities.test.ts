@@ -3,7 +3,6 @@ import { createNode, labelNode } from '../../../harness/api-server/cluster-objec
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { putObject } from '../../../harness/api-server/put-object.ts';
 import { createFabEdgeCommunities } from '../../../harness/deploy/fabedge.ts';
-import { dial } from '../../../harness/network/dial.ts';
 import { createPlacedService, setEndpointReady } from '../../../harness/node/placed-service.ts';
 import { type Fleet, type ServedNode, startFleet } from '../../../harness/node/served-node.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
@@ -52,7 +51,7 @@ beforeAll(async () => {
 });
 
 const whoAnswers = async ({ netns }: ServedNode, target: string) =>
-  Object.keys(await dial(netns, target)).sort();
+  Object.keys(await netns.dial(target)).sort();
 
 /** Says which nodes are in FabEdge's community north. */
 async function declare(members: readonly string[]): Promise<void> {

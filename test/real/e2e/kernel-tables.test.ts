@@ -11,7 +11,6 @@ import {
 } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { eventually } from '../../../harness/eventually.ts';
-import { dial } from '../../../harness/network/dial.ts';
 import { putSlice, setEndpointReady } from '../../../harness/node/placed-service.ts';
 import {
   startWrappedNode,
@@ -163,7 +162,7 @@ describe.each([
     for (const target of [`${clusterIP}:80`, `${node.netns.address}:${nodePort}`]) {
       // Only a refusal is tried again: the kernel may refuse what begins while kube-proxy writes its rules.
       const { value } = await eventually(
-        async () => Object.keys(await dial(node.netns, target, 30)).sort(),
+        async () => Object.keys(await node.netns.dial(target, 30)).sort(),
         (found) => found.filter((answer) => !answers.includes(answer)).join() !== 'refused',
         { what: `${target} is not refused` },
       );

@@ -7,7 +7,6 @@ import {
 } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { eventually } from '../../../harness/eventually.ts';
-import { dial } from '../../../harness/network/dial.ts';
 import { connectNodes } from '../../../harness/network/node-network.ts';
 import {
   createPlacedService,
@@ -86,7 +85,7 @@ async function see(target: string, placed: readonly Placed[]): Promise<void> {
 async function answer(target: string, placed: readonly Placed[]): Promise<void> {
   const wanted = placed.map(({ at }) => at).sort();
   await fleet.each(async ({ nodeName, netns }) => {
-    const answers = Object.keys(await dial(netns, target)).sort();
+    const answers = Object.keys(await netns.dial(target)).sort();
     expect([nodeName, answers]).toEqual([nodeName, wanted]);
   });
 }
@@ -98,7 +97,7 @@ describe('a Service with a traffic policy of its own', () => {
     await first.sees({ [target]: [OWN.at] });
     await second.sees({ [target]: [] });
     const nodePort = `${first.netns.address}:${service.spec.ports[0].nodePort}`;
-    const counts = await dial(first.netns, nodePort, 60);
+    const counts = await first.netns.dial(nodePort, 60);
     expect(Object.keys(counts).sort()).toEqual([NEAR.at, FAR.at, OWN.at].sort());
   });
 
@@ -109,7 +108,7 @@ describe('a Service with a traffic policy of its own', () => {
     await second.sees({ [target]: [NEAR.at] });
     const outside = async (client: ServedNode, server: ServedNode) => {
       const nodePort = `${server.netns.address}:${service.spec.ports[0].nodePort}`;
-      return Object.keys(await dial(client.netns, nodePort, 20, 500));
+      return Object.keys(await client.netns.dial(nodePort, 20, 500));
     };
     expect(await outside(second, first)).toEqual([OWN.at]);
     expect(await outside(first, second)).toEqual(['timeout']);

@@ -6,7 +6,6 @@ import {
 } from '../../../../harness/api-server/cluster-objects.ts';
 import type { ControlPlane } from '../../../../harness/api-server/control-plane.ts';
 import { persist } from '../../../../harness/history/persist.ts';
-import { dial } from '../../../../harness/network/dial.ts';
 import type { NodeNetns } from '../../../../harness/network/node-netns.ts';
 import type { Atom } from '../../../support/guarantees/watch-guarantees.ts';
 import { toWritten } from '../../../support/recorder/written-object.ts';
@@ -52,7 +51,7 @@ export async function createAtom(plane: ControlPlane, netns: NodeNetns, self: st
     backends: () => ({ [TARGET]: backends() }),
     /** Who answers there, and who should. */
     dial: async () => ({
-      answers: Object.keys(await dial(netns, TARGET, 30)).sort(),
+      answers: Object.keys(await netns.dial(TARGET, 30)).sort(),
       wanted: backends(),
     }),
     /** Reads how its slices are now, as one of the states in which they may be seen. To be done when all is quiet. */
