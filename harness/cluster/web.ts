@@ -51,6 +51,7 @@ export async function createWeb(
       `/api/v1/namespaces/default/pods/${await podOn(node)}:${PORT}/proxy/${path}`,
       {} as KubeObject,
     );
+  const nodeNames = cluster.nodes.map(({ name }) => name);
   const url = `http://${CLUSTER_IP}/`;
   const dialFrom = async (node: string, count = 8) => {
     const command = ['/pod', 'dial', url, String(count)];
@@ -76,6 +77,14 @@ export async function createWeb(
     setReady,
     /** Waits until requests from a node's Pod are answered by these nodes, by each at least once and by no other. */
     reaches,
+    /** The same from each node: all nodes answer. */
+    spreads: async () => {
+      for (const name of nodeNames) await reaches(name, nodeNames);
+    },
+    /** The same from each node: only the node itself answers. */
+    stays: async () => {
+      for (const name of nodeNames) await reaches(name, [name]);
+    },
     /**
      * Requests from the Pods of nodes to the Service each 20 ms while something happens. Resolves with how often each node
      * answered, for each of them.

@@ -61,10 +61,10 @@ test('traffic of Pods stays on the node, then in the site, then goes anywhere, a
   await rolledOut(cluster, 'kube-proxy');
   const everyNode = cluster.nodes.map(({ name }) => name);
   web = await createWeb(cluster);
-  for (const name of everyNode) await web.reaches(name, everyNode);
+  await web.spreads();
   // The keys are hostname, site and "*".
   await workspace.runDocumented('Use it', 'kubectl label node edge-1 edge-2 site=a');
-  for (const name of everyNode) await web.reaches(name, [name]);
+  await web.stays();
 
   const change = async (node: string, ready: boolean, reached: string) => {
     await web.setReady(node, ready);

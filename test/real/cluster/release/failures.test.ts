@@ -31,7 +31,7 @@ beforeAll(async () => {
   );
   await rolledOut(cluster, 'kube-proxy');
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
-  for (const node of everyNode) await web.reaches(node, [node]);
+  await web.stays();
 }, 180_000);
 
 const PODS = '/api/v1/namespaces/kube-system/pods';

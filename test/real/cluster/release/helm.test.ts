@@ -12,11 +12,10 @@ jest.setTimeout(180_000);
 let cluster: Cluster;
 let web: Web;
 let workspace: Workspace;
-const everyNode = ['edge-1', 'edge-2'];
 
 beforeAll(async () => {
   const helm = await ensureHelm();
-  cluster = stoppedLater(await startCluster({ nodeNames: everyNode }));
+  cluster = stoppedLater(await startCluster({ nodeNames: ['edge-1', 'edge-2'] }));
   workspace = createWorkspace(cluster, { helm });
   await installKubeProxy(cluster, { mode: 'nftables' });
   web = await createWeb(cluster);
@@ -34,16 +33,16 @@ test('the chart installs the wrapper, and kube-proxies are pointed at it node by
   );
   await asWithKustomize('kubectl -n kube-system delete pod -l k8s-app=kube-proxy');
   await asWithKustomize('kubectl -n kube-system patch daemonset kube-proxy -p');
-  for (const node of everyNode) await web.reaches(node, everyNode);
+  await web.spreads();
 });
 
 test('a changed value filters what was unfiltered, and the rollback ends that', async () => {
   await documented('helm upgrade');
   await rolledOut(cluster, 'kube-proxy-wrapper');
-  for (const node of everyNode) await web.reaches(node, [node]);
+  await web.stays();
   await documented('helm rollback');
   await rolledOut(cluster, 'kube-proxy-wrapper');
-  for (const node of everyNode) await web.reaches(node, everyNode);
+  await web.spreads();
 });
 
 test('the way back leaves a plain kube-proxy and nothing of the chart', async () => {
@@ -51,9 +50,9 @@ test('the way back leaves a plain kube-proxy and nothing of the chart', async ()
     'kubectl -n kube-system patch daemonset kube-proxy --patch-file manifests/overlays/kubeadm/point-kube-proxy-back.yaml',
   );
   await asWithKustomize('kubectl -n kube-system patch daemonset kube-proxy -p');
-  for (const node of everyNode) await web.reaches(node, everyNode);
+  await web.spreads();
   await documented('kubectl -n kube-system get pods -o yaml');
-  for (const node of everyNode) await web.reaches(node, everyNode);
+  await web.spreads();
   const name = 'app.kubernetes.io/name=kube-proxy-wrapper';
   expect(await cluster.kubectl(['get', 'cm,sa,ds', '-A', '-l', name, '-o', 'name'])).toBe('');
 });

@@ -49,11 +49,11 @@ const failuresOf = (answers: Readonly<Record<string, number>>) =>
 const WRAPPER_LABEL = ['-l', 'app.kubernetes.io/name=kube-proxy-wrapper'];
 
 test('the wrapper is installed everywhere and changes nothing yet', async () => {
-  for (const node of everyNode) await web.reaches(node, everyNode);
+  await web.spreads();
   await documented('kubectl -n kube-system get configmap');
   await documented('kubectl apply --server-side --force-conflicts -k my-cluster');
   await documented('kubectl apply --server-side -f manifests/removal-guard.yaml');
-  for (const node of everyNode) await web.reaches(node, everyNode);
+  await web.spreads();
 });
 
 test('a kube-proxy is pointed at the wrapper on half of the nodes, and no request is lost', async () => {
@@ -70,7 +70,7 @@ test('a kube-proxy is pointed at the wrapper on half of the nodes, and no reques
 
 test('then the DaemonSet rolls the other half', async () => {
   await documented('kubectl -n kube-system patch daemonset kube-proxy -p');
-  for (const node of everyNode) await web.reaches(node, [node]);
+  await web.stays();
 });
 
 test('a Pod of the wrapper explains a Service of its node', async () => {
@@ -131,11 +131,11 @@ test('a changed setting rolls the wrapper, and an undo brings the old one back',
   const generator = '  - { name: kube-proxy-wrapper, behavior: replace, files: [config.yaml] }';
   await workspace.run(`sed -i '/^images:/i\\${generator}' my-cluster/kustomization.yaml`);
   await documented('kubectl apply --server-side --force-conflicts -k my-cluster');
-  for (const node of everyNode) await web.reaches(node, everyNode);
+  await web.spreads();
   await workspace.run('kubectl -n kube-system rollout undo daemonset/kube-proxy-wrapper');
   await workspace.runDocumented('A roll-out stops', 'kubectl -n kube-system label pod');
   await rolledOut(cluster, 'kube-proxy-wrapper');
-  for (const node of everyNode) await web.reaches(node, [node]);
+  await web.stays();
 });
 
 // The undo owns fields of the DaemonSet then, and the apply was refused with a conflict.
@@ -143,7 +143,7 @@ test('after an undo the corrected settings are applied as at first', async () =>
   workspace.write('my-cluster/config.yaml', 'logLevel: info\n');
   await documented('kubectl apply --server-side --force-conflicts -k my-cluster');
   await rolledOut(cluster, 'kube-proxy-wrapper');
-  for (const node of everyNode) await web.reaches(node, [node]);
+  await web.stays();
 });
 
 /** What is in the folders that a node has for itself, and in that of the state. */

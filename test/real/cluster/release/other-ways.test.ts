@@ -56,7 +56,7 @@ describe('docs/deployment-sidecar.md', () => {
     await web.reaches('edge-1', ['edge-1']);
     await web.reaches('edge-2', everyNode);
     await rollTheRest();
-    for (const node of everyNode) await web.reaches(node, [node]);
+    await web.stays();
     expect(await kubeProxies()).toEqual([withWrapper, withWrapper]);
   });
 
@@ -81,7 +81,7 @@ describe('the section "Some nodes only" of docs/deployment-edge.md, with the ove
     await documented('kubectl apply --server-side --force-conflicts -k');
     await documented('kubectl -n kube-system patch daemonset kube-proxy --patch-file');
     await documented('kubectl -n kube-system get daemonset kube-proxy -o yaml');
-    for (const node of everyNode) await web.reaches(node, everyNode);
+    await web.spreads();
     await documented('kubectl label node edge-1 kube-proxy-wrapper.io/kube-proxy=via-wrapper');
     await web.reaches('edge-1', ['edge-1']);
     expect(await kubeProxies()).toEqual(['kube-proxy-via-wrapper: kube-proxy', PLAIN]);
@@ -96,6 +96,6 @@ describe('the section "Some nodes only" of docs/deployment-edge.md, with the ove
       timeoutMs: 60_000,
       intervalMs: 500,
     });
-    for (const node of everyNode) await web.reaches(node, everyNode);
+    await web.spreads();
   });
 });

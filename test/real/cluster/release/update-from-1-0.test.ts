@@ -38,7 +38,7 @@ beforeAll(async () => {
   await rolledOut(cluster, 'kube-proxy-wrapper');
   await rolledOut(cluster, 'kube-proxy');
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
-  for (const node of everyNode) await web.reaches(node, [node]);
+  await web.stays();
 }, 400_000);
 
 async function wrapperPods() {
