@@ -14,27 +14,35 @@ const {
 } = constants;
 
 /** Something that happens once, to what is open; `end` undoes nothing. */
-function once(
-  name: string,
-  strike: (front: FaultFront) => number,
-  seconds: readonly [number, number] = [0.1, 3],
-): FaultKind {
+function once(name: string, strike: (front: FaultFront) => number): FaultKind {
   return {
     room: 'HTTP/2',
     name,
     needs: 'http2',
-    seconds,
+    seconds: [0.1, 3],
     strike: ({ front }) => happened(strike(front)),
   };
 }
 
-function eachSession(
-  front: FaultFront,
-  act: (session: FaultFront['sessions'] extends ReadonlySet<infer S> ? S : never) => void,
-): number {
-  const sessions = [...front.sessions].filter(({ destroyed }) => !destroyed);
-  for (const session of sessions) act(session);
-  return sessions.length;
+/** Ends connections with a GOAWAY; `endMs` later the connection ends, if that is given. */
+function goesAway(
+  name: string,
+  { code = NGHTTP2_NO_ERROR, endMs, lastStream }: GoAway = {},
+): FaultKind {
+  return once(name, ({ sessions }) => {
+    const open = [...sessions].filter(({ destroyed }) => !destroyed);
+    for (const session of open) {
+      session.goaway(code, lastStream);
+      if (endMs !== undefined) setTimeout(() => session.destroy(), endMs);
+    }
+    return open.length;
+  });
+}
+
+interface GoAway {
+  readonly code?: number;
+  readonly endMs?: number;
+  readonly lastStream?: number;
 }
 
 function resetStreams(front: FaultFront, code: number, most = Number.POSITIVE_INFINITY): number {
@@ -87,33 +95,11 @@ function limited(name: string, streams: number): FaultKind {
 
 /** What only HTTP/2 can do. */
 export const http2Faults: readonly FaultKind[] = [
-  once('GOAWAY, streams go on', (front) =>
-    eachSession(front, (session) => session.goaway(NGHTTP2_NO_ERROR)),
-  ),
-  once('GOAWAY, then the end', (front) =>
-    eachSession(front, (session) => {
-      session.goaway(NGHTTP2_NO_ERROR);
-      setTimeout(() => session.destroy(), 50);
-    }),
-  ),
-  once('GOAWAY that takes no stream', (front) =>
-    eachSession(front, (session) => {
-      session.goaway(NGHTTP2_NO_ERROR, 0);
-      setTimeout(() => session.destroy(), 1_000);
-    }),
-  ),
-  once('GOAWAY with ENHANCE_YOUR_CALM', (front) =>
-    eachSession(front, (session) => {
-      session.goaway(NGHTTP2_ENHANCE_YOUR_CALM);
-      setTimeout(() => session.destroy(), 50);
-    }),
-  ),
-  once('GOAWAY with PROTOCOL_ERROR', (front) =>
-    eachSession(front, (session) => {
-      session.goaway(NGHTTP2_PROTOCOL_ERROR);
-      setTimeout(() => session.destroy(), 50);
-    }),
-  ),
+  goesAway('GOAWAY, streams go on'),
+  goesAway('GOAWAY, then the end', { endMs: 50 }),
+  goesAway('GOAWAY that takes no stream', { lastStream: 0, endMs: 1_000 }),
+  goesAway('GOAWAY with ENHANCE_YOUR_CALM', { code: NGHTTP2_ENHANCE_YOUR_CALM, endMs: 50 }),
+  goesAway('GOAWAY with PROTOCOL_ERROR', { code: NGHTTP2_PROTOCOL_ERROR, endMs: 50 }),
   once('one stream reset', (front) => resetStreams(front, NGHTTP2_INTERNAL_ERROR, 1)),
   once('all streams reset', (front) => resetStreams(front, NGHTTP2_INTERNAL_ERROR)),
   once('all streams cancelled', (front) => resetStreams(front, NGHTTP2_CANCEL)),

@@ -92,13 +92,8 @@ function tooLarge(name: string, ahead: bigint): FaultKind {
 
 /** What is in the body of a watch, and what is missing there. */
 export const watchFaults: readonly FaultKind[] = [
-  beginsWithError(410),
-  beginsWithError(500),
-  beginsWithError(504),
-  beginsWithError(429),
-  errorAfterBookmark(410),
-  errorAfterBookmark(500),
-  errorAfterBookmark(504),
+  ...[410, 500, 504, 429].map(beginsWithError),
+  ...[410, 500, 504].map(errorAfterBookmark),
   once('all watches expire at once', ({ front }) => expireWatches(front)),
   once('all watches end with ERROR 500 at once', ({ front }) =>
     expireWatches(front, undefined, 500),
