@@ -228,25 +228,18 @@ test('an outage is one cause in readyz, in status, and on the page', async () =>
   expect(node.causes.map(({ text, checks }) => `cause: ${text} (${checks} checks)`)).toEqual(
     causes,
   );
-  const { out } = await runInProcess(KUBE_PROXY_WRAPPER, [
-    'status',
-    '--admin',
-    new URL(admin.url).host,
-  ]);
+  const run = async (...args: string[]) => {
+    const line = [...args, '--admin', new URL(admin.url).host];
+    return (await runInProcess(KUBE_PROXY_WRAPPER, line)).out;
+  };
+  for (const args of [[], ['web'], ['web', '--diff']]) {
+    const [, second] = (await run('explain', ...args)).split('\n');
+    expect(second).toMatch(/^! the data is 7\d s old, /);
+  }
+  const out = await run('status');
   expect(out.match(/unreachable since .*[(]/g)).toHaveLength(1);
   expect(out).toMatch(
     /^\[FAIL\] data +changes do not arrive: the API server is unreachable \(the data is 7\d s old/m,
   );
   expect(out.match(/^\[FAIL\] (?:data|wrapper|rules)/gm)).toHaveLength(1);
-});
-
-test('/version names the wrapper and its Node', async () => {
-  await start();
-  await eventually(() => proxy.views.ownNodeExists, true);
-  expect(await read('/version')).toEqual({
-    version: VERSION,
-    nodeVersion: process.version,
-    node: 'edge-1',
-    receivesChanges: true,
-  });
 });

@@ -9,14 +9,13 @@ import type { RawSettings } from '../../../src/config/settings.ts';
 import { currentKubeProxyQueries } from '../../../src/proxy/api/kube-proxy-queries.ts';
 import { queryPath } from '../../../src/proxy/api/query.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
-import { VERSION } from '../../../src/version.ts';
 import { advancingClock } from '../../support/advancing-clock.ts';
 import { closedLater } from '../../support/closed-later.ts';
-import { runInProcess } from '../../support/commands/run-in-process.ts';
+import { transcriptOf, withoutVolatile } from '../../support/commands/transcript.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import type { TcpRelay } from '../../support/http/tcp-relay.ts';
-import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { putService, putSlice, type SmallEndpoint } from '../../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useRelay, useWrapper } from '../../support/wrapper/use.ts';
 
 let server: ApiServer;
@@ -91,10 +90,6 @@ async function status(): Promise<NodeStatus> {
   return (await fetch(`${admin.url}/status`)).json() as Promise<NodeStatus>;
 }
 
-function statusCommand() {
-  return runInProcess(KUBE_PROXY_WRAPPER, ['status', '--admin', new URL(admin.url).host]);
-}
-
 async function lineOf(id: StatusLine['id']): Promise<StatusLine | undefined> {
   return (await status()).lines.find((line) => line.id === id);
 }
@@ -104,63 +99,101 @@ const realNow = performance.now.bind(performance);
 const LIVE = () => Number(listener.url.port);
 const DEAD = 1;
 
-test('a node on which all is well has one line for each question', async () => {
-  putKubernetes(LIVE(), LIVE());
-  await start();
-  await connect();
-  await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
-  const { lines, ...about } = await status();
-  expect(about).toMatchObject({
-    node: 'edge-1',
-    version: VERSION,
-    settings: expect.stringMatching(/^[0-9a-f]{8}$/),
-  });
-  expect(lines.map(({ id, state }) => [id, state])).toEqual([
-    ['wrapper', 'ok'],
-    ['data', 'ok'],
-    ['kube-proxy', 'ok'],
-    ['rules', 'ok'],
-    ['policies', 'ok'],
-  ]);
-  expect([await rulesSample(), await rulesCheck()]).toEqual(['1', undefined]);
-  const { code, out } = await statusCommand();
-  expect(code).toBe(0);
-  expect(out).toContain('\nno problem found');
-});
-
 /** The sample of the metric about the rules; undefined: there is none. */
 async function rulesSample(): Promise<string | undefined> {
   const text = await (await fetch(`${admin.url}/metrics`)).text();
   return /^kube_proxy_wrapper_kernel_rules (.*)$/m.exec(text)?.[1];
 }
 
-async function rulesCheck(): Promise<string | undefined> {
+/** What readyz says of the rules and of what is needed while the node is cut off. */
+async function checks(): Promise<string> {
   const text = await (await fetch(`${admin.url}/readyz`)).text();
-  return text.split('\n').find((line) => line.includes(']rules '));
+  return text.match(/^.*\](?:rules|local-runtime|snapshots) .*\n|^readyz .*\n/gm)?.join('') ?? '';
 }
 
-// kube-proxy had 0 of 2 Services in the kernel and called itself healthy, and every command said "no problem".
-test('a kernel without rules is a problem', async () => {
-  putKubernetes(DEAD, LIVE());
-  await start();
-  expect(await rulesSample()).toBeUndefined();
-  expect(await rulesCheck()).toBeUndefined();
-  await connect();
-  await eventually(rulesSample, '0');
-  expect(await rulesCheck()).toMatch(/^\[!\]rules degraded: the kernel has no rules/);
-  expect(await lineOf('rules')).toMatchObject({
-    text: 'the kernel has no rules: no connection to the ClusterIP of default/kubernetes',
-    next: expect.stringContaining('docs/operations-node.md'),
-  });
-});
+interface Scene {
+  readonly rule: string;
+  readonly raw?: RawSettings;
+  readonly arrange?: () => void;
+  /** Whether a kube-proxy watches; default: it does. */
+  readonly connects?: false;
+  /** After the start. */
+  readonly afterwards?: () => void;
+  /** The line that comes, and its state. */
+  readonly until: readonly [id: StatusLine['id'], state: StatusLine['state']];
+}
 
-test('a ClusterIP whose backends this node cannot reach shows nothing', async () => {
-  putKubernetes(DEAD, DEAD);
-  await start();
-  await connect();
-  await eventually(async () => (await lineOf('rules'))?.state, 'unknown');
-  expect([await rulesSample(), await rulesCheck()]).toEqual([undefined, undefined]);
-  expect((await status()).lines.filter(({ state }) => state === 'problem')).toEqual([]);
+const FAR: SmallEndpoint[] = [{ ip: '10.0.0.3', node: 'edge-3' }];
+
+test.each<Scene>([
+  {
+    rule: 'a node on which all is well has one line for each question',
+    arrange: () => putKubernetes(LIVE(), LIVE()),
+    until: ['rules', 'ok'],
+  },
+  {
+    // kube-proxy had 0 of 2 Services in the kernel and called itself healthy, and every command said "no problem".
+    rule: 'a kernel without rules is a problem',
+    arrange: () => putKubernetes(DEAD, LIVE()),
+    until: ['rules', 'problem'],
+  },
+  {
+    rule: 'a ClusterIP whose backends this node cannot reach shows nothing',
+    arrange: () => putKubernetes(DEAD, DEAD),
+    until: ['rules', 'unknown'],
+  },
+  { rule: 'without default/kubernetes the rules are not known', until: ['rules', 'unknown'] },
+  {
+    rule: 'a node whose kube-proxy is not pointed at the wrapper yet has no problem',
+    connects: false,
+    until: ['wrapper', 'ok'],
+  },
+  {
+    rule: 'a node without a Node object is a problem, and the line names the setting',
+    raw: { nodeName: 'edge-9' },
+    connects: false,
+    until: ['wrapper', 'problem'],
+  },
+  {
+    rule: 'a container runtime that cannot be read is a problem, and the node remains ready',
+    raw: { localRuntime: '/nowhere/cri.sock' },
+    until: ['localRuntime', 'problem'],
+  },
+  {
+    rule: 'a state that cannot be written is a problem, and the line says so once',
+    afterwards: () => Object.defineProperty(proxy, 'snapshots', { value: { problem: 'ENOSPC' } }),
+    until: ['stateDir', 'problem'],
+  },
+  {
+    // Its author did not want that.
+    rule: 'a policy that stops traffic by a misspelt key, or one that cannot be evaluated, is a problem',
+    arrange() {
+      putService(server, 'typo', ['topology.kubernetes.io/zon']);
+      putSlice(server, 'typo-1', 'typo', FAR);
+      putService(server, 'blind', ['site']);
+      putSlice(server, 'blind-1', 'blind', [{ ip: '10.0.0.2', node: 'edge-2' }]);
+      server.refuse(({ query }) => query.get('labelSelector')?.startsWith('site') === true, 403);
+    },
+    until: ['policies', 'problem'],
+  },
+  {
+    rule: 'a collection that the wrapper may not read is a problem of rights',
+    arrange: () => void server.refuse(({ path }) => path.endsWith('/services'), 403),
+    connects: false,
+    until: ['wrapper', 'problem'],
+  },
+])('$rule', async ({ raw, arrange, connects = true, afterwards, until: [id, state] }) => {
+  arrange?.();
+  await start(raw);
+  if (connects) await connect();
+  afterwards?.();
+  await eventually(async () => (await lineOf(id))?.state, state);
+  const [live, listen] = [listener.url.host, new URL(proxy.url).host];
+  const places = { ADMIN: new URL(admin.url).host, KUBERNETES: live, LISTEN: listen };
+  const printed = await transcriptOf(KUBE_PROXY_WRAPPER, 'status --admin ADMIN', places);
+  const rules = `kernel_rules: ${(await rulesSample()) ?? 'no sample'}\n`;
+  expect(printed + rules + withoutVolatile(await checks(), places)).toMatchSnapshot();
+  Object.defineProperty(proxy, 'snapshots', { value: undefined });
 });
 
 test('status and metrics share a probe for 10 s, and readyz never probes', async () => {
@@ -168,19 +201,12 @@ test('status and metrics share a probe for 10 s, and readyz never probes', async
   await start();
   await connect();
   const { accepted } = listener;
-  await rulesCheck();
+  await checks();
   expect(listener.accepted).toBe(accepted);
   await eventually(rulesSample, '1');
   const probed = listener.accepted;
-  await Promise.all([rulesSample(), lineOf('rules'), rulesCheck()]);
+  await Promise.all([rulesSample(), lineOf('rules'), checks()]);
   expect(listener.accepted).toBe(probed);
-});
-
-test('without default/kubernetes the rules are not known', async () => {
-  await start();
-  await connect();
-  await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
-  expect(await lineOf('rules')).toMatchObject({ state: 'unknown' });
 });
 
 test('while the API server is unreachable the rules are not known, and the data is the problem', async () => {
@@ -208,18 +234,6 @@ test('while the API server is unreachable the rules are not known, and the data 
     state: 'unknown',
     text: 'not known while the API server is unreachable',
   });
-});
-
-test('a node whose kube-proxy is not pointed at the wrapper yet has no problem', async () => {
-  await start();
-  await eventually(async () => (await lineOf('wrapper'))?.state, 'ok');
-  expect(await lineOf('kube-proxy')).toEqual({
-    id: 'kube-proxy',
-    state: 'notConnected',
-    text: 'no kube-proxy has used this wrapper since it started',
-    next: `point it at ${proxy.url} by the commands of docs/deployment.md`,
-  });
-  expect(await lineOf('rules')).toBeUndefined();
 });
 
 // During an update of the wrapper each node in turn was a problem until its kube-proxy had come back.
@@ -269,154 +283,4 @@ test('a kube-proxy that runs and was pointed back is not pointed at the wrapper'
   };
   expect(await later(LIVE())).toEqual(['kube-proxy notConnected']);
   expect(await later(DEAD)).toEqual(['kube-proxy problem', 'rules unknown']);
-});
-
-test('a node without a Node object is a problem, and the line names the setting', async () => {
-  await start({ nodeName: 'edge-9' });
-  await eventually(async () => (await lineOf('wrapper'))?.state, 'problem');
-  expect(await lineOf('wrapper')).toMatchObject({
-    text: expect.stringContaining('there is no Node "edge-9"'),
-    next: 'correct nodeName (--node-name, NODE_NAME), or register the Node',
-  });
-});
-
-test('a container runtime that cannot be read is a problem, and the node remains ready', async () => {
-  await start({ localRuntime: '/nowhere/cri.sock' });
-  await eventually(async () => (await lineOf('localRuntime'))?.state, 'problem');
-  expect(await lineOf('localRuntime')).toMatchObject({
-    text: 'the container runtime cannot be read: connect ENOENT /nowhere/cri.sock',
-    next: expect.stringContaining('/nowhere/cri.sock'),
-  });
-  await eventually(async () => (await fetch(`${admin.url}/readyz`)).status, 200);
-  expect(await (await fetch(`${admin.url}/readyz`)).text()).toContain(
-    '[!]local-runtime degraded: ',
-  );
-});
-
-test('a state that cannot be written is a problem, and the line says so once', async () => {
-  await start();
-  Object.defineProperty(proxy, 'snapshots', { value: { problem: 'ENOSPC' } });
-  expect(await lineOf('stateDir')).toEqual({
-    id: 'stateDir',
-    state: 'problem',
-    text: 'the state cannot be written, so the next start may lack it',
-    detail: 'ENOSPC',
-    next: 'check the disk and its rights',
-  });
-  Object.defineProperty(proxy, 'snapshots', { value: undefined });
-});
-
-test('policies that stop ready endpoints, are invalid, contradict or are misspelt are warnings', async () => {
-  const far = [{ ip: '10.0.0.3', node: 'edge-3' }];
-  putService(server, 'lost', ['kubernetes.io/hostname']);
-  putSlice(server, 'lost-1', 'lost', far);
-  putService(server, 'sick', ['kubernetes.io/hostname']);
-  putSlice(server, 'sick-1', 'sick', [{ ip: '10.0.0.1', node: 'edge-1', ready: false }, ...far]);
-  putService(server, 'half', ['kubernetes.io/hostname']);
-  server.patch('services', 'half', {
-    spec: {
-      ports: [
-        { name: 'http', port: 80 },
-        { name: 'more', port: 81 },
-      ],
-    },
-  });
-  putSlice(server, 'half-1', 'half', [{ ip: '10.0.0.1', node: 'edge-1' }]);
-  putSlice(server, 'half-2', 'half', far);
-  server.patch('endpointslices', 'half-2', { ports: [{ name: 'more', port: 81 }] });
-  putService(server, 'named', ['*']);
-  server.patch('services', 'named', { spec: { ports: [{ port: 80 }] } });
-  putSlice(server, 'named-1', 'named', far);
-  putService(server, 'moved', ['kubernetes.io/hostname']);
-  server.patch('services', 'moved', { spec: { type: 'ExternalName', externalName: 'x.y' } });
-  putSlice(server, 'moved-1', 'moved', far);
-  putService(server, 'invalid', ['kubernetes.io/hostname']);
-  server.annotate('invalid', 'topologyKeys', '[site]');
-  putService(server, 'ignored', ['site']);
-  server.annotate('ignored', 'topologyKey', '["site"]');
-  putService(server, 'typo', ['topology.kubernetes.io/zon', '*']);
-  putSlice(server, 'typo-1', 'typo', far);
-  await start();
-  await connect();
-  await eventually(async () => (await lineOf('policies'))?.state, 'warning');
-  const { lines } = await status();
-  const policies = lines.filter(({ id }) => id === 'policies');
-  expect(policies.map(({ state, text, detail }) => [state, text, detail])).toEqual([
-    ['warning', 'a policy is invalid, so all endpoints are shown', 'default/invalid'],
-    ['warning', 'a policy leaves no ready endpoint, so connections fail', 'default/sick'],
-    ['warning', 'no EndpointSlice has a port of the Service, so connections fail', 'default/named'],
-    [
-      'warning',
-      'annotations are ignored, because they are misspelt, removed or contradict another',
-      'default/ignored',
-    ],
-    [
-      'warning',
-      'a topology key is probably misspelt: this node does not have the label',
-      'topology.kubernetes.io/zon',
-    ],
-    [
-      'ok',
-      'a policy without * has no endpoint here, so connections fail, as it says',
-      'default/half (IPv4 TCP/more), default/lost',
-    ],
-  ]);
-  const { code, out } = await statusCommand();
-  expect(code).toBe(0);
-  expect(out).toMatch(/^\[warn\] policies +a policy is invalid.*\n +next: correct the annotation/m);
-  expect(out).toMatch(/^no problem found, 5 warnings, /m);
-});
-
-// Its author did not want that.
-test('a policy that stops traffic by a misspelt key, or one that cannot be evaluated, is a problem', async () => {
-  const far = [{ ip: '10.0.0.3', node: 'edge-3' }];
-  putService(server, 'typo', ['topology.kubernetes.io/zon']);
-  putSlice(server, 'typo-1', 'typo', far);
-  putService(server, 'blind', ['site']);
-  putSlice(server, 'blind-1', 'blind', [{ ip: '10.0.0.2', node: 'edge-2' }]);
-  server.refuse(({ query }) => query.get('labelSelector')?.startsWith('site') === true, 403);
-  await start();
-  await connect();
-  await eventually(async () => (await lineOf('policies'))?.detail, 'default/blind, default/typo');
-  expect(await lineOf('policies')).toMatchObject({ state: 'problem' });
-  expect((await statusCommand()).code).toBe(3);
-});
-
-test('a collection that the wrapper may not read is a problem of rights', async () => {
-  server.refuse(({ path }) => path.endsWith('/services'), 403);
-  await start();
-  await eventually(async () => (await lineOf('wrapper'))?.state, 'problem');
-  expect(await lineOf('wrapper')).toMatchObject({
-    text: expect.stringMatching(/^not synced yet: /),
-    next: expect.stringMatching(/^grant the missing rights: see manifests/),
-  });
-});
-
-test('the command prints problems with what to do, and ends with 3', async () => {
-  putKubernetes(DEAD, LIVE());
-  await start();
-  await connect();
-  await eventually(async () => (await lineOf('rules'))?.state, 'problem');
-  const { code, out } = await statusCommand();
-  expect(code).toBe(3);
-  expect(out).toMatch(
-    /^node edge-1: kube-proxy-wrapper \S+, settings [0-9a-f]{8}\n\n\[ok\] {3}wrapper +ready\n/,
-  );
-  expect(out).toMatch(
-    /^\[FAIL\] rules +the kernel has no rules: .*\n +next: restart this kube-proxy;/m,
-  );
-  expect(out).toContain('\n1 problem');
-});
-
-test('equal settings have one revision on all nodes, and others another', async () => {
-  await start();
-  const first = (await status()).settings;
-  const again = await useWrapper(relay.url, {}, { nodeName: 'edge-2' });
-  const other = await useWrapper(relay.url, {}, { defaultTopologyKeys: ['*'] });
-  expect([again.settingsRevision === first, other.settingsRevision === first]).toEqual([
-    true,
-    false,
-  ]);
-  await again.close();
-  await other.close();
 });

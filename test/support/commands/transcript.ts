@@ -17,7 +17,7 @@ const VOLATILE: readonly (readonly [RegExp, (found: string) => string])[] = [
 ];
 
 /** Of settings. Numbered, because some must be equal. */
-const REVISION = /(?<=settings )[0-9a-f]{8}/g;
+const REVISION = /(?<=settings:? "?)[0-9a-f]{8}\b/g;
 
 /** All that a user sees of a command line: standard output, errors and, unless it is 0, the exit code. */
 export async function transcriptOf(
