@@ -91,6 +91,9 @@ describe('the wrapper of a node', () => {
     // In a dry run SHOWN was 1/2, although 2/2 are shown.
     'explain trial',
     'explain trial -o yaml',
+    'explain doomed',
+    'explain hinted --diff',
+    'explain moved',
     'explain bare',
     'explain preset',
     'explain lost',

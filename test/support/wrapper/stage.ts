@@ -32,6 +32,9 @@ const SERVICES: readonly (readonly [string, string[] | null, readonly SmallEndpo
   ['half', [HOSTNAME], [NEAR]],
   ['lone', [HOSTNAME], [NEAR]],
   ['trial', [HOSTNAME], [NEAR, SITE]],
+  ['doomed', [HOSTNAME], [FAR]],
+  ['hinted', ['site'], [SITE, { ...SITE, ip: '10.0.0.4' }]],
+  ['moved', [HOSTNAME], [FAR]],
   ['empty', ['site'], []],
   ['bare', [], [NEAR]],
   ['preset', ['site'], [SITE]],
@@ -55,7 +58,14 @@ function putServices(server: ApiServer): void {
   server.patch('services', 'lone', { spec: { ports: [port('lone', 80)] } });
   server.patch('services', 'unnamed', { spec: { ports: [port('', 80)] } });
   server.patch('endpointslices', 'unnamed-1', { ports: [port('', 80)] });
-  server.annotate('trial', 'kube-proxy-wrapper.io/filter', 'dry-run');
+  server.patch('services', 'moved', { spec: { type: 'ExternalName', externalName: 'x.y' } });
+  const hint = { addresses: [SITE.ip], nodeName: SITE.node, hints: { forZones: [{ name: 'z' }] } };
+  server.patch('endpointslices', 'hinted-1', {
+    endpoints: [hint, { ...hint, addresses: ['10.0.0.4'], hints: {} }],
+  });
+  for (const name of ['trial', 'doomed']) {
+    server.annotate(name, 'kube-proxy-wrapper.io/filter', 'dry-run');
+  }
   server.annotate('preset', 'topologyKeys', 'prefer-same-node');
   server.annotate('invalid', 'topologyKeys', '[site]');
   server.annotate('ignored', 'topologyKey', '["site"]');
