@@ -1,39 +1,20 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import { describe, expect, test } from '@jest/globals';
 import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
+import { closedLater } from '../support/closed-later.ts';
 import { eventually } from '../support/eventually.ts';
 import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
-import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { useProcess } from '../support/process/use-process.ts';
+import { useFolder } from '../support/use-folder.ts';
+import { useCluster } from '../support/wrapper/use.ts';
 
 const EXAMPLE = 'demo/cluster.yaml';
 const MAIN = new URL('../../cli/main.ts', import.meta.url).pathname;
-
-let folder: string;
-let server: ApiServer;
-let kubeconfig: string;
-let children: ChildProcess[];
-
-beforeEach(async () => {
-  children = [];
-  folder = mkdtempSync(join(tmpdir(), 'main-'));
-  server = createSmallCluster();
-  kubeconfig = join(folder, 'kubeconfig');
-  writeFileSync(kubeconfig, kubeconfigFor(await server.listen()));
-});
-
-afterEach(async () => {
-  for (const child of children) child.kill('SIGKILL');
-  await server.close();
-  rmSync(folder, { recursive: true });
-});
 
 function start(args: readonly string[], input?: Buffer) {
   const { NODE_NAME: _node, KUBECONFIG: _config, ...env } = process.env;
@@ -42,33 +23,19 @@ function start(args: readonly string[], input?: Buffer) {
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   child.stdin.end(input);
-  children.push(child);
+  closedLater({ close: () => child.kill('SIGKILL') });
   return child;
 }
 
 /** Runs the program until it ends. */
 async function run(...args: string[]) {
   const child = start(args);
-  let out = '';
-  let err = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    out += chunk.toString();
-  });
-  child.stderr.on('data', (chunk: Buffer) => {
-    err += chunk.toString();
-  });
-  const [code] = (await once(child, 'close')) as [number];
+  const [[code], out, err] = await Promise.all([
+    once(child, 'close') as Promise<[number]>,
+    text(child.stdout),
+    text(child.stderr),
+  ]);
   return { code, out, err };
-}
-
-/** Runs the program until it listens; returns its URLs. */
-async function listening(...args: string[]) {
-  const child = start(['run', '--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0', ...args]);
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { msg, listen, admin } = JSON.parse(line) as Record<string, string>;
-    if (msg === 'listening') return { child, listen: `${listen}`, admin: `${admin}` };
-  }
-  throw new Error('it ended before it listened');
 }
 
 describe('kube-proxy-wrapper', () => {
@@ -134,8 +101,10 @@ describe('kube-proxy-wrapper', () => {
   });
 
   test('serves, reports its state, and ends its watches on SIGTERM', async () => {
-    const started = await listening('--node-name', 'edge-1', '--kubeconfig', kubeconfig);
-    const { child, listen, admin } = started;
+    const kubeconfig = join(useFolder(), 'kubeconfig');
+    writeFileSync(kubeconfig, kubeconfigFor(await useCluster().listen()));
+    const { logged, stop } = useProcess(kubeconfig);
+    const { listen, admin } = await logged('listening');
     const watch = await recordWatch(
       `${listen}/apis/discovery.k8s.io/v1/endpointslices`,
       STREAMING_LIST,
@@ -146,9 +115,7 @@ describe('kube-proxy-wrapper', () => {
     expect(await (await fetch(`${admin}/healthz`)).text()).toBe('ok\n');
     const metrics = await (await fetch(`${admin}/metrics`)).text();
     expect(metrics).toMatch(/kube_proxy_wrapper_client_watches 1/);
-    child.kill('SIGTERM');
-    const [code] = (await once(child, 'close')) as [number];
-    expect(code).toBe(0);
+    expect(await stop()).toBe(0);
     await watch.ended;
     expect(watch.names()).toEqual(['BOOKMARK', 'BOOKMARK']);
   });

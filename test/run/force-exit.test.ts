@@ -1,41 +1,22 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  closeSync,
-  constants,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, constants, openSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, test } from '@jest/globals';
 import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 import { writeKubeconfig } from '../support/http/kubeconfig.ts';
-import { startProcess, type WrapperProcess } from '../support/process/wrapper-process.ts';
-import { createSmallCluster } from '../support/wrapper/small-cluster.ts';
+import { useProcess } from '../support/process/use-process.ts';
+import type { WrapperProcess } from '../support/process/wrapper-process.ts';
+import { useFolder } from '../support/use-folder.ts';
 import { PATHS } from '../support/wrapper/state-fixture.ts';
+import { useCluster } from '../support/wrapper/use.ts';
 
 let folder: string;
-let started: WrapperProcess | undefined;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'end-'));
+  folder = useFolder();
 });
-
-afterEach(() => {
-  started?.kill();
-  rmSync(folder, { recursive: true });
-});
-
-function start(kubeconfig: string, ...flags: string[]): WrapperProcess {
-  const at = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0'];
-  started = startProcess(['--node-name', 'edge-1', '--kubeconfig', kubeconfig, ...at, ...flags]);
-  return started;
-}
 
 /** Creates a file that blocks its reader, like one on a disk that does not respond. */
 function makeHanging(path: string): void {
@@ -58,7 +39,7 @@ async function opened(path: string): Promise<() => void> {
 test('a signal ends the process while it waits for its kubeconfig', async () => {
   const kubeconfig = join(folder, 'kubeconfig');
   makeHanging(kubeconfig);
-  const { child } = start(kubeconfig);
+  const { child } = useProcess(kubeconfig);
   const release = await opened(kubeconfig);
   child.kill('SIGTERM');
   const patience = { signal: AbortSignal.timeout(10_000) };
@@ -76,7 +57,7 @@ test('the process ends although a plugin of the kubeconfig hangs', async () => {
   const script = `mkdir ${folder}/asked 2>/dev/null || exec cat ${hanging}; echo '${credential}'`;
   const exec = { apiVersion, command: '/bin/sh', args: ['-c', script] };
   const kubeconfig = writeKubeconfig(folder, { server: 'https://127.0.0.1:1' }, { exec });
-  const { child, logged } = start(kubeconfig);
+  const { child, logged } = useProcess(kubeconfig);
   await logged('listening');
   const release = await opened(hanging);
   const closed = once(child, 'close', { signal: AbortSignal.timeout(10_000) });
@@ -86,7 +67,7 @@ test('the process ends although a plugin of the kubeconfig hangs', async () => {
 });
 
 test('the process serves and ends although the disk hangs', async () => {
-  const server = createSmallCluster();
+  const server = useCluster();
   const kubeconfig = join(folder, 'kubeconfig');
   const url = await server.listen();
   writeFileSync(kubeconfig, kubeconfigFor(url.replace('127.0.0.1', 'localhost')));
@@ -97,7 +78,7 @@ test('the process serves and ends although the disk hangs', async () => {
     const answers = await Promise.all(paths.map((path) => fetch(`${listen}${path}`)));
     return new Set(answers.map(({ status }) => status));
   };
-  const first = start(kubeconfig, '--state-dir', state);
+  const first = useProcess(kubeconfig, '--state-dir', state);
   expect(await readAll(first)).toEqual(new Set([200]));
   expect(await first.stop()).toBe(0);
   const files = readdirSync(state).map((name) => join(state, name));
@@ -107,12 +88,11 @@ test('the process serves and ends although the disk hangs', async () => {
     rmSync(file);
     makeHanging(file);
   }
-  const second = start(kubeconfig, '--state-dir', state);
+  const second = useProcess(kubeconfig, '--state-dir', state);
   const release = await opened(files.find((file) => file.includes('nodes-')) ?? '');
   expect(await readAll(second)).toEqual(new Set([200]));
   const closed = once(second.child, 'close', { signal: AbortSignal.timeout(10_000) });
   second.child.kill('SIGTERM');
   expect(await closed).toEqual([0, null]);
   release();
-  await server.close();
 });
