@@ -66,39 +66,4 @@ describe('settings of policies', () => {
       hides,
     });
   });
-
-  test.each<[RawSettings, RegExp]>([
-    [
-      { defaultTopologyKeys: 'nonsense' },
-      /defaultTopologyKeys="nonsense": .*the presets are fab-proxy, fab-proxy-community, prefer-same-node/,
-    ],
-    [{ defaultTopologyKeys: 5 }, /defaultTopologyKeys=5: must be an array .* or one of fab-proxy/],
-    [{ defaultTopologyKeys: ['*', 'a'] }, /defaultTopologyKeys=.*has to be the last/],
-    [
-      { compatibility: ['superedge'] },
-      /compatibility.0="superedge": .*one of "openyurt" \| "kubeedge"/,
-    ],
-    [
-      { communities: { nodeLabels: ['a b'] } },
-      /communities.nodeLabels.0="a b": is not a label key/,
-    ],
-    [{ communities: { labelPrefix: 'x' } }, /communities.labelPrefix="x": .*such as community\./],
-    [
-      { communities: { labelValues: ['a b'] } },
-      /communities.labelValues.0="a b": is not a label val/,
-    ],
-    [{ communities: { fabedgeCluster: '' } }, /communities.fabedgeCluster="": /],
-    [
-      { edge: { labelSelector: 'a b' } },
-      /edge.labelSelector="a b": .*not one of key, !key, key=value/,
-    ],
-    [{ edge: { labelSelector: '' } }, /edge.labelSelector="": .*it is empty/],
-    [{ serviceFilter: {} }, /serviceFilter.mode: is required: .* one of "FilterIfLabelExists" \| /],
-    [{ minReady: { [HOST]: 0 } }, /minReady.kubernetes.io\/hostname=0: .*>=1/],
-    [{ minReady: { 'a b': 2 } }, /minReady=\{"a b":2\}: has a key that is not a topology key/],
-    [{ returnDelaySeconds: 30 }, /returnDelaySeconds was removed: .*successThreshold.*minReady/],
-  ])('refuses %j, names the key and the value, and says what is possible', (raw, message) => {
-    expect(() => load(raw)).toThrow(message);
-    expect(() => load(raw)).toThrow(/^invalid settings: [^\n]+$/);
-  });
 });
