@@ -2,7 +2,7 @@ import type * as v from 'valibot';
 import { address, described, mapping, nonEmpty } from './setting-types.ts';
 
 /** The https listener; absent: there is none. */
-export const https = mapping({
+export const https = mapping('https', {
   listen: described(
     address,
     'Address of the https listener. It may be any address, because callers need a token.',

@@ -49,7 +49,7 @@ const labelPrefix = v.pipe(
   ),
 );
 
-export const communities = mapping({
+export const communities = mapping('communities', {
   nodeLabels: described(
     v.optional(v.array(labelKey), []),
     'Node labels whose value is the name of the community.',
@@ -69,21 +69,21 @@ export const communities = mapping({
 });
 
 const labelSelector = v.pipe(v.string(), parsed(parseLabelSelector));
-export const edge = mapping({
+export const edge = mapping('edge', {
   labelSelector: described(
     v.optional(labelSelector, 'node-role.kubernetes.io/edge'),
     'Label selector of edge nodes.',
   ),
 });
 
-export const cloud = mapping({
+export const cloud = mapping('cloud', {
   mode: described(
     v.optional(v.picklist(['endpoints', 'passthrough']), 'endpoints'),
     'What an edge node sees of a Service that sends all its traffic to the cloud: its endpoints (`endpoints`), or nothing (`passthrough`).',
   ),
 });
 
-export const serviceFilter = mapping({
+export const serviceFilter = mapping('serviceFilter', {
   mode: described(
     v.picklist(['FilterIfLabelExists', 'FilterIfLabelDoesNotExists']),
     "EdgeMesh's setting of the same name: which Services EdgeMesh leaves to kube-proxy.",

@@ -1,21 +1,45 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
+import { didYouMean } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
 import type { Address } from '../util/address.ts';
 import { messageOf } from '../util/message-of.ts';
+import { removedSetting } from './removed-settings.ts';
 
 /** A setting with its meaning, in whole sentences; docs/settings.md has them. */
 export function described<const Schema extends v.GenericSchema>(schema: Schema, meaning: string) {
   return v.pipe(schema, v.description(meaning));
 }
 
-/** A mapping that has these keys only. An array is none, although it is an object too. */
-export function mapping<const Entries extends v.ObjectEntries>(entries: Entries) {
-  const missing = ({ path }: v.StrictObjectIssue) => {
-    const { type, expects = null } = entries[String(path?.[0].key)] ?? {};
+/**
+ * A mapping that has these keys only. An array is none, although it is an object too.
+ *
+ * @param name of the setting whose value it is; empty: all settings
+ */
+export function mapping<const Entries extends v.ObjectEntries>(name: string, entries: Entries) {
+  const problem = ({ expected, path }: v.StrictObjectIssue) => {
+    const [{ input, key }] = path as [v.ObjectPathItem, ...v.ObjectPathItem[]];
+    // The library reports only the first key that it does not know.
+    if (expected === 'never') return unknownKeys(name, Object.keys(entries), Object.keys(input));
+    const { type, expects = null } = entries[key] ?? {};
     return `is required: ${invalidValue({ kind: 'schema', type, expected: expects, message: '' })}`;
   };
-  return v.pipe(v.custom<object>(isMapping, 'must be a mapping'), v.strictObject(entries, missing));
+  return v.pipe(v.custom<object>(isMapping, 'must be a mapping'), v.strictObject(entries, problem));
+}
+
+function unknownKeys(name: string, known: readonly string[], given: readonly string[]): string {
+  const fullName = (key: string) => (name === '' ? key : `${name}.${key}`);
+  const unknown = given.filter((key) => !known.includes(key));
+  const removed = unknown.flatMap((key) => removedSetting(fullName(key)) ?? []);
+  const named = unknown
+    .filter((key) => removedSetting(fullName(key)) === undefined)
+    .map((key) => {
+      const meant = didYouMean(key, known);
+      return `${fullName(key)}${meant === undefined ? '' : ` (did you mean ${fullName(meant)}?)`}`;
+    });
+  return [...removed, ...(named.length === 0 ? [] : [`unknown key ${named.join(', ')}`])].join(
+    '; ',
+  );
 }
 
 /** The message of a value of another type, or beyond a limit. */

@@ -1,9 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
-import { didYouMean } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
 import { parseYaml, readBounded, reading } from '../read-yaml.ts';
-import { removedSetting } from './removed-settings.ts';
 import { invalidValue, isMapping } from './setting-types.ts';
 import {
   problemsBetween,
@@ -114,60 +112,14 @@ function describe(
 ): string {
   const keys = (path ?? []).map(({ key }) => String(key));
   if (type === 'strict_object' && expected === 'never') {
-    return unknownKeys(keys.slice(0, -1), merged, file);
+    // Flags and the environment set known keys only.
+    const where = file === undefined ? '' : ` in ${file}`;
+    return message.replace(/unknown key .*/, (unknown) => unknown + where);
   }
   if (keys[0] === 'nodeName' && merged.nodeName === undefined) {
     return 'no node name: give --node-name, NODE_NAME or nodeName';
   }
   return problemText({ path: keys, message }, merged);
-}
-
-/** All unknown keys of a mapping, of which the library reports only the first. */
-function unknownKeys(
-  path: readonly string[],
-  merged: RawSettings,
-  file: string | undefined,
-): string {
-  const known = keysAt(path);
-  const fullName = (key: string) => [...path, key].join('.');
-  const unknown = Object.keys(valueAt(merged, path) as object).filter(
-    (key) => !known.includes(key),
-  );
-  const removed = unknown.map((key) => removedSetting(fullName(key)));
-  const named = unknown
-    .filter((_, index) => removed[index] === undefined)
-    .map((key) => {
-      const meant = didYouMean(key, known);
-      return `${fullName(key)}${meant === undefined ? '' : ` (did you mean ${fullName(meant)}?)`}`;
-    });
-  // Flags and the environment set known keys only.
-  const where = file === undefined ? '' : ` in ${file}`;
-  return [
-    ...removed.filter((each) => each !== undefined),
-    ...(named.length === 0 ? [] : [`unknown key ${named.join(', ')}${where}`]),
-  ].join('; ');
-}
-
-/** The keys that a mapping may have. */
-function keysAt(path: readonly string[]): string[] {
-  let entries = entriesOf(settingsSchema);
-  for (const key of path) entries = entriesOf(entries?.[key]);
-  return Object.keys(entries ?? {});
-}
-
-/** The entries of a mapping's schema, which may be optional, or have a description. */
-function entriesOf(schema: unknown): v.ObjectEntries | undefined {
-  const {
-    entries,
-    wrapped,
-    pipe = [],
-  } = (schema ?? {}) as {
-    readonly entries?: v.ObjectEntries;
-    readonly wrapped?: unknown;
-    readonly pipe?: readonly unknown[];
-  };
-  if (entries !== undefined || schema === undefined) return entries;
-  return [wrapped, ...pipe.slice(1)].map(entriesOf).find((each) => each !== undefined);
 }
 
 /** The problem after its key and `=<value>`; without a value that is missing or may contain a password. */
