@@ -11,6 +11,7 @@ import { advancingClock } from '../support/advancing-clock.ts';
 import { runInProcess } from '../support/commands/run-in-process.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TcpRelay } from '../support/http/tcp-relay.ts';
+import { connected, connections, lose } from '../support/wrapper/outage.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { PATHS, useState } from '../support/wrapper/state-fixture.ts';
 import { useAdmin, useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
@@ -42,15 +43,6 @@ async function start(options: Parameters<typeof startWrapper>[1] = {}): Promise<
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
 }
 
-const connections = () => proxy.views.sources.map(({ status }) => status.connected);
-
-async function lose(): Promise<void> {
-  await eventually(() => connections().every(Boolean), true);
-  await relay.refuse();
-  relay.cut();
-  await eventually(() => connections().some(Boolean), false);
-}
-
 async function read<T>(path: string): Promise<T> {
   return (await fetch(`${admin.url}${path}`)).json() as Promise<T>;
 }
@@ -63,12 +55,12 @@ test.each(RESPONSES)(
   '%s has the version, and says that the data is current, or since when the API server is unreachable',
   async (path) => {
     await start();
-    await eventually(() => connections().every(Boolean), true);
+    await connected(proxy);
     expect(await read<ResponseHead>(path)).toMatchObject({
       version: VERSION,
       data: { state: 'connected', ageSeconds: 0 },
     });
-    await lose();
+    await lose(proxy, relay);
     clock.advance(75_000);
     const { data } = await read<ResponseHead>(path);
     expect(data.unreachableSince).toMatch(ISO);
@@ -90,7 +82,7 @@ test('a first watch that is not open yet interrupts nothing, until it takes long
   await start();
   const slices = () => server.requests.filter(({ path }) => path === PATHS.slices);
   await eventually(() => slices().length > 1, true);
-  expect(connections()).toContain(false);
+  expect(connections(proxy)).toContain(false);
   expect((await read<ResponseHead>('/explain')).data).toEqual({
     state: 'connected',
     ageSeconds: 0,
@@ -102,7 +94,8 @@ test('a first watch that is not open yet interrupts nothing, until it takes long
 
 test('a short interruption gives no warning, but it is visible', async () => {
   await start();
-  await lose();
+  await connected(proxy);
+  await lose(proxy, relay);
   const { data } = await read<ResponseHead>('/explain');
   expect(data).toMatchObject({
     state: 'unreachable',
@@ -114,7 +107,7 @@ test('a short interruption gives no warning, but it is visible', async () => {
 // Packets were dropped for 12 s, and every screen said that the data was 0 s old.
 test('open watches that bring nothing are as old as the last byte, and no problem yet', async () => {
   await start();
-  await eventually(() => connections().every(Boolean), true);
+  await connected(proxy);
   clock.advance(12_000);
   const { data } = await read<ResponseHead>('/explain');
   expect(data).toEqual({ state: 'quiet', ageSeconds: expect.any(Number) });
@@ -126,9 +119,9 @@ test('open watches that bring nothing are as old as the last byte, and no proble
 // On one screen: connected, 14 s old, and 104 s since the last contact.
 test('all screens have one age', async () => {
   await start();
-  await eventually(() => connections().every(Boolean), true);
+  await connected(proxy);
   clock.advance(60_000);
-  await lose();
+  await lose(proxy, relay);
   clock.advance(33_000);
   const { data } = await read<ResponseHead>('/explain');
   const lines = await readyzLines();
@@ -147,7 +140,7 @@ test('all screens have one age', async () => {
 
 test('one collection without a watch makes the data old, and the warning names it', async () => {
   await start();
-  await eventually(() => connections().every(Boolean), true);
+  await connected(proxy);
   server.refuse(({ path }) => path === PATHS.slices, 500);
   server.cutWatches();
   const slices = () =>
@@ -164,14 +157,12 @@ test('one collection without a watch makes the data old, and the warning names i
 
 test('the API server is unreachable since the last watch has ended, not since the first', async () => {
   await start();
-  await eventually(() => connections().every(Boolean), true);
+  await connected(proxy);
   server.refuse(({ path }) => path === PATHS.slices, 500);
   server.cutWatches();
-  await eventually(() => connections().filter((isOpen) => !isOpen).length, 1);
+  await eventually(() => connections(proxy).filter((isOpen) => !isOpen).length, 1);
   clock.advance(60_000);
-  await relay.refuse();
-  relay.cut();
-  await eventually(() => connections().some(Boolean), false);
+  await lose(proxy, relay);
   const { data } = await read<ResponseHead>('/explain');
   expect(data.ageSeconds).toBeGreaterThanOrEqual(60);
   expect(Date.now() - Date.parse(`${data.unreachableSince}`)).toBeLessThan(30_000);
@@ -215,10 +206,9 @@ test('a node that has never read anything has no data, and no age', async () => 
 // status once said the same for each collection, and twice.
 test('an outage is one cause in readyz, in status, and on the page', async () => {
   await start();
-  await eventually(() => connections().every(Boolean), true);
+  await connected(proxy);
   expect(await readyzLines()).not.toContainEqual(expect.stringMatching(/^cause/));
-  await lose();
-  await eventually(() => connections().some(Boolean), false);
+  await lose(proxy, relay);
   clock.advance(75_000);
   expect((await fetch(`${admin.url}/readyz`)).status).toBe(503);
   const causes = (await readyzLines()).filter((line) => line.startsWith('cause: '));

@@ -5,6 +5,7 @@ import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TcpRelay } from '../support/http/tcp-relay.ts';
+import { connected, lose } from '../support/wrapper/outage.ts';
 import { putService } from '../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, shownBy } from '../support/wrapper/state-fixture.ts';
 import { useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
@@ -23,23 +24,15 @@ beforeEach(async () => {
   relay = await useRelay(await server.listen());
   proxy = await useWrapper(relay.url);
   await fetch(proxy.url + PATHS.cidrs);
-  await eventually(() => connections().every(Boolean), true);
+  await connected(proxy);
 });
 
-const connections = () => proxy.views.sources.map(({ status }) => status.connected);
-
 const cidrs = () => readiness(proxy).find(({ name }) => name.includes('servicecidrs'))?.problem;
-
-async function lose(): Promise<void> {
-  await relay.refuse();
-  relay.cut();
-  await eventually(() => connections().some(Boolean), false);
-}
 
 test('the node is unready 10 s after a connection was lost, however quiet it was before', async () => {
   clock.advance(50_000);
   expect(problemsOf(proxy)).toEqual([]);
-  await lose();
+  await lose(proxy, relay);
   expect(problemsOf(proxy)).toEqual([]);
   clock.advance(9_000);
   expect(problemsOf(proxy)).toEqual([]);
@@ -49,12 +42,12 @@ test('the node is unready 10 s after a connection was lost, however quiet it was
 });
 
 test('each loss has its own 10 s', async () => {
-  await lose();
+  await lose(proxy, relay);
   clock.advance(8_000);
   await relay.accept();
-  await eventually(() => connections().every(Boolean), true);
+  await connected(proxy);
   clock.advance(50_000);
-  await lose();
+  await lose(proxy, relay);
   clock.advance(8_000);
   expect(problemsOf(proxy)).toEqual([]);
   clock.advance(3_000);

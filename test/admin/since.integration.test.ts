@@ -4,6 +4,7 @@ import { explainOne } from '../../src/admin/explain/explained-service.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TcpRelay } from '../support/http/tcp-relay.ts';
+import { connected, lose } from '../support/wrapper/outage.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { PATHS } from '../support/wrapper/state-fixture.ts';
 import { useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
@@ -21,20 +22,17 @@ beforeEach(async () => {
   relay = await useRelay(await server.listen());
   proxy = await useWrapper(relay.url);
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
-  await eventually(() => connections().every(Boolean), true);
+  await connected(proxy);
 });
 
-const connections = () => proxy.views.sources.map(({ status }) => status.connected);
 const since = async () => Date.parse(`${(await explainOne(proxy, 'default/web')).since}`);
 
 /** Cuts the wrapper off, changes the cluster meanwhile, and waits until it is connected again. */
 async function outage(change: () => void): Promise<void> {
-  await relay.refuse();
-  relay.cut();
-  await eventually(() => connections().some(Boolean), false);
+  await lose(proxy, relay);
   change();
   await relay.accept();
-  await eventually(() => connections().every(Boolean), true);
+  await connected(proxy);
 }
 
 async function expectSame(change: () => void): Promise<void> {
