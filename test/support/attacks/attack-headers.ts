@@ -9,7 +9,7 @@ const HEADERS: Attack[] = [
   'Impersonate-Extra-scopes: a',
   'impersonate-user: ',
   // Node.js would drop what comes after a number of headers.
-  `${'a:\r\n'.repeat(450)}IMPERSONATE-USER: admin`,
+  `${'a:\r\n'.repeat(1_100)}IMPERSONATE-USER: admin`,
 ].map((lines) => header(lines, '403', '403'));
 
 const OF_BROWSERS: Attack[] = [
