@@ -185,7 +185,11 @@ test.each<Scene>([
 ])('$rule', async ({ raw, arrange, connects = true, afterwards, until: [id, state] }) => {
   arrange?.();
   await start(raw);
-  if (connects) await connect();
+  if (connects) {
+    await connect();
+    await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
+    await eventually(async () => (await lineOf('policies'))?.state === 'unknown', false);
+  }
   afterwards?.();
   await eventually(async () => (await lineOf(id))?.state, state);
   const [live, listen] = [listener.url.host, new URL(proxy.url).host];
