@@ -1,4 +1,3 @@
-import { createTextTable } from '../../../harness/history/text-table.ts';
 import { BOUNDS, GIVE_UP_MS, type Problem } from './bounds.ts';
 import { nameOf } from './fault-kind.ts';
 import type { PlannedFault } from './fault-plan.ts';
@@ -95,12 +94,12 @@ export class FaultReport {
   /** A line for each kind, what was found, and the percentiles of all. */
   print(): void {
     const { byKind, rightAgainMs, findings, neverHit, brokenOff, ...rest } = this.summary;
-    const table = createTextTable();
-    for (const [kind, figures] of Object.entries(byKind)) {
-      for (const [column, value] of Object.entries(figures)) table.set(kind, column, String(value));
-    }
-    table.print('faults, and milliseconds until all was right again');
+    const kinds = Object.entries(byKind);
+    const width = Math.max(0, ...kinds.map(([kind]) => kind.length));
+    // Not console.log: jest would put a stack trace to it.
     const lines = [
+      'faults, and milliseconds until all was right again',
+      ...kinds.map(([kind, figures]) => `${kind.padEnd(width)} ${JSON.stringify(figures)}`),
       ...findings.map(({ check, fault, what }) => `${check}: ${fault}: ${what}`),
       ...neverHit.map((kind) => `never hit anything: ${kind}`),
       ...brokenOff.map((why) => `broke off: ${why}`),
