@@ -31,7 +31,12 @@ export interface Listed {
   readonly items: readonly ObjectBytes[];
   /** Objects whose annotations were cut, because the list would be too large with them. */
   readonly reduced: number;
+  /** `host:port` of the API server that sent the end of it. */
+  readonly address: string;
 }
+
+/** A list, or a page of one, and the `host:port` of its API server. */
+type Page = RawList & Pick<Listed, 'address'>;
 
 /** A watch that an API server has accepted. */
 export interface AcceptedWatch {
@@ -165,7 +170,8 @@ export class CollectionClient {
       if (inPages) memory?.reading(bytes);
       if (items.length > readLimits.maxObjects) throw tooManyObjects(readLimits.maxObjects);
       token = page.continue;
-      if (token === '') return { resourceVersion: page.resourceVersion, items, reduced };
+      if (token !== '') continue;
+      return { resourceVersion: page.resourceVersion, items, reduced, address: page.address };
     }
   }
 
@@ -227,7 +233,7 @@ export class CollectionClient {
     parameters: URLSearchParams,
     caller: AbortSignal,
     { query = this.#options.query, isFirst = false, onBytes }: PageOptions = {},
-  ): Promise<RawList> {
+  ): Promise<Page> {
     return withTimeouts(caller, async (signal, limit) => {
       limit(LIST_MS, 'did not end a list');
       await this.#limits.request(isFirst, signal);
@@ -246,7 +252,7 @@ export class CollectionClient {
     query: Query,
     response: UpstreamResponse,
     onBytes: (length: number) => void,
-  ): Promise<RawList> {
+  ): Promise<Page> {
     const { maxListBytes, maxObjects } = this.#options.readLimits;
     const kind = query.metadataOnly ? 'PartialObjectMetadataList' : `${query.resource.kind}List`;
     const limits = { maxBytes: maxListBytes, setting: 'maxListBytes', onBytes };
@@ -259,7 +265,7 @@ export class CollectionClient {
       const isVersioned = list.resourceVersion !== '';
       if (isVersioned && list.kind === kind) {
         response.report('answered');
-        return list;
+        return { ...list, address: response.address };
       }
       problem = `a ${list.kind}${isVersioned ? '' : ' without a resourceVersion'}`;
     } catch (cause) {

@@ -12,7 +12,7 @@ import { endOf, RequestError, tooLargeVersion } from '../api/request-error.ts';
 import type { StoredState } from '../snapshot/snapshot-format.ts';
 import { SnapshotRestore } from '../snapshot/snapshot-restore.ts';
 import type { ServerState } from '../upstream/server-state.ts';
-import { type AcceptedWatch, CollectionClient } from './collection-client.ts';
+import { type AcceptedWatch, CollectionClient, type Listed } from './collection-client.ts';
 import { olderState } from './older-state.ts';
 import * as position from './position.ts';
 import { type HealthStatus, ReflectorHealth } from './reflector-health.ts';
@@ -194,27 +194,21 @@ export class Reflector<Facts extends ObjectMeta> {
   ): Promise<void> {
     this.#sent.lists++;
     this.#snapshot?.listStarted();
-    const { address } = this.#options.upstream;
     try {
-      const { items, resourceVersion, reduced } = await this.#client.list(version, signal);
-      if (reduced > 0) {
+      const listed = await this.#client.list(version, signal);
+      if (listed.reduced > 0) {
         const text =
           'the list is larger than maxListBytes: large objects keep only annotations of policies';
-        this.#log.warn({ objects: reduced }, text);
+        this.#log.warn({ objects: listed.reduced }, text);
       }
-      this.#applyList(items, resourceVersion, history, address);
+      this.#applyList(listed, history);
       attempt.isUseful = true;
     } finally {
       this.#options.memory?.reading(0);
     }
   }
 
-  #applyList(
-    items: readonly ObjectBytes[],
-    resourceVersion: string,
-    history: number,
-    address: string,
-  ): void {
+  #applyList({ items, resourceVersion, address }: Listed, history: number): void {
     const { history: before, next, notified } = this.#position;
     const codec = CODECS[this.#options.query.encoding];
     const known = { version: notified, objects: this.#objects.known };

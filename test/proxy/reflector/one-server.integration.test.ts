@@ -112,6 +112,23 @@ test('a watch that goes on at another server checks whether that one has reached
   ]);
 });
 
+// The list shows nothing of the server that was in use when it was sent.
+test('a watch at another server than the one that has listed checks the version of the list', async () => {
+  const { server } = simulation;
+  await simulation.pass(10_000);
+  server.requests.splice(0);
+  server.compacted = ++server.version;
+  server.fault = ({ path: to, verb }) => {
+    if (to === FIRST) server.address = verb === 'list' ? 'another' : 'simulated';
+    return undefined;
+  };
+  server.cut();
+  await simulation.pass(5_000);
+  const sent = server.requests.filter(({ path: to }) => to === FIRST).map(({ verb }) => verb);
+  expect(sent).toEqual(['watch', 'list', 'watch', 'check']);
+  expect(simulation.isRight).toBe(true);
+});
+
 describe('after an outage', () => {
   test.each([5_000, 60_000, 600_000])(
     'of %d ms one query tries, and all follow within a second',
