@@ -6,8 +6,8 @@ import {
 import { ensureBinaries } from '../harness/process/binaries.ts';
 
 /**
- * Starts a control plane with room for many Services. Its audit log has all requests of those that are compared, the ones
- * for no resource among them, and of nobody else.
+ * Starts a control plane with room for many Services. Its audit log has all requests of those that are compared, the
+ * ones for no resource among them, and of nobody else.
  *
  * @param progress gets a line for each program that has to be built.
  * @param apiServerArgs more flags of the API server

@@ -22,8 +22,8 @@ export interface WatchClient {
 const codec = new ProtobufCodec();
 
 /**
- * Watches EndpointSlices as the newest kube-proxy does, with the reflector that the wrapper itself has. Resolves when the
- * first list is complete. Rejects if the wrapper refuses it.
+ * Watches EndpointSlices as the newest kube-proxy does, with the reflector that the wrapper itself has. Resolves when
+ * the first list is complete. Rejects if the wrapper refuses it.
  *
  * @param credentials whose server is the wrapper; the client closes them
  */

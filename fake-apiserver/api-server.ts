@@ -44,8 +44,8 @@ export interface ApiServerOptions {
  * calls, and faults that a client must survive. It has no authorization and no controllers, and validates only what its
  * clients rely on.
  *
- * Objects are plain, frozen JSON. A namespaced object is named `namespace/name`; in the namespace `default` also `name`.
- * The store outlives the listener, so `close` and then `listen` simulate an outage.
+ * Objects are plain, frozen JSON. A namespaced object is named `namespace/name`; in the namespace `default` also
+ * `name`. The store outlives the listener, so `close` and then `listen` simulate an outage.
  */
 export interface ApiServer {
   /** Starts to listen and returns the URL. Port 0: any free port. */

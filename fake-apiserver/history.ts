@@ -21,8 +21,8 @@ export interface SeenChange {
 
 /**
  * Turns a change into the event of a watch with a selector (cache_watcher.go, convertToWatchEvent). An object that
- * begins to match is ADDED. One that no longer matches is DELETED, with its last matching content and the version of the
- * change. Undefined if the watch gets no event.
+ * begins to match is ADDED. One that no longer matches is DELETED, with its last matching content and the version of
+ * the change. Undefined if the watch gets no event.
  */
 export function seenBy(predicate: Predicate, change: Change): SeenChange | undefined {
   const { object, previous, deleted } = change;

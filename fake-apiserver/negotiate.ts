@@ -12,8 +12,8 @@ export type AnswerShape = 'object' | 'list' | 'watch';
 
 /**
  * Chooses the format of a response as apiserver/pkg/endpoints/handlers/negotiation does: the first clause of the Accept
- * header, by quality, that the server supports; JSON without a header. A clause with an unknown `as=` is skipped. Throws
- * a 406 StatusError if no clause is supported.
+ * header, by quality, that the server supports; JSON without a header. A clause with an unknown `as=` is skipped.
+ * Throws a 406 StatusError if no clause is supported.
  */
 export function negotiate(accept: string | undefined, shape: AnswerShape): Format {
   const clauses = parseAccept(accept ?? '');

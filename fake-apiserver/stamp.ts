@@ -55,7 +55,10 @@ export function deletedObject(previous: KubeObject, version: number): KubeObject
   return frozenCopy(atVersion(previous, version));
 }
 
-/** Whether the generation stays: labels are content, other metadata is not (registry/discovery/endpointslice/strategy.go). */
+/**
+ * Whether the generation stays: labels are content, other metadata is not
+ * (registry/discovery/endpointslice/strategy.go).
+ */
 function sameContent(one: KubeObject, other: KubeObject): boolean {
   const content = ({ kind: _, apiVersion: __, metadata, ...rest }: KubeObject) => [
     metadata.labels ?? {},

@@ -24,7 +24,8 @@ const MAX_EVENTS = 1000;
 
 /**
  * All objects, with one version counter as in etcd: every write that changes something raises it by one, and the result
- * is the object's new resourceVersion. Writes are synchronous, so clients see all writes of one event loop turn together.
+ * is the object's new resourceVersion. Writes are synchronous, so clients see all writes of one event loop turn
+ * together.
  *
  * Objects are frozen; to change one, pass a new object. An object is named `namespace/name`, or `name` if it is
  * cluster-scoped or in the namespace `default`. Writes throw a {@link StatusError}: 404 NotFound, 409 AlreadyExists or
@@ -63,8 +64,8 @@ export class Store {
   }
 
   /**
-   * Replaces an object; its uid and creationTimestamp stay. Refused if `metadata.resourceVersion` or `uid` is set and is
-   * not the current one. An update without a change is not a write.
+   * Replaces an object; its uid and creationTimestamp stay. Refused if `metadata.resourceVersion` or `uid` is set and
+   * is not the current one. An update without a change is not a write.
    */
   update(name: CollectionName, object: KubeObject): KubeObject {
     const collection = collectionNamed(name);
@@ -121,8 +122,8 @@ export class Store {
   }
 
   /**
-   * Replaces a collection, for example by the list of a real API server. Objects keep their uid and version. The history
-   * is cleared, and open watches are not notified.
+   * Replaces a collection, for example by the list of a real API server. Objects keep their uid and version. The
+   * history is cleared, and open watches are not notified.
    */
   restore(name: CollectionName, objects: readonly KubeObject[], resourceVersion: number): void {
     const collection = collectionNamed(name);

@@ -1,6 +1,6 @@
 /**
- * Starts something that has several parts. What `start` defers is done, last first, when `stop` of the result is called,
- * or at once if it fails.
+ * Starts something that has several parts. What `start` defers is done, last first, when `stop` of the result is
+ * called, or at once if it fails.
  */
 export async function withCleanups<T extends object>(
   start: (cleanups: AsyncDisposableStack) => Promise<T>,

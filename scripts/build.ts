@@ -11,7 +11,9 @@ import { collectLicences, packageFoldersOf } from './licences.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const dist = join(root, 'dist');
-/** Replaces dist when it is complete, because programs may run from there meanwhile. Beside it, so that source maps fit. */
+/**
+ * Replaces dist when it is complete, because programs may run from there meanwhile. Beside it, so that source maps fit.
+ */
 const building = join(root, 'dist.new');
 
 /**

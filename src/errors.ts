@@ -5,7 +5,7 @@ import { messageOf } from './util/message-of.ts';
  *
  * | code | meaning | HTTP status for a client |
  * |---|---|---|
- * | InvalidSettings | a flag, an environment variable or the settings file is wrong | no client: the program does not start |
+ * | InvalidSettings | a flag, environment variable or settings file is wrong | no client: the program does not start |
  * | InvalidPolicy | an annotation about policies is invalid | no client: the Service is unfiltered |
  * | Credentials | a kubeconfig, token or certificate cannot be read or used | 503 |
  * | Malformed | bytes from the API server cannot be parsed | 502 |

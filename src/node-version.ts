@@ -1,6 +1,6 @@
 /*
- * An older Node.js would fail later with an error that does not mention the version. Must be the import of main.ts after
- * no-inspector.ts.
+ * An older Node.js would fail later with an error that does not mention the version. Must be the import of main.ts
+ * after no-inspector.ts.
  */
 
 /** The same version as in `engines` of package.json. */

@@ -60,9 +60,9 @@ function readNow(fd: number, chunk: Buffer): number {
 }
 
 /**
- * The documents of a YAML text, without empty ones. Throws for invalid YAML, and for aliases that refer to themselves or
- * expand to many times the size of the text ("billion laughs"): js-yaml shares the values of aliases, but whatever walks
- * over them, such as JSON.stringify, does not.
+ * The documents of a YAML text, without empty ones. Throws for invalid YAML, and for aliases that refer to themselves
+ * or expand to many times the size of the text ("billion laughs"): js-yaml shares the values of aliases, but whatever
+ * walks over them, such as JSON.stringify, does not.
  */
 export function parseYaml(text: string): unknown[] {
   const documents = loadAll(text).filter((document) => document !== null);

@@ -10,7 +10,9 @@ interface BarProps {
   readonly total: number;
 }
 
-/** The endpoints of a Service as a bar: kept and ready ones are filled, other kept ones are hatched, the rest is empty. */
+/**
+ * The endpoints of a Service as a bar: kept and ready ones are filled, other kept ones are hatched, the rest is empty.
+ */
 export function Bar({ kept, ready, total }: BarProps) {
   const waiting = kept - ready;
   const label = `${number(kept)} of ${number(total)} endpoints kept${waiting === 0 ? '' : `, ${number(waiting)} not ready`}`;

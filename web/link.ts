@@ -3,7 +3,9 @@ import { type Filter, isShow } from './filter.ts';
 export const TABS = ['Services', 'Decisions', 'Node'] as const;
 export type Tab = (typeof TABS)[number];
 
-/** What the page shows. The hash of the URL has all of it, so that a link leads to the same: `#default/web?tab=Node`. */
+/**
+ * What the page shows. The hash of the URL has all of it, so that a link leads to the same: `#default/web?tab=Node`.
+ */
 export interface Link {
   /** The explained Service; undefined: none. */
   readonly open: string | undefined;

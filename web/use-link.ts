@@ -2,8 +2,8 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { formatLink, type Link, parseLink } from './link.ts';
 
 /**
- * What the hash of the URL shows, and a function that changes parts of it. The Back button of the browser returns to the
- * previous tab or Service. It does not undo single letters of a search.
+ * What the hash of the URL shows, and a function that changes parts of it. The Back button of the browser returns to
+ * the previous tab or Service. It does not undo single letters of a search.
  */
 export function useLink(): [Link, (part: Partial<Link>) => void] {
   const [link, setLink] = useState(() => parseLink(location.hash));

@@ -73,7 +73,9 @@ export function judge(
   return { lines, failures };
 }
 
-/** What is held that was not before any client came. Beside the newest connection each watch may have one of its own. */
+/**
+ * What is held that was not before any client came. Beside the newest connection each watch may have one of its own.
+ */
 export function notGivenBack(before: Sample, after: Sample, { goaway }: Pick<Done, 'goaway'>) {
   const old = goaway ? Math.max(0, after.watches - 1) : 0;
   return GIVEN_BACK.filter((measure) => after[measure] > before[measure] + old);

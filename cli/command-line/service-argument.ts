@@ -21,8 +21,8 @@ const KINDS = ['svc', 'service', 'services'];
 
 /**
  * Reads the arguments that name a Service: `web`, `shop/web`, `svc/web`, `svc web` or `svc/shop/web`. Without a
- * namespace it is that of -n, else `default`. Undefined: no Service is named. Throws UsageError, also if flags select other
- * Services.
+ * namespace it is that of -n, else `default`. Undefined: no Service is named. Throws UsageError, also if flags select
+ * other Services.
  */
 export function serviceArgument(
   args: readonly string[],

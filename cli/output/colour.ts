@@ -1,6 +1,8 @@
 import { styleText } from 'node:util';
 
-/** What the start of a line means. All lines are printed by printLine(), so untrusted text cannot contain a sequence. */
+/**
+ * What the start of a line means. All lines are printed by printLine(), so untrusted text cannot contain a sequence.
+ */
 const RULES = [
   [/^(?:\[FAIL\]|E ).*/, 'red'],
   [/^(?:! .*|\[warn\])/, 'yellow'],

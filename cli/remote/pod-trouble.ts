@@ -7,7 +7,9 @@ export interface PodTrouble {
   readonly pod: string;
   /** `CrashLoopBackOff`, `ImagePullBackOff`, `Unschedulable`, …; absent: it runs again. */
   readonly reason?: string;
-  /** How its container ended, or what the kubelet says; empty: neither is known. Equal for all Pods in the same trouble. */
+  /**
+   * How its container ended, or what the kubelet says; empty: neither is known. Equal for all Pods in the same trouble.
+   */
   readonly message: string;
   /** How long ago it ended: `9 s ago`; absent: it has not. */
   readonly age?: string;

@@ -10,7 +10,10 @@ const SELECTOR = 'k8s-app in (kube-proxy,kube-proxy-via-wrapper)';
 /** ConfigMaps with a kubeconfig that leads to the wrapper: that of plain http, and `…-https`. */
 const CONFIG_MAP = 'kube-proxy-via-wrapper';
 
-/** When the newest Pod of a kube-proxy that is pointed at the wrapper was made, in milliseconds since the epoch, by node. */
+/**
+ * When the newest Pod of a kube-proxy that is pointed at the wrapper was made, in milliseconds since the epoch, by
+ * node.
+ */
 export type PointedNodes = ReadonlyMap<string, number>;
 
 /**
@@ -38,7 +41,11 @@ export async function nodesPointedAtWrapper(
   );
 }
 
-/** A kube-proxy that is pointed at the wrapper, and has not used it. @param since when its Pod or the wrapper's was made, in ms */
+/**
+ * A kube-proxy that is pointed at the wrapper, and has not used it.
+ *
+ * @param since when its Pod or the wrapper's was made, in ms
+ */
 export function pointedLine(since: number): StatusLine {
   const text = 'kube-proxy is pointed at this wrapper, and has not connected';
   return Date.now() - since < RECONNECT_MS

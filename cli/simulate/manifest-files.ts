@@ -61,7 +61,9 @@ export function* readManifestFiles(
   }
 }
 
-/** Whether a file has settings of the wrapper: a mapping without a kind, or their ConfigMap, which the settings refuse. */
+/**
+ * Whether a file has settings of the wrapper: a mapping without a kind, or their ConfigMap, which the settings refuse.
+ */
 export function isSettingsFile(path: string): boolean {
   // A pipe can be read only once.
   if (path === '-' || !reading(path, () => statSync(path).isFile())) return false;

@@ -46,7 +46,9 @@ export async function ensureClusterBinaries(
   };
 }
 
-/** OpenYurt's cache in front of a kubelet. It takes 4 minutes of 2 cores, so only the tests before a release build it. */
+/**
+ * OpenYurt's cache in front of a kubelet. It takes 4 minutes of 2 cores, so only the tests before a release build it.
+ */
 export async function ensureYurtHub(): Promise<string> {
   return await ensureBinary({
     name: 'yurthub',

@@ -4,7 +4,9 @@ import { eventually } from '../eventually.ts';
 
 const ROOT = '/sys/fs/cgroup';
 
-/** Below it containerd has a folder for each container, by the id. It is on the node's disk, so it outlives the node. */
+/**
+ * Below it containerd has a folder for each container, by the id. It is on the node's disk, so it outlives the node.
+ */
 const TASKS = 'var/lib/containerd/io.containerd.runtime.v2.task/k8s.io';
 
 /**

@@ -48,8 +48,8 @@ async function kubeProxyImage(binaries: ClusterBinaries, folder: string): Promis
 }
 
 /**
- * The wrapper's image, of the files that the Dockerfile copies. Its base image is stood in for by the Node that runs the
- * tests, and by the C library of this machine.
+ * The wrapper's image, of the files that the Dockerfile copies. Its base image is stood in for by the Node that runs
+ * the tests, and by the C library of this machine.
  *
  * @param change gets the folder of the files, and says in what else the image differs.
  */
@@ -87,8 +87,8 @@ async function placeTools(root: string, tools: readonly string[]): Promise<void>
     await placeLibraries(root, realpathSync(found));
   }
   for (const folder of ['tmp', 'run', 'etc']) mkdirSync(join(root, folder), { recursive: true });
-  // Without this file nft prints the protocol of an element as a number. After a restart kube-proxy then takes the elements
-  // that it still needs for leftovers, and removes them.
+  // Without this file nft prints the protocol of an element as a number. After a restart kube-proxy then takes the
+  // elements that it still needs for leftovers, and removes them.
   writeFileSync(join(root, 'etc/protocols'), 'ip 0\nicmp 1\ntcp 6\nudp 17\nsctp 132\n');
 }
 

@@ -8,7 +8,8 @@ const SETTINGS = `  - name: kube-proxy-wrapper
 `;
 
 /**
- * Writes my-cluster/, an overlay of the base for this cluster. Apply it with `kubectl apply --server-side -k my-cluster`.
+ * Writes my-cluster/, an overlay of the base for this cluster. Apply it with
+ * `kubectl apply --server-side -k my-cluster`.
  *
  * @param components names of folders in manifests/components
  * @param settings of the wrapper; default: those of the base

@@ -86,8 +86,8 @@ export async function createWeb(
       for (const name of nodeNames) await reaches(name, [name]);
     },
     /**
-     * Requests from the Pods of nodes to the Service each 20 ms while something happens. Resolves with how often each node
-     * answered, for each of them.
+     * Requests from the Pods of nodes to the Service each 20 ms while something happens. Resolves with how often each
+     * node answered, for each of them.
      */
     underLoad: async (nodes: readonly string[], during: () => Promise<unknown>) => {
       const start = `load/start?everyMs=20&url=${encodeURIComponent(url)}`;

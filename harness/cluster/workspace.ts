@@ -33,8 +33,8 @@ export function createWorkspace(cluster: Cluster, programs: Readonly<Record<stri
     /** The block that {@link runDocumented} would run. */
     documented,
     /**
-     * Runs the block of a section of the documents, by its heading, that begins with this command. In it the keys of `instead`
-     * are replaced, such as the name of the node.
+     * Runs the block of a section of the documents, by its heading, that begins with this command. In it the keys of
+     * `instead` are replaced, such as the name of the node.
      */
     runDocumented: async (
       section: string,

@@ -65,10 +65,14 @@ async function linkApplets(root: string): Promise<void> {
   }
 }
 
-/** What is there twice (the listing follows links), or only takes time to load. Modules are chosen by {@link module}. */
+/**
+ * What is there twice (the listing follows links), or only takes time to load. Modules are chosen by {@link module}.
+ */
 const left = /^(s?bin|lib|lib64|boot|usr\/share)\/|\/gconv\//;
 
-/** The kernel's modules that a node with kube-proxy in IPVS mode needs, and whole folders of those that they depend on. */
+/**
+ * The kernel's modules that a node with kube-proxy in IPVS mode needs, and whole folders of those that they depend on.
+ */
 const module =
   /\/kernel\/(net|lib|crypto|drivers\/(virtio|net\/(dummy|veth|virtio_net|net_failover)\.ko))/;
 

@@ -13,7 +13,9 @@ export interface NodeTables {
 /** Between the parts of the answer. */
 const mark = '=====';
 
-/** Reads the tables of a node, in one command: those who wait for a change ask all the time, and the machine is slow. */
+/**
+ * Reads the tables of a node, in one command: those who wait for a change ask all the time, and the machine is slow.
+ */
 export async function readTables(machine: Machine, nodeName: string): Promise<NodeTables> {
   // By its path, or the nsenter of busybox would run the ip of busybox.
   const enter = `nsenter --net=/run/netns/${nodeName}`;

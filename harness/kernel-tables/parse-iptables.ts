@@ -7,7 +7,8 @@ interface Rule {
 
 /**
  * Parses the output of `iptables-save` or `ip6tables-save`. KUBE-SERVICES jumps to a chain for the Service, which jumps
- * to one chain for each endpoint. That chain ends in a DNAT. A Service without endpoints has a REJECT instead (Kubernetes pkg/proxy/iptables).
+ * to one chain for each endpoint. That chain ends in a DNAT. A Service without endpoints has a REJECT instead
+ * (Kubernetes pkg/proxy/iptables).
  */
 export function parseIptables(saved: string): KernelTable {
   const rules = Map.groupBy(parseRules(saved), ({ chain }) => chain);

@@ -11,8 +11,8 @@ interface Entry {
 
 /**
  * Parses the JSON of `nft -j list table ip kube-proxy`. The map service-ips names the chain of each Service. The chain
- * has a dnat to a map of endpoints (since 1.35), or jumps to one chain for each endpoint. A Service without endpoints is
- * in the map no-endpoint-services (Kubernetes pkg/proxy/nftables).
+ * has a dnat to a map of endpoints (since 1.35), or jumps to one chain for each endpoint. A Service without endpoints
+ * is in the map no-endpoint-services (Kubernetes pkg/proxy/nftables).
  */
 export function parseNftables(json: string): KernelTable {
   const { nftables } = JSON.parse(json) as { nftables: readonly Entry[] };

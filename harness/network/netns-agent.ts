@@ -28,8 +28,8 @@ export type AgentRequest =
   /** Passes connections on; see tcp-front.ts. Each address is `ip:port`, or the path of a Unix socket. */
   | { readonly op: 'relay'; readonly endpoint: string; readonly target: string }
   /**
-   * Harms what passes the relay at this endpoint, in place of what did so before; null heals. Answers how many connections
-   * the last fault has harmed.
+   * Harms what passes the relay at this endpoint, in place of what did so before; null heals. Answers how many
+   * connections the last fault has harmed.
    */
   | { readonly op: 'fault'; readonly endpoint: string; readonly fault: TcpFault | null }
   /** Cuts the connections of the relay at this endpoint; answers how many there were. */

@@ -158,9 +158,10 @@ function describeNetns(parts: NetnsParts) {
       }
     },
     /**
-     * Connects so many times to `target` (`ip:port`, such as a cluster IP) from inside, 16 at a time, and counts who answers:
-     * an endpoint's `ip:port`, `refused`, `timeout` or an errno. By default each connection has 5 s, in which the kernel
-     * tries a lost SYN again (after 1 and 3 s): it sends only so many refusals a second (net.ipv4.icmp_msgs_per_sec).
+     * Connects so many times to `target` (`ip:port`, such as a cluster IP) from inside, 16 at a time, and counts who
+     * answers: an endpoint's `ip:port`, `refused`, `timeout` or an errno. By default each connection has 5 s, in which
+     * the kernel tries a lost SYN again (after 1 and 3 s): it sends only so many refusals a second
+     * (net.ipv4.icmp_msgs_per_sec).
      */
     dial: async (target: string, count = 40, timeoutMs = 5_000) =>
       (await ask({ op: 'dial', target, count, timeoutMs })) as Readonly<Record<string, number>>,

@@ -3,8 +3,8 @@ import { withCleanups } from '../with-cleanups.ts';
 import { createNodeNetns, type NodeNetns } from './node-netns.ts';
 
 /**
- * Connects nodes by a bridge, which has a namespace of its own so that it is swept up as those of nodes are. They may be
- * stopped before it or after.
+ * Connects nodes by a bridge, which has a namespace of its own so that it is swept up as those of nodes are. They may
+ * be stopped before it or after.
  */
 export async function connectNodes(nodes: readonly NodeNetns[]) {
   return await withCleanups(async (cleanups) => {

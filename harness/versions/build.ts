@@ -1,4 +1,6 @@
-/** Installs and builds what the tests of versions run. Takes 45 minutes of 2 cores the first time, seconds afterwards. */
+/**
+ * Installs and builds what the tests of versions run. Takes 45 minutes of 2 cores the first time, seconds afterwards.
+ */
 import {
   apiServers,
   ensureApiServer,

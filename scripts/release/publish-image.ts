@@ -44,8 +44,8 @@ const file = process.env.GITHUB_OUTPUT;
 if (file) appendFileSync(file, `image_name=${project.image}\nimage_digest=${digest}\n`);
 
 /**
- * The images that a Dockerfile starts from, as build arguments, by digest: both architectures use the same ones although
- * a tag may move meanwhile, and the signed provenance names them.
+ * The images that a Dockerfile starts from, as build arguments, by digest: both architectures use the same ones
+ * although a tag may move meanwhile, and the signed provenance names them.
  */
 function pinnedImages(dockerfile: string): string[] {
   const text = readFileSync(join(ROOT, dockerfile), 'utf8');

@@ -2,7 +2,10 @@ import type { Project } from './project.ts';
 
 type Names = Pick<Project, 'slug' | 'registry'>;
 
-/** Replaces the names of a repository by those of another one: its address, its images and its charts. Runbooks of alerts become links. */
+/**
+ * Replaces the names of a repository by those of another one: its address, its images and its charts. Runbooks of
+ * alerts become links.
+ */
 export function replaceRepository(text: string, from: Names, to: Names): string {
   return (
     text

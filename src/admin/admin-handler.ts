@@ -157,8 +157,8 @@ async function flush({ snapshots }: ProxyState): Promise<Answer> {
 }
 
 /**
- * One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver, and `[!]` for one that passes
- * although something is wrong. Then the causes of failed checks, the version and the age of the data.
+ * One line for each check, `[-]` for a failed one, like /readyz?verbose of kube-apiserver, and `[!]` for one that
+ * passes although something is wrong. Then the causes of failed checks, the version and the age of the data.
  */
 function readinessOf(proxy: ProxyState, rules: KernelRules): Answer {
   const { checks, data, causes } = healthOf(proxy);

@@ -12,7 +12,8 @@ import type { LogLosses } from './metrics/metric-readers.ts';
  * with two exceptions: the first explanation opens the views of kube-proxy if no client has opened any, and /flush
  * writes the snapshots, which the next process requests.
  *   admin-handler.ts   what answers each path of the admin listener
- *   explain-routes.ts  what answers the paths of the rooms explain and status, with their limits; answer.ts: what is sent
+ *   explain-routes.ts  what answers the paths of the rooms explain and status, with their limits; answer.ts: what is
+ *                      sent
  *   health/            the checks of /readyz, why they fail, and how old the data is; imports no other room
  *   explain/           /explain, /diff, /decisions, /summary
  *   status/            /status

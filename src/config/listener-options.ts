@@ -5,9 +5,9 @@ import type { HttpsSettings } from './https-settings.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * What is remembered of access reviews. A right that is taken away counts for half a minute more; a new one takes 5 s to
- * count. Clients of one node are a few components, so 256 callers are far more than any node has. 16 reviews at a time
- * leave the API server free when many invalid tokens, or many queries of one user, arrive.
+ * What is remembered of access reviews. A right that is taken away counts for half a minute more; a new one takes 5 s
+ * to count. Clients of one node are a few components, so 256 callers are far more than any node has. 16 reviews at a
+ * time leave the API server free when many invalid tokens, or many queries of one user, arrive.
  */
 const ACCESS_REVIEWS = {
   allowedMs: 30_000,

@@ -8,9 +8,14 @@ import { VIEW_BOUNDS } from './view-bounds.ts';
 
 /** A watch without timeoutSeconds lasts at least this long, in milliseconds, as at kube-apiserver. */
 const MIN_WATCH_MS = 30 * 60_000;
-/** How long a request waits for its view, in milliseconds. client-go sends it again after the 503, and then waits longer. */
+/**
+ * How long a request waits for its view, in milliseconds. client-go sends it again after the 503, and then waits
+ * longer.
+ */
 const NODE_READY_WAIT_MS = 5_000;
-/** A client that reads nothing for this long is disconnected, in milliseconds. A living one is late by seconds at most. */
+/**
+ * A client that reads nothing for this long is disconnected, in milliseconds. A living one is late by seconds at most.
+ */
 const STALLED_CLIENT_MS = 60_000;
 /** Long-term average that each view may write to disk: 3 TB in a year on flash that lasts for 100 TB and more. */
 const STATE_WRITE_BYTES_PER_SECOND = 100_000;

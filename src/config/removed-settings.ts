@@ -37,8 +37,8 @@ export function removedSetting(key: string): string | undefined {
 }
 
 /**
- * Throws `InvalidSettings` if systemd has passed listening sockets to this process (sd_listen_fds(3)). They keep the port,
- * so that nothing else can listen there.
+ * Throws `InvalidSettings` if systemd has passed listening sockets to this process (sd_listen_fds(3)). They keep the
+ * port, so that nothing else can listen there.
  */
 export function assertNoInheritedSockets(env: NodeJS.ProcessEnv, pid: number): void {
   if (env.LISTEN_PID !== String(pid)) return;

@@ -18,8 +18,9 @@ declare global {
 }
 
 /**
- * 10,000 changes are minutes of a large cluster: a client that is away for client-go's longest back-off (60 s) continues
- * where it was. A client returns within five minutes, or not soon. A bookmark once a minute is kube-apiserver's own pace.
+ * 10,000 changes are minutes of a large cluster: a client that is away for client-go's longest back-off (60 s)
+ * continues where it was. A client returns within five minutes, or not soon. A bookmark once a minute is
+ * kube-apiserver's own pace.
  */
 export const VIEW_BOUNDS: ViewBounds = globalThis.kpwTestViewBounds ?? {
   window: { entries: 10_000, bytes: 32 * 1024 * 1024 },

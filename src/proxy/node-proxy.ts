@@ -33,7 +33,8 @@ import { ViewRegistry } from './views/view-registry.ts';
 /*
  * The composition root. startNodeProxy builds the proxy from the bottom up:
  *
- * 1. connect: the connection to the API server, with fail-over. Whatever can be wrong with the options is reported here.
+ * 1. connect: the connection to the API server, with fail-over. Whatever can be wrong with the options is reported
+ *    here.
  * 2. openViews: what this node knows of the cluster, what all reflectors share, and the views.
  * 3. createListeners: the listeners for clients. If another process has the ports, they wait (hot-restart.ts).
  */

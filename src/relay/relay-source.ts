@@ -35,7 +35,9 @@ const SILENCE_MS = 30_000;
 const CATCH_UP_MS = 3_000;
 /** How often such a request looks whether it has, in milliseconds. */
 const LOOK_MS = 20;
-/** A watch of this many seconds has a bookmark after the first one (nextBookmarkTime in apiserver's cache_watcher.go). */
+/**
+ * A watch of this many seconds has a bookmark after the first one (nextBookmarkTime in apiserver's cache_watcher.go).
+ */
 const SHORT_WATCH_SECONDS = 3;
 
 /**
@@ -88,7 +90,9 @@ export class RelaySource implements ViewSource, ChangeHandler {
     return this.#reflector.status;
   }
 
-  /** Why it must not be served: the API server is lost, or has not answered yet. Undefined: it is served, or will be. */
+  /**
+   * Why it must not be served: the API server is lost, or has not answered yet. Undefined: it is served, or will be.
+   */
   get problem(): WrapperError | undefined {
     const { connected, synced, staleMs, error } = this.status;
     if (connected || (synced ? staleMs < this.#silenceMs : error === undefined)) return undefined;

@@ -23,7 +23,8 @@ const USER_SHARE = 3 / 4;
 /** How often lost views are looked for, in milliseconds. */
 const LOST_CHECK_MS = 1_000;
 /**
- * The last listed query of each of these is read also while nobody asks, so that a relay that is ready has most at hand.
+ * The last listed query of each of these is read also while nobody asks, so that a relay that is ready has most at
+ * hand.
  */
 const KEPT: readonly Resource[] = [SERVICES, ENDPOINT_SLICES];
 

@@ -52,7 +52,9 @@ const HTTPS_LIMITS = {
     refusal: { code: 503, reason: 'ServiceUnavailable' },
   },
 };
-/** How long a request waits for its view, in milliseconds: for a slow link, and less than a client waits for an answer. */
+/**
+ * How long a request waits for its view, in milliseconds: for a slow link, and less than a client waits for an answer.
+ */
 const READY_WAIT_MS = 35_000;
 /** Exists in every cluster. */
 const KUBERNETES = {

@@ -70,7 +70,8 @@ export function createLastProcessFlush(
     if (!isShareable(admin)) return;
     let endingMs = 0;
     for (let polls = 0; isThere() && !stop.aborted && endingMs < END_MS; polls++) {
-      // If this process listens too, a request may reach itself. The other process ends then, and closes this port last.
+      // If this process listens too, a request may reach itself. The other process ends then, and closes this port
+      // last.
       if (listening.aborted) endingMs += LAST_PROCESS_POLL_MS;
       else if (!(await receivesChanges())) break;
       else if (polls === 0) logger.warn(WAITS_FOR_LIST);

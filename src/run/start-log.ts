@@ -12,8 +12,8 @@ export function logStart(logger: Logger, settings: Readonly<Record<string, unkno
 }
 
 /**
- * Logs once when /readyz is green for the first time, and once when the endpoints have arrived too, with what is watched
- * then. Rejects when the signal aborts.
+ * Logs once when /readyz is green for the first time, and once when the endpoints have arrived too, with what is
+ * watched then. Rejects when the signal aborts.
  */
 export async function logWhenReady(options: {
   readonly proxy: ProxyState;

@@ -20,8 +20,8 @@ interface LogLine {
 
 /**
  * Bounds the lines about events that may repeat without end, for all who share it: by default nine in the first minute
- * and four in each further one. The latest line that did not fit is written as soon as there is room, with the number of
- * those that were left out (`omitted`). So the last line always shows the latest state.
+ * and four in each further one. The latest line that did not fit is written as soon as there is room, with the number
+ * of those that were left out (`omitted`). So the last line always shows the latest state.
  */
 export class LimitedLog {
   readonly #logger: Logger;

@@ -72,8 +72,8 @@ test.each<[what: string, change: () => void]>([
 });
 
 /*
- * A slice that changes moves behind its siblings. The answer of a Service was compared with the ports in the order of its
- * slices, so each change of one slice counted as another answer.
+ * A slice that changes moves behind its siblings. The answer of a Service was compared with the ports in the order of
+ * its slices, so each change of one slice counted as another answer.
  */
 test('nor with a changed slice of a Service whose slices have different ports', async () => {
   const slice = {

@@ -6,7 +6,9 @@ import { type ApiServer, createApiServer } from '../../fake-apiserver/api-server
 import { closedLater } from '../support/closed-later.ts';
 import { sendRequest, summarize, watch } from '../support/fake-apiserver/fake-apiserver-client.ts';
 
-/* What tests rely on, and no contract with a real API server can show. Without it they would pass for another reason. */
+/*
+ * What tests rely on, and no contract with a real API server can show. Without it they would pass for another reason.
+ */
 
 let server: ApiServer;
 let nodes: string;

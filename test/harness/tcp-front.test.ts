@@ -5,7 +5,8 @@ import { expect, test } from '@jest/globals';
 import { freePorts } from '../../harness/network/free-port.ts';
 import { startTcpFront } from '../../harness/network/tcp-front.ts';
 
-// A front that had stopped reading was not notified of the reset, and called a connection open that the wrapper had closed.
+// A front that had stopped reading was not notified of the reset, and called a connection open that the wrapper had
+// closed.
 test.each<[what: string, found: number, act: (client: Socket) => void]>([
   ['resets while the front does not read is not open', 0, (client) => client.resetAndDestroy()],
   ['keeps is open', 1, () => {}],

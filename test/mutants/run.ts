@@ -58,7 +58,9 @@ function runJest(copy: string, patterns: readonly string[]): Promise<Outcome> {
   return promise;
 }
 
-/** What found the bug: the first test that failed, or the limit of memory. A test file that cannot be loaded is not one. */
+/**
+ * What found the bug: the first test that failed, or the limit of memory. A test file that cannot be loaded is not one.
+ */
 function findKiller({ text, outOfMemory }: Outcome): string | undefined {
   const [, test] = /^ {2}● (?!Test suite failed to run)(.+)$/m.exec(text) ?? [];
   return test ?? (outOfMemory ? 'the limit of memory' : undefined);

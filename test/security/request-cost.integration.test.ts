@@ -26,7 +26,10 @@ const LIMITS = {
   headersTimeoutMs: 60_000,
   requestTimeoutMs: 60_000,
 };
-/** Four times this is what maxHeaderBytes allows by default. A quadratic parser then costs more than the rest of a request. */
+/**
+ * Four times this is what maxHeaderBytes allows by default. A quadratic parser then costs more than the rest of a
+ * request.
+ */
 const LENGTH = 4_000;
 const REQUESTS = 10;
 const RUNS = 7;

@@ -4,8 +4,8 @@ import type { ReflectorStatus } from '../../proxy/reflector/reflector.ts';
 
 /**
  * - `connected`: all watches are open or being opened, and the API server has sent a byte lately
- * - `quiet`: all watches are open, and it has sent nothing for a while; a PING, or TCP keep-alive over HTTP/1.1, decides
- *   within 35 s
+ * - `quiet`: all watches are open, and it has sent nothing for a while; a PING, or TCP keep-alive over HTTP/1.1,
+ *   decides within 35 s
  * - `interrupted`: a collection is not watched, because that failed or takes long
  * - `unreachable`: none is
  * - `snapshot`: it has sent nothing since the start, and its last state is shown from disk
@@ -106,8 +106,8 @@ function stateOf(
 }
 
 /**
- * Before the first list there is nothing to interrupt. Between a list, or the planned end of a watch, and the next watch
- * nothing is wrong.
+ * Before the first list there is nothing to interrupt. Between a list, or the planned end of a watch, and the next
+ * watch nothing is wrong.
  */
 function isInterrupted({ synced, connected, error, staleMs }: ReflectorStatus): boolean {
   return synced && !connected && (error !== undefined || staleMs >= GRACE_MS);

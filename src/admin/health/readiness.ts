@@ -20,8 +20,8 @@ export interface Check {
    */
   readonly nature?: 'stale' | 'starting' | 'unsynced' | 'forbidden' | 'waits';
   /**
-   * A problem that does not affect what clients see now, but later or elsewhere. The check passes. If it failed, a roll-out
-   * that corrects the problem would stop.
+   * A problem that does not affect what clients see now, but later or elsewhere. The check passes. If it failed, a
+   * roll-out that corrects the problem would stop.
    */
   readonly degraded?: string;
   /** What is worth knowing. */

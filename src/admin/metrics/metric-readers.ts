@@ -79,8 +79,8 @@ export const least: Combine = (values) => Math.min(...values);
 export const greatest: Combine = (values) => Math.max(...values);
 
 /**
- * Reads one value of each view; one that is undefined is left out. Clients choose the selectors of their queries, so the
- * views of these share a series for each collection. Otherwise a client could create any number of series.
+ * Reads one value of each view; one that is undefined is left out. Clients choose the selectors of their queries, so
+ * the views of these share a series for each collection. Otherwise a client could create any number of series.
  *
  * @param combine for views that share a series; default: the sum
  */

@@ -6,8 +6,8 @@ import { ok, problem, type StatusLine, unknown } from './status-line.ts';
 /**
  * Whether kube-proxy watches Services and EndpointSlices through this wrapper.
  *
- * @param isRunning whether a kube-proxy runs on this node. One that has not connected again for long uses another way to
- * the API server: it was pointed back
+ * @param isRunning whether a kube-proxy runs on this node. One that has not connected again for long uses another way
+ * to the API server: it was pointed back
  */
 export function kubeProxyLine(proxy: ProxyState, isRunning: boolean): StatusLine {
   const { views, url, httpsUrl } = proxy;

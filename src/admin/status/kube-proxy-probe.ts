@@ -6,8 +6,8 @@ import type { Address } from '../../util/address.ts';
 /** What the probe of a node found. */
 export interface ProbeResult {
   /**
-   * Status of kube-proxy's /livez; 0: it does not answer. Its /healthz is 503 also while the node is about to be removed
-   * (KEP-3836), to drain load balancers.
+   * Status of kube-proxy's /livez; 0: it does not answer. Its /healthz is 503 also while the node is about to be
+   * removed (KEP-3836), to drain load balancers.
    */
   readonly health: number;
   /** For how long a change waits to be written to the kernel, in seconds; undefined: kube-proxy does not say. */

@@ -1,2 +1,5 @@
-/** A kube-proxy that is refused, or has lost its connection, tries again at the latest after this time (client-go), in ms. */
+/**
+ * A kube-proxy that is refused, or has lost its connection, tries again at the latest after this time (client-go), in
+ * ms.
+ */
 export const RECONNECT_MS = 60_000;

@@ -134,10 +134,10 @@ export abstract class Codec {
   }
 
   /**
-   * Returns an object with an edit applied; the object itself if the edit is empty. `keep`, `cutHints` and `corrections`
-   * apply only to EndpointSlices and Endpoints. In an Endpoints object, an endpoint that becomes not ready moves to the
-   * subset's notReadyAddresses, and Endpoints have no hints. In JSON, members that a later member with the same name
-   * replaces are cut: clients that merge members must not see them.
+   * Returns an object with an edit applied; the object itself if the edit is empty. `keep`, `cutHints` and
+   * `corrections` apply only to EndpointSlices and Endpoints. In an Endpoints object, an endpoint that becomes not
+   * ready moves to the subset's notReadyAddresses, and Endpoints have no hints. In JSON, members that a later member
+   * with the same name replaces are cut: clients that merge members must not see them.
    */
   edit(resource: Resource, object: ObjectBytes, edit: Edit): ObjectBytes {
     return editObject(this.editor, resource, object, edit);

@@ -1,8 +1,8 @@
 import type { AnyMessage, Field } from './facts/schema.ts';
 
 /**
- * Walks over the fields of one message, in any order. It decodes a value only when a method is called for it. Bytes that
- * do not parse, and a value of the wrong type, throw `Malformed`.
+ * Walks over the fields of one message, in any order. It decodes a value only when a method is called for it. Bytes
+ * that do not parse, and a value of the wrong type, throw `Malformed`.
  *
  * The encodings differ in this:
  * - Protobuf has a repeated field once for each element. So has a cursor over JSON, once for each element of the array.

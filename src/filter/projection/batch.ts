@@ -31,8 +31,8 @@ export interface ViewHandler<Facts extends ObjectMeta> extends ChangeHandler<Fac
  *     topology changed ───┘        └──────── for each view ───────┘              └────────┴─▶ the next batch
  *
  * kube-proxy may look between any two events, and refuses connections to a Service without endpoints. So Services leave
- * all views before their endpoints change, and appear after them. This is also true of Services that are withheld, which
- * only the decision about their endpoints shows.
+ * all views before their endpoints change, and appear after them. This is also true of Services that are withheld,
+ * which only the decision about their endpoints shows.
  *
  * Invariant: no projection is called while it is on the stack. What a batch changes in the topology is in force in the
  * next one.

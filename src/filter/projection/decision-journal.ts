@@ -61,8 +61,8 @@ export class DecisionJournal {
   }
 
   /**
-   * Records a decision if it differs from the one before: in the keys, in the number of endpoints, or in which endpoints
-   * are kept. The last does not count if the endpoints themselves changed.
+   * Records a decision if it differs from the one before: in the keys, in the number of endpoints, or in which
+   * endpoints are kept. The last does not count if the endpoints themselves changed.
    */
   record(
     at: number,

@@ -84,9 +84,9 @@ type AffectedServices = Map<string, string[]>;
  *     topology changed ────────▶ affected Services ─┘
  *
  * Batches calls it, and commits what it has written. Invariant: after each call, the view equals that of a fresh list
- * under the same topology, except for versions and for changes that do not count (see Edit.withoutNoise). A Service whose
- * first policy is pending shows no objects. A Service that cannot be decided, because its endpoints lost their zones,
- * remains as it was shown.
+ * under the same topology, except for versions and for changes that do not count (see Edit.withoutNoise). A Service
+ * whose first policy is pending shows no objects. A Service that cannot be decided, because its endpoints lost their
+ * zones, remains as it was shown.
  */
 export class EndpointsProjection {
   readonly view: View;
@@ -96,7 +96,9 @@ export class EndpointsProjection {
   readonly #index = new EndpointIndex();
   readonly #decider: ServiceDecider;
   readonly #writer: EndpointsWriter;
-  /** Services that cannot be decided yet, each with the keys of its objects that no longer exist and are still shown. */
+  /**
+   * Services that cannot be decided yet, each with the keys of its objects that no longer exist and are still shown.
+   */
   readonly #undecided = new Map<string, readonly string[]>();
   #isListed = false;
   #injected = 0;

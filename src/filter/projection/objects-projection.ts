@@ -46,7 +46,9 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
     return this.#visibility !== ALL_SHOWN;
   }
 
-  /** The object as the API server has it, except for the version, also when it is hidden or the view is not open yet. */
+  /**
+   * The object as the API server has it, except for the version, also when it is hidden or the view is not open yet.
+   */
   find(key: string): ObjectBytes | undefined {
     return this.#hidden.get(key) ?? this.view.get(key);
   }

@@ -24,8 +24,8 @@ export interface ProjectedEndpoints {
 }
 
 /**
- * What is shown of the objects of a Service: those that are not shown so already. `unchanged`: it cannot be decided yet,
- * so it remains as it is shown.
+ * What is shown of the objects of a Service: those that are not shown so already. `unchanged`: it cannot be decided
+ * yet, so it remains as it is shown.
  */
 export type ProjectedService = readonly ProjectedEndpoints[] | 'hidden' | 'unchanged';
 

@@ -58,8 +58,8 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
   }
 
   /**
-   * Whether the topology no longer has a hidden Service: it was deleted, and the watch of this view may be late. But the
-   * watch of the topology may exclude Services of other proxies: such a Service does exist.
+   * Whether the topology no longer has a hidden Service: it was deleted, and the watch of this view may be late. But
+   * the watch of the topology may exclude Services of other proxies: such a Service does exist.
    */
   #isGone(key: string, hidden: ObjectBytes): boolean {
     const { topology, codec } = this.#options;

@@ -25,9 +25,9 @@ export interface LogBounds {
  *             #first                        end
  * ```
  *
- * Invariant: positions and versions rise together. A watch continues only from the version of an entry in the window, or
- * from the version of the state just before the window. With the API server's own versions also from any version between
- * them: it has had the state of the entry before it.
+ * Invariant: positions and versions rise together. A watch continues only from the version of an entry in the window,
+ * or from the version of the state just before the window. With the API server's own versions also from any version
+ * between them: it has had the state of the entry before it.
  */
 export class EventLog {
   readonly #bounds: () => LogBounds;

@@ -2,8 +2,8 @@
  * How a request to the API server ended. {@link REQUEST_ENDS} says what follows.
  *
  * - `answered`: with a list, or an event of a watch.
- * - `unreachable`: no response, or not all of it. Refused, reset, none in time, DNS, TLS, or our credentials cannot be read.
- *   A list or a Status that is cut, or does not go on, is not reported to Failover.
+ * - `unreachable`: no response, or not all of it. Refused, reset, none in time, DNS, TLS, or our credentials cannot be
+ *   read. A list or a Status that is cut, or does not go on, is not reported to Failover.
  * - `foreign`: something else has answered in place of the API server, such as a captive portal or a gateway.
  * - `relayRefused`: a relay does not serve this node or this request. The API server itself is asked.
  * - `mayBeAbsent`: the API server has no such collection, or something else has answered. Other queries show which.
@@ -30,15 +30,15 @@ export type ServerFailure = 'unreachable' | 'misbehaving' | 'refusing';
 /** What follows from an end, for each part that acts on it; `-`: nothing. */
 export interface EndRule {
   /**
-   * ServerState: the API server answers, or fails all queries, if no watch is open and it has answered nothing since the
-   * request was sent. `doubtful`: as it was before. While it fails all queries, they wait together.
+   * ServerState: the API server answers, or fails all queries, if no watch is open and it has answered nothing since
+   * the request was sent. `doubtful`: as it was before. While it fails all queries, they wait together.
    */
   readonly server: 'answers' | ServerFailure | 'doubtful' | '-';
   /** Failover: the next server is used, now or after three in a row; `stays`: that row ends. */
   readonly failover: 'next' | 'counts' | 'stays' | '-';
   /**
-   * SnapshotRestore, before the first list: whether the snapshot is shown if nothing else happens for the grace time, or
-   * at once. An answer is no reason, because the snapshot must not show what the API server denies.
+   * SnapshotRestore, before the first list: whether the snapshot is shown if nothing else happens for the grace time,
+   * or at once. An answer is no reason, because the snapshot must not show what the API server denies.
    */
   readonly snapshot: 'outage' | 'answer' | 'at once';
   /** RetryBackoff: how long the query waits by itself. */

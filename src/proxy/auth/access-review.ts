@@ -63,8 +63,8 @@ export class Reviews {
   }
 
   /**
-   * The name of the owner of a token. Undefined: the API server has no SelfSubjectReview (before 1.28), or the owner may
-   * not create one.
+   * The name of the owner of a token. Undefined: the API server has no SelfSubjectReview (before 1.28), or the owner
+   * may not create one.
    */
   async user({ authorization }: TokenCaller, signal: AbortSignal): Promise<string | undefined> {
     const kind = 'SelfSubjectReview';

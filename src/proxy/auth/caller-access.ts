@@ -32,7 +32,8 @@ const BODY_MS = 10_000;
 
 /**
  * The access policy of https, where callers have their own identity. A caller may read a view if the API server allows
- * the caller to read that resource. Everything else is forwarded with the caller's own token, and none of our credentials.
+ * the caller to read that resource. Everything else is forwarded with the caller's own token, and none of our
+ * credentials.
  */
 export function createCallerPolicy(options: CallerAccessOptions): AccessPolicy {
   const { nodeName, passthrough, authorizer, forwarding, reads } = options;

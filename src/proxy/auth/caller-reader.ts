@@ -14,8 +14,8 @@ export class CallerReader {
   /**
    * The caller of a request. Throws `Unauthorized` without a bearer token.
    *
-   * To an API server, "Bearer" without a token or with two spaces before it is an anonymous request. It removes spaces of
-   * Unicode at the end, so bytes beyond ASCII would be further spellings of one token.
+   * To an API server, "Bearer" without a token or with two spaces before it is an anonymous request. It removes spaces
+   * of Unicode at the end, so bytes beyond ASCII would be further spellings of one token.
    */
   read({ headers: { authorization } }: IncomingMessage): TokenCaller {
     if (authorization === undefined) {

@@ -8,8 +8,8 @@ import type { Access } from './access-policy.ts';
 const ANYONE: Access = { forward: () => undefined, authorize: async () => undefined };
 
 /**
- * The access policy of plain http on loopback: any process on the node may read the views. Nothing is forwarded: callers
- * cannot be distinguished here, so a right of one is a right of all.
+ * The access policy of plain http on loopback: any process on the node may read the views. Nothing is forwarded:
+ * callers cannot be distinguished here, so a right of one is a right of all.
  */
 export function authenticateLocal(request: IncomingMessage): Access {
   assertLocalRequest(request);

@@ -8,8 +8,8 @@ import { limitPlugin } from './exec-plugin.ts';
 import { type ClusterEntry, type UserEntry, unusable } from './kubeconfig.ts';
 
 /**
- * TLS options of a connection to the API server. Certificates and key are PEM. Without `ca`, the authorities of Node count.
- * `rejectUnauthorized` is false only with `insecure-skip-tls-verify`.
+ * TLS options of a connection to the API server. Certificates and key are PEM. Without `ca`, the authorities of Node
+ * count. `rejectUnauthorized` is false only with `insecure-skip-tls-verify`.
  */
 export type TlsOptions = Readonly<
   Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'rejectUnauthorized' | 'servername'>
@@ -30,8 +30,8 @@ export interface CredentialsReading {
 }
 
 /**
- * Returns a function that reads certificates and headers as client-go does: inline data wins over a file, but a token file
- * over a token, and no credentials are sent over plain http. Both throw `Credentials`.
+ * Returns a function that reads certificates and headers as client-go does: inline data wins over a file, but a token
+ * file over a token, and no credentials are sent over plain http. Both throw `Credentials`.
  *
  * @param pluginMs time limit for a credential plugin, in milliseconds
  */

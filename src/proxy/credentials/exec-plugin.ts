@@ -21,9 +21,9 @@ const MAX_OUTPUT_BYTES = 1024 * 1024;
 const PLUGIN_CONFIG = 'client.authentication.k8s.io/exec';
 
 /**
- * Tells credential plugins of the cluster, and limits their time and output, because KubeConfig would wait forever, and all
- * requests with it, or collect all that the plugin prints. A plugin that exceeds a limit is killed together with all
- * processes that it has started.
+ * Tells credential plugins of the cluster, and limits their time and output, because KubeConfig would wait forever, and
+ * all requests with it, or collect all that the plugin prints. A plugin that exceeds a limit is killed together with
+ * all processes that it has started.
  *
  * @param ms time limit in milliseconds
  */
@@ -78,8 +78,8 @@ function kill(child: ChildProcess): void {
 }
 
 /**
- * Plugins read the requested version of ExecCredential in KUBERNETES_EXEC_INFO. With provideClusterInfo they also get the
- * cluster (client-go plugin/pkg/client/auth/exec).
+ * Plugins read the requested version of ExecCredential in KUBERNETES_EXEC_INFO. With provideClusterInfo they also get
+ * the cluster (client-go plugin/pkg/client/auth/exec).
  */
 function execInfo(cluster: ClusterEntry, exec: UserEntry['exec']): string {
   const shown = exec?.provideClusterInfo === true ? clusterInfo(cluster) : undefined;

@@ -9,8 +9,8 @@ import type { ViewLease } from '../views/view-entry.ts';
 /*
  * A planned restart, with handoverSeconds. Without it ports are not shared, and a second process ends with an error.
  * 1. The next process starts, and reads from the admin port of the old one which views that one has open.
- * 2. It opens these views, waits until they are complete (waitUntilReadyToListen), and listens on the same ports. No view
- *    is made from a snapshot while the old process receives changes (createLastProcessFlush).
+ * 2. It opens these views, waits until they are complete (waitUntilReadyToListen), and listens on the same ports. No
+ *    view is made from a snapshot while the old process receives changes (createLastProcessFlush).
  * 3. The old process gets SIGTERM, waits until the next one listens (waitForNextProcess), and stops accepting.
  * 4. It ends its watches with a bookmark, and answers requests on open connections until they are drained.
  * 5. Clients connect to the next process. A watch that resumes there gets 410, and its client lists again.

@@ -60,8 +60,8 @@ const CONNECTION_CLOSE_MS = 2_000;
  * port, so the next process can listen before the last one stops.
  *
  * The rest of this folder is what it needs: which connections are kept (connection-table.ts), how a request is
- * checked (request-checks.ts) and refused (http-errors.ts, refusal-log.ts), how a long response is written (block-writer.ts),
- * and the certificate (server-certificate.ts).
+ * checked (request-checks.ts) and refused (http-errors.ts, refusal-log.ts), how a long response is written
+ * (block-writer.ts), and the certificate (server-certificate.ts).
  */
 export class HttpListener {
   readonly #options: HttpListenerOptions;

@@ -14,8 +14,8 @@ export interface ListenerLimits {
 }
 
 /**
- * The defaults. 16 KiB of headers are the default of Go and of Node.js; a token has some 1 to 2 KiB. A client on the same
- * machine sends its headers in milliseconds.
+ * The defaults. 16 KiB of headers are the default of Go and of Node.js; a token has some 1 to 2 KiB. A client on the
+ * same machine sends its headers in milliseconds.
  */
 export const DEFAULT_LISTENER_LIMITS: ListenerLimits = {
   maxConnections: 256,

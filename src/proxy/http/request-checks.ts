@@ -5,9 +5,9 @@ import { isLoopback } from '../../util/address.ts';
 
 /**
  * Throws `Forbidden` for a request that a browser sends to its own machine for a web page. Such a request has an
- * Origin or a Sec-Fetch-Site of another origin, or a Host that is not our address. With a name, DNS rebinding is possible:
- * the name of the page resolves to us, so the browser treats us as the origin of the page. A browser also reaches us at
- * 0.0.0.0, which some do not treat as this machine. We never send CORS headers.
+ * Origin or a Sec-Fetch-Site of another origin, or a Host that is not our address. With a name, DNS rebinding is
+ * possible: the name of the page resolves to us, so the browser treats us as the origin of the page. A browser also
+ * reaches us at 0.0.0.0, which some do not treat as this machine. We never send CORS headers.
  */
 export function assertLocalRequest(request: IncomingMessage): void {
   assertAddressedToUs(request);

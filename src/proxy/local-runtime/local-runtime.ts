@@ -56,8 +56,8 @@ const CHECK_MS = 60_000;
 const MAX_RETRY_MS = 5_000;
 
 /**
- * - `connected`: the API server's state is shown, also while it is unreachable for less than graceMs. Of the runtime only
- *   its version is read, as a check.
+ * - `connected`: the API server's state is shown, also while it is unreachable for less than graceMs. Of the runtime
+ *   only its version is read, as a check.
  * - `cutOff`: endpoints of this node are corrected from the container runtime.
  * - `returning`: the API server answers. What it sends is shown. Objects that it has not sent again stay corrected,
  *   because what it last sent of them is older than the corrections.

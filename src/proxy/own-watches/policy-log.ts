@@ -13,8 +13,8 @@ const MAX_NAMESPACES = 1_000;
 type Ignored = Pick<Policy, 'ignored'>;
 
 /**
- * Logs what is wrong with annotations of Services and Namespaces. Whoever owns a Namespace can write as many as it likes,
- * so each Namespace has its own limit: it leaves the lines of the others alone.
+ * Logs what is wrong with annotations of Services and Namespaces. Whoever owns a Namespace can write as many as it
+ * likes, so each Namespace has its own limit: it leaves the lines of the others alone.
  */
 export class PolicyLog {
   readonly #logs: LRUCache<string, LimitedLog>;

@@ -26,8 +26,8 @@ const PROOF = /^(authorization$|impersonate-)/;
 
 /**
  * The caller's headers that are forwarded. All others are removed: an API server trusts some (X-Remote-User of a
- * front proxy, Audit-ID, Traceparent) and writes some to its audit log (X-Forwarded-For), and proxies on the way may act
- * on others (Via, X-HTTP-Method-Override, X-Original-URL).
+ * front proxy, Audit-ID, Traceparent) and writes some to its audit log (X-Forwarded-For), and proxies on the way may
+ * act on others (Via, X-HTTP-Method-Override, X-Original-URL).
  */
 const FORWARDED =
   /^(accept|accept-encoding|authorization|cache-control|content-encoding|content-type|if-match|if-modified-since|if-none-match|if-unmodified-since|impersonate-(user|uid|group|extra-.+)|range|user-agent)$/;

@@ -49,8 +49,8 @@ const LONG_RUNNING =
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
 /**
- * Forwards requests to the API server with the caller's own credentials: method, path and body unchanged, and headers of
- * an allow-list. Our own credentials and our client certificate are never sent. It connects at the first request.
+ * Forwards requests to the API server with the caller's own credentials: method, path and body unchanged, and headers
+ * of an allow-list. Our own credentials and our client certificate are never sent. It connects at the first request.
  */
 export class Passthrough {
   readonly #options: PassthroughOptions;
@@ -125,7 +125,9 @@ export class Passthrough {
   }
 }
 
-/** The request reached the API server, which may have carried it out, so the client must decide whether to repeat it. */
+/**
+ * The request reached the API server, which may have carried it out, so the client must decide whether to repeat it.
+ */
 function unanswered(error: WrapperError): WrapperError {
   const problem = `${error.message}; it is not known whether the request was carried out`;
   return new WrapperError('Unanswered', problem, { cause: error });

@@ -119,10 +119,11 @@ export class CollectionClient {
 
   /**
    * Lists the collection at this version or newer (`0`: any; empty: the newest).
-   * Throws `Refused` with the Status, `Unreachable`, `TooLarge`, or what `memory` throws. The caller calls `memory.reading(0)` when it has used the items.
+   * Throws `Refused` with the Status, `Unreachable`, `TooLarge`, or what `memory` throws. The caller calls
+   * `memory.reading(0)` when it has used the items.
    *
-   * After `TooLarge` the next list is read in pages, and large objects without annotations that neither kube-proxy nor a
-   * policy reads: no owner of objects may stop the start of a node with them.
+   * After `TooLarge` the next list is read in pages, and large objects without annotations that neither kube-proxy nor
+   * a policy reads: no owner of objects may stop the start of a node with them.
    */
   async list(version: string, signal: AbortSignal): Promise<Listed> {
     try {
@@ -292,8 +293,8 @@ export class CollectionClient {
   }
 
   /**
-   * Resolves at a response of 200 in the encoding, whose body shows who has sent it. Throws `Refused` with the Status of
-   * the API server, and `Unreachable` if something else has answered.
+   * Resolves at a response of 200 in the encoding, whose body shows who has sent it. Throws `Refused` with the Status
+   * of the API server, and `Unreachable` if something else has answered.
    *
    * @param isList it counts as a list when the answer is 200, in whichever of the encodings
    */

@@ -11,8 +11,8 @@ export interface KnownState {
 
 /**
  * Why a list is older than what is known, as the end of a sentence that begins "the API server". Undefined: it is not
- * older. etcd was then restored from a backup, or this API server lags behind another. After a restore the new history may soon pass the
- * known version: then only an object is older. Throws `Malformed`.
+ * older. etcd was then restored from a backup, or this API server lags behind another. After a restore the new history
+ * may soon pass the known version: then only an object is older. Throws `Malformed`.
  */
 export function olderState(
   { resourceVersion, items }: Pick<RawList, 'resourceVersion' | 'items'>,

@@ -31,8 +31,8 @@ export type NextRequest =
   | {
       readonly verb: 'watch';
       /**
-       * `host:port` of the API server that is known to have reached the version: it has just listed, or ended a watch in
-       * its time. Undefined: none. Any other one may be behind it.
+       * `host:port` of the API server that is known to have reached the version: it has just listed, or ended a watch
+       * in its time. Undefined: none. Any other one may be behind it.
        */
       readonly reachedAt: string | undefined;
     };

@@ -75,8 +75,8 @@ export class ReflectorHealth {
   /**
    * A watch has ended.
    *
-   * @param silentMs for how long its connection had brought nothing, and was found to be dead: changes of that time were
-   * missed
+   * @param silentMs for how long its connection had brought nothing, and was found to be dead: changes of that time
+   * were missed
    */
   closed(silentMs = 0): void {
     if (this.#isOpen && !this.#isSuspect) {

@@ -30,8 +30,8 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
    */
   readonly onUnanswerable?: (error: WrapperError | undefined) => void;
   /**
-   * A collection that does not exist (404) counts as empty while another query is watched. It is requested again, in the
-   * end every half a minute: a custom resource may be defined later, or never.
+   * A collection that does not exist (404) counts as empty while another query is watched. It is requested again, in
+   * the end every half a minute: a custom resource may be defined later, or never.
    */
   readonly absentIsEmpty?: boolean;
   /** Where the last state is kept over a restart; default: nowhere. */

@@ -34,8 +34,8 @@ export async function readRefusal(query: Query, response: UpstreamResponse): Pro
 
 /**
  * The Status of a refusal; undefined: there is none. Its type does not matter: if only metadata is requested, the API
- * server writes its errors in JSON (WriteObjectNegotiated), and a timeout is JSON without a type (timeout.go in apiserver
- * server/filters).
+ * server writes its errors in JSON (WriteObjectNegotiated), and a timeout is JSON without a type (timeout.go in
+ * apiserver server/filters).
  */
 async function readErrorStatus(
   response: UpstreamResponse,

@@ -41,8 +41,8 @@ export interface AppliedEvents<Facts extends ObjectMeta> {
  * The objects that the handler has been notified of. Turns lists and watch events into differences to them: whatever
  * happened between becomes a change, also an object that was deleted or replaced while no watch was open.
  *
- * {@link replace} and {@link apply} account for the memory first, then notify the handler, and then count the changes as
- * known. What they throw, they throw before the handler is notified.
+ * {@link replace} and {@link apply} account for the memory first, then notify the handler, and then count the changes
+ * as known. What they throw, they throw before the handler is notified.
  */
 export class TrackedObjects<Facts extends ObjectMeta> {
   readonly #options: TrackedObjectsOptions<Facts>;

@@ -81,7 +81,9 @@ interface ListenersContext extends CreateListenersOptions {
   readonly requests: ListenerCounter;
 }
 
-/** A kubectl has a few requests at a time, a busy controller 20. An API server takes 400 reads and 200 writes at a time. */
+/**
+ * A kubectl has a few requests at a time, a busy controller 20. An API server takes 400 reads and 200 writes at a time.
+ */
 const FORWARDING = { maxRequests: 128, maxPerCaller: 32 };
 /** The share of maxConnections that the reads of one user over https may take, and at least how many. */
 const READS_SHARE = 1 / 4;

@@ -183,8 +183,8 @@ export class RequestHandler {
   }
 
   /**
-   * Ends a response whose body is not written yet when the log drops its state. Its client could not continue from there,
-   * and the body would keep objects in memory that nothing else has.
+   * Ends a response whose body is not written yet when the log drops its state. Its client could not continue from
+   * there, and the body would keep objects in memory that nothing else has.
    */
   #endWithState(log: EventLog, response: ServerResponse): void {
     const position = log.end;

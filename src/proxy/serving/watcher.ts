@@ -122,7 +122,8 @@ export class Watcher {
     const { closed } = this.#view;
     if (closed !== undefined) this.#fail(statusOf(closed));
     else if (this.#log.isEnding) this.end();
-    // Also if the initial state is not written yet: it would stay in memory, and the client could not continue after it.
+    // Also if the initial state is not written yet: it would stay in memory, and the client could not continue after
+    // it.
     else if (this.#writeTimer === undefined && !this.#log.holds(this.#position)) this.#expire();
     while (!this.#ended && this.#initial === undefined && this.#writeTimer === undefined) {
       const batch = this.#view.frames.from(this.#position);

@@ -8,8 +8,8 @@ import { isOurs } from './state-folder.ts';
 const READ_ONLY = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Reads a file. Rejects with the error of the disk, and when the file has more than `maxBytes`, is not a regular one, or
- * is another user's.
+ * Reads a file. Rejects with the error of the disk, and when the file has more than `maxBytes`, is not a regular one,
+ * or is another user's.
  */
 export async function readOwnFile(path: string, maxBytes: number): Promise<Buffer> {
   const file = await open(path, READ_ONLY);

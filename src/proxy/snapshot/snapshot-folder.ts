@@ -64,8 +64,8 @@ const CANNOT_READ = 'a snapshot cannot be read (stateDir)';
 const CANNOT_WRITE = 'a snapshot cannot be written, the one before is kept (stateDir)';
 
 /**
- * The room snapshot: the last state of each query on disk. It must not decide what a client sees: it hands a state to the
- * reflector, and only while it has no list of an API server.
+ * The room snapshot: the last state of each query on disk. It must not decide what a client sees: it hands a state to
+ * the reflector, and only while it has no list of an API server.
  *
  * There is one file per query. So a heartbeat of the own Node does not rewrite 15 MB of slices, and a
  * torn file costs one query only.

@@ -37,8 +37,8 @@ const KNOWN_UNREACHABLE_MS = 200;
  *        │ └──── no contact in time, no other server ──────────────────────────────────▶ used
  *        └────── no contact in time: another server, which has its own time
  *
- * The time of a server begins with the first attempt to list from it, or when the one before is given up, and again after
- * each answer that is not a list:
+ * The time of a server begins with the first attempt to list from it, or when the one before is given up, and again
+ * after each answer that is not a list:
  *
  *     while                            it ends
  *     an attempt has no connection     after the grace time
@@ -94,7 +94,9 @@ export class SnapshotRestore {
     this.#check();
   }
 
-  /** Writes changes that the API server reported, up to a version. From its first list on, the snapshot is only written. */
+  /**
+   * Writes changes that the API server reported, up to a version. From its first list on, the snapshot is only written.
+   */
   update(changes: readonly Change[], resourceVersion: string): void {
     this.#end();
     this.#state.update(changes, resourceVersion);

@@ -5,8 +5,8 @@ import { SingleFlight } from '../../util/single-flight.ts';
 type Answer = Parameters<Parameters<LookupFunction>[2]>;
 
 /**
- * Shares lookups of the same name that run at the same time. A lookup at a silent resolver cannot be aborted. Lookups of
- * aborted requests would therefore delay those that could succeed.
+ * Shares lookups of the same name that run at the same time. A lookup at a silent resolver cannot be aborted. Lookups
+ * of aborted requests would therefore delay those that could succeed.
  *
  * @param resolve default: that of the operating system
  */

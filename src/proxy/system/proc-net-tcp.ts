@@ -26,8 +26,8 @@ export function listeningSockets({ host, port }: Address): ListeningSocket[] {
 }
 
 /**
- * Those of {@link listeningSockets} that belong to a user; default: the one of this process. The kernel lets nobody else
- * share an address. Another user's socket for IPv6 alone can have the port, and seems to listen at all addresses.
+ * Those of {@link listeningSockets} that belong to a user; default: the one of this process. The kernel lets nobody
+ * else share an address. Another user's socket for IPv6 alone can have the port, and seems to listen at all addresses.
  */
 export function ownListeners(address: Address, userId = process.geteuid?.()): ListeningSocket[] {
   return listeningSockets(address).filter(({ user }) => user === userId);
@@ -84,8 +84,8 @@ interface TcpSocket {
 }
 
 /**
- * Parses a line of /proc/net/tcp or tcp6 (Linux Documentation/networking/proc_net_tcp.rst). Undefined if it is not about
- * a socket.
+ * Parses a line of /proc/net/tcp or tcp6 (Linux Documentation/networking/proc_net_tcp.rst). Undefined if it is not
+ * about a socket.
  */
 export function parseSocket(line: string): TcpSocket | undefined {
   const [, local = '', remote = '', state = '', , , , user, , inode = ''] = line

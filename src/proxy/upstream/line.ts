@@ -68,12 +68,14 @@ const CLIENT_OPTIONS = {
  * HTTP/1.1, if an https server offers nothing else, one for each request at a time. undici reconnects, and sends again
  * what a server has verifiably not processed (GOAWAY, REFUSED_STREAM), once.
  *
- * - **GOAWAY.** While streams go on, requests from then on get a new Pool. The old one is closed, which lets its streams
- *   end. A Client that reconnects beside its old streams confuses those of both connections, so it may do so once.
- * - **Silence.** A quiet watch and a dead connection look the same. Over HTTP/2 the server is sent PINGs. A connection on
- *   which nothing arrives for the quiet time and {@link ANSWER_MS} more is ended. Looks at the bytes are counted, not
- *   time: after a turn of the event loop that took long, what has arrived meanwhile is read before the next look. After
- *   a GOAWAY no PING is sent (node:http2), and silence shows nothing: TCP keep-alive finds a dead path, as over HTTP/1.1.
+ * - **GOAWAY.** While streams go on, requests from then on get a new Pool. The old one is closed, which lets its
+ *   streams end. A Client that reconnects beside its old streams confuses those of both connections, so it may do so
+ *   once.
+ * - **Silence.** A quiet watch and a dead connection look the same. Over HTTP/2 the server is sent PINGs. A connection
+ *   on which nothing arrives for the quiet time and {@link ANSWER_MS} more is ended. Looks at the bytes are counted,
+ *   not time: after a turn of the event loop that took long, what has arrived meanwhile is read before the next look.
+ *   After a GOAWAY no PING is sent (node:http2), and silence shows nothing: TCP keep-alive finds a dead path, as over
+ *   HTTP/1.1.
  * - **A reset that a write finds.** Node 24 then leaves the TLS connection open for ever, without reading, if another
  *   write follows in that turn. Seldom, and only this silence shows it.
  * - **A body that breaks off.** One that the server cancels (RST_STREAM), or whose connection is reset after a GOAWAY,

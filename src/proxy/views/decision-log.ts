@@ -8,8 +8,9 @@ import { LimitedLog } from '../../util/limited-log.ts';
 const DECISION_LOG_LIMIT = { burst: 10, refillMs: 6_000 } as const;
 
 /**
- * Logs the changed decisions of one view, so that they survive a restart: the journal is in memory. Changes without room
- * are counted in the next line (`omitted`). Only one view is logged: the first that reports a change, until it closes.
+ * Logs the changed decisions of one view, so that they survive a restart: the journal is in memory. Changes without
+ * room are counted in the next line (`omitted`). Only one view is logged: the first that reports a change, until it
+ * closes.
  */
 export class DecisionLog {
   readonly #log: LimitedLog;

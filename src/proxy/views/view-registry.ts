@@ -44,9 +44,9 @@ const ANYONE_SHARE = 1 / 2;
  * The views that clients have requested, and those that this process needs: the own Node, and Services as soon as
  * endpoints are requested. kube-proxy requests the same ones, so that they cost one watch.
  *
- * The room: ViewRegistry knows what this process needs, and KubeProxyViews what kube-proxy reads; OpenViews opens, shares
- * and closes views by their leases; `openViewSource` connects reflector, projection and view; ViewBudget limits number
- * and memory; DecisionLog logs changed decisions. It serves no requests, and decides nothing about endpoints.
+ * The room: ViewRegistry knows what this process needs, and KubeProxyViews what kube-proxy reads; OpenViews opens,
+ * shares and closes views by their leases; `openViewSource` connects reflector, projection and view; ViewBudget limits
+ * number and memory; DecisionLog logs changed decisions. It serves no requests, and decides nothing about endpoints.
  *
  *     who opens a view                  how many views                         bytes
  *     this process, or kube-proxy's     no limit: these queries are few        OwnReadMemory: all lists together,
@@ -133,7 +133,8 @@ export class ViewRegistry {
 
   /**
    * Opens the views of the newest kube-proxy, unless one of a kube-proxy is open, so that explain and the page work
-   * before kube-proxy is pointed at the wrapper. A kube-proxy that comes later shares them, or gets its own if it is older.
+   * before kube-proxy is pointed at the wrapper. A kube-proxy that comes later shares them, or gets its own if it is
+   * older.
    */
   openDefault(): void {
     if (this.kubeProxy.isOpen) return;
@@ -183,7 +184,9 @@ export class ViewRegistry {
     }
   }
 
-  /** Whether a headless Service is hidden is written in its labels. Slices that are written by hand do not have these. */
+  /**
+   * Whether a headless Service is hidden is written in its labels. Slices that are written by hand do not have these.
+   */
   #needAllServicesBeside(query: Query): void {
     const { serviceFilter, policyResolver } = this.#options;
     const isRead = policyResolver.settings.headless;

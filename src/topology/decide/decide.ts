@@ -76,9 +76,9 @@ export interface DecideOptions {
  * The groups are those of *all* slices of the Service, because a slice with only far endpoints must give way to
  * a slice with near ones. Each address family and port is decided alone, because a near endpoint without the port
  * cannot serve it. An endpoint is kept if it is chosen for any port of its group; one that has no port of the Service
- * is not kept, because nobody can use it. Keys are tried in order and never merge: the first key with an endpoint of the
- * stage wins, and all endpoints that it matches are kept, whatever their state. If no key matches an endpoint, none is
- * kept.
+ * is not kept, because nobody can use it. Keys are tried in order and never merge: the first key with an endpoint of
+ * the stage wins, and all endpoints that it matches are kept, whatever their state. If no key matches an endpoint, none
+ * is kept.
  *
  * At most 16 keys (see assertTopologyKeys), so that a set of keys fits into a bit mask.
  */

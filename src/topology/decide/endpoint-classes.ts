@@ -180,7 +180,8 @@ export interface PortClasses {
 }
 
 /**
- * The classes of each `<family> <port>`, in one pass: a Service may have thousands of ports that its slices do not share.
+ * The classes of each `<family> <port>`, in one pass: a Service may have thousands of ports that its slices do not
+ * share.
  *
  * @param ports only these; default: all
  */
@@ -234,7 +235,9 @@ export function hasEnough(
   return false;
 }
 
-/** The endpoints of classes that have been counted, by key. One that is in two groups counts once, as the better one. */
+/**
+ * The endpoints of classes that have been counted, by key. One that is in two groups counts once, as the better one.
+ */
 export function countByKey(
   classes: readonly EndpointClass[],
   keys: number,

@@ -5,8 +5,9 @@ import type { DecidedEndpoints } from './explain-endpoints.ts';
 import type { KeyCounts, PortExplanation } from './explanation.ts';
 
 /**
- * Explains the decision about each family and port, which must have counts (DecideOptions.minReady). If there are more than `limit`, those with problems come first.
- * The time grows with the number of endpoints, plus the number of different lists of ports.
+ * Explains the decision about each family and port, which must have counts (DecideOptions.minReady). If there are more
+ * than `limit`, those with problems come first. The time grows with the number of endpoints, plus the number of
+ * different lists of ports.
  */
 export function explainPorts(decided: DecidedEndpoints, limit: number): PortExplanation[] {
   const { decision } = decided;
@@ -68,7 +69,9 @@ function countKeys(
   }));
 }
 
-/** The key of each port that would win without the endpoints that a key matches: the same decision, made without them. */
+/**
+ * The key of each port that would win without the endpoints that a key matches: the same decision, made without them.
+ */
 function winnersWithout(
   { policy: { keys }, decision: { groups, masks: decided, options } }: DecidedEndpoints,
   gone: number,

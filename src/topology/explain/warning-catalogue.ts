@@ -16,8 +16,8 @@ export type HintsField =
   | 'annotation service.kubernetes.io/topology-mode';
 
 /*
- * All warnings: each code with its text, and when it applies as a comment. explain-warnings.ts and explain-keys.ts decide
- * that.
+ * All warnings: each code with its text, and when it applies as a comment. explain-warnings.ts and explain-keys.ts
+ * decide that.
  */
 
 /** Probable mistakes; the table of docs/commands.md has them too. */

@@ -27,8 +27,8 @@ const MAX_REPORTED_NAMES = 5;
 
 /**
  * Annotations that were probably meant for this program and have no effect: misspelt and removed names, and of two
- * contradicting annotations the one that does not apply. A sentence for each of them, up to a limit; undefined: there are
- * none.
+ * contradicting annotations the one that does not apply. A sentence for each of them, up to a limit; undefined: there
+ * are none.
  */
 export function ignoredAnnotations(
   annotations: ReadonlyMap<string, string>,

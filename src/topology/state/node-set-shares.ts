@@ -2,12 +2,12 @@
 export type NodeSetUsers = ReadonlyMap<string, ReadonlySet<string>>;
 
 /**
- * The node sets in the order in which they get room. Each Namespace ranks the sets that its Services need, and takes its
- * turn: the first ones of all Namespaces come before the second ones. So whatever one Namespace needs, the others lose no
- * set as long as they need few: with room for 64, a quarter each and three quarters together.
+ * The node sets in the order in which they get room. Each Namespace ranks the sets that its Services need, and takes
+ * its turn: the first ones of all Namespaces come before the second ones. So whatever one Namespace needs, the others
+ * lose no set as long as they need few: with room for 64, a quarter each and three quarters together.
  *
- * Sets with more Services come first, then by name. Numbers of Services are compared in powers of two, so that the order
- * rarely changes with a single Service. It depends on nothing but its input, so it is the same after a restart.
+ * Sets with more Services come first, then by name. Numbers of Services are compared in powers of two, so that the
+ * order rarely changes with a single Service. It depends on nothing but its input, so it is the same after a restart.
  */
 export function inOrderOfShares(users: NodeSetUsers): string[] {
   const numbers = new Map<string, Map<string, number>>();

@@ -101,7 +101,9 @@ export function outcomeOf(
   return { service, kind, dryRun, reason, winners, total, kept, ready, problem, problemPorts };
 }
 
-/** The outcome of a Service that cannot be decided yet: it remains as it was shown, with the endpoints that it has now. */
+/**
+ * The outcome of a Service that cannot be decided yet: it remains as it was shown, with the endpoints that it has now.
+ */
 export function undecided(
   service: string,
   before: ServiceOutcome | undefined,

@@ -81,8 +81,8 @@ export function topologyMatchOf(
 }
 
 /**
- * The value of a label key that matches nodes; undefined: it matches none. An empty value is a value, except of the zone:
- * a node with an empty zone is in none, as in kube-proxy (pkg/proxy/topology.go).
+ * The value of a label key that matches nodes; undefined: it matches none. An empty value is a value, except of the
+ * zone: a node with an empty zone is in none, as in kube-proxy (pkg/proxy/topology.go).
  */
 export function ownValue(key: string, { labels }: NodeContext): string | undefined {
   const value = labels.get(key);

@@ -199,8 +199,8 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   }
 
   /**
-   * Services of a view that kube-proxy does not read, and whether it hides them; undefined: not among them (now). Returns
-   * the change, for which no listener is called; undefined: none.
+   * Services of a view that kube-proxy does not read, and whether it hides them; undefined: not among them (now).
+   * Returns the change, for which no listener is called; undefined: none.
    */
   setUnreadServices(
     view: object,

@@ -17,8 +17,8 @@ import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 /*
- * Three nodes with real wrappers, and a fourth wrapper with other settings, started once. A scene arranges Pods, and the
- * snapshot has all that its command lines print, and which ports were forwarded.
+ * Three nodes with real wrappers, and a fourth wrapper with other settings, started once. A scene arranges Pods, and
+ * the snapshot has all that its command lines print, and which ports were forwarded.
  */
 const PROGRAM = resolve(import.meta.dirname, '../../../cli/kubectl-kpw.ts');
 const ALL = ['edge-1', 'edge-2', 'edge-3'];

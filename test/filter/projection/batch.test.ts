@@ -22,7 +22,9 @@ let slices: ViewHandler<EndpointsFacts>;
 /** What clients were notified of, one entry for each view and commit. */
 let commits: string[];
 
-/** An edge node that hides Services whose traffic all goes to the cloud, and a Service with an endpoint on each side. */
+/**
+ * An edge node that hides Services whose traffic all goes to the cloud, and a Service with an endpoint on each side.
+ */
 beforeEach(() => {
   topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own', withholdsServices: true });
   const batches = new Batches(topology);

@@ -147,8 +147,8 @@ test('a slice that is shown since the start is not sent again if its Service is 
   expect([view.log.end - end, projection.counters.suppressed]).toEqual([0, 0]);
 });
 
-// kubernetes/kubernetes#105172: a slice of domain names beside others. The names counted, so that a Service without a usable
-// endpoint was well, and one with a near endpoint was not.
+// kubernetes/kubernetes#105172: a slice of domain names beside others. The names counted, so that a Service without a
+// usable endpoint was well, and one with a near endpoint was not.
 test('a slice of domain names is shown unchanged, and its endpoints count for nothing', () => {
   const names = (ip: string) =>
     sliceChange(codec, {

@@ -81,7 +81,8 @@ test('clients that read nothing of a list, or of the initial events of a watch, 
   await quick.until(83);
 }, 60_000);
 
-// Each such response kept all objects of its time in memory: 140 lists of 8.5 MB, between which all slices changed, took 1.2 GB.
+// Each such response kept all objects of its time in memory: 140 lists of 8.5 MB, between which all slices changed,
+// took 1.2 GB.
 test('a list, or initial events, that are not read end when the log has dropped their state', async () => {
   putFatSlices(80);
   await start({ window: { entries: 10, bytes: 4096 }, readyWaitMs: 5000 });

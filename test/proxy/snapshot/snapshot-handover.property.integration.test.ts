@@ -10,8 +10,8 @@ import { useFolder } from '../../support/use-folder.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 /*
- * Planned replacements while the API server is unreachable: the next process read a snapshot before the last one had written
- * its newest state, and showed an older one. And the last one, which ended later, replaced a newer file.
+ * Planned replacements while the API server is unreachable: the next process read a snapshot before the last one had
+ * written its newest state, and showed an older one. And the last one, which ended later, replaced a newer file.
  */
 
 const QUERY = 'protobuf /api/v1/services';

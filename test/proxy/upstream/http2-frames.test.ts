@@ -75,7 +75,8 @@ describe('a body', () => {
     expect(await one.end).toBe('Unreachable');
   });
 
-  // Node counts such a stream as closed: `finished` said so, and a watch with an ERROR event ended before that was read.
+  // Node counts such a stream as closed: `finished` said so, and a watch with an ERROR event ended before that was
+  // read.
   test('that is complete before it is read is whole', async () => {
     await setUp(respondWhole);
     const { body } = await get();

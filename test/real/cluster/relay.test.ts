@@ -10,8 +10,8 @@ import { eventually } from '../../../harness/eventually.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 /*
- * Three nodes and two relays: edge-1 and edge-2 are a site with a relay on each node, edge-3 is a site without. The tests
- * build on each other.
+ * Three nodes and two relays: edge-1 and edge-2 are a site with a relay on each node, edge-3 is a site without. The
+ * tests build on each other.
  */
 
 jest.setTimeout(240_000);
@@ -33,7 +33,8 @@ beforeAll(async () => {
   await workspace.run('kubectl apply --server-side -k my-cluster');
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
   await rolledOut(cluster, 'kube-proxy');
-  // A DaemonSet with maxSurge that changes before its Pods are available (minReadySeconds) is not always looked at again.
+  // A DaemonSet with maxSurge that changes before its Pods are available (minReadySeconds) is not always looked at
+  // again.
   await rolledOut(cluster, 'kube-proxy-wrapper');
   web = await createWeb(cluster, ['site', '*']);
 });

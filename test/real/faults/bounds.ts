@@ -10,8 +10,8 @@ export const BOUNDS = {
    */
   bypassMs: { dead: 6_000, silent: 60_000, slow: 40_000 },
   /**
-   * Until a connection is closed that something on the way keeps open although it is dead, in milliseconds: over HTTP/1.1
-   * by the limit of a watch.
+   * Until a connection is closed that something on the way keeps open although it is dead, in milliseconds: over
+   * HTTP/1.1 by the limit of a watch.
    */
   deadPeerMs: { h2: 36_000, 'http/1.1': 95_000 },
   /** Requests of one query, on average over any {@link REQUEST_WINDOW_MS}. */

@@ -48,7 +48,9 @@ export interface NodeTarget extends FaultTarget {
   readonly kubeProxies: readonly KernelKubeProxy[];
 }
 
-/** A way in which something fails, on the targets that it can act on. Another one is another row of a table in kinds/. */
+/**
+ * A way in which something fails, on the targets that it can act on. Another one is another row of a table in kinds/.
+ */
 export interface FaultKind<Target extends FaultTarget = FaultTarget> {
   readonly room: Room;
   readonly name: string;

@@ -161,7 +161,9 @@ export class WrapperUnderTest {
     await last.stop(signal === 'SIGTERM' ? 'SIGINT' : signal);
   }
 
-  /** A planned restart: the next process starts, the last one gets SIGTERM. Resolves with how the last one has ended. */
+  /**
+   * A planned restart: the next process starts, the last one gets SIGTERM. Resolves with how the last one has ended.
+   */
   async replace(): Promise<string | undefined> {
     const last = this.#process;
     this.start();
@@ -258,7 +260,8 @@ export class WrapperUnderTest {
 
   /**
    * Without what V8 writes about a process that has no memory, and without changed decisions: the cluster causes those,
-   * and they have a bound of their own (decision-log.ts). Nor changes of the server: a test returns to a relay four times as often.
+   * and they have a bound of their own (decision-log.ts). Nor changes of the server: a test returns to a relay four
+   * times as often.
    */
   #logLines(): string[] {
     return readFileSync(this.logFile, 'utf8')

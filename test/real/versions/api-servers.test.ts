@@ -39,8 +39,8 @@ describe.each(apiServers)('API server %s', (version) => {
       try {
         await scene.node.startKubeProxy({ version: kubeProxy, mode });
         await expectToFollowSite(scene, mode);
-        // One connection for all watches, and one for Events, which are forwarded. With HTTP/1.1 each watch would need its
-        // own.
+        // One connection for all watches, and one for Events, which are forwarded. With HTTP/1.1 each watch would need
+        // its own.
         const open = plane.requests({ user: testUsers.wrapper, verb: 'watch', open: true, since });
         expect(open.length).toBeGreaterThan(3);
         const port = new URL(plane.server).port;

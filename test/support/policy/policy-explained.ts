@@ -7,9 +7,9 @@ import type { Topology } from '../../../src/topology/state/topology.ts';
 import type { HarnessViews } from './policy-harness.ts';
 
 /**
- * Throws unless the stored outcome of each Service is that of a decision made now, and its explanation has the endpoints
- * that the view shows. A Service that waits for node sets shows an earlier state, and the explanation has what is left
- * of it.
+ * Throws unless the stored outcome of each Service is that of a decision made now, and its explanation has the
+ * endpoints that the view shows. A Service that waits for node sets shows an earlier state, and the explanation has
+ * what is left of it.
  */
 export function checkExplained(topology: Topology, { slices: view, projection }: HarnessViews) {
   for (const service of projection.services()) {

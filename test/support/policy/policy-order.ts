@@ -38,8 +38,8 @@ export class OrderWatch {
 
   /**
    * Makes one change. Throws if a port is refused at an event in between, but neither before nor after. A port that
-   * its Service or a slice loses may be refused meanwhile: two slices may exchange their ports. When the filter of the node is switched, the order of Services
-   * and endpoints does not matter.
+   * its Service or a slice loses may be refused meanwhile: two slices may exchange their ports. When the filter of the
+   * node is switched, the order of Services and endpoints does not matter.
    */
   step(change: () => void): void {
     const off = this.#topology.nodeContext?.off;

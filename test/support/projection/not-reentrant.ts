@@ -1,4 +1,6 @@
-/** Makes each method of an object throw if it is called while any of them is on the stack. Generators count per step. */
+/**
+ * Makes each method of an object throw if it is called while any of them is on the stack. Generators count per step.
+ */
 export function notReentrant<T extends object>(object: T, names: readonly (keyof T)[]): T {
   let running: PropertyKey | undefined;
   const guarded = <R>(name: PropertyKey, run: () => R): R => {

@@ -38,7 +38,10 @@ export async function useRelayOf(
   return closedLater(relay);
 }
 
-/** A relay in front of an API server that reviews callers. It is closed later. A token is the name of its user, or `<user>/<any text>`. */
+/**
+ * A relay in front of an API server that reviews callers. It is closed later. A token is the name of its user, or
+ * `<user>/<any text>`.
+ */
 export async function useReviewedRelay() {
   const { cluster, api } = await useReviewedCluster();
   const files = await writeServingFiles(useFolder());

@@ -71,8 +71,8 @@ export class RelayedCluster {
   }
 
   /**
-   * Changes slices all the time. Meanwhile relays restart, lag and lose the API server, watches are cut, and the history
-   * is dropped.
+   * Changes slices all the time. Meanwhile relays restart, lag and lose the API server, watches are cut, and the
+   * history is dropped.
    */
   async disturb(ms: number): Promise<void> {
     const end = performance.now() + ms;

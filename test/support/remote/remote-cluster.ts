@@ -31,8 +31,8 @@ export interface FakePod {
 }
 
 /**
- * An API server in memory with what it does not have: the Pods of wrappers, and port-forward as a kubelet serves it. All
- * other requests go to the API server in memory.
+ * An API server in memory with what it does not have: the Pods of wrappers, and port-forward as a kubelet serves it.
+ * All other requests go to the API server in memory.
  */
 export interface RemoteCluster {
   readonly kubeconfig: string;

@@ -43,8 +43,8 @@ describe('decide()', () => {
     expect([...keep]).toEqual(Array(120).fill(1));
   });
 
-  // Regression: each list of ports was searched among all others. 50,000 groups took 7 s at each event. For the time see
-  // bench/huge-service.ts --distinct.
+  // Regression: each list of ports was searched among all others. 50,000 groups took 7 s at each event. For the time
+  // see bench/huge-service.ts --distinct.
   test('a list of ports is compared with few others, however many there are', () => {
     let compared = 0;
     const { find } = Array.prototype;

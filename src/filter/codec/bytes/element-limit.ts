@@ -2,9 +2,9 @@ import { WrapperError } from '../../../errors.ts';
 import type { ObjectMeta } from '../facts/object-facts.ts';
 
 /**
- * Maximum number of endpoints, addresses, subsets and ports of one object. An empty one is two bytes and takes more than
- * 100 in memory, so the size of an object is no bound. The API server allows 1,000 endpoints in a slice. In an Endpoints
- * object it allows what etcd takes: 1.5 MiB, in which addresses of at least 6 bytes are at most 262,144.
+ * Maximum number of endpoints, addresses, subsets and ports of one object. An empty one is two bytes and takes more
+ * than 100 in memory, so the size of an object is no bound. The API server allows 1,000 endpoints in a slice. In an
+ * Endpoints object it allows what etcd takes: 1.5 MiB, in which addresses of at least 6 bytes are at most 262,144.
  */
 export const MAX_ELEMENTS = 300_000;
 

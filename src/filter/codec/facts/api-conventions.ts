@@ -7,8 +7,8 @@ import type { PortNumber } from './object-facts.ts';
 import type { PORT, ValuesOf } from './schema.ts';
 
 /**
- * The address type of slices with domain names. kube-proxy skips these slices (pkg/proxy/endpointschangetracker.go), and
- * nothing else defines what they mean. So they have no endpoints here, and are shown unchanged.
+ * The address type of slices with domain names. kube-proxy skips these slices (pkg/proxy/endpointschangetracker.go),
+ * and nothing else defines what they mean. So they have no endpoints here, and are shown unchanged.
  */
 export const DOMAIN_NAMES = 'FQDN';
 

@@ -3,8 +3,8 @@ import type { FullGroup } from './endpoint-groups.ts';
 import type { EndpointsFacts, ObjectMeta } from './object-facts.ts';
 
 /**
- * What a decision needs of an EndpointSlice or Endpoints object. Facts are kept for each object, so nothing else of what
- * was read is in them. A port without a number, or with number 0, is left out: kube-proxy ignores it
+ * What a decision needs of an EndpointSlice or Endpoints object. Facts are kept for each object, so nothing else of
+ * what was read is in them. A port without a number, or with number 0, is left out: kube-proxy ignores it
  * (pkg/proxy/endpointslicecache.go).
  */
 export function endpointsFacts(

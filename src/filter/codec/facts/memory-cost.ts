@@ -2,8 +2,8 @@ import type { EndpointsFacts, ObjectMeta } from './object-facts.ts';
 
 /*
  * What objects cost in memory beside their bytes: strings, Maps, Buffers and the state of each decision. The values are
- * estimates, measured on Node 24 (bench/memory, bench/NOTES.md). test/proxy/views/view-memory.test.ts compares them with
- * the heap.
+ * estimates, measured on Node 24 (bench/memory, bench/NOTES.md). test/proxy/views/view-memory.test.ts compares them
+ * with the heap.
  */
 
 /** Each object of a view. */

@@ -17,8 +17,8 @@ import {
 const MAX_VARINT_BITS = 70;
 
 /**
- * A {@link Cursor} over protobuf. It iterates over the fields of a message as byte spans. All offsets are into the buffer
- * given to {@link FieldCursor.over}. Every span lies within its message.
+ * A {@link Cursor} over protobuf. It iterates over the fields of a message as byte spans. All offsets are into the
+ * buffer given to {@link FieldCursor.over}. Every span lies within its message.
  *
  * It reads tags and lengths itself: creating a BinaryReader per message took longer than reading the message.
  */

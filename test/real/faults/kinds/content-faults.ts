@@ -87,8 +87,9 @@ const unzipped = (headers: Record<string, string>) => {
 };
 
 /**
- * Bodies that are not what they should be. A list that leaves out an object, with all else right, is not here: nobody can
- * tell it from a list of a cluster without the object. An older list is: it is below the version that was asked for.
+ * Bodies that are not what they should be. A list that leaves out an object, with all else right, is not here: nobody
+ * can tell it from a list of a cluster without the object. An older list is: it is below the version that was asked
+ * for.
  */
 export const contentFaults: readonly FaultKind[] = [
   alters('text/plain as the type of everything', 'all', {

@@ -26,8 +26,8 @@ export interface NodeStageOptions {
 export type NodeStage = Awaited<ReturnType<typeof startNodeStage>>;
 
 /**
- * A control plane without controllers, a node with a wrapper, informers, and two kube-proxies with kernels of their own;
- * and a random history for them to follow.
+ * A control plane without controllers, a node with a wrapper, informers, and two kube-proxies with kernels of their
+ * own; and a random history for them to follow.
  */
 export async function startNodeStage(options: NodeStageOptions) {
   return await withCleanups((started) => startParts(options, started));
@@ -89,8 +89,8 @@ async function startParts(
     informers,
     kubeProxies,
     /**
-     * Waits until both kernels hold what the model computes for each Service. Resolves with the milliseconds until each of
-     * them did.
+     * Waits until both kernels hold what the model computes for each Service. Resolves with the milliseconds until each
+     * of them did.
      */
     settleKernels,
     /** Relabels the own node so that other backends of a certain Service win, and waits for the kernels. */
@@ -110,8 +110,8 @@ async function startParts(
 const RESOURCES = ['endpointslices', 'endpoints'] as const;
 
 /**
- * Informers of all kinds: in protobuf and JSON, by streaming list and LIST, of one namespace and of all. That of all has
- * a resync and its handler none: it never gets an update that keeps the resourceVersion.
+ * Informers of all kinds: in protobuf and JSON, by streaming list and LIST, of one namespace and of all. That of all
+ * has a resync and its handler none: it never gets an update that keeps the resourceVersion.
  */
 function informerVariants(
   where: Pick<InformerVariant, 'server' | 'kubeconfig'>,

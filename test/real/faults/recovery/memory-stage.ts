@@ -27,8 +27,8 @@ export interface MemoryStageOptions {
 }
 
 /**
- * The wrapper is back at a relay after this time, in milliseconds, not after a minute. Long enough for a query that each
- * relay in turn refuses: a list of the newest state, which only the API server has.
+ * The wrapper is back at a relay after this time, in milliseconds, not after a minute. Long enough for a query that
+ * each relay in turn refuses: a list of the newest state, which only the API server has.
  */
 const RETURN_MS = 15_000;
 

@@ -24,8 +24,8 @@ interface Indices {
 }
 
 /**
- * Compares the view of a client with all states that are allowed at any moment, also while a fault lasts. The queries of
- * the wrapper fall behind on their own, so a view may combine an older policy with newer slices. It may not
+ * Compares the view of a client with all states that are allowed at any moment, also while a fault lasts. The queries
+ * of the wrapper fall behind on their own, so a view may combine an older policy with newer slices. It may not
  *
  * - show an object, or an endpoint, that no write has made, or that the policy forbids in each allowed combination;
  * - lose an object that was not deleted;
