@@ -43,7 +43,8 @@ const dropUnused: Plugin = {
 
 /** What packages load for parts of them that the program does not use, by the package that loads it. */
 const UNUSED: Readonly<Record<string, readonly string[]>> = {
-  // For a `proxy-url`, and for azure and gcp, which the program refuses (kubeconfig-user.ts); and for its own requests.
+  // For a `proxy-url`, and for azure and gcp, which the program refuses (credentials-reader.ts); and for its own
+  // requests.
   '@kubernetes/client-node': ['undici', 'socks', 'socks-proxy-agent', 'hpagent', 'jsonpath-plus'],
   // The program has metrics of its own of the process, which is one.
   '@prometheus-io/client': ['./lib/(cluster|worker|pushgateway|summary|defaultMetrics)'],

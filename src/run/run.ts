@@ -25,9 +25,9 @@ import { trimHeapOnceReady } from './trim-heap.ts';
  *   run.ts, stop-signals.ts, force-exit.ts                start and end
  *   run-relay.ts                                          the same for a relay
  *   running-process.ts                                    the process before this one, in a planned restart
- *   log-destination.ts, runtime-warnings.ts, start-log.ts   what is logged
+ *   log-destination.ts, runtime-warnings.ts,              what is logged
+ *   start-log.ts
  *   trim-heap.ts, poll-until.ts                           what happens once all is ready
- *   demo.ts                                               starts the demo, which is a bundle of its own
  */
 
 /** Time to answer open requests after SIGTERM, in milliseconds. */

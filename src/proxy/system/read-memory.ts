@@ -7,7 +7,7 @@ import { WrapperError } from '../../errors.ts';
 export interface ReadMemory {
   /** Reports the bytes of the list that is being read, all pages together; 0 when it was read. */
   reading(bytes: number): void;
-  /** Reports the memory of all objects; see filter/memory-cost.ts. */
+  /** Reports the memory of all objects; see filter/codec/facts/memory-cost.ts. */
   objects(bytes: number): void;
 }
 

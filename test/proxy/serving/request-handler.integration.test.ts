@@ -37,7 +37,7 @@ async function statusFor(method: string, path: string, headers = JSON_ONLY) {
 }
 
 describe('a request that no view answers', () => {
-  // test/security/probes.integration.test.ts has each path, over both listeners.
+  // test/security/attacks.integration.test.ts has each path, over both listeners.
   test.each([
     ['GET', '/api/v1/secrets', JSON_ONLY, 403, 'Forbidden'],
     ['POST', '/api/v1/namespaces/default/services', JSON_ONLY, 403, 'Forbidden'],
