@@ -33,6 +33,15 @@ test.each(['topology', 'filter', 'proxy'])('its map has every room of src/%s', (
   expect(mapped.sort()).toEqual(rooms.sort());
 });
 
+test('its map has every folder of src', () => {
+  const folders = readdirSync(`${ROOT}src`, { withFileTypes: true }).filter((entry) =>
+    entry.isDirectory(),
+  );
+  const isMapped = (path: string) =>
+    text.includes(`\n| \`${path}/\` `) || text.includes(`\n### ${path}: `);
+  expect(folders.map(({ name }) => `src/${name}`).filter((path) => !isMapped(path))).toEqual([]);
+});
+
 test('each invariant names a test', () => {
   const [, section = ''] = text.split('\n## Invariants\n');
   const [list = ''] = section.split('\n## ');
