@@ -57,7 +57,7 @@ export class OwnReadMemory {
     if (bytes > most) {
       return new WrapperError('TooLarge', `a list of more than ${most} bytes (maxListBytes)`);
     }
-    const problem = `lists that are being read together hold more than ${most} bytes (maxListBytes), ${others} of them other lists: this one is requested again`;
+    const problem = `this list and ${others} bytes of other lists that are being read exceed ${most} bytes together (maxListBytes): this list is requested again`;
     return new WrapperError('LimitExceeded', problem);
   }
 }
