@@ -190,7 +190,7 @@ export class ServerState {
     this.#condition = { name, since, error };
     this.#queue.close(since);
     const fields = { err: error.message, code: error.code };
-    const text = `${CONSEQUENCE[name]}: the last known state, if there is one, is served, and it is tried again every few seconds`;
+    const text = `${CONSEQUENCE[name]}: the last known state, if there is one, is served; the API server is tried again every few seconds`;
     this.log.warn(fields, text);
     this.#notify();
     return true;
