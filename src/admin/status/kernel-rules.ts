@@ -23,9 +23,9 @@ const RECENT_MS = 120_000;
 const SHARED_MS = 10_000;
 
 /**
- * Whether the kernel has the rules of kube-proxy, as far as that can be found out without any right. /status and
- * /metrics look, and share what was found for 10 s. /readyz only reads the last line, because a kubelet would wait for
- * the probe, and cause one each time: connections to the API server from all nodes.
+ * Whether the kernel has the rules of kube-proxy, as far as the wrapper can find out without any right. /status and
+ * /metrics probe, and share the result for 10 s. /readyz only reads the last line: each request of a kubelet would wait
+ * for a probe of its own, and a probe connects to the API server.
  */
 export class KernelRules {
   readonly #proxy: ProxyState;
@@ -46,7 +46,7 @@ export class KernelRules {
     return last === undefined || performance.now() - last.at > RECENT_MS ? undefined : last.line;
   }
 
-  /** The same as a check. It never fails: kube-proxy is not well, but this wrapper is. */
+  /** The last line as a check, which never fails: if kube-proxy is not well, this wrapper still is. */
   checks(): Check[] {
     const { state, text } = this.last ?? {};
     return state === 'problem' ? [{ name: 'rules', degraded: text }] : [];

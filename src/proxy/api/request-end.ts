@@ -30,8 +30,9 @@ export type ServerFailure = 'unreachable' | 'misbehaving' | 'refusing';
 /** What follows from an end, for each part that acts on it; `-`: nothing. */
 export interface EndRule {
   /**
-   * ServerState: the API server answers, or fails all queries, if no watch is open and it has answered nothing since
-   * the request was sent. `doubtful`: as it was before. While it fails all queries, they wait together.
+   * ServerState: the API server answers, or it fails all queries. A failure counts only if no watch is open, and if the
+   * API server has answered nothing since the request was sent. `doubtful`: the state remains. While the API server
+   * fails all queries, they wait together.
    */
   readonly server: 'answers' | ServerFailure | 'doubtful' | '-';
   /** Failover: the next server is used, now or after three in a row; `stays`: that row ends. */

@@ -57,8 +57,8 @@ const LINGER_MS = 1_000;
 export function respondAndDestroy(socket: Duplex, error: unknown, current?: ServerResponse): void {
   // It was refused already, or its last response is written.
   if (socket.writableEnded) return;
-  // In the middle of a response, the client would read a second one as part of it; before the response to an earlier
-  // request, as that.
+  // In the middle of a response, the client would read the Status as part of that response. Before the response to an
+  // earlier request, it would take the Status for that response.
   const isEarlier = current?.headersSent === true || current?.req.complete === true;
   if (!socket.writable || (isEarlier && current?.writableFinished === false)) {
     socket.destroy();

@@ -37,8 +37,8 @@ const KNOWN_UNREACHABLE_MS = 200;
  *        │ └──── no contact in time, no other server ──────────────────────────────────▶ used
  *        └────── no contact in time: another server, which has its own time
  *
- * The time of a server begins with the first attempt to list from it, or when the one before is given up, and again
- * after each answer that is not a list:
+ * The time of a server begins with the first attempt to list from it, or when the server before it is given up. It
+ * begins again after each answer that is not a list:
  *
  *     while                            it ends
  *     an attempt has no connection     after the grace time
@@ -47,9 +47,9 @@ const KNOWN_UNREACHABLE_MS = 200;
  *     the next attempt is waited for   after the grace time, if the last one was an outage
  *
  * Invariant: while the API server answers, nothing from disk is shown. A list in progress is an answer, however
- * slow the link. So is a refusal with a Status (401, 403, …): the snapshot does not show what the API server denies.
- * So is 504 because the API server is behind our version. A list that exceeds a limit is not, because waiting does not
- * help, and no other server has less.
+ * slow the link. A refusal with a Status (401, 403, …) is an answer: the snapshot does not show what the API server
+ * denies. A 504 because the API server is behind our version is an answer. A list that exceeds a limit is not, because
+ * waiting does not help, and no other server has less.
  */
 export class SnapshotRestore {
   readonly #options: SnapshotRestoreOptions;
@@ -57,7 +57,7 @@ export class SnapshotRestore {
   #phase: 'waiting' | 'used' | 'over' = 'waiting';
   /** The last attempt to list from the server in use; none: there was no attempt, or it was answered. */
   #attempt: 'none' | 'sent' | 'outage' = 'none';
-  /** Which server it went to. */
+  /** Which server the attempt went to. */
   #asked = '';
   /** When the time of that server began; monotonic. */
   #since = 0;

@@ -22,8 +22,8 @@ export interface FailoverOptions {
   /** Further API servers of the same cluster, with the same authority and credentials, in order; default: none. */
   readonly servers?: readonly URL[];
   /**
-   * Servers before the one in use are tried again after this time, in milliseconds; default 60,000. Twice as long, up
-   * to 16 times, each time that one was left sooner than that after the return to it.
+   * Servers before the one in use are tried again after this time, in milliseconds; default 60,000. If the server of a
+   * return is left again within the time, the next return takes twice as long, up to 16 times `returnMs`.
    */
   readonly returnMs?: number;
   /** Resolves if a list from the server arrives. Default: there is no return. */
@@ -36,9 +36,9 @@ export interface FailoverOptions {
 /** The server in use. */
 interface InUse {
   readonly href: string;
-  /** When the last one was left; monotonic, in milliseconds. */
+  /** Since when it is used; monotonic, in milliseconds. */
   readonly since: number;
-  /** It was used before that one. */
+  /** Whether it was used because a preferred server answers again. */
   readonly isReturn: boolean;
   /** 5xx in a row. */
   errors: number;
@@ -48,7 +48,7 @@ interface InUse {
 const MAX_SERVER_ERRORS = 3;
 const RETURN_MS = 60_000;
 const MAX_LONGER = 16;
-/** So much of that time is added at random, so that the nodes of a cluster do not return in step. */
+/** So much of the time until a return is added at random, so that the nodes of a cluster do not return in step. */
 const SPREAD = 0.25;
 
 /** Why a server was left, for the log. */

@@ -101,8 +101,8 @@ export function decide(
 const ALL_KEYS = 0xffff;
 
 /**
- * Addresses are compared for each port. Nobody has so many ports and endpoints that this takes more steps, unless to
- * keep nodes busy: then an endpoint that is in two groups counts twice.
+ * Addresses are compared for each port, at most so many of them. Only a Service that is made to keep nodes busy has
+ * more. Its addresses are not compared, so an endpoint that is in two groups counts twice.
  */
 const MAX_COMPARED = 1_000_000;
 
