@@ -1,6 +1,6 @@
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { anchorsOf, DOCUMENTS, sectionOf } from '../../test/docs/support/documents.ts';
+import { anchorsOf, DOCUMENTS, sectionOf } from '../deploy/documents.ts';
 import { repository } from '../deploy/repository.ts';
 import { runCommand } from '../process/run-command.ts';
 import type { Cluster } from './cluster.ts';

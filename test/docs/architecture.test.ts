@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
-import { DOCUMENTS, readDocument } from './support/documents.ts';
+import { DOCUMENTS, readDocument } from '../../harness/deploy/documents.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const text = readDocument('docs/architecture.md');

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { parseCommandLine } from '../../cli/command-line/command-line.ts';
 import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
 import { KUBECTL_KPW } from '../../cli/definitions/remote.ts';
-import { DOCUMENTS, readDocument } from './support/documents.ts';
+import { DOCUMENTS, readDocument } from '../../harness/deploy/documents.ts';
 
 /** Command lines in blocks and in pieces of code, without prompt, comment and what they are piped into. */
 function commandLinesOf(page: string): string[] {

@@ -1,8 +1,8 @@
 import { existsSync, globSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { anchorsOf, DOCUMENTS, readDocument, withoutCode } from '../../harness/deploy/documents.ts';
 import { repository } from '../../harness/deploy/repository.ts';
-import { anchorsOf, DOCUMENTS, readDocument, withoutCode } from './support/documents.ts';
 
 /** All documents that link to one another. */
 const LINKING = [

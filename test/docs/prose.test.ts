@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { DOCUMENTS, readDocument, withoutCode } from './support/documents.ts';
+import { DOCUMENTS, readDocument, withoutCode } from '../../harness/deploy/documents.ts';
 
 const MAX_WORDS_OF_A_SENTENCE = 30;
 

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { load } from 'js-yaml';
+import { DOCUMENTS, readDocument } from '../../harness/deploy/documents.ts';
 import { settingRows } from '../../scripts/settings-reference.ts';
 import { loadSettings } from '../../src/config/settings.ts';
-import { DOCUMENTS, readDocument } from './support/documents.ts';
 
 const settings = new Set(settingRows().map(({ key }) => key.split('.')[0]));
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { load } from 'js-yaml';
+import { anchorsOf, sectionOf } from '../../../harness/deploy/documents.ts';
 import {
   alertNames,
   alertRules,
@@ -8,7 +9,6 @@ import {
   monitoring,
 } from '../../../harness/deploy/monitoring.ts';
 import { readText } from '../../../harness/deploy/repository.ts';
-import { anchorsOf, sectionOf } from '../../docs/support/documents.ts';
 
 describe('alert rules', () => {
   test.each(alertNames)('%s has a test in which it fires', (name) => {

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { repository } from '../../../harness/deploy/repository.ts';
+import { repository } from './repository.ts';
 
 /** What a user reads: paths from the root of the repository. */
 export const DOCUMENTS: readonly string[] = [
