@@ -3,7 +3,7 @@ import {
   type ModelGroup,
   type ModelSettings,
   type ModelService as OracleService,
-} from '../../test/support/policy/expected-view.ts';
+} from './expected-view.ts';
 
 /** Labels of a Node. */
 export type ModelLabels = Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import { test } from '@jest/globals';
 import fc from 'fast-check';
-import { CLOUD, HOST, OWN } from '../../support/policy/expected-view.ts';
+import { CLOUD, HOST, OWN } from '../../../harness/history/expected-view.ts';
 import { POLICY_RUNS, play } from '../../support/policy/policy-history.ts';
 import { anyCluster, anySettings, anyStep, type Step } from '../../support/policy/policy-steps.ts';
 

@@ -9,7 +9,7 @@ import {
   type ModelSlice,
   OWN,
   ZONE,
-} from '../../support/policy/expected-view.ts';
+} from '../../../harness/history/expected-view.ts';
 import { play } from '../../support/policy/policy-history.ts';
 import type { Step } from '../../support/policy/policy-steps.ts';
 

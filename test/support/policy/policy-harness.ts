@@ -1,6 +1,13 @@
 import { pino } from 'pino';
 import { collectionNamed } from '../../../fake-apiserver/collections.ts';
 import { predicateOf } from '../../../fake-apiserver/selector.ts';
+import {
+  type ModelCluster,
+  type ModelService,
+  type ModelSettings,
+  type ModelSlice,
+  OWN,
+} from '../../../harness/history/expected-view.ts';
 import type {
   Codec,
   Encoding,
@@ -32,13 +39,6 @@ import { Topology } from '../../../src/topology/state/topology.ts';
 import { notReentrant } from '../projection/not-reentrant.ts';
 import { servicesProjection } from '../projection/services-projection.ts';
 import { ManualClock, stillClock } from '../projection/topology.ts';
-import {
-  type ModelCluster,
-  type ModelService,
-  type ModelSettings,
-  type ModelSlice,
-  OWN,
-} from './expected-view.ts';
 import type { ModelObjects } from './policy-objects.ts';
 
 /** Objects that changed; undefined: it was deleted. */

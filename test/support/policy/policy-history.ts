@@ -1,5 +1,3 @@
-import type { View } from '../../../src/filter/view/view.ts';
-import { propertyRuns } from '../property-runs.ts';
 import {
   type Inputs,
   type ModelCluster,
@@ -9,7 +7,9 @@ import {
   policyOf,
   portsFor,
   shownOf,
-} from './expected-view.ts';
+} from '../../../harness/history/expected-view.ts';
+import type { View } from '../../../src/filter/view/view.ts';
+import { propertyRuns } from '../property-runs.ts';
 import { applyChanges, deletedBy, withChange } from './policy-changes.ts';
 import { checkExplained } from './policy-explained.ts';
 import { type HarnessViews, type ModelChanges, PolicyHarness } from './policy-harness.ts';

@@ -1,9 +1,9 @@
+import type { ModelService, ModelSlice, Shown } from '../../../harness/history/expected-view.ts';
 import type { Codec, Encoding } from '../../../src/filter/codec/codec.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
-import type { ModelService, ModelSlice, Shown } from './expected-view.ts';
 
 const CODECS: Readonly<Record<Encoding, Codec>> = {
   json: new JsonCodec(),

@@ -10,7 +10,7 @@ import {
   type ModelSlice,
   OWN,
   ZONE,
-} from './expected-view.ts';
+} from '../../../harness/history/expected-view.ts';
 
 export const SERVICE_KEYS = ['default/web', 'default/kubernetes', 'shop/web'] as const;
 const NODES = [OWN, 'near', 'far', 'away'] as const;
