@@ -1,5 +1,5 @@
-import { writeServingFiles } from '../../test/support/http/certificates.ts';
 import { startControlPlane } from '../api-server/control-plane.ts';
+import { writeServingFiles } from '../certificates.ts';
 import { createAccount, rightsOf } from '../deploy/account.ts';
 import { withCleanups } from '../with-cleanups.ts';
 import { startSiteScene } from './site-scene.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import { writeServingFiles } from '../../harness/certificates.ts';
 import type { Relay } from '../../src/relay/relay.ts';
 import { eventually } from '../support/eventually.ts';
-import { writeServingFiles } from '../support/http/certificates.ts';
 import { type AskOptions, ask, behind, useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { putEndpoints, putService, putSlice } from '../support/wrapper/small-cluster.ts';

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { issue, type KeyPair, makeAuthority } from '../../../harness/certificates.ts';
 import {
   type Credentials,
   type CredentialsOptions,
@@ -8,7 +9,6 @@ import {
 } from '../../../src/proxy/credentials/credentials.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { writeKubeconfig } from '../../support/http/kubeconfig.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 import { useFolder } from '../../support/use-folder.ts';

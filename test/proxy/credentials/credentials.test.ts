@@ -1,13 +1,13 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { issue, type KeyPair, makeAuthority } from '../../../harness/certificates.ts';
 import {
   type Credentials,
   type CredentialsOptions,
   loadCredentials,
 } from '../../../src/proxy/credentials/credentials.ts';
 import { closedLater } from '../../support/closed-later.ts';
-import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { base64, writeKubeconfig } from '../../support/http/kubeconfig.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 import { useFolder } from '../../support/use-folder.ts';

@@ -2,9 +2,9 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { issue, type KeyPair, makeAuthority } from '../../../harness/certificates.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import { ask, open } from '../../support/http/http-client.ts';
 import { type PassthroughHarness, startPassthrough } from '../../support/http/passthrough.ts';
 

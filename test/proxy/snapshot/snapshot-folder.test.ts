@@ -14,6 +14,7 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { makeAuthority } from '../../../harness/certificates.ts';
 import type { Change } from '../../../src/filter/codec/facts/change.ts';
 import type { QueryState } from '../../../src/proxy/snapshot/query-state.ts';
 import {
@@ -22,7 +23,6 @@ import {
 } from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { makeAuthority } from '../../support/http/certificates.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { useState } from '../../support/wrapper/state-fixture.ts';

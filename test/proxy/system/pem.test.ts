@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { type KeyPair, makeAuthority } from '../../../harness/certificates.ts';
 import { assertCertificates, certificatesIn } from '../../../src/proxy/system/pem.ts';
-import { type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 
 let pair: KeyPair;
 

@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http';
 import type { TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, test } from '@jest/globals';
+import { issue, type KeyPair, makeAuthority } from '../../../harness/certificates.ts';
 import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
 import { eventually } from '../../support/eventually.ts';
-import { issue, type KeyPair, makeAuthority } from '../../support/http/certificates.ts';
 import {
   idleLater,
   PROTOCOLS,

@@ -6,6 +6,7 @@ import {
   startControlPlane,
   testUsers,
 } from '../../../harness/api-server/control-plane.ts';
+import { writeServingFiles } from '../../../harness/certificates.ts';
 import { eventually } from '../../../harness/eventually.ts';
 import { send } from '../../../harness/hostile/http.ts';
 import { startKubeProxy } from '../../../harness/node/kube-proxy.ts';
@@ -16,7 +17,6 @@ import {
   waitForBackends,
 } from '../../../harness/node/wrapped-node.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
-import { writeServingFiles } from '../../support/http/certificates.ts';
 
 jest.setTimeout(180_000);
 

@@ -13,13 +13,13 @@ import {
   type ServerHttp2Session,
 } from 'node:http2';
 import { request as secureRequest, Agent as TlsAgent } from 'node:https';
+import type { KeyPair } from '../../../harness/certificates.ts';
 import {
   type ActiveTcpFault,
   startTcpFront,
   type TcpFault,
   type TcpFront,
 } from '../../../harness/network/tcp-front.ts';
-import type { KeyPair } from '../../support/http/certificates.ts';
 import { type SeenRequest, toSeenRequest } from './seen-request.ts';
 
 /** A request that waits for its answer. */

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { makeAuthority } from '../../../harness/certificates.ts';
 import { chooseSeed, createRandom } from '../../../harness/random.ts';
-import { makeAuthority } from '../../support/http/certificates.ts';
 import { BOUNDS, CHECKS } from './bounds.ts';
 import { nameOf } from './fault-kind.ts';
 import { faultKinds } from './fault-kinds.ts';

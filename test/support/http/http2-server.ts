@@ -7,8 +7,8 @@ import {
   type ServerHttp2Stream,
   type Settings,
 } from 'node:http2';
+import { issue, type KeyPair, makeAuthority } from '../../../harness/certificates.ts';
 import { eventually } from '../eventually.ts';
-import { issue, type KeyPair, makeAuthority } from './certificates.ts';
 import { type TestServer, track } from './http-server.ts';
 
 export const CODES = constants;

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Agent, request } from 'undici';
+import { type ServingFiles, writeServingFiles } from '../../../harness/certificates.ts';
 import { listenersOptions } from '../../../src/config/listener-options.ts';
 import { nodeProxyOptions } from '../../../src/config/node-proxy-options.ts';
 import { loadSettings } from '../../../src/config/settings.ts';
 import type { NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../../src/relay/relay.ts';
 import { closedLater } from '../closed-later.ts';
-import { type ServingFiles, writeServingFiles } from '../http/certificates.ts';
 import { FakeCredentials } from '../http/credentials.ts';
 import { useFolder } from '../use-folder.ts';
 import { askAt, useReviewedCluster } from '../wrapper/https-wrapper.ts';

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { type ServingFiles, writeServingFiles } from '../../../harness/certificates.ts';
 import { freePorts } from '../../../harness/network/free-port.ts';
 import { startTcpFront, type TcpFault, type TcpFront } from '../../../harness/network/tcp-front.ts';
 import type { Random } from '../../../harness/random.ts';
 import type { Relay } from '../../../src/relay/relay.ts';
 import { closedLater } from '../closed-later.ts';
-import { type ServingFiles, writeServingFiles } from '../http/certificates.ts';
 import { useFolder } from '../use-folder.ts';
 import { putSlice } from '../wrapper/small-cluster.ts';
 import { useCluster } from '../wrapper/use.ts';

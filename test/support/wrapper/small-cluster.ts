@@ -3,7 +3,7 @@ import {
   type ApiServerOptions,
   createApiServer,
 } from '../../../fake-apiserver/api-server.ts';
-import { issue, makeAuthority } from '../http/certificates.ts';
+import { issue, makeAuthority } from '../../../harness/certificates.ts';
 
 /** An endpoint of the small cluster: `10.0.0.<n>` on a node. */
 export interface SmallEndpoint {

@@ -1,5 +1,5 @@
 import { generate } from 'selfsigned';
-import { issue, type KeyPair, makeAuthority } from '../../../support/http/certificates.ts';
+import { issue, type KeyPair, makeAuthority } from '../../../../harness/certificates.ts';
 import type { ActiveFault } from '../active-fault.ts';
 import type { FaultFront } from '../fault-front.ts';
 import type { FaultKind } from '../fault-kind.ts';
