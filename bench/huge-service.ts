@@ -2,9 +2,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
+import { STREAMING_LIST } from '../harness/streaming-list.ts';
 import { startAdmin } from '../src/admin/admin.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../src/proxy/http/listener-limits.ts';
-import { recordWatch, STREAMING_LIST } from '../test/support/guarantees/watch-recorder.ts';
+import { recordWatch } from '../test/support/guarantees/watch-recorder.ts';
 import { createSmallCluster, putService } from '../test/support/wrapper/small-cluster.ts';
 import { startWrapper } from '../test/support/wrapper/wrapper-fixture.ts';
 

@@ -1,6 +1,6 @@
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { queryPath } from '../../src/proxy/api/query.ts';
-import { STREAMING_LIST } from '../../test/support/guarantees/watch-recorder.ts';
+import { STREAMING_LIST } from '../streaming-list.ts';
 import { send } from './http.ts';
 
 /** What a kube-proxy saw at its start. */

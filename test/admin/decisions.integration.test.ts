@@ -1,11 +1,12 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../harness/streaming-list.ts';
 import { decisionsOf, lastChanges } from '../../src/admin/explain/decisions.ts';
 import { explainOne } from '../../src/admin/explain/explained-service.ts';
 import { explainedView } from '../../src/admin/explain/explained-view.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { STREAMING_LIST, type WatchRecorder } from '../support/guarantees/watch-recorder.ts';
+import type { WatchRecorder } from '../support/guarantees/watch-recorder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useCluster, useWatch, useWrapper } from '../support/wrapper/use.ts';
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../harness/streaming-list.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
@@ -8,7 +9,6 @@ import type { Summary } from '../../src/admin/explain/summary.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import { STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
 import { putNamespace } from '../support/policy/policy-cluster.ts';
 import {
   putEndpoints,

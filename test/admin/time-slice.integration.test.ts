@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Gauge, Registry } from '@prometheus-io/client';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../harness/streaming-list.ts';
 import { summarize } from '../../src/admin/explain/summary.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { metricsText } from '../../src/admin/metrics/metrics-text.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
-import { STREAMING_LIST, type WatchRecorder } from '../support/guarantees/watch-recorder.ts';
+import type { WatchRecorder } from '../support/guarantees/watch-recorder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useCluster, useWatch, useWrapper } from '../support/wrapper/use.ts';
 

@@ -1,6 +1,7 @@
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { KubeObject } from '../../fake-apiserver/kube-object.ts';
-import { recordWatch, STREAMING_LIST } from '../support/guarantees/watch-recorder.ts';
+import { STREAMING_LIST } from '../../harness/streaming-list.ts';
+import { recordWatch } from '../support/guarantees/watch-recorder.ts';
 import { startTcpRelay } from '../support/http/tcp-relay.ts';
 import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import {

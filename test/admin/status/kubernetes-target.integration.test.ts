@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import { kubernetesTarget } from '../../../src/admin/status/kubernetes-target.ts';
 import { addressText } from '../../../src/util/address.ts';
-import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
 type Endpoint = readonly [address: string, state: 'ready' | 'serving' | 'notReady'];

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { formatExplained } from '../../../cli/node/explain-text.ts';
 import type { ApiServer, ApiServerOptions } from '../../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
@@ -8,7 +9,6 @@ import { nodeDetails } from '../../../src/admin/page/node-details.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
 import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
 import { startPortal } from '../../support/http/portal.ts';
 import { CriServer } from '../../support/local-runtime/cri-server.ts';

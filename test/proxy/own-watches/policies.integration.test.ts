@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
 import {
   KUBE_PROXY_SERVICES,
   labelService,

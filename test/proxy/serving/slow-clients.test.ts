@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
 import { raw } from '../../support/http/http-client.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import type { Encoding, RawEvent } from '../../../src/filter/codec/codec.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { ACCEPT, CODECS, STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
+import { ACCEPT, CODECS } from '../../support/guarantees/watch-recorder.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 

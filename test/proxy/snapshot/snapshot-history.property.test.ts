@@ -1,12 +1,9 @@
 import { expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import {
-  recordWatch,
-  STREAMING_LIST,
-  type WatchRecorder,
-} from '../../support/guarantees/watch-recorder.ts';
+import { recordWatch, type WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 import { createSmallCluster, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, shownBy, useState } from '../../support/wrapper/state-fixture.ts';

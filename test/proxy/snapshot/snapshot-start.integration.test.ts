@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { KubeObject } from '../../../fake-apiserver/kube-object.ts';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { SnapshotFolder } from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import { decodeSnapshot, encodeSnapshot } from '../../../src/proxy/snapshot/snapshot-format.ts';
 import { eventually } from '../../support/eventually.ts';
-import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import {
   allShownBy,

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { STREAMING_LIST, type WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
+import type { WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
 import { PROTOCOLS, type Protocol } from '../../support/http/http-server.ts';
 import type { TcpRelay } from '../../support/http/tcp-relay.ts';
 import { putService, putSlice, servingTls } from '../../support/wrapper/small-cluster.ts';

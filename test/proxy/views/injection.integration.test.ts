@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { STREAMING_LIST, type WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
+import type { WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
 import {
   listAddresses,
   numbersIn,

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { STREAMING_LIST } from '../../support/guarantees/watch-recorder.ts';
 import { listNames } from '../../support/policy/policy-cluster.ts';
 import { putService } from '../../support/wrapper/small-cluster.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
