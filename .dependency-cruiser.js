@@ -62,6 +62,7 @@ const RULES = [
     'it shares no code with src',
   ],
   ['demo', '^demo/', '^(scripts|harness|test|bench)/', 'the demo is a part of the package'],
+  ['harness', '^harness/', '^(scripts|test|bench)/', 'tests and benchmarks are made with it'],
   ['web', '^web/', `^(cli/|(?!web)${AROUND})`, 'the page is a part of the wrapper'],
   ['browser', '^(demo/)?web/', CORE, 'the page runs in a browser'],
   ['topology', '^src/topology/', CORE, 'src/topology is pure'],
