@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +12,7 @@ import { type ApiServer, startApiServer } from './api-server.ts';
 import { type AuditRules, type RequestFilter, readAuditLog } from './audit-log.ts';
 import { type Etcd, startEtcd } from './etcd.ts';
 import { type KubeconfigOptions, writeKubeconfig } from './kubeconfig.ts';
+import { writeTokenFile } from './token-file.ts';
 import { grantWrapperRole } from './wrapper-role.ts';
 
 /** Who a token belongs to. */
@@ -52,12 +52,18 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     cleanups.defer(() => rm(folder, { recursive: true, force: true }));
     const etcd = await startEtcd(binaries.etcd, folder);
     cleanups.defer(() => etcd.stop('SIGKILL'));
-    const tokens = makeTokens();
+    const tokenFile = join(folder, 'tokens.csv');
+    const tokens = writeTokenFile(tokenFile, {
+      admin: { user: testUsers.admin, group: 'system:masters' },
+      kubeProxy: { user: testUsers.kubeProxy },
+      wrapper: { user: testUsers.wrapper },
+      nobody: { user: testUsers.nobody },
+    });
     const apiServer = await startApiServer({
       binary: binaries.kubeApiserver,
       folder,
       etcdUrl: etcd.url,
-      tokenFile: writeTokenFile(folder, tokens),
+      tokenFile,
       extraArgs: apiServerArgs,
       auditRules,
     });
@@ -69,12 +75,10 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   });
 }
 
-type Tokens = Readonly<Record<TestUser, string>>;
-
 interface PlaneParts {
   readonly binaries: Binaries;
   readonly folder: string;
-  readonly tokens: Tokens;
+  readonly tokens: Readonly<Record<TestUser, string>>;
   readonly apiServer: ApiServer;
   readonly etcd: Etcd;
 }
@@ -114,20 +118,4 @@ function describePlane(parts: PlaneParts) {
     /** Requests that the API server has answered, or begun to answer if they are watches. */
     requests: (filter?: RequestFilter) => readAuditLog(auditLogFile, filter),
   };
-}
-
-function makeTokens(): Tokens {
-  const token = () => randomBytes(16).toString('hex');
-  return { admin: token(), kubeProxy: token(), wrapper: token(), nobody: token() };
-}
-
-/** Lines of `token,user,uid,"groups"`, as kube-apiserver's --token-auth-file wants them. */
-function writeTokenFile(folder: string, tokens: Tokens): string {
-  const lines = Object.entries(testUsers).map(([user, name]) => {
-    const group = user === 'admin' ? ',system:masters' : '';
-    return `${tokens[user as TestUser]},${name},${user}${group}`;
-  });
-  const path = join(folder, 'tokens.csv');
-  writeFileSync(path, `${lines.join('\n')}\n`, { mode: 0o600 });
-  return path;
 }

@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createApiClient } from '../api-server/api.ts';
 import { apiServerArgs, serviceAccountKey } from '../api-server/api-server-args.ts';
@@ -7,6 +6,7 @@ import { etcdArgs } from '../api-server/etcd.ts';
 import { getStatus } from '../api-server/http-status.ts';
 import { writeKubeconfig } from '../api-server/kubeconfig.ts';
 import { makeServingCert, type ServingCert } from '../api-server/serving-cert.ts';
+import { type TokenUser, writeTokenFile } from '../api-server/token-file.ts';
 import { type ManagedProcess, waitUntilReady } from '../process/managed-process.ts';
 import type { ClusterBinaries } from './binaries.ts';
 import { API_SERVER, type ClusterNetwork } from './network.ts';
@@ -30,21 +30,22 @@ export async function startControlPlane(options: ControlPlaneOptions) {
   const { network, folder, nodeNames } = options;
   const addresses = ['127.0.0.1', API_SERVER.address, network.hubAddress, '10.96.0.1'];
   const cert = await makeServingCert(folder, 'apiserver', addresses);
-  const tokens = writeTokens(folder, nodeNames);
+  const tokenFile = join(folder, 'tokens.csv');
+  const tokens = writeTokenFile(tokenFile, usersOf(nodeNames));
   const url = (address: string) => `https://${address}:${API_SERVER.port}`;
   const kubeconfigFor = (user: string, address: string) => {
     const path = join(folder, `${user}.kubeconfig`);
     writeKubeconfig(path, {
       server: url(address),
       caFile: cert.certFile,
-      token: tokens.get(user) ?? '',
+      token: tokens[user] ?? '',
     });
     return path;
   };
   const server = url(network.hubAddress);
   const ca = readFileSync(cert.certFile);
-  const admin = createApiClient({ server, ca, token: tokens.get('admin') ?? '' });
-  const running = startComponents(options, cert);
+  const admin = createApiClient({ server, ca, token: tokens.admin ?? '' });
+  const running = startComponents(options, cert, tokenFile);
   const ready = waitUntilReady(
     running.apiServer,
     async () => (await getStatus(`${server}/readyz`, ca)) === 200,
@@ -66,7 +67,11 @@ export async function startControlPlane(options: ControlPlaneOptions) {
   };
 }
 
-function startComponents({ binaries, network, folder }: ControlPlaneOptions, cert: ServingCert) {
+function startComponents(
+  { binaries, network, folder }: ControlPlaneOptions,
+  cert: ServingCert,
+  tokenFile: string,
+) {
   const processes: ManagedProcess[] = [];
   const start = (name: string, command: string, args: readonly string[]) => {
     const logFile = join(folder, `${name}.log`);
@@ -82,7 +87,7 @@ function startComponents({ binaries, network, folder }: ControlPlaneOptions, cer
       cert,
       port: API_SERVER.port,
       advertiseAddress: API_SERVER.address,
-      tokenFile: join(folder, 'tokens.csv'),
+      tokenFile,
     }),
     '--authorization-mode=Node,RBAC',
     `--client-ca-file=${cert.certFile}`,
@@ -123,19 +128,15 @@ function controllerArgs(accountKey: string, { certFile, keyFile }: ServingCert):
   ];
 }
 
-/** Writes the tokens of an administrator, the controllers and each kubelet. Returns them by name. */
-function writeTokens(folder: string, nodeNames: readonly string[]): ReadonlyMap<string, string> {
-  const tokens = new Map<string, string>();
-  const line = (name: string, user: string, group: string) => {
-    tokens.set(name, randomBytes(16).toString('hex'));
-    return `${tokens.get(name)},${user},${name},"${group}"`;
-  };
-  const lines = [
-    line('admin', 'test:admin', 'system:masters'),
+/** An administrator, the controllers and each kubelet. */
+function usersOf(nodeNames: readonly string[]): Readonly<Record<string, TokenUser>> {
+  const kubelets = nodeNames.map((name) => {
+    return [name, { user: `system:node:${name}`, group: 'system:nodes' }];
+  });
+  return {
+    admin: { user: 'test:admin', group: 'system:masters' },
     // One for both, because both may do all here.
-    line('controllers', 'test:controllers', 'system:masters'),
-    ...nodeNames.map((name) => line(name, `system:node:${name}`, 'system:nodes')),
-  ];
-  writeFileSync(join(folder, 'tokens.csv'), `${lines.join('\n')}\n`, { mode: 0o600 });
-  return tokens;
+    controllers: { user: 'test:controllers', group: 'system:masters' },
+    ...Object.fromEntries(kubelets),
+  };
 }
