@@ -2,16 +2,15 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { repository } from '../deploy/repository.ts';
 import { type Binaries, ensureBinaries } from '../process/binaries.ts';
 import { ensureOsPackages } from '../process/os-packages.ts';
-import { runCommand } from '../process/run-command.ts';
 import { withCleanups } from '../with-cleanups.ts';
 import { createApiClient } from './api.ts';
 import { type ApiServer, startApiServer } from './api-server.ts';
 import { type AuditRules, type RequestFilter, readAuditLog } from './audit-log.ts';
 import { type Etcd, startEtcd } from './etcd.ts';
 import { type KubeconfigOptions, writeKubeconfig } from './kubeconfig.ts';
+import { createKubectl } from './kubectl.ts';
 import { writeTokenFile } from './token-file.ts';
 import { grantWrapperRole } from './wrapper-role.ts';
 
@@ -110,11 +109,8 @@ function describePlane(parts: PlaneParts) {
     serverAt: (address: string) => `https://${address}:${apiServer.port}`,
     /** Writes a kubeconfig with the user's token and returns its path. Default server: ours. */
     kubeconfig,
-    /** Runs kubectl as an administrator, in the root of the repository. */
-    kubectl: async (args: readonly string[], input = '') => {
-      const all = ['--kubeconfig', kubeconfig('admin'), ...args];
-      return await runCommand(binaries.kubectl, all, { cwd: repository, input });
-    },
+    /** As an administrator. */
+    kubectl: createKubectl(binaries.kubectl, kubeconfig('admin')),
     /** Requests that the API server has answered, or begun to answer if they are watches. */
     requests: (filter?: RequestFilter) => readAuditLog(auditLogFile, filter),
   };

@@ -1,9 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ApiClient } from '../api-server/api.ts';
-import { repository } from '../deploy/repository.ts';
+import { createKubectl, type Kubectl } from '../api-server/kubectl.ts';
 import { eventually } from '../eventually.ts';
-import { runCommand } from '../process/run-command.ts';
 import { type ClusterBinaries, ensureClusterBinaries } from './binaries.ts';
 import { removeCgroups } from './cgroups.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
@@ -22,8 +21,8 @@ export interface Cluster {
   /** Folder of its files and logs; removed by stop. */
   readonly folder: string;
   node(name: string): ClusterNode;
-  /** Runs kubectl as an administrator, in the root of the repository. */
-  kubectl(args: readonly string[], input?: string): Promise<string>;
+  /** As an administrator. */
+  readonly kubectl: Kubectl;
   /** Ends and removes everything. */
   stop(): Promise<void>;
 }
@@ -117,11 +116,7 @@ function describeCluster(
       if (found === undefined) throw new Error(`there is no node ${name}`);
       return found;
     },
-    kubectl: async (args, input = '') =>
-      await runCommand(parts.binaries.kubectl, ['--kubeconfig', kubeconfig, ...args], {
-        cwd: repository,
-        input,
-      }),
+    kubectl: createKubectl(parts.binaries.kubectl, kubeconfig),
   };
 }
 
