@@ -2,12 +2,10 @@ import type { ControlPlane } from '../api-server/control-plane.ts';
 import { createNodeNetns, type NodeNetns } from '../network/node-netns.ts';
 import type { ManagedProcess } from '../process/managed-process.ts';
 import { startKubeProxy } from './kube-proxy.ts';
-import { waitForBackends } from './wrapped-node.ts';
+import { type Backends, waitForBackends } from './wrapped-node.ts';
 
 /** A stock kube-proxy with a kernel of its own. */
 export type KernelKubeProxy = ReturnType<typeof describeKubeProxy>;
-
-type Backends = Readonly<Record<string, readonly string[] | undefined>>;
 
 /** The wrapper of a node, for its kube-proxies. */
 export interface WrapperOfNode {

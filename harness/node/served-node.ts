@@ -1,9 +1,11 @@
 import { withCleanups } from '../with-cleanups.ts';
 import type { KubeProxyMode } from './kube-proxy.ts';
-import { startWrappedNode, type WrappedNodeOptions, waitForBackends } from './wrapped-node.ts';
-
-/** Backends by `clusterIP:port`; undefined: no rule at all. */
-export type Backends = Readonly<Record<string, readonly string[] | undefined>>;
+import {
+  type Backends,
+  startWrappedNode,
+  type WrappedNodeOptions,
+  waitForBackends,
+} from './wrapped-node.ts';
 
 /** A wrapped node with one stock kube-proxy. */
 export type ServedNode = Awaited<ReturnType<typeof startServedNode>>;

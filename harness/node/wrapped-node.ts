@@ -63,14 +63,17 @@ function writeSettings(folder: string, settings: WrappedNodeOptions['settings'])
   return { configFile };
 }
 
+/** Backends by `clusterIP:port`; undefined: no rule at all. */
+export type Backends = Readonly<Record<string, readonly string[] | undefined>>;
+
 /**
- * Waits until the kernel has just these backends (sorted; undefined: the target is in no table) for each
- * target, in any mode. Returns the milliseconds that it took.
+ * Waits until the kernel has just these backends, sorted, for each target, in any mode. Returns the milliseconds that
+ * it took.
  */
 export async function waitForBackends(
   netns: NodeNetns,
   mode: KubeProxyMode,
-  wanted: Readonly<Record<string, readonly string[] | undefined>>,
+  wanted: Backends,
   timeoutMs = 10_000,
 ): Promise<number> {
   const missing = async () => {
