@@ -5,7 +5,7 @@ import { dump } from 'js-yaml';
 import { getStatus } from '../api-server/http-status.ts';
 import { writeServingFiles } from '../certificates.ts';
 import { freePorts } from '../network/free-port.ts';
-import { PROGRAM } from '../node/program.ts';
+import { PROGRAM, runArgs } from '../node/program.ts';
 import { startProcess, waitUntilReady } from '../process/managed-process.ts';
 import { runCommand } from '../process/run-command.ts';
 import { type SendOptions, send } from './http.ts';
@@ -34,14 +34,14 @@ export async function startHostWrapper(options: HostWrapperOptions) {
   const { caFile, certFile, keyFile } = await writeServingFiles(folder);
   const https = { listen: `127.0.0.1:${httpsPort}`, certFile, keyFile };
   const settings = { ...options.settings, ...(options.https === true ? { https } : {}) };
-  writeFileSync(join(folder, 'settings.yaml'), dump(settings));
-  const flags = ['--config', join(folder, 'settings.yaml'), '--kubeconfig', kubeconfig];
-  flags.push('--node-name', nodeName, '--listen', `127.0.0.1:${port}`);
-  flags.push('--admin-listen', `127.0.0.1:${adminPort}`);
-  const [command = '', ...args] = [...runBy, process.execPath, PROGRAM, 'run', ...flags];
+  const configFile = join(folder, 'settings.yaml');
+  writeFileSync(configFile, dump(settings));
+  const [listen, adminListen] = [`127.0.0.1:${port}`, `127.0.0.1:${adminPort}`];
+  const flags = { kubeconfig, nodeName, listen, adminListen, configFile };
+  const [command = '', ...args] = [...runBy, process.execPath, PROGRAM, ...runArgs(flags)];
   const logFile = join(folder, 'wrapper.log');
   const managed = startProcess({ name: 'wrapper', command, args, logFile });
-  const adminUrl = `http://127.0.0.1:${adminPort}`;
+  const adminUrl = `http://${adminListen}`;
   const stop = async (): Promise<void> => {
     await managed.stop('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
@@ -58,7 +58,7 @@ export async function startHostWrapper(options: HostWrapperOptions) {
     adminUrl,
     /** Ends it and removes its folder. */
     stop,
-    url: `http://127.0.0.1:${port}`,
+    url: `http://${listen}`,
     /** Only with the option `https`. */
     httpsUrl: `https://127.0.0.1:${httpsPort}`,
     /** PEM of the authority of its certificate; only with the option `https`. */
@@ -69,7 +69,7 @@ export async function startHostWrapper(options: HostWrapperOptions) {
     command: async (...words: readonly string[]) => {
       const script = `"$@" || test $? -eq 3`;
       // It reads the cluster, not a wrapper.
-      const admin = words[0] === 'simulate' ? [] : ['--admin', `127.0.0.1:${adminPort}`];
+      const admin = words[0] === 'simulate' ? [] : ['--admin', adminListen];
       const all = [process.execPath, PROGRAM, ...words, ...admin];
       return await runCommand('sh', ['-c', script, 'sh', ...all]);
     },

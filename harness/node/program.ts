@@ -7,3 +7,22 @@ import { resolve } from 'node:path';
 export const PROGRAM = resolve(
   process.env.KPW_PROGRAM ?? resolve(import.meta.dirname, '../../cli/main.ts'),
 );
+
+export interface RunFlags {
+  readonly kubeconfig: string;
+  readonly nodeName: string;
+  /** `IP:port`. */
+  readonly listen: string;
+  /** `IP:port`. */
+  readonly adminListen: string;
+  /** Default: no settings but these. */
+  readonly configFile?: string | undefined;
+}
+
+/** The command `run` of the program, with its flags. */
+export function runArgs(flags: RunFlags): string[] {
+  const { kubeconfig, nodeName, listen, adminListen, configFile } = flags;
+  const config = configFile === undefined ? [] : ['--config', configFile];
+  const identity = ['--kubeconfig', kubeconfig, '--node-name', nodeName];
+  return ['run', ...identity, '--listen', listen, '--admin-listen', adminListen, ...config];
+}

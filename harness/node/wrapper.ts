@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { NodeNetns } from '../network/node-netns.ts';
 import { type ManagedProcess, waitUntilReady } from '../process/managed-process.ts';
-import { PROGRAM } from './program.ts';
+import { PROGRAM, runArgs } from './program.ts';
 
 export interface WrapperOptions {
   readonly netns: NodeNetns;
@@ -39,15 +39,12 @@ export async function startWrapper(options: WrapperOptions): Promise<Wrapper> {
   const { program = PROGRAM, runBy = [] } = options;
   const { listen = '127.0.0.1:10360', adminListen = '127.0.0.1:10361', name = 'wrapper' } = options;
   const adminUrl = `http://${adminListen}`;
-  const args = [program, 'run'];
-  args.push('--kubeconfig', kubeconfig, '--node-name', nodeName, '--listen', listen);
-  args.push('--admin-listen', adminListen);
-  if (configFile !== undefined) args.push('--config', configFile);
-  const [command = '', ...all] = [...runBy, process.execPath, ...args];
+  const flags = { kubeconfig, nodeName, listen, adminListen, configFile };
+  const [command = '', ...args] = [...runBy, process.execPath, program, ...runArgs(flags)];
   const managed = netns.spawn({
     name,
     command,
-    args: all,
+    args,
     logFile: resolve(netns.folder, `${name}.log`),
   });
   const readyz = async () => (await netns.httpGet(`${adminUrl}/readyz`))?.status === 200;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { writeKubeconfig } from '../../../harness/api-server/kubeconfig.ts';
 import { eventually } from '../../../harness/eventually.ts';
-import { PROGRAM } from '../../../harness/node/program.ts';
+import { PROGRAM, runArgs } from '../../../harness/node/program.ts';
 import {
   type ManagedProcess,
   type ProcessOptions,
@@ -119,17 +119,13 @@ export class WrapperUnderTest {
       '--import',
       SET_VIEW_BOUNDS,
       PROGRAM,
-      'run',
-      '--kubeconfig',
-      this.#writeKubeconfig(),
-      '--node-name',
-      SELF,
-      '--listen',
-      `127.0.0.1:${listenPort}`,
-      '--admin-listen',
-      `127.0.0.1:${adminPort}`,
-      '--config',
-      config,
+      ...runArgs({
+        kubeconfig: this.#writeKubeconfig(),
+        nodeName: SELF,
+        listen: `127.0.0.1:${listenPort}`,
+        adminListen: `127.0.0.1:${adminPort}`,
+        configFile: config,
+      }),
     ];
   }
 
