@@ -47,7 +47,7 @@ const folderOf = (room) => (room.startsWith('cli') ? room : `src/${room}`);
 
 const AROUND = '(web|demo|fake-apiserver|scripts|harness|test|bench)/';
 /** Programs that `node` runs, beside those that a suite starts. */
-const RUN_BY_NODE = '^(bench|scripts|harness/cluster/up)|^test/web/take-picture[.]ts$';
+const RUN_BY_NODE = '^(bench|scripts|harness/(build|cluster/up))|^test/web/take-picture[.]ts$';
 const CORE = { dependencyTypes: ['core'] };
 
 /** Name, from, to, and what is right. */

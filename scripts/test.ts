@@ -15,7 +15,7 @@ interface Suite {
   readonly project?: 'unit' | 'integration' | 'slow';
   /** Folder of the project `real`. */
   readonly root?: string;
-  /** What must have run before: files of the repository. */
+  /** What must have run before: files of the repository, with arguments. */
   readonly prepare?: readonly string[];
   /** One file at a time, because its tests share namespaces, ports or the CPU. */
   readonly serial?: boolean;
@@ -23,7 +23,7 @@ interface Suite {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-const COMPONENTS = 'harness/components/build.ts';
+const COMPONENTS = 'harness/build.ts components';
 const BUILD = 'scripts/build.ts';
 const PAGE = ['scripts/build-page.ts', 'test/web/install-chromium.ts'];
 const ignore = (folder: string) => `--testPathIgnorePatterns=/${folder}/`;
@@ -38,7 +38,7 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   e2e: { root: 'test/real/e2e', prepare: [COMPONENTS], serial: true },
   ipvs: {
     root: 'test/real/ipvs',
-    prepare: [COMPONENTS, 'harness/ipvs/build-image.ts'],
+    prepare: [COMPONENTS, 'harness/build.ts ipvs'],
     serial: true,
   },
   faults: {
@@ -51,25 +51,25 @@ export const SUITES: Readonly<Record<string, Suite>> = {
   hostile: { root: 'test/real/hostile', prepare: [COMPONENTS], serial: true },
   cluster: {
     root: 'test/real/cluster',
-    prepare: [BUILD, 'harness/cluster/build.ts'],
+    prepare: [BUILD, 'harness/build.ts cluster'],
     serial: true,
     // Those take minutes: before a release KPW_CLUSTER=all runs them too.
     flags: process.env.KPW_CLUSTER === 'all' ? [] : [ignore('release')],
   },
   deploy: {
     root: 'test/real/deploy',
-    prepare: [BUILD, 'harness/deploy/build.ts'],
+    prepare: [BUILD, 'harness/build.ts deploy'],
     serial: true,
     flags: [ignore('charts')],
   },
   charts: {
     root: 'test/real/deploy/charts',
-    prepare: ['harness/deploy/build-charts.ts'],
+    prepare: ['harness/build.ts charts'],
     serial: true,
   },
   versions: {
     root: 'test/real/versions',
-    prepare: [COMPONENTS, BUILD, 'harness/versions/build.ts'],
+    prepare: [COMPONENTS, BUILD, 'harness/build.ts versions'],
     serial: true,
     env: { KPW_PROGRAM: 'dist/main.js' },
   },
@@ -119,7 +119,7 @@ function run(command: readonly string[], { root, env }: Suite): void {
 
 if (import.meta.main) {
   const wanted = parseArguments(process.argv.slice(2));
-  for (const file of wanted.prepare ?? []) run([file], { root: '' });
+  for (const program of wanted.prepare ?? []) run(program.split(' '), { root: '' });
   const modules = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
   run([...modules, 'node_modules/jest/bin/jest.js', ...wanted.jest], wanted);
 }
