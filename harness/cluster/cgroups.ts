@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '../eventually.ts';
+import { poll } from '../poll.ts';
 
 const ROOT = '/sys/fs/cgroup';
 
@@ -20,7 +20,7 @@ export async function removeCgroups(nodeFolder: string): Promise<void> {
   const ours = trees.flatMap((tree) => ids.map((id) => join(tree, 'k8s.io', id)));
   for (const folder of ours.filter(existsSync)) {
     // A cgroup is busy until the last of its processes has been reaped.
-    await eventually(
+    await poll(
       () => removeTree(folder),
       () => true,
       { what: `the removal of ${folder}` },

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:f
 import { join } from 'node:path';
 import type { ApiClient } from '../api-server/api.ts';
 import { createKubectl, type Kubectl } from '../api-server/kubectl.ts';
-import { eventually } from '../eventually.ts';
+import { poll } from '../poll.ts';
 import { type ClusterBinaries, ensureClusterBinaries } from './binaries.ts';
 import { removeCgroups } from './cgroups.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
@@ -82,7 +82,7 @@ async function bringUp(
   for (const image of await images) await node.importImage(image);
   await plane.ready;
   await node.startKubelet();
-  await eventually(
+  await poll(
     async () => (await plane.admin.get(`/api/v1/nodes/${node.name}`)).status.conditions ?? [],
     (conditions: readonly { type: string; status: string }[]) =>
       conditions.some((each) => each.type === 'Ready' && each.status === 'True'),

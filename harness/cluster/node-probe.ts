@@ -1,4 +1,4 @@
-import { eventually } from '../eventually.ts';
+import { poll } from '../poll.ts';
 import type { Cluster } from './cluster.ts';
 
 /** Looks at a node from the node itself, which needs none of its Pods and no API server. */
@@ -14,14 +14,14 @@ export function createNodeProbe(cluster: Cluster, name: string) {
     dial,
     /** Waits until these nodes answer at a URL, each of them and no other. */
     reaches: async (url: string, nodes: readonly string[]) =>
-      void (await eventually(
+      void (await poll(
         async () => await dial(url),
         (found) => found.join() === nodes.join(),
         { timeoutMs: 60_000, intervalMs: 200, what: `${nodes.join()} answers on ${name}` },
       )),
     /** Waits until containers of these names run, and no others. */
     runs: async (names: readonly string[]) =>
-      void (await eventually(
+      void (await poll(
         async () => (await node.containers()).map((container) => container.name).sort(),
         (found) => found.join() === names.join(),
         { timeoutMs: 90_000, intervalMs: 200, what: `${names.join()} run on ${name}` },

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { eventually } from '../eventually.ts';
+import { poll } from '../poll.ts';
 import type { Cluster } from './cluster.ts';
 import type { ClusterNode } from './node.ts';
 import { changeSecondNetwork, EVERYWHERE, SECOND_NETWORK } from './other-services.ts';
@@ -13,7 +13,7 @@ export async function untilSaved(cluster: Cluster, node: ClusterNode): Promise<v
   await changeSecondNetwork(cluster);
   const folder = node.hostPath('/var/lib/kube-proxy-wrapper/state');
   const last = [new URL(EVERYWHERE).hostname, SECOND_NETWORK.after];
-  await eventually(
+  await poll(
     () => readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1')),
     (snapshots) => last.every((text) => snapshots.some((each) => each.includes(text))),
     { timeoutMs: 60_000, intervalMs: 200, what: `${last.join()} in snapshots of ${node.name}` },

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import type { KubeObject } from '../api-server/api.ts';
-import { eventually } from '../eventually.ts';
+import { poll } from '../poll.ts';
 import type { Cluster } from './cluster.ts';
 import { POD_IMAGE } from './images.ts';
 
@@ -41,7 +41,7 @@ export async function createWeb(
     if (found === undefined) throw new Error(`there is no Pod ${NAME} on ${node}`);
     return found.metadata.name;
   };
-  await eventually(pods, (all) => all.filter(isReady).length === cluster.nodes.length, {
+  await poll(pods, (all) => all.filter(isReady).length === cluster.nodes.length, {
     timeoutMs: 60_000,
     intervalMs: 200,
     what: 'a ready Pod on each node',
@@ -61,7 +61,7 @@ export async function createWeb(
     void (await ask(node, `set-ready?ready=${ready}`));
   const reaches = async (node: string, nodes: readonly string[], timeoutMs = 30_000) => {
     const expected = [...nodes].sort().join();
-    await eventually(
+    await poll(
       async () => await dialFrom(node, 8 * nodes.length),
       (answers) => Object.keys(answers).sort().join() === expected,
       { timeoutMs, intervalMs: 50, what: `${node} reaches ${expected}` },

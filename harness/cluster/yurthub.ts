@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { writeKubeconfig } from '../api-server/kubeconfig.ts';
-import { eventually } from '../eventually.ts';
+import { poll } from '../poll.ts';
 import { ensureYurtHub } from './binaries.ts';
 import type { Cluster } from './cluster.ts';
 import { API_SERVER } from './network.ts';
@@ -41,7 +41,7 @@ export async function prepareYurtHub(cluster: Cluster, node: ClusterNode) {
     /** Starts it, also after a reboot, and waits until it answers. */
     start: async () => {
       const { process } = node.spawn({ name: 'yurthub', command: program, args });
-      await eventually(
+      await poll(
         async () => {
           await approveCertificates(cluster);
           return await node.exec(cluster.binaries.podProgram, health);

@@ -1,5 +1,5 @@
 import type { ApiClient } from '../api-server/api.ts';
-import { eventually } from '../eventually.ts';
+import { poll } from '../poll.ts';
 
 /** Defines FabEdge's resource Community, as far as the wrapper reads it, and waits until it is served. */
 export async function createFabEdgeCommunities(admin: ApiClient): Promise<void> {
@@ -22,5 +22,5 @@ export async function createFabEdgeCommunities(admin: ApiClient): Promise<void> 
     },
   });
   const status = async () => await admin.status('/apis/fabedge.io/v1alpha1/communities');
-  await eventually(status, (code) => code === 200);
+  await poll(status, (code) => code === 200);
 }

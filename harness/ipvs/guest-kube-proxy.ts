@@ -1,4 +1,4 @@
-import { eventually } from '../eventually.ts';
+import { poll } from '../poll.ts';
 import type { Machine } from './machine.ts';
 
 /** What the proxier of IPVS logs at the end of each sync. */
@@ -22,7 +22,7 @@ export async function startGuestKubeProxy(
   const log = async () => await machine.exec(`grep -v FLAG: ${logFile} | tail -n 15`);
   try {
     // /healthz answers 200 before anything is in the kernel, and /metrics is too expensive to read often.
-    await eventually(
+    await poll(
       async () => await machine.exec(`kill -0 ${pid} && grep -c '${synced}' ${logFile} || true`),
       (count) => Number(count) > 0,
       { timeoutMs: 240_000, intervalMs: 250, what: `the first sync of kube-proxy on ${nodeName}` },

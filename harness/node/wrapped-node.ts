@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { createNode } from '../api-server/cluster-objects.ts';
 import type { ControlPlane } from '../api-server/control-plane.ts';
-import { eventually } from '../eventually.ts';
 import { readBackends } from '../kernel-tables/read-backends.ts';
 import { createNodeNetns, type NodeNetns } from '../network/node-netns.ts';
+import { poll } from '../poll.ts';
 import { withCleanups } from '../with-cleanups.ts';
 import { type KubeProxyMode, type KubeProxyOptions, startKubeProxy } from './kube-proxy.ts';
 import { startWrapper } from './wrapper.ts';
@@ -84,6 +84,6 @@ export async function waitForBackends(
     });
   };
   const what = `${mode}: no difference to the wanted backends`;
-  const { elapsedMs } = await eventually(missing, (list) => list.length === 0, { timeoutMs, what });
+  const { elapsedMs } = await poll(missing, (list) => list.length === 0, { timeoutMs, what });
   return elapsedMs;
 }

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
-import { eventually } from '../eventually.ts';
 import type { NodeNetns } from '../network/node-netns.ts';
+import { poll } from '../poll.ts';
 import type { ManagedProcess } from '../process/managed-process.ts';
 
 /** A program that prints what it has of EndpointSlices: a line of JSON after each event. */
@@ -29,7 +29,7 @@ export function startSliceClient(
       const wanted = JSON.stringify(sorted(slices));
       const accept = (value: unknown) => JSON.stringify(sorted(value)) === wanted;
       const options = { what: `${name}: ${wanted}`, timeoutMs: 20_000 };
-      await eventually(() => last, accept, options).catch((error: Error) => {
+      await poll(() => last, accept, options).catch((error: Error) => {
         throw new Error(`${error.message}; its log ends:\n${managed.log().slice(-1000)}`);
       });
     },

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { eventually as poll } from '../../harness/eventually.ts';
+import { poll } from '../../harness/poll.ts';
 
 /**
  * Waits until a value equals what is expected; after 20 s fails with the difference. Most take

@@ -1,4 +1,4 @@
-import { eventually } from '../../harness/eventually.ts';
+import { poll } from '../../harness/poll.ts';
 import type { Scene } from './scene.ts';
 
 /** Moves edge-1 to site b and back, so that there are decisions to list. */
@@ -8,6 +8,6 @@ export async function moveAndReturn({ server, url }: Scene): Promise<void> {
   for (const site of ['b', 'a']) {
     const before = await count();
     server.label('edge-1', 'site', site);
-    await eventually(count, (now) => now > before);
+    await poll(count, (now) => now > before);
   }
 }

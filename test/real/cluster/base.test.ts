@@ -7,7 +7,7 @@ import { writeOverlay } from '../../../harness/cluster/overlay.ts';
 import { createWeb, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
 import { readText, repository } from '../../../harness/deploy/repository.ts';
-import { eventually } from '../../../harness/eventually.ts';
+import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
@@ -48,7 +48,7 @@ test('each wrapper runs as its own user without a capability, on a root that it 
 test('each wrapper, which is not root, saves its state in the folder that the kubelet made', async () => {
   for (const node of cluster.nodes) {
     const state = node.hostPath('/var/lib/kube-proxy-wrapper/state');
-    await eventually(
+    await poll(
       () => (existsSync(state) ? readdirSync(state) : []),
       (files) => files.some((file) => file.endsWith('.snapshot')),
       { timeoutMs: 30_000, intervalMs: 200, what: `a snapshot on ${node.name}` },
@@ -128,7 +128,7 @@ describe('kubectl kpw, through the port-forward of a real kubelet', () => {
 
   const status = async () => await workspace.run('kubectl kpw status || echo "exit $?"');
   const says = async (what: RegExp) =>
-    await eventually(status, (text) => what.test(text), {
+    await poll(status, (text) => what.test(text), {
       timeoutMs: 60_000,
       intervalMs: 200,
       what: `a status with ${what}`,

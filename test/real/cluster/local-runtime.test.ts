@@ -13,7 +13,7 @@ import { writeOverlay } from '../../../harness/cluster/overlay.ts';
 import { podAddress } from '../../../harness/cluster/pod-address.ts';
 import { createWeb, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
-import { eventually } from '../../../harness/eventually.ts';
+import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(240_000);
@@ -57,7 +57,7 @@ beforeAll(async () => {
  * (docs/operations-node.md).
  */
 async function isAvailable(): Promise<void> {
-  await eventually(
+  await poll(
     async () =>
       (
         await cluster.admin.get(
@@ -81,7 +81,7 @@ const address = async () => await podAddress(node, pod);
 async function killContainers(): Promise<{ readonly before: string; readonly after: string }> {
   const before = (await address()) ?? '';
   await node.killContainers();
-  const { value: after = '' } = await eventually(
+  const { value: after = '' } = await poll(
     address,
     (now) => now !== undefined && now !== '' && now !== before,
     { timeoutMs: 60_000, intervalMs: 200, what: `${pod} has another address than ${before}` },
@@ -98,7 +98,7 @@ async function isProgrammed(ip: string): Promise<boolean> {
 
 /** Waits until these addresses, if any, are those of the second network in the tables of the kernel. */
 async function programs(addresses: readonly string[]): Promise<void> {
-  await eventually(secondNetwork, (found) => found.join() === addresses.join(), {
+  await poll(secondNetwork, (found) => found.join() === addresses.join(), {
     timeoutMs: 60_000,
     intervalMs: 200,
     what: `the kernel has [${addresses.join()}]`,
@@ -150,14 +150,14 @@ test('when the link returns, what the API server sends is shown immediately', as
 
 test('half a minute later, everything is shown as the API server has it', async () => {
   const current = await address();
-  await eventually(
+  await poll(
     async () => (await cluster.admin.get(`/api/v1/namespaces/default/pods/${pod}`)).status.podIP,
     (ip) => ip === current,
     { timeoutMs: 60_000, intervalMs: 500, what: 'the kubelet has reported the new address' },
   );
   const url = `http://${node.address}:10361/readyz`;
   const readyz = async () => await node.exec(cluster.binaries.podProgram, ['dial', url, '1']);
-  await eventually(readyz, (said) => said.includes('local-runtime ok\\n'), {
+  await poll(readyz, (said) => said.includes('local-runtime ok\\n'), {
     timeoutMs: 60_000,
     intervalMs: 500,
     what: 'nothing is corrected any more',

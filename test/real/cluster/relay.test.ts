@@ -6,7 +6,7 @@ import { API_SERVER } from '../../../harness/cluster/network.ts';
 import { writeOverlay } from '../../../harness/cluster/overlay.ts';
 import { createWeb, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
-import { eventually } from '../../../harness/eventually.ts';
+import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 /*
@@ -47,7 +47,7 @@ async function metrics(node: string): Promise<string> {
 
 /** Waits until the wrapper of a node reads from a server, `host:port`, or `host` with the default port. */
 async function reads(node: string, server: string): Promise<void> {
-  await eventually(
+  await poll(
     async () => /upstream_server_in_use\{server="([^"]+)"\} 1/.exec(await metrics(node))?.[1],
     (used) => used === server,
     { timeoutMs: RETURN_MS, intervalMs: 500, what: `${node} reads from ${server}` },

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { ControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { startBarePlane } from '../../../harness/deploy/plane.ts';
 import { readText } from '../../../harness/deploy/repository.ts';
-import { eventually } from '../../../harness/eventually.ts';
+import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 let plane: ControlPlane;
@@ -22,7 +22,7 @@ async function run(...args: string[]): Promise<string> {
 /** The API server needs a moment to see what has changed. */
 async function said(what: readonly string[], expected: (said: string) => boolean): Promise<void> {
   const options = { timeoutMs: 30_000, intervalMs: 200, what: `the answer to delete ${what}` };
-  await eventually(async () => await refusal(...what), expected, options);
+  await poll(async () => await refusal(...what), expected, options);
 }
 
 /** What the API server says to a deletion, without any. */

@@ -15,9 +15,9 @@ import { startBarePlane } from '../../../harness/deploy/plane.ts';
 import { components, kustomize, only, parseObjects } from '../../../harness/deploy/render.ts';
 import { repository } from '../../../harness/deploy/repository.ts';
 import { ensureTools, type Tools } from '../../../harness/deploy/tools.ts';
-import { eventually } from '../../../harness/eventually.ts';
 import { createNodeNetns, type NodeNetns } from '../../../harness/network/node-netns.ts';
 import { startWrapper } from '../../../harness/node/wrapper.ts';
+import { poll } from '../../../harness/poll.ts';
 import { waitUntilReady } from '../../../harness/process/managed-process.ts';
 import { closedLater, stoppedLater } from '../../support/closed-later.ts';
 import { useFolder } from '../../support/use-folder.ts';
@@ -104,7 +104,7 @@ describe('each right of the ClusterRole, with those of all components, is needed
         return (await netns.httpGet(`${admin}/readyz`))?.body ?? '';
       };
       const isRefused = (text: string) => /failed: .*(403|forbidden)/.test(text);
-      await eventually(ready, isRefused, {
+      await poll(ready, isRefused, {
         timeoutMs: 30_000,
         intervalMs: 500,
         what: nameOf(right),

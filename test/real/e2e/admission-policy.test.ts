@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { KubeObject } from '../../../harness/api-server/api.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
-import { eventually } from '../../../harness/eventually.ts';
+import { poll } from '../../../harness/poll.ts';
 import { policyFor } from '../../../src/topology/policy/service-policy.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 import { NO_POLICY } from '../../support/projection/topology.ts';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   plane = stoppedLater(await startControlPlane());
   await plane.kubectl(['apply', '-f', MANIFEST]);
   // The API server compiles the policy a moment later.
-  await eventually(
+  await poll(
     async () => await rejection({ topologyKeys: '[' }),
     (message) => message !== undefined,
   );
@@ -141,13 +141,13 @@ describe('an object that was invalid before the policy', () => {
       await plane.admin.patch(path, { metadata: { annotations: { topologyKeys: value } } });
     const binding = ['validatingadmissionpolicybinding', 'kube-proxy-wrapper-policies'];
     await plane.kubectl(['delete', ...binding]);
-    await eventually(
+    await poll(
       async () => await rejection(KEYED('[')),
       (message) => message === undefined,
     );
     await plane.admin.create(SERVICES, service('web', KEYED('[')));
     await plane.kubectl(['apply', '-f', MANIFEST]);
-    await eventually(
+    await poll(
       async () => await rejection(KEYED('[')),
       (message) => message !== undefined,
     );

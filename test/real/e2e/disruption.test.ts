@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { testUsers } from '../../../harness/api-server/control-plane.ts';
-import { eventually } from '../../../harness/eventually.ts';
+import { poll } from '../../../harness/poll.ts';
 import { chooseSeed, createRandom } from '../../../harness/random.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 import { type NodeStage, startNodeStage } from '../faults/node/node-stage.ts';
@@ -81,7 +81,7 @@ test('the node is rebooted while it is cut off: it has its tables again, and the
     await netns.exec('nft', ['flush', 'ruleset']);
     wrapper.start();
     const fromSnapshot = /nodes atom=\S failed: stale, from the snapshot written 2/;
-    await eventually(
+    await poll(
       () => wrapper.admin('/readyz'),
       (answer) => answer?.status === 503 && fromSnapshot.test(answer.body),
       { timeoutMs: 30_000, what: 'node sets of the snapshot' },

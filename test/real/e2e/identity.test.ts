@@ -7,7 +7,6 @@ import {
   testUsers,
 } from '../../../harness/api-server/control-plane.ts';
 import { writeServingFiles } from '../../../harness/certificates.ts';
-import { eventually } from '../../../harness/eventually.ts';
 import { send } from '../../../harness/hostile/http.ts';
 import { startKubeProxy } from '../../../harness/node/kube-proxy.ts';
 import { createPlacedService } from '../../../harness/node/placed-service.ts';
@@ -16,6 +15,7 @@ import {
   type WrappedNode,
   waitForBackends,
 } from '../../../harness/node/wrapped-node.ts';
+import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
@@ -88,7 +88,7 @@ describe('over https, in front of a real API server', () => {
       expect(reviews.length).toBeGreaterThan(0);
     }
     const events = () => plane.requests({ user, resource: 'events', verb: 'create', since });
-    await eventually(
+    await poll(
       async () => events(),
       (list) => list.some(({ code }) => code === 201),
     );

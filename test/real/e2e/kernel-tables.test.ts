@@ -10,13 +10,13 @@ import {
   labelNode,
 } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
-import { eventually } from '../../../harness/eventually.ts';
 import { putSlice, setEndpointReady } from '../../../harness/node/placed-service.ts';
 import {
   startWrappedNode,
   type WrappedNode,
   waitForBackends,
 } from '../../../harness/node/wrapped-node.ts';
+import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
@@ -161,7 +161,7 @@ describe.each([
     const answers = backends.length === 0 ? ['refused'] : backends;
     for (const target of [`${clusterIP}:80`, `${node.netns.address}:${nodePort}`]) {
       // Only a refusal is tried again: the kernel may refuse what begins while kube-proxy writes its rules.
-      const { value } = await eventually(
+      const { value } = await poll(
         async () => Object.keys(await node.netns.dial(target, 30)).sort(),
         (found) => found.filter((answer) => !answers.includes(answer)).join() !== 'refused',
         { what: `${target} is not refused` },

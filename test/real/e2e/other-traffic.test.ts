@@ -6,7 +6,6 @@ import {
   labelNode,
 } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
-import { eventually } from '../../../harness/eventually.ts';
 import { connectNodes } from '../../../harness/network/node-network.ts';
 import {
   createPlacedService,
@@ -15,6 +14,7 @@ import {
   setEndpointReady,
 } from '../../../harness/node/placed-service.ts';
 import { type Fleet, type ServedNode, startFleet } from '../../../harness/node/served-node.ts';
+import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
@@ -116,14 +116,14 @@ describe('a Service with a traffic policy of its own', () => {
       const url = `http://${netns.address}:${service.spec.healthCheckNodePort}/healthz`;
       return (await netns.httpGet(url))?.status;
     };
-    await eventually(
+    await poll(
       async () => [await health(first), await health(second)],
       ([own, other]) => own === 200 && other === 503,
       { what: 'the health check node port counts the endpoints of its own node' },
     );
     await setEndpointReady(plane.admin, 'external', 0, false);
     await first.sees({ [target]: [NEAR.at] });
-    await eventually(
+    await poll(
       async () => await health(first),
       (status) => status === 503,
       { what: 'an endpoint that is not ready does not count' },

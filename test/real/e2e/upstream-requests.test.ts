@@ -6,10 +6,10 @@ import {
   startControlPlane,
   testUsers,
 } from '../../../harness/api-server/control-plane.ts';
-import { eventually } from '../../../harness/eventually.ts';
 import { startInformers } from '../../../harness/informer/informer.ts';
 import { startKubeProxy } from '../../../harness/node/kube-proxy.ts';
 import { startWrappedNode, type WrappedNode } from '../../../harness/node/wrapped-node.ts';
+import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
@@ -65,7 +65,7 @@ async function untilQuiet(user: User, since: number): Promise<void> {
     return quiet;
   };
   const what = `requests of ${user} to come to rest`;
-  await eventually(() => reads(user, since).length, isQuiet, { intervalMs: 500, what });
+  await poll(() => reads(user, since).length, isQuiet, { intervalMs: 500, what });
 }
 
 const NODE_SETS = ['nodes labelSelector=rack=r1', 'nodes labelSelector=site=a'];

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../../../harness/eventually.ts';
+import { poll } from '../../../harness/poll.ts';
 import { createRandom, type Random } from '../../../harness/random.ts';
 import type { ActiveFault } from './active-fault.ts';
 import { GIVE_UP_MS, type Problem } from './bounds.ts';
@@ -77,7 +77,7 @@ async function surviveFault<Target extends FaultTarget>(
   changes.catch(() => {});
   await Promise.race([changes, sleep(ms + CHANGE_MS)]);
   for (const { hits } of active) {
-    const wait = eventually(hits, (count) => count > 0, { timeoutMs: HIT_MS });
+    const wait = poll(hits, (count) => count > 0, { timeoutMs: HIT_MS });
     await wait.catch(() => {});
   }
   const problems = [...(await judge.changed())];
@@ -117,7 +117,7 @@ export async function untilRight(
   timeoutMs: number,
   since = performance.now(),
 ): Promise<number | undefined> {
-  const right = eventually(differences, (found) => found === '', { timeoutMs, intervalMs: 10 });
+  const right = poll(differences, (found) => found === '', { timeoutMs, intervalMs: 10 });
   return await right.then(
     () => Math.round(performance.now() - since),
     () => undefined,

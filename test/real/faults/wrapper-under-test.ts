@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { writeKubeconfig } from '../../../harness/api-server/kubeconfig.ts';
-import { eventually } from '../../../harness/eventually.ts';
 import { PROGRAM, runArgs } from '../../../harness/node/program.ts';
+import { poll } from '../../../harness/poll.ts';
 import {
   type ManagedProcess,
   type ProcessOptions,
@@ -224,7 +224,7 @@ export class WrapperUnderTest {
 
   /** Waits until /readyz answers 200; resolves with whether it did in time. */
   async isReady(timeoutMs: number): Promise<boolean> {
-    const ready = eventually(
+    const ready = poll(
       () => this.readyz(),
       (status) => status === 200,
       { timeoutMs },

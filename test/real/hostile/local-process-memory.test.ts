@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { KubeObject } from '../../../fake-apiserver/kube-object.ts';
 import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
-import { eventually } from '../../../harness/eventually.ts';
 import { type HostWrapper, startHostWrapper } from '../../../harness/hostile/host-wrapper.ts';
 import { inLanes, send } from '../../../harness/hostile/http.ts';
 import { startLikeKubeProxy } from '../../../harness/hostile/kube-proxy-queries.ts';
 import { report } from '../../../harness/hostile/report.ts';
+import { poll } from '../../../harness/poll.ts';
 import { peakMegabytes } from '../../../harness/process/process-figures.ts';
 import { createSmallCluster } from '../../support/wrapper/small-cluster.ts';
 
@@ -82,7 +82,7 @@ function metadataOf(index: number) {
 
 /** Starts as a kube-proxy does, which tries again until it has read everything. */
 async function startKubeProxy(): Promise<void> {
-  await eventually(
+  await poll(
     async () => await startLikeKubeProxy(wrapper.url, NODE, PATIENT_MS),
     ({ statuses }) => statuses.every((status) => status === 200),
     { what: 'a kube-proxy has read all', timeoutMs: PATIENT_MS, intervalMs: 1_000 },

@@ -5,12 +5,12 @@ import {
   createService,
   createSlice,
 } from '../../../harness/api-server/cluster-objects.ts';
-import { eventually } from '../../../harness/eventually.ts';
 import type { HostWrapper } from '../../../harness/hostile/host-wrapper.ts';
 import { inLanes } from '../../../harness/hostile/http.ts';
 import { startProber } from '../../../harness/hostile/prober.ts';
 import { PORTS, type RealScene, startRealScene } from '../../../harness/hostile/real-scene.ts';
 import { report } from '../../../harness/hostile/report.ts';
+import { poll } from '../../../harness/poll.ts';
 import { forbiddenIn, NASTY } from '../../support/forbidden-text.ts';
 
 jest.setTimeout(120_000);
@@ -32,7 +32,7 @@ const lines = (text: string): number => text.split('\n').length;
 
 /** Waits until a page of the admin port has this text. */
 async function shows(path: string, text: RegExp): Promise<void> {
-  await eventually(
+  await poll(
     async () => (await wrapper.admin(path)).body,
     (body) => text.test(body),
     { what: `${text} in ${path}` },

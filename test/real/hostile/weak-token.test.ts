@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { testUsers } from '../../../harness/api-server/control-plane.ts';
-import { eventually } from '../../../harness/eventually.ts';
 import type { HostWrapper } from '../../../harness/hostile/host-wrapper.ts';
 import { inLanes } from '../../../harness/hostile/http.ts';
 import { FAR, NEAR, type RealScene, startRealScene } from '../../../harness/hostile/real-scene.ts';
+import { poll } from '../../../harness/poll.ts';
 import { request, SLICES } from '../../support/attacks/attack.ts';
 import { ACCEPT_ATTACKS, HEADER_ATTACKS } from '../../support/attacks/attack-headers.ts';
 import { PATH_ATTACKS } from '../../support/attacks/attack-paths.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
     roleRef: { apiGroup: API_GROUP, kind: 'ClusterRole', name: metadata.name },
     subjects: [{ apiGroup: API_GROUP, kind: 'User', name: testUsers.nobody }],
   });
-  const { value } = await eventually(
+  const { value } = await poll(
     async () => await ask(request({ path: SLICES })),
     (answer) => answer.startsWith('HTTP/1.1 200 '),
     { what: 'the new right of the token', timeoutMs: 15_000 },

@@ -8,7 +8,6 @@ import {
   labelNode,
 } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
-import { eventually } from '../../../harness/eventually.ts';
 import { type IpvsNode, startIpvsNode } from '../../../harness/ipvs/ipvs-node.ts';
 import { type Machine, startMachine } from '../../../harness/ipvs/machine.ts';
 import {
@@ -16,6 +15,7 @@ import {
   type Placed,
   setEndpointReady,
 } from '../../../harness/node/placed-service.ts';
+import { poll } from '../../../harness/poll.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 /** A stock kube-proxy in IPVS mode behind the wrapper, on the node edge1 of site a. It hides withheld Services. */
@@ -94,7 +94,7 @@ async function expectTables(
   try {
     // Emulated, and maybe on a slow or busy machine: kube-proxy's first table has taken 19 s on an idle one.
     const options = { timeoutMs: 240_000, intervalMs: 100, what: all };
-    await eventually(read, (found) => found === all, options);
+    await poll(read, (found) => found === all, options);
   } catch (error) {
     const text = `kube-proxy says:\n${await edge1.kubeProxyLog()}`;
     throw new Error(`${(error as Error).message}\n${text}`, { cause: error });
@@ -140,7 +140,7 @@ test('with externalTrafficPolicy Local, endpoints of its own node stay, for the 
   );
   const health = `http://10.77.1.2:${external.healthPort}/healthz`;
   // kube-proxy opens the port of the health check after it has written its table.
-  await eventually(
+  await poll(
     async () => await edge1.exec(`wget -q -O - ${health}`),
     (answer) => answer.includes('"localEndpoints": 1'),
     { timeoutMs: 60_000, intervalMs: 250, what: 'the health check of the node port' },

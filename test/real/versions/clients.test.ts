@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { eventually } from '../../../harness/eventually.ts';
+import { poll } from '../../../harness/poll.ts';
 import { ensureCoreDns, ensureTraefik } from '../../../harness/versions/components.ts';
 import { startCoreDns } from '../../../harness/versions/coredns.ts';
 import {
@@ -75,7 +75,7 @@ async function startDns(site: HttpsSite, server: HttpsServer): Promise<Client> {
     sees: async ({ local, plain }) => {
       const names = async () => [await addresses('local'), await addresses('plain')];
       const wanted = JSON.stringify([local, plain]);
-      await eventually(names, (found) => JSON.stringify(found) === wanted, { what: wanted });
+      await poll(names, (found) => JSON.stringify(found) === wanted, { what: wanted });
     },
   };
 }

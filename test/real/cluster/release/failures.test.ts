@@ -4,7 +4,7 @@ import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.
 import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-proxy.ts';
 import { createWeb, isReady, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
-import { eventually } from '../../../../harness/eventually.ts';
+import { poll } from '../../../../harness/poll.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
@@ -46,7 +46,7 @@ async function wrapperPods(node: string): Promise<KubeObject[]> {
 /** Waits until Pods of the wrapper on the first node are so. */
 async function untilPods(what: string, areSo: (pods: KubeObject[]) => boolean): Promise<void> {
   const options = { timeoutMs: 60_000, intervalMs: 100, what };
-  await eventually(async () => await wrapperPods('edge-1'), areSo, options);
+  await poll(async () => await wrapperPods('edge-1'), areSo, options);
 }
 
 /** Loads the Service from the Pod of edge-1 while `during` runs, and expects that only that node answered. */
@@ -63,7 +63,7 @@ test('the working set of the wrapper, as the kubelet reports it, is below what t
   const requested = Number(memory.replace(/Mi$/, '')) * 2 ** 20;
   const path = '/api/v1/nodes/edge-1/proxy/metrics/resource';
   const line = /^container_memory_working_set_bytes[{]container="kube-proxy-wrapper",.*[}] (\S+)/m;
-  const { value } = await eventually(
+  const { value } = await poll(
     async () => Number(line.exec(await cluster.kubectl(['get', '--raw', path]))?.[1] ?? 0),
     (bytes) => bytes > 0,
     { timeoutMs: 60_000, intervalMs: 500, what: 'statistics of the wrapper' },
@@ -115,7 +115,7 @@ test('an update whose Pod is killed for its memory stops at the first node, whic
     await workspace.run(
       `kubectl -n kube-system patch daemonset kube-proxy-wrapper --type json -p '${limit('20Mi')}'`,
     );
-    await eventually(
+    await poll(
       async () => [...(await wrapperPods('edge-1')), ...(await wrapperPods('edge-2'))],
       (pods) => pods.some(isOomKilled) && pods.filter(isReady).length === 2,
       {
@@ -146,7 +146,7 @@ test('after a kill of all containers the Service is reached at the new addresses
     (await cluster.admin.get(`/api/v1/namespaces/default/pods/${pod}`)).status.podIP as string;
   const [address, before] = [await addressOf(), performance.now()];
   await cluster.node('edge-1').killContainers();
-  await eventually(
+  await poll(
     async () => ({ address: await addressOf(), answers: await web.dialFrom('edge-1') }),
     (seen) => seen.address !== address && Object.keys(seen.answers).join() === 'edge-1',
     { timeoutMs: 60_000, intervalMs: 200, what: 'the same Pod is reached at another address' },
@@ -161,7 +161,7 @@ test('a node that reboots has its rules again, without help', async () => {
   const before = performance.now();
   await node.powerOn();
   await node.startKubelet();
-  await eventually(
+  await poll(
     async () => await web.dialFrom('edge-1'),
     (answers) => Object.keys(answers).join() === 'edge-1',
     { timeoutMs: 120_000, intervalMs: 500, what: 'the Service is reached on the rebooted node' },

@@ -8,7 +8,7 @@ import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-pr
 import type { ClusterNode } from '../../../../harness/cluster/node.ts';
 import { createWeb, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
-import { eventually } from '../../../../harness/eventually.ts';
+import { poll } from '../../../../harness/poll.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
@@ -116,7 +116,7 @@ test('an update of the wrapper loses no request and refuses no connection', asyn
   // Such a change is counted.
   await web.setReady('edge-1', false);
   await web.reaches('edge-1', ['edge-2']);
-  await eventually(
+  await poll(
     () => rewrites.map((each) => each.count()),
     ([first = 0]) => first > 0,
     { what: 'rules that the kernel reports' },
@@ -191,7 +191,7 @@ test('the way back to a plain kube-proxy loses no request, and leaves only the s
   });
   expect(seen.map(failuresOf)).toEqual([{}, {}]);
   // Nothing replaces its Pods, so they wait for --handover-seconds.
-  await eventually(
+  await poll(
     async () => await cluster.kubectl(['get', 'all,cm,sa', '-A', ...WRAPPER_LABEL, '-o', 'name']),
     (left) => left === '',
     { timeoutMs: 60_000, intervalMs: 500, what: 'the end of all objects of the wrapper' },

@@ -3,7 +3,7 @@ import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.
 import { installKubeProxy } from '../../../../harness/cluster/kube-proxy.ts';
 import { createWeb, isReady, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
-import { eventually } from '../../../../harness/eventually.ts';
+import { poll } from '../../../../harness/poll.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(180_000);
@@ -92,7 +92,7 @@ describe('the section "Some nodes only" of docs/deployment-edge.md, with the ove
     await documented('kubectl label node edge-1 kube-proxy-wrapper.io/kube-proxy-');
     await web.reaches('edge-1', everyNode);
     await documented('kubectl -n kube-system delete daemonset kube-proxy-via-wrapper');
-    await eventually(kubeProxies, (found) => found.join() === `${PLAIN},${PLAIN}`, {
+    await poll(kubeProxies, (found) => found.join() === `${PLAIN},${PLAIN}`, {
       timeoutMs: 60_000,
       intervalMs: 500,
     });

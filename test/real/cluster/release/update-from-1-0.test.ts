@@ -6,7 +6,7 @@ import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-pr
 import { buildRelease10 } from '../../../../harness/cluster/release-1-0.ts';
 import { createWeb, isReady, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
-import { eventually } from '../../../../harness/eventually.ts';
+import { poll } from '../../../../harness/poll.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(300_000);
@@ -88,7 +88,7 @@ test('the update stops at the first node, where the old Pod continues to serve',
   expect(stateOwners()).toEqual([65_532, 65_532]);
   await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap');
   await workspace.run('kubectl apply --server-side -k my-cluster');
-  await eventually(
+  await poll(
     wrapperPods,
     (pods) =>
       pods.some(({ status }) => (status.containerStatuses?.[0].restartCount ?? 0) > 0) &&
@@ -119,7 +119,7 @@ test('the way back is the same, and 1.0.0 goes on with the state after its owner
   const isBack = Date.now();
   await followsChanges();
   expect(stateOwners()).toEqual([65_532, 65_532]);
-  await eventually(latestSnapshot, (time) => time > isBack, {
+  await poll(latestSnapshot, (time) => time > isBack, {
     timeoutMs: 60_000,
     what: 'a snapshot that 1.0.0 has written after the way back',
   });

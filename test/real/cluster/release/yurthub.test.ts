@@ -10,7 +10,7 @@ import { untilSaved } from '../../../../harness/cluster/saved-state.ts';
 import { createWeb, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace } from '../../../../harness/cluster/workspace.ts';
 import { prepareYurtHub, type YurtHub } from '../../../../harness/cluster/yurthub.ts';
-import { eventually } from '../../../../harness/eventually.ts';
+import { poll } from '../../../../harness/poll.ts';
 import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(240_000);
@@ -88,7 +88,7 @@ test('once the link has returned, Services keep working until a valid token is t
   await node.reconnect();
   await web.setReady('edge-2', false);
   const seen = new Set<string>();
-  await eventually(
+  await poll(
     async () => {
       const answers = await probe.dial(EVERYWHERE);
       for (const answer of answers) seen.add(answer);

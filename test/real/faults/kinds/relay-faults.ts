@@ -1,5 +1,5 @@
-import { eventually } from '../../../../harness/eventually.ts';
 import type { TcpFault } from '../../../../harness/network/tcp-front.ts';
+import { poll } from '../../../../harness/poll.ts';
 import type { ActiveFault } from '../active-fault.ts';
 import { BOUNDS } from '../bounds.ts';
 import type { FaultKind, HistoryTarget } from '../fault-kind.ts';
@@ -29,7 +29,7 @@ function rows(
         const server = await wrapper.server();
         return relays.findIndex(({ url }) => new URL(url).host === server);
       };
-      const found = eventually(find, (at) => at >= 0, { timeoutMs: BACK_MS });
+      const found = poll(find, (at) => at >= 0, { timeoutMs: BACK_MS });
       const inUse = await found.then(
         ({ value }) => value,
         () => -1,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { eventually } from '../../../../harness/eventually.ts';
 import type { NodeNetns } from '../../../../harness/network/node-netns.ts';
+import { poll } from '../../../../harness/poll.ts';
 import type { ManagedProcess } from '../../../../harness/process/managed-process.ts';
 import { type Atom, checkGuarantees } from '../../../support/guarantees/watch-guarantees.ts';
 import type { RecorderConfig } from '../../../support/recorder/main.ts';
@@ -106,7 +106,7 @@ async function settle(
     return clients.filter(({ file }) => textOf([...stateAfter(readRecords(file))]) !== now);
   };
   const what = 'each recording client holds what is listed';
-  await eventually(behind, (list) => list.length === 0, { timeoutMs, intervalMs: 500, what });
+  await poll(behind, (list) => list.length === 0, { timeoutMs, intervalMs: 500, what });
 }
 
 function textOf(state: readonly (readonly [string, string])[]): string {

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inspect } from 'node:util';
 
-/** What {@link eventually} saw last, and how long it took. */
-export interface Eventual<T> {
+/** What {@link poll} saw last, and how long it took. */
+export interface Polled<T> {
   readonly value: T;
   /** Milliseconds from the call until the probe that was accepted had answered. */
   readonly elapsedMs: number;
 }
 
-export interface EventuallyOptions {
+export interface PollOptions {
   /** Milliseconds until giving up. Default 10,000. */
   readonly timeoutMs?: number;
   /** Milliseconds between two probes. Default 25. */
@@ -21,11 +21,11 @@ export interface EventuallyOptions {
  * Polls `probe` until `accept` takes its value. A probe that throws counts as not yet. On a
  * timeout it throws an error that shows the last value, or the last error of the probe.
  */
-export async function eventually<T>(
+export async function poll<T>(
   probe: () => T | Promise<T>,
   accept: (value: T) => boolean,
-  options: EventuallyOptions = {},
-): Promise<Eventual<T>> {
+  options: PollOptions = {},
+): Promise<Polled<T>> {
   const { timeoutMs = 10_000, intervalMs = 25, what = 'the condition' } = options;
   const start = performance.now();
   for (;;) {
