@@ -16,7 +16,7 @@ export interface ProbeResult {
   readonly clusterIp: boolean | undefined;
   /**
    * Whether connections to its backends open without the kernel's rules; tried only if the ClusterIP fails. If one of
-   * them does not, the connection to the ClusterIP may have met that one.
+   * these does not open, the connection to the ClusterIP may have met the same backend.
    */
   readonly backend: boolean;
 }

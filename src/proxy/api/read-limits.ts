@@ -13,7 +13,7 @@ export const DEFAULT_READ_LIMITS: ReadLimits = {
   maxObjectBytes: 16 * 1024 * 1024,
   /**
    * 10,000 slices of 10 endpoints are 18.8 MB in protobuf, 50,000 are 94 MB. The memory limits in the manifests allow
-   * for that; see "Memory" in docs/operations-clients.md.
+   * for lists of this size; see "Memory" in docs/operations-clients.md.
    */
   maxListBytes: 128 * 1024 * 1024,
   maxObjects: 500_000,

@@ -8,7 +8,7 @@ import type { ViewLease } from '../views/view-entry.ts';
 
 /*
  * A planned restart, with handoverSeconds. Without it ports are not shared, and a second process ends with an error.
- * 1. The next process starts, and reads from the admin port of the old one which views that one has open.
+ * 1. The next process starts, and reads from the admin port of the old process which views it has open.
  * 2. It opens these views, waits until they are complete (waitUntilReadyToListen), and listens on the same ports. No
  *    view is made from a snapshot while the old process receives changes (createLastProcessFlush).
  * 3. The old process gets SIGTERM, waits until the next one listens (waitForNextProcess), and stops accepting.

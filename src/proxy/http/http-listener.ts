@@ -173,7 +173,7 @@ export class HttpListener {
       // connection, so that the client repeats the others on another one (RFC 9112, section 9.3.2).
       if (queued.shouldKeepAlive) this.#record('BadRequest', TOO_EARLY);
       queued.shouldKeepAlive = false;
-      // Node.js keeps a response for each request that it parses, and reads on after each one: pause after that.
+      // Node.js keeps a response for each request that it parses, and reads on after each request: pause after it has.
       queueMicrotask(() => socket.pause());
     } else {
       // The client can send its next request before we are notified that it has read the response.

@@ -12,7 +12,7 @@ export interface OpenCollection {
   readonly status: ReflectorStatus;
   /** Why the API server does not let us read it. */
   readonly refusal: string | undefined;
-  /** Ends its watch, and waits for that. */
+  /** Ends its watch. Resolves when it has ended. */
   close(): Promise<void>;
 }
 

@@ -25,14 +25,14 @@ export interface Position {
 export type NextRequest =
   | {
       readonly verb: 'list';
-      /** `0`: any state; a version: that one or a newer one; empty: the newest. */
+      /** `0`: any state; a version: this version or a newer one; empty: the newest. */
       readonly version: string;
     }
   | {
       readonly verb: 'watch';
       /**
        * `host:port` of the API server that is known to have reached the version: it has just listed, or ended a watch
-       * in its time. Undefined: none. Any other one may be behind it.
+       * in its time. Undefined: none. Any other API server may be behind the version.
        */
       readonly reachedAt: string | undefined;
     };

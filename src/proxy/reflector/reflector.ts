@@ -87,7 +87,7 @@ const DENIALS = 3;
  *
  * A watch that continues where another was cut counts as open only once the API server has reached the version
  * (see assertReached). Otherwise the objects would seem fresh for ever after etcd was restored from a backup.
- * While an overloaded API server refuses to show that, only the check is repeated, and no event is read.
+ * While an overloaded API server refuses the check, only the check is repeated, and no event is read.
  * A silent watch does not lead to a list: where etcd sends no progress notifications, a collection without changes
  * has no bookmarks either.
  *
@@ -145,7 +145,7 @@ export class Reflector<Facts extends ObjectMeta> {
     };
   }
 
-  /** Ends it, and waits for that. */
+  /** Ends the reflector. Resolves when it has ended. */
   close(): Promise<void> {
     this.#closing.abort();
     return this.#running;

@@ -75,7 +75,7 @@ const CANNOT_WRITE = 'a snapshot cannot be written, the one before is kept (stat
  * Invariant: a file holds one state of the API server, byte for byte, at one version, for one query of this node and
  * cluster. Any other file is set aside.
  *
- * The folder is made and checked before the first read and before each write, so that one that has gone is made again.
+ * The folder is made and checked before the first read and before each write, so a folder that has gone is made again.
  * Nothing depends on the disk: its failures are logged and counted, and the program continues without it.
  */
 export class SnapshotFolder {

@@ -107,7 +107,7 @@ export class SnapshotRestore {
     this.#options.folder.writer.closeState(this.#state);
   }
 
-  /** Acts when the time of the server has ended, else waits for that. */
+  /** Acts when the time of the server has ended, else waits for its end. */
   #check(): void {
     clearTimeout(this.#timer);
     if (this.#phase !== 'waiting' || this.#attempt === 'none') return;
@@ -125,7 +125,7 @@ export class SnapshotRestore {
     if (now < from + grace) {
       this.#checkIn(from + grace - now);
     } else if (upstream.leaveServer(this.#since)) {
-      // A failure may have changed the server before, and the attempt be at that one already.
+      // A failure may have changed the server before, so the attempt may be at the new server already.
       if (this.#attempt !== 'sent' || this.#asked !== upstream.address) this.#attempt = 'none';
       this.#since = now;
       this.#check();

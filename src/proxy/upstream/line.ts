@@ -14,7 +14,7 @@ export interface LineOptions {
   readonly tls: TlsOptions;
   /** A PING is sent each time this has passed, in milliseconds; default 15,000. */
   readonly quietMs?: number | undefined;
-  /** A relay is near: that one is dead is noticed sooner. */
+  /** A relay is near, so a dead relay is noticed sooner. */
   readonly isRelay?: boolean;
   /** Holds each socket until it is closed. */
   readonly sockets: Set<Socket>;

@@ -47,7 +47,7 @@ export interface UpstreamOptions
     Pick<LineOptions, 'quietMs'> {
   /**
    * Lists something that needs etcd, by this request; rejects if that fails. When the list arrives from a preferred
-   * server, that one is used again. Default: it never is.
+   * server, this server is used again. Default: no preferred server is used again.
    */
   readonly list?:
     | ((request: Upstream['request'], isRelay: boolean) => Promise<unknown>)

@@ -72,7 +72,10 @@ export interface EndpointsSource extends ViewSource {
   readonly projection: EndpointsProjection;
 }
 
-/** Whether it is one. A part of the slices of a Service is not, nor is a refused view. */
+/**
+ * Whether a source is of endpoints that are decided here. A part of the slices of a Service is not, nor is a refused
+ * view.
+ */
 export function isEndpointsSource(source: ViewSource): source is EndpointsSource {
   return source.projection !== undefined;
 }

@@ -30,7 +30,7 @@ export interface NodeSetRegistryOptions<Watch extends NodeWatch> {
  *                                               └─ needed again: unchanged, without a new list
  * ```
  *
- * Invariant: at most `max` sets are watched, including those that linger: the first ones that are needed. Sets that
+ * Invariant: at most `max` sets are watched, including those that linger: the needed sets that come first. Sets that
  * linger make room for others, the oldest first.
  */
 export class NodeSetRegistry<Watch extends NodeWatch = NodeWatch> {
