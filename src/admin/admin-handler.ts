@@ -12,7 +12,7 @@ import { assertLocalRequest } from '../proxy/http/request-checks.ts';
 import type { ProxyState } from '../proxy/node-proxy.ts';
 import { escapeJson, printLine } from '../untrusted-text.ts';
 import type { Answer, Route } from './answer.ts';
-import { EXPLANATIONS, explainRoutes } from './explain-routes.ts';
+import { explainRoutes, NAMED_PATHS } from './explain-routes.ts';
 import { healthOf } from './health/causes.ts';
 import type { Check } from './health/readiness.ts';
 import { versionInfo } from './health/version-info.ts';
@@ -81,11 +81,11 @@ async function endNoticed(): Promise<void> {
   for (let turn = 1; turn <= 3; turn++) await nextTurn();
 }
 
-/** The path of a request; of an explanation, the first part. */
+/** The path of a request, without the names of a Service. */
 function pathOf(request: IncomingMessage): string {
   const { path } = readUrl(request);
   const first = path.split('/', 2).join('/');
-  return EXPLANATIONS.includes(first) ? first : path;
+  return NAMED_PATHS.includes(first) ? first : path;
 }
 
 /** Throws why a request is refused. */

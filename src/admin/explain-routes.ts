@@ -46,8 +46,8 @@ const EXPLAINERS: Readonly<Record<string, Explainer>> = {
   '/decisions': ({ proxy, query }) => decisionsOf(proxy, readNumber(query), readLimit(query)),
 };
 
-/** The first parts of the paths that {@link explainRoutes} answer. */
-export const EXPLANATIONS: readonly string[] = Object.keys(EXPLAINERS);
+/** The paths that may continue with `/<namespace>/<name>`. */
+export const NAMED_PATHS: readonly string[] = ['/explain', '/diff'];
 
 /**
  * Answers the requests that explain the wrapper:

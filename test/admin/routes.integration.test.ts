@@ -88,6 +88,20 @@ test.each([
   expect(await ask(method, path)).toMatchSnapshot();
 });
 
+// These take no names: each was once answered as without the rest.
+test.each(['/status', '/summary', '/decisions', '/version', '/healthz', '/readyz'])(
+  'GET %s/x is an unknown path',
+  async (path) => {
+    expect(await ask('GET', `${path}/x`)).toBe(await ask('GET', '/nosuch'));
+  },
+);
+
+test.each(['/explain', '/diff'])('GET %s with more than two names is refused', async (path) => {
+  const answer = await ask('GET', `${path}/default/web/more`);
+  expect(answer).toBe(await ask('GET', `${path}/default`));
+  expect(answer).toContain('HTTP 400');
+});
+
 test.each(['/', '/page.js', '/node', '/healthz', '/readyz', '/metrics', '/views', '/version'])(
   'HEAD %s is answered as GET, without the body',
   async (path) => {
