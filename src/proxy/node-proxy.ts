@@ -8,6 +8,7 @@ import type { PolicySettings } from '../topology/policy/service-policy.ts';
 import { Topology } from '../topology/state/topology.ts';
 import type { TopologyMatchSettings } from '../topology/state/topology-match.ts';
 import { type Clock, systemClock } from '../util/clock.ts';
+import { closePart, startParts } from '../util/start-parts.ts';
 import { currentKubeProxyQueries, ownNodeQuery } from './api/kube-proxy-queries.ts';
 import type { Query } from './api/query.ts';
 import { DEFAULT_READ_LIMITS, type ReadLimits } from './api/read-limits.ts';
@@ -37,6 +38,8 @@ import { ViewRegistry } from './views/view-registry.ts';
  *    here.
  * 2. openViews: what this node knows of the cluster, what all reflectors share, and the views.
  * 3. createListeners: the listeners for clients. If another process has the ports, they wait (hot-restart.ts).
+ *
+ * All parts are closed by one stack, last first: at the end, and if any step fails.
  */
 
 export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
@@ -135,8 +138,15 @@ const DEFAULT_VIEWS_MS = 30_000;
  * Rejects with `InvalidSettings`, for example if a port is in use, and with the reason of the signal.
  */
 export async function startNodeProxy(options: NodeProxyOptions): Promise<NodeProxy> {
-  const { upstream, apiServers, certificate } = await connect(options);
-  const shown = await openViews(options, upstream);
+  return await startParts((parts) => start(options, parts));
+}
+
+async function start(
+  options: NodeProxyOptions,
+  parts: AsyncDisposableStack,
+): Promise<Omit<NodeProxy, 'close'>> {
+  const { upstream, apiServers, certificate } = await connect(options, parts);
+  const shown = await openViews(options, upstream, parts);
   const listeners = await createListeners(
     {
       ...options,
@@ -145,31 +155,21 @@ export async function startNodeProxy(options: NodeProxyOptions): Promise<NodePro
       acquire: (query, caller) => shown.views.acquire(query, caller),
     },
     certificate,
+    parts,
   );
-  const close = async (): Promise<void> => {
-    await listeners.close();
-    await shown.close();
-    await Promise.all([upstream.close(), apiServers.close()]);
+  const { http, https } = await listen(options, listeners, shown.views);
+  shown.views.openDefaultLater(options.defaultViewsMs ?? DEFAULT_VIEWS_MS);
+  return {
+    ...shown,
+    url: http ?? https ?? '',
+    httpsUrl: https,
+    listeners,
+    settingsRevision: options.settingsRevision,
   };
-  try {
-    const { http, https } = await listen(options, listeners, shown.views);
-    shown.views.openDefaultLater(options.defaultViewsMs ?? DEFAULT_VIEWS_MS);
-    return {
-      ...shown,
-      url: http ?? https ?? '',
-      httpsUrl: https,
-      listeners,
-      settingsRevision: options.settingsRevision,
-      close,
-    };
-  } catch (error) {
-    await close();
-    throw error;
-  }
 }
 
 /** Checks everything that can be wrong with the options, and creates the connection to the API server. */
-async function connect(options: NodeProxyOptions) {
+async function connect(options: NodeProxyOptions, parts: AsyncDisposableStack) {
   const { state, logger } = options;
   if (state !== undefined) await assertStateFolder(state.folder);
   const line: UpstreamOptions = {
@@ -180,26 +180,26 @@ async function connect(options: NodeProxyOptions) {
     quietMs: options.quietMs,
     logger,
   };
-  const upstream = new Upstream({ ...line, relays: options.relays });
+  const upstream = parts.adopt(new Upstream({ ...line, relays: options.relays }), closePart);
   // What https callers send never goes to a relay.
-  const apiServers = options.relays === undefined ? upstream : new Upstream(line);
-  try {
-    const certificate = await checkListeners(options, upstream.failover.servers, logger);
-    return { upstream, apiServers, certificate };
-  } catch (error) {
-    await upstream.close();
-    throw error;
-  }
+  const apiServers =
+    options.relays === undefined ? upstream : parts.adopt(new Upstream(line), closePart);
+  const certificate = await checkListeners(options, upstream.failover.servers, logger);
+  return { upstream, apiServers, certificate: parts.adopt(certificate, closePart) };
 }
 
 /** Creates what this node knows of the cluster, and opens the watches that no client requests. Views open later. */
-async function openViews(options: NodeProxyOptions, upstream: Upstream) {
+async function openViews(
+  options: NodeProxyOptions,
+  upstream: Upstream,
+  parts: AsyncDisposableStack,
+) {
   const { nodeName, policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
   const { readLimits = DEFAULT_READ_LIMITS, nodeSetTime = systemClock } = options;
-  const localRuntime = await openLocalRuntime(options, upstream);
+  const localRuntime = parts.adopt(await openLocalRuntime(options, upstream), closePart);
   const policyResolver = new PolicyResolver(policies, namespaces);
-  const policyLog = new PolicyLog(logger);
-  const decisionLog = new DecisionLog(logger, systemClock);
+  const policyLog = parts.adopt(new PolicyLog(logger), closePart);
+  const decisionLog = parts.adopt(new DecisionLog(logger, systemClock), closePart);
   const snapshots =
     options.state &&
     new SnapshotFolder({
@@ -217,36 +217,45 @@ async function openViews(options: NodeProxyOptions, upstream: Upstream) {
     snapshots,
     logger,
   };
-  const nodeSetWatcher = new NodeSetReflectors(reflecting, nodeSetTime);
-  const topology = new Topology<OpenCollection>({
-    nodeName,
-    topologyMatch: options.topologyMatch,
-    declaredCommunities: fabedgeCluster !== undefined,
-    namespaces,
-    withholdsServices: options.withholdsServices,
-    maxNodeSets: options.maxNodeSets,
-    nodeSetWatcher,
-  });
+  const nodeSetWatcher = parts.adopt(new NodeSetReflectors(reflecting, nodeSetTime), closePart);
+  const topology = parts.adopt(
+    new Topology<OpenCollection>({
+      nodeName,
+      topologyMatch: options.topologyMatch,
+      declaredCommunities: fabedgeCluster !== undefined,
+      namespaces,
+      withholdsServices: options.withholdsServices,
+      maxNodeSets: options.maxNodeSets,
+      nodeSetWatcher,
+    }),
+    closePart,
+  );
   const eventHandling = createEventHandling();
   // A dry run hides no Services. The topology still knows which ones it would hide.
   const hides = policies.dryRun !== true;
   const policing = { ...reflecting, topology, policyResolver, policyLog };
-  const views = new ViewRegistry({
-    ...policing,
-    batches: new Batches(topology),
-    decisionLog,
-    localRuntime,
-    serviceFilter: hides ? policies.serviceFilter : undefined,
-    withholdsServices: hides && options.withholdsServices,
-    window: options.window,
-    time: systemClock,
-    onHandled: (seconds) => eventHandling.observe(seconds),
-    hasCallers: options.https !== undefined,
-    idleMs: options.idleViewMs,
-    maxViews: options.maxViews,
-    maxViewBytes: options.maxViewBytes,
-  });
+  const views = parts.adopt(
+    new ViewRegistry({
+      ...policing,
+      batches: new Batches(topology),
+      decisionLog,
+      localRuntime,
+      serviceFilter: hides ? policies.serviceFilter : undefined,
+      withholdsServices: hides && options.withholdsServices,
+      window: options.window,
+      time: systemClock,
+      onHandled: (seconds) => eventHandling.observe(seconds),
+      hasCallers: options.https !== undefined,
+      idleMs: options.idleViewMs,
+      maxViews: options.maxViews,
+      maxViewBytes: options.maxViewBytes,
+    }),
+    closePart,
+  );
   const clusterWatchers = watchCluster({ ...policing, namespaces, fabedgeCluster });
+  for (const watcher of clusterWatchers) parts.adopt(watcher, closePart);
+  // Before the views: what clients saw last is written, and nothing newer.
+  parts.adopt(snapshots, closePart);
   return {
     topology,
     views,
@@ -256,16 +265,6 @@ async function openViews(options: NodeProxyOptions, upstream: Upstream) {
     eventHandling,
     snapshots,
     localRuntime,
-    close: async () => {
-      // Clients see nothing newer than what is written now.
-      await snapshots?.close();
-      localRuntime?.close();
-      const watching = [views, topology, ...clusterWatchers];
-      await Promise.all(watching.map((watch) => watch.close()));
-      nodeSetWatcher.close();
-      policyLog.close();
-      decisionLog.close();
-    },
   };
 }
 

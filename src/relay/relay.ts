@@ -9,6 +9,7 @@ import { checkListeners } from '../proxy/serving/check-listeners.ts';
 import { createListeners, type Listeners } from '../proxy/serving/listeners.ts';
 import { OwnReadMemory } from '../proxy/system/read-memory.ts';
 import { Upstream } from '../proxy/upstream/upstream.ts';
+import { closePart, startParts } from '../util/start-parts.ts';
 import { parseRelayRead } from './parse-relay-read.ts';
 import { RelayViews, type RelayViewsOptions } from './relay-views.ts';
 
@@ -68,70 +69,66 @@ const KUBERNETES = {
 
 /** Starts a relay. Rejects with `InvalidSettings` if it cannot be started. */
 export async function startRelay(options: RelayOptions): Promise<Relay> {
+  return await startParts((parts) => start(options, parts));
+}
+
+async function start(
+  options: RelayOptions,
+  parts: AsyncDisposableStack,
+): Promise<Omit<Relay, 'close'>> {
   const { https, relays, logger, readLimits = DEFAULT_READ_LIMITS } = options;
   if (relays !== undefined) {
     const problem =
       'relays: a relay reads from the API server itself, and would serve nothing; remove this setting from those of the relay';
     throw new WrapperError('InvalidSettings', problem);
   }
-  const upstream = new Upstream({
-    ...options,
-    list: async (request) => {
-      const client = { query: KUBERNETES, readLimits, upstream: { request } };
-      await new CollectionClient(client).list('', new AbortController().signal);
-    },
-  });
-  const views = new RelayViews({
-    ...options,
-    upstream,
-    readLimits,
-    versions: new VersionAllocator(Date.now()),
-    ownMemory: new OwnReadMemory(readLimits.maxListBytes),
-    maxViews: MAX_VIEWS,
-    idleMs: options.idleViewMs,
-  });
-  const close = async (): Promise<void> => {
-    await views.close();
-    await upstream.close();
-  };
-  try {
-    const certificate = await checkListeners({ https }, upstream.failover.servers, logger);
-    if (https === undefined) {
-      throw new WrapperError(
-        'InvalidSettings',
-        'https: a relay needs an address and a certificate',
-      );
-    }
-    const listeners = await createListeners(
-      {
-        ...options,
-        http: undefined,
-        https: { ...https, ...HTTPS_LIMITS },
-        listenerLimits: { ...DEFAULT_LISTENER_LIMITS, maxConnections: MAX_CONNECTIONS },
-        credentials: upstream.failover,
-        upstream,
-        nodeName: '',
-        forwards: false,
-        parse: parseRelayRead,
-        acquire: (query, caller) => views.acquire(query, caller),
-        readyWaitMs: READY_WAIT_MS,
+  const upstream = parts.adopt(
+    new Upstream({
+      ...options,
+      list: async (request) => {
+        const client = { query: KUBERNETES, readLimits, upstream: { request } };
+        await new CollectionClient(client).list('', new AbortController().signal);
       },
-      certificate,
-    );
-    const { https: url = '' } = await listeners.listen();
-    return {
-      url,
-      upstream,
-      views,
-      listeners,
-      close: async () => {
-        if (listeners.watches > 0) await views.reachNewest();
-        await listeners.close();
-        await close();
-      },
-    };
-  } catch (error) {
-    await close();
-    throw error;
+    }),
+    closePart,
+  );
+  const { servers } = upstream.failover;
+  const certificate = parts.adopt(await checkListeners({ https }, servers, logger), closePart);
+  if (https === undefined) {
+    throw new WrapperError('InvalidSettings', 'https: a relay needs an address and a certificate');
   }
+  const views = parts.adopt(
+    new RelayViews({
+      ...options,
+      upstream,
+      readLimits,
+      versions: new VersionAllocator(Date.now()),
+      ownMemory: new OwnReadMemory(readLimits.maxListBytes),
+      maxViews: MAX_VIEWS,
+      idleMs: options.idleViewMs,
+    }),
+    closePart,
+  );
+  const listeners = await createListeners(
+    {
+      ...options,
+      http: undefined,
+      https: { ...https, ...HTTPS_LIMITS },
+      listenerLimits: { ...DEFAULT_LISTENER_LIMITS, maxConnections: MAX_CONNECTIONS },
+      credentials: upstream.failover,
+      upstream,
+      nodeName: '',
+      forwards: false,
+      parse: parseRelayRead,
+      acquire: (query, caller) => views.acquire(query, caller),
+      readyWaitMs: READY_WAIT_MS,
+    },
+    certificate,
+    parts,
+  );
+  const { https: url = '' } = await listeners.listen();
+  parts.defer(async () => {
+    if (listeners.watches > 0) await views.reachNewest();
+  });
+  return { url, upstream, views, listeners };
 }

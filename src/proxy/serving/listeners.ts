@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import type { ListenAddress } from '../../util/address.ts';
+import { closePart } from '../../util/start-parts.ts';
 import { Reviews } from '../auth/access-review.ts';
 import { AccessReviewAuthorizer } from '../auth/access-review-authorizer.ts';
 import { createCallerPolicy } from '../auth/caller-access.ts';
@@ -63,7 +64,6 @@ export interface Listeners {
   readonly watches: number;
   /** Starts to listen; returns the URLs. Rejects with `InvalidSettings` if an address cannot be used. */
   listen(): Promise<{ readonly http: string | undefined; readonly https: string | undefined }>;
-  close(): Promise<void>;
 }
 
 export type CreateListenersOptions = ListenersOptions &
@@ -79,6 +79,7 @@ export type CreateListenersOptions = ListenersOptions &
 interface ListenersContext extends CreateListenersOptions {
   readonly refusals: RefusalLog;
   readonly requests: ListenerCounter;
+  readonly parts: AsyncDisposableStack;
 }
 
 /**
@@ -95,14 +96,16 @@ const WAITING_SHARE = 1 / 2;
  * Creates the listeners for clients from checked settings. They do not listen yet.
  *
  * @param certificate result of checkListeners for the same settings
+ * @param parts closes the listeners
  */
 export async function createListeners(
   options: CreateListenersOptions,
   certificate: ServerCertificate | undefined,
+  parts: AsyncDisposableStack,
 ): Promise<Listeners> {
-  const refusals = new RefusalLog(options.logger);
+  const refusals = parts.adopt(new RefusalLog(options.logger), closePart);
   const requests = new ListenerCounter();
-  const context = { ...options, refusals, requests };
+  const context = { ...options, refusals, requests, parts };
   const { http, https } = context;
   // Any process on the node can read.
   const accessPolicy = authenticateLocal;
@@ -110,7 +113,8 @@ export async function createListeners(
     http && createRequestHandler(context, { name: 'listen', address: http, accessPolicy });
   const secure = https && certificate && (await createHttps(context, https, certificate));
   const handlers = [plain, secure?.handler].filter((each) => each !== undefined);
-  const unfollow = secure && warnOfClearText(context);
+  if (secure !== undefined) parts.defer(warnOfClearText(context));
+  parts.defer(() => closeHandlers(handlers));
   return {
     addresses: [http, https?.address].filter((each) => each !== undefined),
     handlers,
@@ -126,13 +130,6 @@ export async function createListeners(
       https: await secure?.handler.listen(),
       http: await plain?.listen(),
     }),
-    close: async () => {
-      await closeHandlers(handlers);
-      await secure?.passthrough?.close();
-      certificate?.close();
-      unfollow?.();
-      refusals.close();
-    },
   };
 }
 
@@ -184,7 +181,7 @@ async function createHttps(
       reads,
     }),
   });
-  return { passthrough, forwarding, reviews, handler };
+  return { forwarding, reviews, handler };
 }
 
 function createRequestHandler(
@@ -199,8 +196,8 @@ function createRequestHandler(
 /** Creates the passthrough. Its library is large, and nodes without https do not load it. */
 async function createForwarding(context: ListenersContext): Promise<Passthrough> {
   const { Passthrough } = await import('../passthrough/passthrough.ts');
-  const { credentials, logger, refusals } = context;
-  return new Passthrough({
+  const { credentials, logger, refusals, parts } = context;
+  const passthrough = new Passthrough({
     credentials,
     logger,
     onError: (error, request, response) => {
@@ -214,6 +211,7 @@ async function createForwarding(context: ListenersContext): Promise<Passthrough>
       sendError(request, response, error);
     },
   });
+  return parts.adopt(passthrough, closePart);
 }
 
 /**
