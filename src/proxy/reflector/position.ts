@@ -16,7 +16,7 @@
 export interface Position {
   /** The handler has been notified of every change up to this version; empty: of nothing yet. */
   readonly notified: string;
-  /** The history that the objects belong to; see ServerState. */
+  /** The history that the objects belong to; see ServerHistory. */
   readonly history: number;
   readonly next: NextRequest;
 }

@@ -170,10 +170,11 @@ export class Reflector<Facts extends ObjectMeta> {
   /** Sends the next request and uses its answer. Ends it when the history changes; a watch also when it has to move. */
   async #send(attempt: Attempt, outer: AbortSignal): Promise<void> {
     const request = new LinkedAbortController(outer);
-    const { history, returns } = this.#server;
+    const { current: history, returns } = this.#server.history;
     const unsubscribe = this.#server.onChange(() => {
-      const hasMoved = this.#server.returns !== returns && next.verb === 'watch';
-      if (this.#server.history !== history || hasMoved) request.abort(interrupted);
+      const now = this.#server.history;
+      const hasMoved = now.returns !== returns && next.verb === 'watch';
+      if (now.current !== history || hasMoved) request.abort(interrupted);
     });
     this.#position = position.inHistory(this.#position, history);
     const { next } = this.#position;
@@ -222,8 +223,8 @@ export class Reflector<Facts extends ObjectMeta> {
       resourceVersion,
       older !== undefined || before !== history,
     );
-    if (older !== undefined && before === history) this.#server.noteWentBack(history);
-    const current = older === undefined ? history : this.#server.history;
+    if (older !== undefined && before === history) this.#server.history.noteWentBack(history);
+    const current = older === undefined ? history : this.#server.history.current;
     this.#position = position.watchFrom(resourceVersion, current, address);
     this.#health.current();
     this.#backoff.reset();
@@ -397,7 +398,7 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** Decides what is sent after a failure. */
   #move(end: RequestEnd): void {
-    if (end === 'behind') this.#server.noteBehind(this.#position.history);
+    if (end === 'behind') this.#server.history.noteBehind(this.#position.history);
     const { next } = REQUEST_ENDS[end];
     if (next === 'list') this.#position = position.expired(this.#position);
     else if (next === 'listKnown') this.#position = position.relist(this.#position);

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../util/clock.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
 import { REQUEST_ENDS, type RequestEnd, type ServerFailure } from '../api/request-end.ts';
 import { AttemptQueue } from './attempt-queue.ts';
+import { ServerHistory } from './server-history.ts';
 
 /** See {@link ServerState}. */
 export type ServerCondition =
@@ -29,8 +30,6 @@ const CONSEQUENCE: Readonly<Record<ServerFailure, string>> = {
   misbehaving: 'the API server answers with errors',
   refusing: 'the API server rejects our credentials',
 };
-/** A server that is behind a version makes all queries list again at most once in this time, in milliseconds. */
-const BEHIND_MS = 60_000;
 
 /**
  * The state of the API server, as all queries together have found it. There is one for all of them,
@@ -46,21 +45,15 @@ const BEHIND_MS = 60_000;
  *
  * While it is unreachable, misbehaving or refusing, the queries wait in a queue. Every second or two one of them tries
  * again, and the first usable response to any of them releases all; see {@link AttemptQueue}.
- *
- * The history: etcd may be restored from an older copy. The first query that notices counts the history up. All
- * others then list again, and take no object for known.
  */
 export class ServerState {
   /** For lines about failures: bounded for all queries together. */
   readonly log: LimitedLog;
+  readonly history: ServerHistory;
   readonly #clock: Clock;
   readonly #queue: AttemptQueue;
   readonly #listeners = new Set<() => void>();
   #condition: ServerCondition = { name: 'unknown' };
-  #history = 0;
-  #returns = 0;
-  /** When a query last found the API server behind its version; monotonic. */
-  #behindAt = Number.NEGATIVE_INFINITY;
   /** When a connection last brought anything; monotonic. */
   #byteAt = Number.NEGATIVE_INFINITY;
   /** When it last accepted a connection or sent a part of a response; monotonic. */
@@ -75,6 +68,7 @@ export class ServerState {
   constructor({ logger, clock = systemClock, random = Math.random }: ServerStateOptions) {
     this.#clock = clock;
     this.log = new LimitedLog({ logger, clock });
+    this.history = new ServerHistory(clock, this.log, () => this.#notify());
     this.#queue = new AttemptQueue({ clock, random });
   }
 
@@ -98,16 +92,6 @@ export class ServerState {
     return name === 'unknown' && this.#isGivenUp;
   }
 
-  /** Counts the histories that were noticed. Objects of an earlier one may have any state now. */
-  get history(): number {
-    return this.#history;
-  }
-
-  /** How often the preferred server has been used again. Watches that were opened before move to it. */
-  get returns(): number {
-    return this.#returns;
-  }
-
   /** Whether it has given a usable response in the life of this process. */
   get answered(): boolean {
     return this.#answered;
@@ -128,7 +112,7 @@ export class ServerState {
     return this.#contactAt;
   }
 
-  /** Calls the listener after the condition, the history or `returns` has changed. Returns how to end that. */
+  /** Calls the listener after the condition or the history has changed. Returns how to end that. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -209,41 +193,6 @@ export class ServerState {
    */
   untilAttempt(signal: AbortSignal): Promise<void> {
     return this.#queue.wait(signal);
-  }
-
-  /**
-   * Records that the API server has listed an older state than a query knew.
-   *
-   * @param seen the history that the query followed: another query may have noticed before
-   */
-  noteWentBack(seen: number): void {
-    this.#changeHistory(seen, 'has gone back to an older state, as after a restore of etcd');
-  }
-
-  /**
-   * Records that the API server has not reached a version that it once had. It may have gone back, and other queries
-   * may not notice because its new history has passed their versions. Or it is far behind another server.
-   */
-  noteBehind(seen: number): void {
-    const now = this.#clock.now();
-    if (now - this.#behindAt < BEHIND_MS) return;
-    this.#behindAt = now;
-    const what = 'has not reached a version that it once had: it was restored, or is far behind';
-    this.#changeHistory(seen, what);
-  }
-
-  /** Records that the preferred server is used again. */
-  noteReturned(): void {
-    this.#returns++;
-    this.#notify();
-  }
-
-  #changeHistory(seen: number, what: string): void {
-    if (seen !== this.#history) return;
-    this.#history++;
-    const fields = { history: this.#history };
-    this.log.warn(fields, `the API server ${what}; all collections are listed again`);
-    this.#notify();
   }
 
   #recover(now: number): void {

@@ -119,7 +119,7 @@ export class Upstream {
       tryServer:
         list &&
         ((server) => list((request) => this.#send(request, server), this.failover.isRelay(server))),
-      onReturn: () => this.serverState.noteReturned(),
+      onReturn: () => this.serverState.history.noteReturned(),
     });
     this.failover.onTlsChange(() => this.#retireLines());
   }

@@ -75,7 +75,7 @@ describe('an API server whose etcd was restored from an older copy', () => {
       server.cut();
       await simulation.pass(5_000);
     }
-    expect(server.serverState.history).toBeLessThanOrEqual(2);
+    expect(server.serverState.history.current).toBeLessThanOrEqual(2);
     // It is behind for a second time in this minute, which only a list of the newest state ends.
     expect(simulation.isRight).toBe(true);
   });
@@ -84,7 +84,7 @@ describe('an API server whose etcd was restored from an older copy', () => {
 test('when the preferred server is used again, each watch moves to it within a second and loses nothing', async () => {
   const { server } = simulation;
   const watched = server.requests.length;
-  server.serverState.noteReturned();
+  server.serverState.history.noteReturned();
   server.change();
   const failures = new Set<number | undefined>();
   for (let passed = 0; passed < 1_500; passed += 50) {

@@ -100,7 +100,7 @@ describe('the preferred server', () => {
     await leaveFirst();
     listeners[0] = answer;
     await eventually(isFirstInUse, true);
-    expect(upstream.serverState.returns).toBe(1);
+    expect(upstream.serverState.history.returns).toBe(1);
   });
 
   // Their bytes were taken for an answer, so that all watches moved to a gateway.
@@ -115,7 +115,7 @@ describe('the preferred server', () => {
         response.end('{}');
       };
       await eventually(() => lists > 1, true);
-      expect([isFirstInUse(), upstream.serverState.returns]).toEqual([false, 0]);
+      expect([isFirstInUse(), upstream.serverState.history.returns]).toEqual([false, 0]);
       end = 'answered';
       await eventually(isFirstInUse, true);
     },
