@@ -111,10 +111,28 @@ export class SnapshotRestore {
   #check(): void {
     clearTimeout(this.#timer);
     if (this.#phase !== 'waiting' || this.#attempt === 'none') return;
-    const { folder, upstream } = this.#options;
-    const { serverState } = upstream;
-    const { lastContactAt, isGivenUp, condition } = serverState;
+    const { upstream } = this.#options;
     const now = performance.now();
+    const { leaveAt, giveUpAt } = this.#timeOfServer(now);
+    if (now < leaveAt) {
+      this.#checkIn(leaveAt - now);
+    } else if (upstream.leaveServer(this.#since)) {
+      // A failure may have changed the server before, and the attempt be at that one already.
+      if (this.#attempt !== 'sent' || this.#asked !== upstream.address) this.#attempt = 'none';
+      this.#since = now;
+      this.#check();
+    } else if (now < giveUpAt) {
+      this.#checkIn(giveUpAt - now);
+    } else {
+      upstream.serverState.giveUp();
+      this.#useDisk();
+    }
+  }
+
+  /** When the time of the server ends, as in the table above: if there is another server, and if there is none. */
+  #timeOfServer(now: number): { readonly leaveAt: number; readonly giveUpAt: number } {
+    const { folder, upstream } = this.#options;
+    const { lastContactAt, isGivenUp, condition } = upstream.serverState;
     // The connection may be older than the attempt, and quiet while the API server answers others.
     const isConnected =
       this.#attempt === 'sent' &&
@@ -122,19 +140,8 @@ export class SnapshotRestore {
     const from = isConnected ? Math.max(this.#since, lastContactAt) : this.#since;
     // If other queries have waited already, this one only makes an attempt.
     const grace = isGivenUp && !isConnected ? KNOWN_UNREACHABLE_MS : folder.graceMs;
-    if (now < from + grace) {
-      this.#checkIn(from + grace - now);
-    } else if (upstream.leaveServer(this.#since)) {
-      // A failure may have changed the server before, so the attempt may be at the new server already.
-      if (this.#attempt !== 'sent' || this.#asked !== upstream.address) this.#attempt = 'none';
-      this.#since = now;
-      this.#check();
-    } else if (isConnected && now < from + SILENCE_MS) {
-      this.#checkIn(from + SILENCE_MS - now);
-    } else {
-      serverState.giveUp();
-      this.#useDisk();
-    }
+    const leaveAt = from + grace;
+    return { leaveAt, giveUpAt: isConnected ? from + SILENCE_MS : leaveAt };
   }
 
   #checkIn(ms: number): void {
