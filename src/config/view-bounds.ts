@@ -13,7 +13,11 @@ export interface ViewBounds {
 }
 
 declare global {
-  /** Set by tests that start the whole program: they cannot wait for minutes, or for thousands of changes. */
+  /**
+   * Set by tests that start the whole program: they cannot wait for minutes, or for thousands of changes. They run the
+   * bundle, which no option of a function can reach. A setting or a variable would be there for users, too; this needs
+   * code that runs in the process before it (`--import`).
+   */
   var kpwTestViewBounds: ViewBounds | undefined;
 }
 
