@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { pino } from 'pino';
+import { writeServingFiles } from '../../harness/harness/certificates.ts';
 import { listenersOptions } from '../../src/config/listener-options.ts';
 import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
 import { loadSettings } from '../../src/config/settings.ts';
 import { type NodeProxyOptions, startNodeProxy } from '../../src/proxy/node-proxy.ts';
 import { startRelay } from '../../src/relay/relay.ts';
-import { writeServingFiles } from '../support/http/certificates.ts';
 import { FakeCredentials } from '../support/http/credentials.ts';
 import { useFolder } from '../support/use-folder.ts';
 
