@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { createBackoff } from '../../util/backoff.ts';
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { OncePerCause } from '../../util/once-per-cause.ts';
@@ -52,7 +51,8 @@ const KUBELET_SETTLE_MS = 30_000;
 const READ_MS = 1_000;
 /** Time between two checks whether the runtime answers, at all other times, in milliseconds. */
 const CHECK_MS = 60_000;
-/** The longest time between two reads of which the first one failed, in milliseconds. */
+/** The first and the longest time between two reads of which the first one failed, in milliseconds. */
+const FIRST_RETRY_MS = 500;
 const MAX_RETRY_MS = 5_000;
 
 /**
@@ -208,17 +208,18 @@ export class LocalRuntime {
     read: (signal: AbortSignal) => Promise<void>,
     signal: AbortSignal,
   ): Promise<void> {
-    const backoff = createBackoff({ baseMs: 500, maxMs: Math.max(everyMs, MAX_RETRY_MS) });
+    let retryMs = FIRST_RETRY_MS;
     while (!signal.aborted) {
       let waitMs = everyMs;
       try {
         await read(signal);
         if (signal.aborted) return;
-        backoff.reset();
+        retryMs = FIRST_RETRY_MS;
         this.#answered();
       } catch (error) {
         if (signal.aborted) return;
-        waitMs = backoff.next();
+        waitMs = retryMs * (0.5 + 0.5 * Math.random());
+        retryMs = Math.min(retryMs * 2, Math.max(everyMs, MAX_RETRY_MS));
         this.#failed(error);
       }
       await waitFor(waitMs, this.#options.clock, signal).catch(() => undefined);
