@@ -47,9 +47,3 @@ export function formatSince(time: string): string {
 export function plural(number: number, what: string): string {
   return `${number} ${what}${number === 1 ? '' : 's'}`;
 }
-
-/** The first few of a list: `a, b and 3 more`. */
-export function some(items: readonly string[], most = 5): string {
-  const more = items.length > most ? ` and ${items.length - most} more` : '';
-  return `${items.slice(0, most).join(', ')}${more}`;
-}

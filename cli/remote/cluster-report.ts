@@ -1,6 +1,6 @@
 import type { StatusLine } from '../../src/admin/status/status-line.ts';
 import { printLine } from '../../src/untrusted-text.ts';
-import { some } from '../output/format-output.ts';
+import { firstFew } from '../../src/util/first-few.ts';
 import type { Report } from '../output/report.ts';
 import { formatStatusLine } from '../output/status-text.ts';
 
@@ -94,7 +94,7 @@ function formatCluster(
 
 function nodesOf({ line, nodes }: LineGroup, all: number): StatusLine {
   if (all === 1) return line;
-  const where = `${nodes.length} of ${all} nodes: ${some(nodes)}`;
+  const where = `${nodes.length} of ${all} nodes: ${firstFew(nodes)}`;
   return { ...line, detail: line.detail === undefined ? where : `${where}; ${line.detail}` };
 }
 
@@ -104,7 +104,7 @@ function versionsOf(nodes: readonly NodeReport[]): string {
   return [...groups]
     .sort(([, a], [, b]) => b.length - a.length)
     .slice(0, MAX_GROUPS)
-    .map(([what, all]) => printLine(`version ${what}: ${some(all.map(({ node }) => node))}`))
+    .map(([what, all]) => printLine(`version ${what}: ${firstFew(all.map(({ node }) => node))}`))
     .join('');
 }
 

@@ -4,13 +4,14 @@ import type { Summary } from '../../src/admin/explain/summary.ts';
 import { WrapperError } from '../../src/errors.ts';
 import { shortKey } from '../../src/topology/explain/short-key.ts';
 import { printLine } from '../../src/untrusted-text.ts';
+import { firstFew } from '../../src/util/first-few.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { UsageError } from '../command-line/usage-error.ts';
 import { formatStaleness } from '../node/data-age.ts';
 import { formatObjects } from '../node/diff-text.ts';
 import { chosenBy, type ExplainFlags, explainedService, explainReport } from '../node/explain.ts';
 import { summaryTable } from '../node/explain-text.ts';
-import { plural, some } from '../output/format-output.ts';
+import { plural } from '../output/format-output.ts';
 import { formatTable, type Report, type TextStyle } from '../output/report.ts';
 import { forEachLimited } from './for-each.ts';
 import { findWrapperPods, noPod } from './wrapper-pods.ts';
@@ -106,7 +107,7 @@ function formatOutcomes(answers: readonly NodeAnswer[], style: TextStyle): strin
     isError ? '!' : '',
     text,
     plural(nodes.length, 'node'),
-    some(nodes),
+    firstFew(nodes),
   ]);
   return formatTable([['', 'SEES', 'NODES', ''], ...lines], style);
 }
@@ -117,7 +118,7 @@ function outcomeText({ outcome, counts, winners, endpoints }: Explained): string
   const mode = outcome.dryRun ? ' (dry run)' : '';
   const keys = winners.map(shortKey).join('+');
   const what = [`${outcome.kind}${mode}`, `${counts.kept}/${counts.total}`, keys].filter(Boolean);
-  return kept.length === 0 ? what.join(' ') : `${what.join(' ')}: ${some(kept.sort())}`;
+  return kept.length === 0 ? what.join(' ') : `${what.join(' ')}: ${firstFew(kept.sort())}`;
 }
 
 /** An answer without its node, and a list of Services without the times since when keys have won there. */
@@ -132,6 +133,7 @@ function textOf({ data, text }: Report, style: TextStyle, flags: ExplainFlags): 
 }
 
 function formatSection({ text, isError, nodes }: AnswerGroup): string {
-  const what = nodes.length === 1 ? `node ${nodes[0]}` : `${nodes.length} nodes: ${some(nodes)}`;
+  const what =
+    nodes.length === 1 ? `node ${nodes[0]}` : `${nodes.length} nodes: ${firstFew(nodes)}`;
   return `${printLine(`--- ${what}`)}${isError ? printLine(`! ${text}`) : text}`;
 }

@@ -1,4 +1,4 @@
-import { some } from '../output/format-output.ts';
+import { firstFew } from '../../src/util/first-few.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
 import { addressesOf, cellOf, isDryRun } from './matrix.ts';
 import type { SimulatedOutcome, SimulatedService } from './simulated-service.ts';
@@ -46,10 +46,10 @@ export function formatDifferences(differences: readonly Difference[], style: Tex
   const header = ['SERVICE', 'NODES', 'BEFORE', 'AFTER', 'ENDPOINTS'];
   const lines = differences.map(({ service, nodes, before, after, added, removed }) => [
     service,
-    some(nodes),
+    firstFew(nodes),
     before,
     after,
-    some([...added.map((each) => `+${each}`), ...removed.map((each) => `-${each}`)], 8),
+    firstFew([...added.map((each) => `+${each}`), ...removed.map((each) => `-${each}`)], 8),
   ]);
   return formatTable([header, ...lines], style);
 }

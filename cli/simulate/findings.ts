@@ -1,5 +1,5 @@
 import { printLine } from '../../src/untrusted-text.ts';
-import { some } from '../output/format-output.ts';
+import { firstFew } from '../../src/util/first-few.ts';
 import { answerOn } from './matrix.ts';
 import type { SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
@@ -52,7 +52,7 @@ export function formatFinding({ severity, service, message, subjects }: Finding)
   const about = service === '' ? '' : `${service}: `;
   const list = subjects.map(({ text }) => text);
   const number = list.length > 1 ? ` (${list.length})` : '';
-  const subjectList = list.length === 0 ? '' : `${number}: ${some(list)}`;
+  const subjectList = list.length === 0 ? '' : `${number}: ${firstFew(list)}`;
   return printLine(`${severity === 'warning' ? '!' : 'i'} ${about}${message}${subjectList}`);
 }
 

@@ -1,5 +1,6 @@
 import { printLine } from '../../src/untrusted-text.ts';
-import { plural, some } from '../output/format-output.ts';
+import { firstFew } from '../../src/util/first-few.ts';
+import { plural } from '../output/format-output.ts';
 import { type Finding, formatFinding } from './findings.ts';
 
 /** More findings of one kind than this are summed up in one line. */
@@ -21,7 +22,9 @@ function formatKind(findings: readonly Finding[]): string {
   const services = [...new Set(findings.map(({ service }) => service))];
   const sign = first.severity === 'warning' ? '!' : 'i';
   const what = `${plural(services.length, 'Service')}: ${KINDS[first.code].meaning}`;
-  return printLine(`${sign} ${what} (${first.code}): ${some(services, NAMED)}; all are in -o json`);
+  return printLine(
+    `${sign} ${what} (${first.code}): ${firstFew(services, NAMED)}; all are in -o json`,
+  );
 }
 
 /** What the reader can do about warnings of one kind. */

@@ -1,6 +1,7 @@
 import { shortKey } from '../../src/topology/explain/short-key.ts';
 import { printLine } from '../../src/untrusted-text.ts';
-import { plural, some } from '../output/format-output.ts';
+import { firstFew } from '../../src/util/first-few.ts';
+import { plural } from '../output/format-output.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
 import type { SimulatedOutcome, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
@@ -23,7 +24,7 @@ export function formatMatrix(simulation: Simulation, style: TextStyle): string {
   const shared = groups.filter(({ length }) => length > 1);
   const legend = shared.map((group) => {
     const members = group.map((node) => nodes[node] ?? '');
-    return printLine(`${headOf(nodes, group)} = ${some(members, 20)}`);
+    return printLine(`${headOf(nodes, group)} = ${firstFew(members, 20)}`);
   });
   const text = formatTable([header, ...lines], style);
   return legend.length === 0 ? text : `${text}\n${legend.join('')}`;
@@ -60,9 +61,9 @@ export function formatService(
   const groups = Map.groupBy(nodes.keys(), (node) => service.byNode[node]);
   const lines = Array.from(groups.values(), (group) => {
     const answer = answerOn(service, group[0] ?? 0);
-    const names = some(group.map((node) => nodes[node] ?? ''));
+    const names = firstFew(group.map((node) => nodes[node] ?? ''));
     const most = style.wide ? Number.POSITIVE_INFINITY : 8;
-    return [names, cellOf(service, answer), some(addressesOf(service, answer), most)];
+    return [names, cellOf(service, answer), firstFew(addressesOf(service, answer), most)];
   });
   const { policy } = service;
   const keys = policy.managed ? policy.keys.join(' > ') : `no active policy (${policy.reason})`;

@@ -1,6 +1,7 @@
 import { warnOfKey } from '../../topology/explain/explain-keys.ts';
 import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
+import { firstFew } from '../../util/first-few.ts';
 import { ok, problem, type StatusLine, warning } from './status-line.ts';
 
 /** Services that a line names. */
@@ -90,8 +91,7 @@ export function policyLines(topology: Topology, outcomes: readonly ServiceOutcom
 function about(found: readonly (ServiceOutcome | string)[], line: StatusLine): StatusLine[] {
   if (found.length === 0) return [];
   const names = found.map(nameWithPorts).sort();
-  const more = names.length > NAMED_SERVICES ? ` and ${names.length - NAMED_SERVICES} more` : '';
-  return [{ ...line, detail: `${names.slice(0, NAMED_SERVICES).join(', ')}${more}` }];
+  return [{ ...line, detail: firstFew(names, NAMED_SERVICES) }];
 }
 
 /** A key; or a Service, with the ports that fail if others do not. */

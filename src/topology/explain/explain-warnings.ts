@@ -1,3 +1,4 @@
+import { firstFew } from '../../util/first-few.ts';
 import type { Decision } from '../decide/decide.ts';
 import { type Policy, samePolicy } from '../policy/policy.ts';
 import { quote } from '../policy/quote.ts';
@@ -114,7 +115,8 @@ function warnOfMinReady({ topology, explanation, active }: WarningsInput): Warni
   const policy = active ?? topology.policies.pendingOrActive(explanation.service);
   if (!policy.managed || policy.unusedMinReady === undefined) return [];
   const { unusedMinReady, moreUnusedMinReady: more = 0 } = policy;
-  const unused = unusedMinReady.map(quote).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  const { length } = unusedMinReady;
+  const unused = firstFew(unusedMinReady.map(quote), length, length + more);
   return [warn('min-ready-without-key', unused)];
 }
 
@@ -144,11 +146,6 @@ function warnOfEndpoints({ explanation, decision }: WarningsInput): Warning[] {
 /** Ports that one warning names at most. */
 const NAMED_PORTS = 20;
 
-function joinNames(names: readonly string[]): string {
-  const more = names.length - NAMED_PORTS;
-  return `${names.slice(0, NAMED_PORTS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
 /** A policy has no part in this: kube-proxy matches the ports of Service and slices by name and protocol. */
 function warnOfWithout(ports: readonly PortExplanation[], { classes }: Decision): Warning[] {
   const without = ports.filter((each) => each.without === true);
@@ -157,17 +154,18 @@ function warnOfWithout(ports: readonly PortExplanation[], { classes }: Decision)
   const others = new Set(
     unused.flatMap((each) => (each.ports.length === 0 ? 'no port' : each.ports)),
   );
-  const names = joinNames(without.map(({ family, port }) => nameOfPort(family, port)));
-  return [warn('port-without-endpoints', names, joinNames([...others]))];
+  const names = without.map(({ family, port }) => nameOfPort(family, port));
+  const lists = [firstFew(names, NAMED_PORTS), firstFew([...others], NAMED_PORTS)] as const;
+  return [warn('port-without-endpoints', ...lists)];
 }
 
 /** Each family and port is checked alone: clients connect to one of them. */
 function warnOfUnmatched(ports: readonly PortExplanation[], decision: Decision): Warning[] {
   const unmatched = ports.filter(isUnmatched);
   if (unmatched.length === 0) return [];
-  const names = joinNames(unmatched.map(({ family, port }) => nameOfPort(family, port)));
+  const names = unmatched.map(({ family, port }) => nameOfPort(family, port));
   const areAll = unmatched.length === decision.ports.length;
-  return [warn('nothing-matches', areAll ? '' : names, decision.added > 0)];
+  return [warn('nothing-matches', areAll ? '' : firstFew(names, NAMED_PORTS), decision.added > 0)];
 }
 
 function nameOfPort(family: string, port: string): string {

@@ -1,3 +1,4 @@
+import { firstFew } from '../../util/first-few.ts';
 import { countEndpoints, type Decision, type PortDecision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { classesByPort, type EndpointClass } from '../decide/endpoint-classes.ts';
@@ -181,8 +182,7 @@ function failingPorts(decision: Decision | undefined): FailingPorts {
   const names = failing
     .slice(0, NAMED_FAILING)
     .map(({ family, port }) => `${family} ${port || 'without port'}`);
-  const more = failing.length > NAMED_FAILING ? ` and ${failing.length - NAMED_FAILING} more` : '';
-  return { problem, problemPorts: `${names.join(', ')}${more}` };
+  return { problem, problemPorts: firstFew(names, NAMED_FAILING, failing.length) };
 }
 
 function portProblemOf(
