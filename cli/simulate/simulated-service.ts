@@ -1,5 +1,10 @@
 import type { Decision, PortDecision } from '../../src/topology/decide/decide.ts';
-import type { Endpoint, EndpointGroup } from '../../src/topology/decide/endpoint.ts';
+import {
+  type Endpoint,
+  type EndpointGroup,
+  portId,
+  portLabel,
+} from '../../src/topology/decide/endpoint.ts';
 import { classesByPort } from '../../src/topology/decide/endpoint-classes.ts';
 import type { Policy } from '../../src/topology/policy/policy.ts';
 import { type DecidedService, decideService } from '../../src/topology/state/decide-service.ts';
@@ -11,7 +16,7 @@ import type { SimulatedSlice } from './cluster-objects.ts';
 export interface SimulatedOutcome extends ServiceOutcome {
   /** Indices of the shown endpoints. */
   readonly shown: readonly number[];
-  /** `<family> <protocol>/<name>` of each port that has usable endpoints, of which the policy leaves none. */
+  /** The label of each port that has usable endpoints, of which the policy leaves none. */
   readonly lost: readonly string[];
   /** Whether these are all ports that have usable endpoints. */
   readonly isAllLost: boolean;
@@ -72,7 +77,7 @@ export class SimulatedService {
     const id = `${outcome.kind} ${noRoom} ${outcome.winners.join()} ${keep}`;
     let known = this.#known.get(id);
     if (known === undefined) {
-      if (decision !== undefined) this.mismatched = mismatchedPorts(decision).map(portText);
+      if (decision !== undefined) this.mismatched = mismatchedPorts(decision).map(portLabel);
       known = this.answers.push(this.#answer(decided)) - 1;
       this.#known.set(id, known);
     }
@@ -89,15 +94,11 @@ export class SimulatedService {
   }
 }
 
-function portText({ family, port }: PortDecision): string {
-  return `${family} ${port || 'without port'}`;
-}
-
 /** The ports that have usable endpoints, of which none is kept. */
 function lostPorts({ ports, classes }: Decision): Pick<SimulatedOutcome, 'lost' | 'isAllLost'> {
   const byPort = classesByPort(classes);
-  const having = ({ family, port }: PortDecision) => byPort.get(`${family} ${port}`)?.having ?? [];
+  const having = (port: PortDecision) => byPort.get(portId(port))?.having ?? [];
   const usable = ports.filter((port) => having(port).some((each) => each.usable));
   const lost = usable.filter((port) => !having(port).some(({ keptUsable }) => keptUsable));
-  return { lost: lost.map(portText), isAllLost: lost.length > 0 && lost.length === usable.length };
+  return { lost: lost.map(portLabel), isAllLost: lost.length > 0 && lost.length === usable.length };
 }

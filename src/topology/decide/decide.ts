@@ -4,7 +4,7 @@
  * - decide.ts: the decision; endpoint-classes.ts: endpoints that are decided together
  */
 
-import type { Endpoint, EndpointGroup } from './endpoint.ts';
+import { type Endpoint, type EndpointGroup, type FamilyPort, portId } from './endpoint.ts';
 import {
   type Addresses,
   type AddressOf,
@@ -27,10 +27,7 @@ import {
 export type Stage = 'ready' | 'serving' | 'any' | 'none';
 
 /** The decision for one address family and port. */
-export interface PortDecision {
-  readonly family: string;
-  /** `<protocol>/<name>`, as in {@link EndpointGroup.ports}; empty for a group without ports. */
-  readonly port: string;
+export interface PortDecision extends FamilyPort {
   /** Index of the key that won; -1 in the stages `any` and `none`. */
   readonly key: number;
   readonly stage: Stage;
@@ -142,11 +139,11 @@ function withAllPorts(
   if (ports === undefined) return decided;
   // Nearly all Services end here.
   if (classes.length === 1 && decided.length === ports.length) return decided;
-  const known = new Set(decided.map(({ family, port }) => `${family} ${port}`));
+  const known = new Set(decided.map(portId));
   const families = new Set(classes.map(({ family }) => family));
   const without = [...families].flatMap((family) =>
     ports
-      .filter((port) => !known.has(`${family} ${port}`))
+      .filter((port) => !known.has(portId({ family, port })))
       .map((port): PortDecision => ({ family, port, key: -1, stage: 'none' })),
   );
   return decided.concat(without);

@@ -1,4 +1,4 @@
-import type { Endpoint, EndpointGroup } from './endpoint.ts';
+import { type Endpoint, type EndpointGroup, type FamilyPort, portId } from './endpoint.ts';
 
 /** The keys that match an endpoint: bit i for key i. */
 export type KeyMaskOf = (endpoint: Endpoint) => number;
@@ -173,15 +173,12 @@ export function markKept(
 }
 
 /** A family and port, and the classes that have it. */
-export interface PortClasses {
-  readonly family: string;
-  readonly port: string;
+export interface PortClasses extends FamilyPort {
   readonly having: EndpointClass[];
 }
 
 /**
- * The classes of each `<family> <port>`, in one pass: a Service may have thousands of ports that its slices do not
- * share.
+ * The classes by {@link portId}, in one pass: a Service may have thousands of ports that its slices do not share.
  *
  * @param ports only these; default: all
  */
@@ -196,7 +193,7 @@ export function classesByPort(
     for (const port of each.ports.length === 0 ? NO_PORTS : each.ports) {
       const isWanted = wanted?.has(port) ?? ports?.includes(port) ?? true;
       if (!isWanted) continue;
-      const id = `${family} ${port}`;
+      const id = portId({ family, port });
       const known = byPort.get(id);
       if (known === undefined) byPort.set(id, { family, port, having: [each] });
       // A list may name a port twice; its endpoints count once.

@@ -24,6 +24,24 @@ export interface EndpointGroup {
   readonly endpoints: readonly Endpoint[];
 }
 
+/** A port of one address family: endpoints of each are chosen alone. */
+export interface FamilyPort {
+  /** As in {@link Endpoint}. */
+  readonly family: string;
+  /** `<protocol>/<name>`, as in {@link EndpointGroup.ports}; empty for a group without ports. */
+  readonly port: string;
+}
+
+/** Identifies a port among those of a Service. */
+export function portId({ family, port }: FamilyPort): string {
+  return `${family} ${port}`;
+}
+
+/** The name of a port in messages. */
+export function portLabel({ family, port }: FamilyPort): string {
+  return `${family} ${port || 'without port'}`;
+}
+
 /** Whether any of these endpoints names a node but no zone. */
 export function hasEndpointWithoutZone(groups: readonly EndpointGroup[]): boolean {
   return groups.some(({ endpoints }) => {

@@ -1,5 +1,5 @@
 import { decide, type PortDecision } from '../decide/decide.ts';
-import type { Endpoint } from '../decide/endpoint.ts';
+import { type Endpoint, portId } from '../decide/endpoint.ts';
 import { classesByPort, countByKey, type EndpointClass } from '../decide/endpoint-classes.ts';
 import type { DecidedEndpoints } from './explain-endpoints.ts';
 import type { KeyCounts, PortExplanation } from './explanation.ts';
@@ -21,10 +21,6 @@ export function explainPorts(decided: DecidedEndpoints, limit: number): PortExpl
     const id = portId(port);
     return explainPort(decided, byPort.get(id)?.having ?? [], port, next.get(port.key)?.get(id));
   });
-}
-
-function portId({ family, port }: Pick<PortDecision, 'family' | 'port'>): string {
-  return `${family} ${port}`;
 }
 
 function worstFirst(ports: readonly PortDecision[], limit: number): readonly PortDecision[] {

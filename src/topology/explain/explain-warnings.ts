@@ -1,5 +1,6 @@
 import { firstFew } from '../../util/first-few.ts';
 import type { Decision } from '../decide/decide.ts';
+import { portLabel } from '../decide/endpoint.ts';
 import { type Policy, samePolicy } from '../policy/policy.ts';
 import { quote } from '../policy/quote.ts';
 import { ANY_KEY, HOSTNAME_KEY } from '../policy/topology-keys.ts';
@@ -126,9 +127,10 @@ function warnOfEndpoints({ explanation, decision }: WarningsInput): Warning[] {
   if (decision === undefined || outcome.kind !== 'filtered') return [];
   const { added, groups } = decision;
   const warnings = [...warnOfWithout(ports, decision), ...warnOfUnmatched(ports, decision)];
-  for (const { winner, port, family, keys, why } of ports) {
+  for (const port of ports) {
+    const { winner, keys, why } = port;
     const won = keys.find(({ key }) => key === winner);
-    const about = nameOfPort(family, port);
+    const about = portLabel(port);
     if (won !== undefined && won.ready > 0 && won.ready < won.needs) {
       warnings.push(warn('too-few-ready', about, why));
     }
@@ -154,7 +156,7 @@ function warnOfWithout(ports: readonly PortExplanation[], { classes }: Decision)
   const others = new Set(
     unused.flatMap((each) => (each.ports.length === 0 ? 'no port' : each.ports)),
   );
-  const names = without.map(({ family, port }) => nameOfPort(family, port));
+  const names = without.map(portLabel);
   const lists = [firstFew(names, NAMED_PORTS), firstFew([...others], NAMED_PORTS)] as const;
   return [warn('port-without-endpoints', ...lists)];
 }
@@ -163,13 +165,9 @@ function warnOfWithout(ports: readonly PortExplanation[], { classes }: Decision)
 function warnOfUnmatched(ports: readonly PortExplanation[], decision: Decision): Warning[] {
   const unmatched = ports.filter(isUnmatched);
   if (unmatched.length === 0) return [];
-  const names = unmatched.map(({ family, port }) => nameOfPort(family, port));
+  const names = unmatched.map(portLabel);
   const areAll = unmatched.length === decision.ports.length;
   return [warn('nothing-matches', areAll ? '' : firstFew(names, NAMED_PORTS), decision.added > 0)];
-}
-
-function nameOfPort(family: string, port: string): string {
-  return `${family} ${port === '' ? 'without port' : port}`;
 }
 
 function notes({ explanation, active, hinted, topology }: WarningsInput): Warning[] {

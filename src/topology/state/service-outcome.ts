@@ -1,6 +1,6 @@
 import { firstFew } from '../../util/first-few.ts';
 import { countEndpoints, type Decision, type PortDecision } from '../decide/decide.ts';
-import type { EndpointGroup } from '../decide/endpoint.ts';
+import { type EndpointGroup, portId, portLabel } from '../decide/endpoint.ts';
 import { classesByPort, type EndpointClass } from '../decide/endpoint-classes.ts';
 import type { Policy, UnmanagedReason } from '../policy/policy.ts';
 
@@ -174,14 +174,12 @@ function failingPorts(decision: Decision | undefined): FailingPorts {
   const mismatched = new Set(mismatchedPorts(decision));
   const byProblem = Map.groupBy(ports, (port) => {
     if (mismatched.has(port)) return 'portMismatch';
-    return portProblemOf(port, byPort.get(`${port.family} ${port.port}`)?.having ?? []);
+    return portProblemOf(port, byPort.get(portId(port))?.having ?? []);
   });
   const problem = PORT_PROBLEMS.find((each) => byProblem.has(each));
   const failing = byProblem.get(problem) ?? [];
   if (problem === undefined || failing.length === ports.length) return { problem };
-  const names = failing
-    .slice(0, NAMED_FAILING)
-    .map(({ family, port }) => `${family} ${port || 'without port'}`);
+  const names = failing.slice(0, NAMED_FAILING).map(portLabel);
   return { problem, problemPorts: firstFew(names, NAMED_FAILING, failing.length) };
 }
 
