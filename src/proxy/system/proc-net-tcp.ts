@@ -75,7 +75,6 @@ function openIfExists(path: string): number | undefined {
 /** A TCP socket of this network namespace. */
 interface TcpSocket {
   readonly local: Address;
-  readonly remote: Address;
   /** In hexadecimal, such as {@link LISTENING}. */
   readonly state: string;
   /** See {@link ListeningSocket}. */
@@ -88,17 +87,9 @@ interface TcpSocket {
  * about a socket.
  */
 export function parseSocket(line: string): TcpSocket | undefined {
-  const [, local = '', remote = '', state = '', , , , user, , inode = ''] = line
-    .trim()
-    .split(/\s+/);
+  const [, local = '', , state = '', , , , user, , inode = ''] = line.trim().split(/\s+/);
   if (!/^[0-9A-F]+:/.test(local)) return undefined;
-  return {
-    local: parseHexAddress(local),
-    remote: parseHexAddress(remote),
-    state,
-    user: Number(user),
-    inode,
-  };
+  return { local: parseHexAddress(local), state, user: Number(user), inode };
 }
 
 function parseHexAddress(text: string): Address {
