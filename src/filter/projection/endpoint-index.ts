@@ -29,7 +29,7 @@ export interface EndpointsObject {
   /** As the API server sent it, except that the resourceVersion may differ. */
   raw: ObjectBytes;
   /** Whether the raw bytes were not compared yet with what is shown. */
-  isNew: boolean;
+  isUncompared: boolean;
   /** Undefined: the view does not show it. It may still show a deleted object of this name. */
   shown: ShownEndpoints | undefined;
 }
@@ -85,7 +85,7 @@ export class EndpointIndex {
       selected,
       ofOtherProxy,
       raw,
-      isNew: true,
+      isUncompared: true,
       shown: undefined,
     };
     this.#objects.set(key, object);
@@ -115,7 +115,7 @@ export class EndpointIndex {
     if (object.hinted !== facts.hinted || object.service !== serviceOf(facts)) return false;
     if (!sameItems(object.groups, facts.groups, sameGroup)) return false;
     object.raw = raw;
-    object.isNew = true;
+    object.isUncompared = true;
     return true;
   }
 

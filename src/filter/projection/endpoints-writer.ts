@@ -48,7 +48,7 @@ export class EndpointsWriter {
       this.#recordNew(projected, this.#view.set(object.key, object.raw, editOf(projected)));
       return;
     }
-    if (object.isNew) this.#suppressed++;
+    if (object.isUncompared) this.#suppressed++;
     this.#record(projected, bytes);
   }
 
@@ -79,7 +79,7 @@ export class EndpointsWriter {
     const copied = object.raw === bytes ? 0 : bytes.length;
     this.forget(object);
     this.#copied += copied;
-    object.isNew = false;
+    object.isUncompared = false;
     object.shown = { keep, cutHints: cutsHints(projected), managed, copied };
   }
 
@@ -89,7 +89,7 @@ export class EndpointsWriter {
     const edit = editOf(projected);
     const { keep, cutHints } = object.shown ?? {};
     // The same bytes with another edit always differ. An equal mask is the same one, see ServiceDecider.
-    if (!object.isNew) return keep === edit.keep && cutHints === edit.cutHints;
+    if (!object.isUncompared) return keep === edit.keep && cutHints === edit.cutHints;
     // An object that no policy manages passes every change on.
     if (!managed) return false;
     const next = codec.edit(resource, object.raw, { ...edit, withoutNoise: true });

@@ -246,9 +246,9 @@ function showAll(objects: readonly EndpointsObject[]): ProjectedEndpoints[] {
 
 /** Whether the view shows an object exactly so. An equal mask is the same one; see #maskOf. */
 function isShown(
-  { isNew, shown }: EndpointsObject,
+  { isUncompared, shown }: EndpointsObject,
   keep: Uint8Array | undefined,
   managed: boolean,
 ): boolean {
-  return !isNew && shown?.managed === managed && shown.keep === keep;
+  return !isUncompared && shown?.managed === managed && shown.keep === keep;
 }
