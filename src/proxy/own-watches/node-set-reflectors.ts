@@ -38,8 +38,12 @@ export class NodeSetReflectors implements NodeSetWatcher<OpenCollection> {
         onSynced: () => set.sync(),
       },
       onRefused: (error) => {
-        if (error !== undefined) this.#logRefusal(set, error);
-        set.refuse(error?.message);
+        if (error === undefined) {
+          set.accept();
+          return;
+        }
+        this.#logRefusal(set, error);
+        set.refuse(error.message);
       },
     });
   }

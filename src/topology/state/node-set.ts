@@ -120,17 +120,17 @@ export class NodeSet<Watch extends NodeWatch = NodeWatch> {
     this.#owner.onState(this);
   }
 
+  /** The API server has opened the watch. A set that was never known is synced by its list instead. */
+  accept(): void {
+    if (this.#state === 'synced' && this.#refusal !== undefined) this.sync();
+  }
+
   /**
-   * The API server refuses the watch or (undefined) has opened it. A synced set keeps its members: an API server that
-   * starts answers 403 until its RBAC has loaded.
+   * The API server refuses the watch. A synced set keeps its members: an API server that starts answers 403 until its
+   * RBAC has loaded.
    */
-  refuse(refusal: string | undefined): void {
+  refuse(refusal: string): void {
     if (this.#watch === undefined) return;
-    if (refusal === undefined) {
-      // A set that was never known is synced by its list.
-      if (this.#state === 'synced' && this.#refusal !== undefined) this.sync();
-      return;
-    }
     if (this.#state === 'syncing') this.#state = 'refused';
     this.#refusal = refusal;
     this.#owner.onState(this);
