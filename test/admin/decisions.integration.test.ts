@@ -3,7 +3,7 @@ import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { STREAMING_LIST } from '../../harness/streaming-list.ts';
 import { decisionsOf, lastChanges } from '../../src/admin/explain/decisions.ts';
 import { explainOne } from '../../src/admin/explain/explained-service.ts';
-import { explainedView } from '../../src/admin/explain/explained-view.ts';
+import { requireCompleteView } from '../../src/admin/explain/explained-view.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import type { WatchRecorder } from '../support/guarantees/watch-recorder.ts';
@@ -66,7 +66,7 @@ test('each changed decision is listed with its cause', async () => {
     'own-node',
     'nodes',
   ]);
-  const latest = lastChanges(explainedView(proxy), 'default/web', 2);
+  const latest = lastChanges(requireCompleteView(proxy), 'default/web', 2);
   expect(latest.map(({ number }) => number)).toEqual([4, 3]);
 
   server.delete('endpointslices', 'plain-1');

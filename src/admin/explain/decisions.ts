@@ -4,8 +4,9 @@ import type {
   DecisionChange,
 } from '../../filter/projection/decision-journal.ts';
 import type { ShownState } from '../../proxy/node-proxy.ts';
+import type { EndpointsSource } from '../../proxy/views/view-source.ts';
 import { keptByPolicy, winnerText } from '../../topology/state/service-outcome.ts';
-import { type ExplainedView, explainedView, type ViewHead, viewHead } from './explained-view.ts';
+import { notReady, type ViewHead, viewHead } from './explained-view.ts';
 
 /** A decision about a Service whose result changed. */
 export interface DecisionRecord {
@@ -37,7 +38,8 @@ export interface Decisions extends ViewHead {
  * @param limit maximum number of changes; the latest ones are returned
  */
 export function decisionsOf(proxy: ShownState, after: number, limit: number): Decisions {
-  const source = explainedView(proxy);
+  const source = proxy.views.kubeProxy.endpoints;
+  if (source === undefined) throw notReady(proxy);
   const { journal } = source.projection;
   const first = Math.max(after, journal.count - limit);
   return {
@@ -49,7 +51,7 @@ export function decisionsOf(proxy: ShownState, after: number, limit: number): De
 
 /** The latest changes of the decision about one Service, the newest first. */
 export function lastChanges(
-  { projection: { journal } }: ExplainedView,
+  { projection: { journal } }: EndpointsSource,
   service: string,
   limit: number,
 ): DecisionRecord[] {

@@ -2,7 +2,7 @@ import { ENDPOINTS } from '../../filter/codec/facts/resource.ts';
 import type { EndpointsObject } from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ShownState } from '../../proxy/node-proxy.ts';
-import { explainableView } from './explained-service.ts';
+import { viewOfService } from './explained-service.ts';
 import { findService, type ViewHead, viewHead } from './explained-view.ts';
 import type { TimeSlice } from './time-slice.ts';
 
@@ -43,7 +43,7 @@ type Compare = (before: object, after: object) => readonly JsonPatchOperation[];
  * memory, so the API server gets no request. Throws `NotFound` and `NotReady` as /explain does.
  */
 export async function diffOf(proxy: ShownState, service: string, slice: TimeSlice): Promise<Diff> {
-  const source = explainableView(proxy, service);
+  const source = viewOfService(proxy, service);
   // Most processes never need it.
   const { default: jsonpatch } = await import('fast-json-patch');
   const { objects } = source.projection.inspect(service);

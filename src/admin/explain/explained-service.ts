@@ -3,19 +3,14 @@ import { explainedObject } from '../../filter/projection/explained-object.ts';
 import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
 import type { ShownState } from '../../proxy/node-proxy.ts';
 import { describeService } from '../../proxy/own-watches/services-handler.ts';
+import type { EndpointsSource } from '../../proxy/views/view-source.ts';
 import { similarService } from '../../similar-service.ts';
 import { type ExplainLimits, explainService } from '../../topology/explain/explain-service.ts';
 import type { PolicyOrigin, ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { policyOrigins } from '../../topology/explain/policy-origins.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { type DecisionRecord, lastChanges } from './decisions.ts';
-import {
-  completeView,
-  type ExplainedView,
-  findService,
-  type ViewHead,
-  viewHead,
-} from './explained-view.ts';
+import { findService, requireCompleteView, type ViewHead, viewHead } from './explained-view.ts';
 
 /** The response of /explain/<namespace>/<name>. */
 export interface Explained extends ServiceExplanation, ViewHead {
@@ -37,7 +32,7 @@ export const IN_SHORT: ExplainLimits = { endpoints: 0, ports: 200 };
  * there is no view yet.
  */
 export function explainOne(proxy: ShownState, service: string): Explained {
-  const view = explainableView(proxy, service);
+  const view = viewOfService(proxy, service);
   const corrected = view.corrector?.corrections(service) ?? [];
   return {
     ...explainIn(proxy, view, service, LISTED),
@@ -48,8 +43,8 @@ export function explainOne(proxy: ShownState, service: string): Explained {
 }
 
 /** Throws `NotReady` if the view is not complete, and `NotFound` for a Service that neither it nor a policy knows. */
-export function explainableView(proxy: ShownState, service: string): ExplainedView {
-  const view = completeView(proxy);
+export function viewOfService(proxy: ShownState, service: string): EndpointsSource {
+  const view = requireCompleteView(proxy);
   const known = proxy.topology.policies.pendingOrActive(service) !== UNKNOWN_SERVICE;
   const { objects } = view.projection.inspect(service);
   if (!known && objects.length === 0 && findService(proxy, service) === undefined) {
@@ -65,7 +60,7 @@ export function explainableView(proxy: ShownState, service: string): ExplainedVi
 
 export function explainIn(
   proxy: Pick<ShownState, 'topology' | 'views' | 'policyResolver'>,
-  { view, projection }: ExplainedView,
+  { view, projection }: EndpointsSource,
   service: string,
   limits: ExplainLimits,
 ): ServiceExplanation {

@@ -5,9 +5,6 @@ import type { ShownState } from '../../proxy/node-proxy.ts';
 import type { EndpointsSource, ViewSource } from '../../proxy/views/view-source.ts';
 import { type ResponseHead, responseHead } from '../health/version-info.ts';
 
-/** The view of endpoints that is explained. */
-export type ExplainedView = EndpointsSource;
-
 /** Names a view in a response. */
 export interface ViewName {
   /** Path and query string. */
@@ -28,21 +25,14 @@ export interface ViewHead extends ResponseHead {
 type HasViews = Pick<ShownState, 'views'>;
 
 /** The view of endpoints that kube-proxy reads; undefined: it is not complete yet. */
-export function startedView({ views }: HasViews): ExplainedView | undefined {
+export function completeView({ views }: HasViews): EndpointsSource | undefined {
   const { endpoints } = views.kubeProxy;
   return endpoints?.view.started ? endpoints : undefined;
 }
 
-/** The view of endpoints that kube-proxy reads. Throws `NotReady` if it is not open yet. */
-export function explainedView(proxy: ShownState): ExplainedView {
-  const view = proxy.views.kubeProxy.endpoints;
-  if (view === undefined) throw notReady(proxy);
-  return view;
-}
-
-/** Like explainedView(). Throws `NotReady` if the view is not complete yet. */
-export function completeView(proxy: ShownState): ExplainedView {
-  const view = startedView(proxy);
+/** Like {@link completeView}. Throws `NotReady` if it is not complete yet. */
+export function requireCompleteView(proxy: ShownState): EndpointsSource {
+  const view = completeView(proxy);
   if (view === undefined) throw notReady(proxy);
   return view;
 }

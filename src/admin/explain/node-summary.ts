@@ -1,5 +1,5 @@
 import type { ShownState } from '../../proxy/node-proxy.ts';
-import { completeView, type ViewHead, viewHead } from './explained-view.ts';
+import { requireCompleteView, type ViewHead, viewHead } from './explained-view.ts';
 import { type EndpointNumbers, tallyServices } from './service-tally.ts';
 
 /** Services with a problem. */
@@ -28,7 +28,7 @@ const MAX_LISTED_SERVICES = 100;
 
 /** Throws `NotReady` if there is no view yet. */
 export function nodeSummary(proxy: ShownState): NodeSummary {
-  const view = completeView(proxy);
+  const view = requireCompleteView(proxy);
   const tally = tallyServices(view);
   const { filtered, unfiltered, withoutEndpoints, withoutReady, noneReady } = tally;
   return {

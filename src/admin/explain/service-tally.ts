@@ -1,5 +1,5 @@
+import type { EndpointsSource } from '../../proxy/views/view-source.ts';
 import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/service-outcome.ts';
-import type { ExplainedView } from './explained-view.ts';
 
 /** Numbers of endpoints. One that is in two slices counts twice. */
 export interface EndpointNumbers {
@@ -23,7 +23,7 @@ export interface ServiceTally extends Readonly<Record<TalliedProblem, readonly s
 }
 
 /** Counts the Services of a view. */
-export function tallyServices({ projection }: ExplainedView): ServiceTally {
+export function tallyServices({ projection }: EndpointsSource): ServiceTally {
   const filtered = { known: 0, shown: 0 };
   const unfiltered = { known: 0, shown: 0 };
   const problems: Record<TalliedProblem, string[]> = {

@@ -1,17 +1,12 @@
 import { WrapperError } from '../../errors.ts';
 import type { ShownState } from '../../proxy/node-proxy.ts';
+import type { EndpointsSource } from '../../proxy/views/view-source.ts';
 import type { ServiceExplanation } from '../../topology/explain/explanation.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import type { OutcomeKind } from '../../topology/state/service-outcome.ts';
 import { explainIn, IN_SHORT } from './explained-service.ts';
-import {
-  completeView,
-  type ExplainedView,
-  findService,
-  type ViewHead,
-  viewHead,
-} from './explained-view.ts';
+import { findService, requireCompleteView, type ViewHead, viewHead } from './explained-view.ts';
 import { tallyServices } from './service-tally.ts';
 import type { TimeSlice } from './time-slice.ts';
 
@@ -77,7 +72,7 @@ export async function summarize(
   options: SummaryOptions,
   slice: TimeSlice,
 ): Promise<Summary> {
-  const view = completeView(proxy);
+  const view = requireCompleteView(proxy);
   const names = await selectServices(proxy, view, options, slice);
   const explain = async (name: string): Promise<ServiceSummary> => {
     await slice.pause();
@@ -124,7 +119,7 @@ async function firstOf(
 /** Names of the Services that the options select, apart from warnings, sorted. */
 async function selectServices(
   proxy: ShownState,
-  view: ExplainedView,
+  view: EndpointsSource,
   { namespace, labelSelector, search, show, after }: SummaryOptions,
   slice: TimeSlice,
 ): Promise<string[]> {
@@ -148,7 +143,7 @@ async function selectServices(
   return selected.sort();
 }
 
-function failingServices(view: ExplainedView): Set<string> {
+function failingServices(view: EndpointsSource): Set<string> {
   const tally = tallyServices(view);
   return new Set([...tally.withoutEndpoints, ...tally.withoutReady, ...tally.noneReady]);
 }
@@ -181,7 +176,7 @@ function selectedBy(proxy: ShownState, selector: string | undefined): (service: 
 }
 
 /** All Services that have a policy or endpoints. */
-function knownServices({ topology }: ShownState, { projection }: ExplainedView): Set<string> {
+function knownServices({ topology }: ShownState, { projection }: EndpointsSource): Set<string> {
   return new Set([...topology.policies.services(), ...projection.services()]);
 }
 

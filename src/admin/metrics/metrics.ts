@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import type { ProxyState } from '../../proxy/node-proxy.ts';
-import { startedView } from '../explain/explained-view.ts';
+import { completeView } from '../explain/explained-view.ts';
 import { tallyServices } from '../explain/service-tally.ts';
 import { KernelRules } from '../status/kernel-rules.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
@@ -26,7 +26,7 @@ export function createMetrics(
   const registry = new Registry();
   registerProcessMetrics(registry);
   const tally = () => {
-    const view = startedView(proxy);
+    const view = completeView(proxy);
     return view && tallyServices(view);
   };
   const sources = { proxy, log, rules, tally };

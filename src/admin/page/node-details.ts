@@ -5,7 +5,7 @@ import type { ProxyState } from '../../proxy/node-proxy.ts';
 import type { ViewSource } from '../../proxy/views/view-source.ts';
 import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
 import { HOMEPAGE, VERSION } from '../../version.ts';
-import { notReady, startedView } from '../explain/explained-view.ts';
+import { completeView, notReady } from '../explain/explained-view.ts';
 import { healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { Check } from '../health/readiness.ts';
 import type { ResponseHead } from '../health/version-info.ts';
@@ -105,7 +105,7 @@ export function nodeDetails(proxy: ProxyState): NodeDetails {
     communities: topology.communities(),
     off: nodeContext?.off ?? false,
     dryRun: policyResolver.settings.dryRun === true,
-    problem: startedView(proxy) === undefined ? notReady(proxy).message : undefined,
+    problem: completeView(proxy) === undefined ? notReady(proxy).message : undefined,
     keys: Array.from(topology.policies.keysInUse(), (key) => keyState(proxy, key)),
     checks,
     causes,

@@ -1,9 +1,10 @@
 import type { View } from '../../filter/view/view.ts';
 import type { ShownState } from '../../proxy/node-proxy.ts';
+import type { EndpointsSource } from '../../proxy/views/view-source.ts';
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { readerOf } from '../../topology/policy/service-reader.ts';
 import { type Address, addressText } from '../../util/address.ts';
-import { type ExplainedView, startedView } from '../explain/explained-view.ts';
+import { completeView } from '../explain/explained-view.ts';
 import type { ProbeTarget } from './kube-proxy-probe.ts';
 
 /** Every cluster has this Service, and its backends accept connections from every node. */
@@ -16,7 +17,7 @@ const UNKNOWN: ProbeTarget = { clusterIp: undefined, backends: [] };
  * receive. Unknown while the views are not complete.
  */
 export function kubernetesTarget(proxy: ShownState): ProbeTarget {
-  const slices = startedView(proxy);
+  const slices = completeView(proxy);
   const { services } = proxy.views.kubeProxy;
   if (slices === undefined || services?.view.started !== true) return UNKNOWN;
   const { view } = services;
@@ -33,7 +34,11 @@ export function kubernetesTarget(proxy: ShownState): ProbeTarget {
 }
 
 /** As in kube-proxy: the ready endpoints, else those that are serving while they terminate. */
-function backendsOf({ view, projection }: ExplainedView, family: string, port: string): Address[] {
+function backendsOf(
+  { view, projection }: EndpointsSource,
+  family: string,
+  port: string,
+): Address[] {
   const { objects } = projection.inspect(KUBERNETES_SERVICE);
   const endpoints = objects.flatMap(({ key }) => endpointsAtPort(view, key, port));
   const inState = (state: EndpointState): Address[] => {

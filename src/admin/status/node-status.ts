@@ -1,6 +1,6 @@
 import type { ProxyState } from '../../proxy/node-proxy.ts';
 import { VERSION } from '../../version.ts';
-import { startedView } from '../explain/explained-view.ts';
+import { completeView } from '../explain/explained-view.ts';
 import { type Health, healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
 import { type Check, OWN_NODE } from '../health/readiness.ts';
@@ -25,7 +25,7 @@ import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status
 export async function nodeStatus(proxy: ProxyState, rules: KernelRules): Promise<NodeStatus> {
   const health = healthOf(proxy);
   const { checks, data } = health;
-  const view = startedView(proxy);
+  const view = completeView(proxy);
   const kubeProxyLines = await rules.look();
   const { topology, policyResolver, settingsRevision } = proxy;
   return {
