@@ -81,7 +81,7 @@ export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
   /** Where the last known state is kept over a restart; absent: it is not kept. */
   readonly state?: Omit<
     SnapshotFolderOptions,
-    'nodeName' | 'credentials' | 'logger' | 'flushLastProcess'
+    'nodeName' | 'serverAccess' | 'logger' | 'flushLastProcess'
   >;
   /** See SnapshotFolderOptions. */
   readonly flushLastProcess?: SnapshotFolderOptions['flushLastProcess'];
@@ -150,7 +150,7 @@ async function start(
   const listeners = await createListeners(
     {
       ...options,
-      credentials: apiServers.failover,
+      serverAccess: apiServers.failover,
       upstream: apiServers,
       acquire: (query, caller) => shown.views.acquire(query, caller),
     },
@@ -205,7 +205,7 @@ async function openViews(
     new SnapshotFolder({
       ...options.state,
       nodeName,
-      credentials: upstream.failover,
+      serverAccess: upstream.failover,
       flushLastProcess: options.flushLastProcess,
       logger,
     });

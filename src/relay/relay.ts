@@ -115,7 +115,7 @@ async function start(
       http: undefined,
       https: { ...https, ...HTTPS_LIMITS },
       listenerLimits: { ...DEFAULT_LISTENER_LIMITS, maxConnections: MAX_CONNECTIONS },
-      credentials: upstream.failover,
+      serverAccess: upstream.failover,
       upstream,
       nodeName: '',
       forwards: false,

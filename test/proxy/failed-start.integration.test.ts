@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { pino } from 'pino';
-import { writeServingFiles } from '../../harness/harness/certificates.ts';
+import { writeServingFiles } from '../../harness/certificates.ts';
 import { listenersOptions } from '../../src/config/listener-options.ts';
 import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
 import { loadSettings } from '../../src/config/settings.ts';

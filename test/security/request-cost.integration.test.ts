@@ -49,7 +49,7 @@ beforeAll(async () => {
   snapshots = new SnapshotFolder({
     folder: join(useFolder(), 'state'),
     nodeName: 'edge-1',
-    credentials,
+    serverAccess: credentials,
     logger: captureLogger().logger,
     graceMs: 10,
     maxBytes: 1 << 20,

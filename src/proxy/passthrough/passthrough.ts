@@ -17,7 +17,7 @@ import { type Exchange, RepairedHttpProxy } from './repaired-http-proxy.ts';
  */
 
 export interface PassthroughOptions {
-  readonly credentials: ServerAccess;
+  readonly serverAccess: ServerAccess;
   /** Answers a request that could not be forwarded. Nothing has been written to the response yet. */
   readonly onError: (
     error: WrapperError,
@@ -59,7 +59,7 @@ export class Passthrough {
 
   constructor(options: PassthroughOptions) {
     this.#options = options;
-    this.#targets = new ProxyTargets(options.credentials);
+    this.#targets = new ProxyTargets(options.serverAccess);
   }
 
   /** Forwards a request, with its path byte for byte. The caller has already been authorized. */
@@ -118,7 +118,7 @@ export class Passthrough {
   }
 
   #explain(error: unknown): WrapperError {
-    const [server] = this.#options.credentials.servers;
+    const [server] = this.#options.serverAccess.servers;
     return server === undefined
       ? WrapperError.from(error, 'Unreachable')
       : unreachable(error, server);

@@ -22,13 +22,13 @@ export interface ProxyTarget {
 
 /** The API server in use and the agent of its connections. Both are replaced when the TLS options change. */
 export class ProxyTargets {
-  readonly #credentials: ServerAccess;
+  readonly #serverAccess: ServerAccess;
   readonly #unsubscribe: () => void;
   #current: ProxyTarget | undefined;
 
-  constructor(credentials: ServerAccess) {
-    this.#credentials = credentials;
-    this.#unsubscribe = credentials.onTlsChange(() => this.#retire());
+  constructor(serverAccess: ServerAccess) {
+    this.#serverAccess = serverAccess;
+    this.#unsubscribe = serverAccess.onTlsChange(() => this.#retire());
   }
 
   current(): ProxyTarget {
@@ -42,7 +42,7 @@ export class ProxyTargets {
   }
 
   #open(): ProxyTarget {
-    const [server] = this.#credentials.servers;
+    const [server] = this.#serverAccess.servers;
     if (server === undefined) {
       throw new WrapperError('Credentials', 'the credentials name no API server');
     }
@@ -52,7 +52,7 @@ export class ProxyTargets {
     const port = Number(server.port || (isHttp ? 80 : 443));
     const options = { ...ADDRESSING, keepAlive: true, timeout: IDLE_MS };
     // Without our client certificate: the API server would prefer it to the caller's token.
-    const { cert, key, ...tls } = this.#credentials.tls();
+    const { cert, key, ...tls } = this.#serverAccess.tls();
     const agent = isHttp ? new HttpAgent(options) : new HttpsAgent({ ...options, ...tls });
     const target = { protocol, hostname, host: hostname, port, path: pathname.replace(/\/$/, '') };
     return { target, host, agent };

@@ -72,7 +72,7 @@ export type CreateListenersOptions = ListenersOptions &
     /** Whether requests are forwarded; default: true. */
     readonly forwards?: boolean;
     readonly upstream: Upstream;
-    readonly credentials: ServerAccess;
+    readonly serverAccess: ServerAccess;
     readonly logger: Logger;
   };
 
@@ -196,9 +196,9 @@ function createRequestHandler(
 /** Creates the passthrough. Its library is large, and nodes without https do not load it. */
 async function createForwarding(context: ListenersContext): Promise<Passthrough> {
   const { Passthrough } = await import('../passthrough/passthrough.ts');
-  const { credentials, logger, refusals, parts } = context;
+  const { serverAccess, logger, refusals, parts } = context;
   const passthrough = new Passthrough({
-    credentials,
+    serverAccess,
     logger,
     onError: (error, request, response) => {
       refusals.record({
@@ -218,10 +218,10 @@ async function createForwarding(context: ListenersContext): Promise<Passthrough>
  * Warns if the kubeconfig changes to plain http later. At the start that is an error, but a running kube-proxy must
  * not lose its listener because of it.
  */
-function warnOfClearText({ credentials, logger }: ListenersContext): () => void {
-  return credentials.onTlsChange(() => {
+function warnOfClearText({ serverAccess, logger }: ListenersContext): () => void {
+  return serverAccess.onTlsChange(() => {
     try {
-      assertConfidential(credentials.servers);
+      assertConfidential(serverAccess.servers);
     } catch (error) {
       logger.warn(WrapperError.from(error, 'InvalidSettings').message);
     }

@@ -26,7 +26,7 @@ export interface SnapshotFolderOptions extends Omit<SnapshotWriterOptions, 'save
   readonly folder: string;
   readonly nodeName: string;
   /** Identify the cluster that a snapshot is from. */
-  readonly credentials: ServerAccess;
+  readonly serverAccess: ServerAccess;
   /** All snapshots together take no more than this on disk. */
   readonly maxBytes: number;
   /** How long the API server may be unreachable at the start before a snapshot is used, in milliseconds. */
@@ -301,7 +301,7 @@ export class SnapshotFolder {
   }
 
   #currentOwner(): SnapshotOwner {
-    return ownerOf(this.#options.nodeName, this.#options.credentials);
+    return ownerOf(this.#options.nodeName, this.#options.serverAccess);
   }
 }
 

@@ -6,12 +6,12 @@ import { type SnapshotHeader, Untrusted } from './snapshot-format.ts';
 /** Which Node wrote a snapshot, and from which cluster. */
 export type SnapshotOwner = Pick<SnapshotHeader, 'node' | 'servers' | 'authorities'>;
 
-/** The current owner. It takes nothing secret from the credentials: addresses and fingerprints of authorities. */
-export function ownerOf(node: string, credentials: ServerAccess): SnapshotOwner {
-  const { ca } = credentials.tls();
+/** The current owner. It takes nothing secret from it: addresses and fingerprints of authorities. */
+export function ownerOf(node: string, serverAccess: ServerAccess): SnapshotOwner {
+  const { ca } = serverAccess.tls();
   return {
     node,
-    servers: credentials.servers.map(({ origin }) => origin).sort(),
+    servers: serverAccess.servers.map(({ origin }) => origin).sort(),
     authorities: ca === undefined ? [] : fingerprints(ca.toString()),
   };
 }

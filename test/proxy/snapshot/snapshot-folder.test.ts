@@ -51,7 +51,7 @@ function start(options: Partial<SnapshotFolderOptions> = {}, queries: readonly s
     ...useState(),
     folder,
     nodeName: 'edge-1',
-    credentials,
+    serverAccess: credentials,
     logger,
     ...options,
   });
@@ -133,7 +133,7 @@ describe('a file that cannot be trusted', () => {
       'of another address',
       async () =>
         await leave('object', {
-          credentials: new FakeCredentials(new URL('https://10.9.9.9:6443')),
+          serverAccess: new FakeCredentials(new URL('https://10.9.9.9:6443')),
         }),
     ],
     [
@@ -142,7 +142,7 @@ describe('a file that cannot be trusted', () => {
       async () => {
         const { cert: ca } = await makeAuthority('other');
         const other = new FakeCredentials(new URL('https://10.0.0.1:6443'), { ca });
-        await leave('object', { credentials: other });
+        await leave('object', { serverAccess: other });
       },
     ],
     [

@@ -33,7 +33,7 @@ class Process {
       folder,
       nodeName: 'edge-1',
       logger: recordingLogger().logger,
-      credentials: new FakeCredentials(new URL('https://10.0.0.1:6443')),
+      serverAccess: new FakeCredentials(new URL('https://10.0.0.1:6443')),
       // Nothing is written in its time: only a flush and the end write.
       graceMs: 10,
       maxBytes: 1 << 20,

@@ -41,7 +41,7 @@ export async function startPassthrough(
   const errors: WrapperError[] = [];
   const passthrough = new Passthrough({
     ...rest,
-    credentials,
+    serverAccess: credentials,
     logger: captureLogger().logger,
     onError: (error, request, response) => {
       errors.push(error);
