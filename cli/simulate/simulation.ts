@@ -1,14 +1,14 @@
 import type { ServiceFacts } from '../../src/filter/codec/codec.ts';
 import { EndpointCache } from '../../src/filter/codec/facts/endpoint-cache.ts';
 import type { NodeProxyOptions } from '../../src/proxy/node-proxy.ts';
-import { CommunitiesHandler } from '../../src/proxy/own-watches/communities-handler.ts';
+import { nodesOfCommunity } from '../../src/proxy/own-watches/communities-handler.ts';
 import { decidedPorts, describeService } from '../../src/proxy/own-watches/services-handler.ts';
 import type { EndpointGroup } from '../../src/topology/decide/endpoint.ts';
 import { hasEndpointWithoutZone } from '../../src/topology/decide/endpoint.ts';
 import { PolicyResolver } from '../../src/topology/policy/policy-resolver.ts';
 import { namespacePolicyOf } from '../../src/topology/policy/service-policy.ts';
 import { readerOf, readsSlice } from '../../src/topology/policy/service-reader.ts';
-import type { Communities, Topology } from '../../src/topology/state/topology.ts';
+import type { Topology } from '../../src/topology/state/topology.ts';
 import { Interner } from '../../src/util/interner.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
 import { SimulatedService } from './simulated-service.ts';
@@ -82,7 +82,9 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
   const included = cluster.services.filter(isIncluded(settings));
   return {
     options: { topologyMatch, declaredCommunities, withholdsServices, maxNodeSets },
-    communities: communitiesOf(cluster, fabedgeCluster ?? ''),
+    communities: new Map(
+      cluster.communities.map((each) => [each.name, nodesOfCommunity(each, fabedgeCluster ?? '')]),
+    ),
     policies: new Map(
       included.map((facts) => [nameOf(facts), resolver.setService(describeService(facts))]),
     ),
@@ -102,20 +104,6 @@ function isIncluded({ policies }: SimulationSettings) {
     const reader = readerOf(facts);
     return reader === 'kube-proxy' || (reader === 'dns' && policies.headless);
   };
-}
-
-function communitiesOf({ communities }: ClusterObjects, cluster: string): Communities {
-  let result: Communities = new Map();
-  const listener = {
-    setCommunities(all: Communities) {
-      result = all;
-    },
-  };
-  const object = Buffer.alloc(0);
-  new CommunitiesHandler(listener, cluster).onChanges(
-    communities.map((facts) => ({ type: 'ADDED', key: facts.name, facts, object })),
-  );
-  return result;
 }
 
 function nameOf({ namespace, name }: ServiceFacts): string {

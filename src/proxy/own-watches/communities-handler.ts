@@ -27,16 +27,26 @@ export function communityFacts(codec: Codec, object: ObjectBytes): CommunityFact
   };
 }
 
+/** The nodes of a community that belong to a cluster. Members are prefixed with the name of theirs. */
+export function nodesOfCommunity(
+  { members }: Pick<CommunityFacts, 'members'>,
+  cluster: string,
+): ReadonlySet<string> {
+  const prefix = `${cluster}.`;
+  const own = members.filter((member) => member.startsWith(prefix));
+  return new Set(own.map((member) => member.slice(prefix.length)));
+}
+
 /** Sets in the topology the nodes of each community that belong to this cluster. */
 export class CommunitiesHandler implements ChangeHandler<CommunityFacts> {
   readonly #topology: Pick<Topology, 'setCommunities'>;
-  readonly #prefix: string;
+  readonly #cluster: string;
   #communities: ReadonlyMap<string, ReadonlySet<string>> = new Map();
 
-  /** @param cluster name of this cluster, as members are prefixed with it */
+  /** @param cluster name of this cluster */
   constructor(topology: Pick<Topology, 'setCommunities'>, cluster: string) {
     this.#topology = topology;
-    this.#prefix = `${cluster}.`;
+    this.#cluster = cluster;
   }
 
   onChanges(changes: readonly Change<CommunityFacts>[]): void {
@@ -44,7 +54,7 @@ export class CommunitiesHandler implements ChangeHandler<CommunityFacts> {
     const communities = new Map(this.#communities);
     for (const change of changes) {
       if (change.type === 'DELETED') communities.delete(change.key);
-      else communities.set(change.key, this.#nodesOf(change.facts));
+      else communities.set(change.key, nodesOfCommunity(change.facts, this.#cluster));
     }
     this.#communities = communities;
     this.#topology.setCommunities(communities);
@@ -52,10 +62,5 @@ export class CommunitiesHandler implements ChangeHandler<CommunityFacts> {
 
   onSynced(): void {
     this.#topology.setCommunities(this.#communities);
-  }
-
-  #nodesOf({ members }: CommunityFacts): ReadonlySet<string> {
-    const own = members.filter((member) => member.startsWith(this.#prefix));
-    return new Set(own.map((member) => member.slice(this.#prefix.length)));
   }
 }
