@@ -10,8 +10,8 @@ import { hasBody, refuseRequest } from '../proxy/http/http-errors.ts';
 import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
 import type { ProxyState } from '../proxy/node-proxy.ts';
-import { escapeJson, printLine } from '../untrusted-text.ts';
-import type { Answer, Route } from './answer.ts';
+import { printLine } from '../untrusted-text.ts';
+import { type Answer, jsonAnswer, type Route } from './answer.ts';
 import { explainRoutes, NAMED_PATHS } from './explain-routes.ts';
 import { healthOf } from './health/causes.ts';
 import type { Check } from './health/readiness.ts';
@@ -130,9 +130,9 @@ function routesOf(
         return { headers, body: await metrics.get() };
       },
     ],
-    ['/version', () => json(JSON.stringify(versionInfo(proxy)))],
-    ['/node', () => json(escapeJson(JSON.stringify(nodeDetails(proxy))))],
-    ['/views', () => json(serializeQueries(completeQueries(proxy)))],
+    ['/version', () => jsonAnswer(JSON.stringify(versionInfo(proxy)))],
+    ['/node', () => jsonAnswer(JSON.stringify(nodeDetails(proxy)))],
+    ['/views', () => jsonAnswer(serializeQueries(completeQueries(proxy)))],
     ['/flush', () => flush(proxy)],
   ]);
 }
@@ -179,8 +179,4 @@ function checkLine({ name, problem, degraded, remark }: Check): string {
   if (problem !== undefined) return `[-]${name} failed: ${problem}`;
   if (degraded !== undefined) return `[!]${name} degraded: ${degraded}`;
   return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
-}
-
-function json(body: string): Answer {
-  return { headers: { ...TEXT_HEADERS, 'content-type': 'application/json' }, body: `${body}\n` };
 }

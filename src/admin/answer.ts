@@ -1,4 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { escapeJson } from '../untrusted-text.ts';
 
 /** What the admin listener sends. */
 export interface Answer {
@@ -14,3 +15,13 @@ export type Route = (
   request: IncomingMessage,
   response: ServerResponse,
 ) => Answer | undefined | Promise<Answer | undefined>;
+
+/** An answer in JSON, of a text that is JSON. */
+export function jsonAnswer(text: string, code = 200): Answer {
+  const headers = {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  };
+  return { code, headers, body: `${escapeJson(text)}\n` };
+}

@@ -3,9 +3,8 @@ import { WrapperError } from '../errors.ts';
 import { readUrl } from '../proxy/api/request-url.ts';
 import { statusOf } from '../proxy/api/status.ts';
 import type { ProxyState } from '../proxy/node-proxy.ts';
-import { escapeJson } from '../untrusted-text.ts';
 import { Semaphore } from '../util/semaphore.ts';
-import type { Answer, Route } from './answer.ts';
+import { type Answer, jsonAnswer, type Route } from './answer.ts';
 import { decisionsOf } from './explain/decisions.ts';
 import { diffOf } from './explain/diff.ts';
 import { explainOne } from './explain/explained-service.ts';
@@ -93,13 +92,13 @@ async function explained(
     const slice = new TimeSlice(gone);
     await openViewToExplain(proxy, gone);
     const body = await explain({ proxy, names, query, rules, slice });
-    return json(200, await jsonOf(body, slice));
+    return jsonAnswer(await jsonOf(body, slice));
   } catch (error) {
     if (gone.aborted) return undefined;
     const { code, message } = WrapperError.from(error, 'Malformed');
     // A label selector of the query is invalid.
     const status = code === 'InvalidSettings' ? 400 : statusOf(error).code;
-    return json(status, JSON.stringify({ code, error: message }));
+    return jsonAnswer(JSON.stringify({ code, error: message }), status);
   }
 }
 
@@ -172,13 +171,4 @@ async function jsonList(list: readonly unknown[], slice: TimeSlice): Promise<str
     await slice.pause();
   }
   return `[${items.join(',')}]`;
-}
-
-function json(code: number, body: string): Answer {
-  const headers = {
-    'content-type': 'application/json',
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-  };
-  return { code, headers, body: `${escapeJson(body)}\n` };
 }
