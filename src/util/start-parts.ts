@@ -1,6 +1,6 @@
 /**
- * Starts something that has several parts. The start lets the stack close each part where it creates it. All are closed,
- * last first, by `close` of the result, or immediately if a later step of the start fails.
+ * Starts something that has several parts. The start lets the stack close each part where it creates it. All are
+ * closed, last first, by `close` of the result, or immediately if a later step of the start fails.
  */
 export async function startParts<T extends object>(
   start: (parts: AsyncDisposableStack) => Promise<T>,

@@ -123,6 +123,30 @@ test('names, types and labels of published metrics do not change', () => {
   expect(own).toEqual(expect.arrayContaining(PUBLISHED));
 });
 
+/** Labels with few values, none of which a client or a tenant can choose without a bound. */
+const LABELS = [
+  ...[
+    'bound',
+    'cause',
+    'code',
+    'collection',
+    'encoding',
+    'filtered',
+    'listener',
+    'node_version',
+    'policy',
+  ],
+  ...['reason', 'selector', 'server', 'state', 'version', 'winner'],
+];
+
+test('the names of counters, and of no gauges, end in _total, and labels have few values', () => {
+  for (const { name, type, labelNames } of registered) {
+    if (!name.startsWith(PREFIX)) continue;
+    expect([name, name.endsWith('_total')]).toEqual([name, type === 'counter']);
+    expect(LABELS).toEqual(expect.arrayContaining([...labelNames]));
+  }
+});
+
 test('measures the time to handle events, and counts Services by winner', async () => {
   const metrics = createMetrics(proxy);
   const counted = async () => {

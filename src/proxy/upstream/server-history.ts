@@ -5,8 +5,8 @@ import type { LimitedLog } from '../../util/limited-log.ts';
 const BEHIND_MS = 60_000;
 
 /**
- * Which history of the cluster the API server has. etcd may be restored from an older copy. The first query that notices
- * counts the history up. All others then list again, and take no object for known.
+ * Which history of the cluster the API server has. etcd may be restored from an older copy. The first query that
+ * notices counts the history up. All others then list again, and take no object for known.
  *
  *     history n ── a list is older than what a query knew ──────────────────▶ history n + 1
  *               └─ a version is not reached that once was, once a minute ──▶ history n + 1

@@ -69,7 +69,13 @@ describe('an annotation that the wrapper reads', () => {
   });
 
   test.each(ANNOTATIONS)('%s is in docs/policies.md', (name) => {
-    expect(readFileSync('docs/policies.md', 'utf8')).toContain(name.replace(PREFIX, ''));
+    expect(readFileSync('docs/policies.md', 'utf8')).toContain(name);
+  });
+
+  test.each(ANNOTATIONS)('%s has a rule in the admission policy', (name) => {
+    const isKeys = listIn('policies').includes(name);
+    const begin = isKeys ? annotationNames.TOPOLOGY_KEYS_ANNOTATION : name;
+    expect(validation(begin).expression).not.toBe('');
   });
 });
 
