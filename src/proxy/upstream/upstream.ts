@@ -28,7 +28,7 @@ export interface UpstreamRequest {
   readonly signal?: AbortSignal;
 }
 
-/** Its body is decompressed when it is read. Read or destroy it. */
+/** Read or destroy its body. */
 export interface UpstreamResponse extends StreamedResponse {
   readonly statusCode: number;
   /** `host:port` of the server that has answered. */
@@ -221,11 +221,7 @@ export class Upstream {
         headers,
         address: addressOf(server),
         isRelay: this.failover.isRelay(server),
-        body: createBody(body, {
-          isGzip: headers['content-encoding'] === 'gzip',
-          explain,
-          onBytes,
-        }),
+        body: createBody(body, { explain, onBytes }),
         report: (end) => {
           this.serverState.noteAnswer(end);
           this.failover.report(server, end);

@@ -221,6 +221,12 @@ class Body implements UpstreamBody {
     this.fail(new Error('destroyed'));
   }
 
+  async *[Symbol.asyncIterator]() {
+    this.#note();
+    await this.#ended.promise;
+    yield* this.#chunks;
+  }
+
   async read(use: (chunks: readonly Buffer[]) => void): Promise<void> {
     this.#use = use;
     this.#deliver();
