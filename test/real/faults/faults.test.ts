@@ -18,6 +18,8 @@ const SECONDS = Number(process.env.KPW_FAULT_SECONDS ?? Number.POSITIVE_INFINITY
 const LEAST = Math.min(WANTED, 8);
 /** The protocol of the API server: HTTP/2, or HTTP/1.1 alone. */
 const HTTP1 = process.env.KPW_HTTP === '1.1';
+/** Relays between the wrapper and the API server. */
+const RELAYS = Number(process.env.KPW_RELAYS ?? 0);
 /** A client-go that has been refused often waits for up to a minute. */
 const RIGHT_AGAIN_MS = 120_000;
 /** A kube-proxy that backs off is not restarted. It may back off twice. */
@@ -34,7 +36,8 @@ let recorders: ReturnType<typeof startRecorders>;
 
 beforeAll(async () => {
   process.stderr.write(`${WANTED} faults of KPW_SEED=${seed}\n`);
-  node = await startNodeStage({ random, protocols: HTTP1 ? ['http/1.1'] : ['h2', 'http/1.1'] });
+  const protocols = HTTP1 ? (['http/1.1'] as const) : (['h2', 'http/1.1'] as const);
+  node = await startNodeStage({ random, protocols: [...protocols], relays: RELAYS });
   stage = faultStageOf(node);
   recorders = startRecorders(node.netns, { near: node.wrapper.url, relayed: node.node.url });
 });

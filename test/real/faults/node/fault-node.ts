@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createNode } from '../../../../harness/api-server/cluster-objects.ts';
 import type { ControlPlane } from '../../../../harness/api-server/control-plane.ts';
 import { makeServingCert } from '../../../../harness/api-server/serving-cert.ts';
@@ -9,6 +10,7 @@ import type { TcpFault } from '../../../../harness/network/tcp-front.ts';
 import { withCleanups } from '../../../../harness/with-cleanups.ts';
 import type { ActiveFault } from '../active-fault.ts';
 import { FaultFront, type FrontOptions } from '../fault-front.ts';
+import { startRelays } from '../recovery/relays.ts';
 import { SELF, WrapperUnderTest } from '../wrapper-under-test.ts';
 import { startStateDisk } from './state-disk.ts';
 
@@ -25,12 +27,17 @@ const VIEW_BOUNDS = {
   idleViewMs: 300_000,
 };
 
+/** The wrapper is back at a relay after this time, in milliseconds, not after a minute. */
+const RETURN_MS = 15_000;
+
 interface FaultNodeOptions {
   readonly plane: ControlPlane;
   readonly netns: NodeNetns;
   readonly labels: Readonly<Record<string, string>>;
   /** Of the fronts; undefined: there are none. */
   readonly protocols: FrontOptions['protocols'] | undefined;
+  /** Between the wrapper and the first front; default: none. */
+  readonly relays?: number | undefined;
 }
 
 /** A node on which all connections of the wrapper can fail, in both directions. */
@@ -41,7 +48,7 @@ export async function startFaultNode(options: FaultNodeOptions) {
 }
 
 async function startParts(
-  { plane, netns, labels, protocols }: FaultNodeOptions,
+  { plane, netns, labels, protocols, relays: count = 0 }: FaultNodeOptions,
   started: AsyncDisposableStack,
 ) {
   const disk = await startStateDisk(netns.folder);
@@ -60,6 +67,15 @@ async function startParts(
   }
   await createNode(plane.admin, SELF, labels, netns.address);
   const { certFile, keyFile } = await makeServingCert(netns.folder, 'wrapper', ['127.0.0.1']);
+  const caFile = join(netns.folder, 'fronts.crt');
+  writeFileSync(caFile, authority.cert);
+  const [first] = fronts;
+  const token = plane.tokens.wrapper;
+  const relays =
+    count > 0 && first
+      ? await startRelays(count, first, { folder: netns.folder, caFile, host, token })
+      : undefined;
+  if (relays !== undefined) started.defer(() => relays.stop());
   const [server = plane.serverAt(host), ...servers] = fronts.map(({ url }) => url);
   const https = { listen: `127.0.0.1:${HTTPS}`, certFile, keyFile };
   const wrapper = new WrapperUnderTest({
@@ -68,9 +84,9 @@ async function startParts(
     adminPort: ADMIN,
     server,
     ca: protocols === undefined ? backend.ca : authority.cert,
-    token: plane.tokens.wrapper,
-    settings: { servers, https },
-    viewBounds: VIEW_BOUNDS,
+    token,
+    settings: { servers, https, ...relays?.settings },
+    viewBounds: count === 0 ? VIEW_BOUNDS : { ...VIEW_BOUNDS, returnMs: RETURN_MS },
     place: {
       start: netns.spawn,
       get: netns.httpGet,

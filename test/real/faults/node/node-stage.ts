@@ -19,6 +19,8 @@ export interface NodeStageOptions {
    * fronts at all.
    */
   readonly protocols?: FrontOptions['protocols'];
+  /** Relays between the wrapper and the first front; default: none. */
+  readonly relays?: number;
   /** Flags of the API server. */
   readonly apiServerArgs?: readonly string[];
 }
@@ -34,14 +36,20 @@ export async function startNodeStage(options: NodeStageOptions) {
 }
 
 async function startParts(
-  { random, protocols, apiServerArgs = [] }: NodeStageOptions,
+  { random, protocols, relays, apiServerArgs = [] }: NodeStageOptions,
   started: AsyncDisposableStack,
 ) {
   const plane = await startControlPlane({ apiServerArgs });
   started.defer(() => plane.stop());
   const netns = await createNodeNetns();
   started.defer(() => netns.stop());
-  const node = await startFaultNode({ plane, netns, protocols, labels: { [ATOM_LABEL]: 'x' } });
+  const node = await startFaultNode({
+    plane,
+    netns,
+    protocols,
+    relays,
+    labels: { [ATOM_LABEL]: 'x' },
+  });
   started.defer(() => node.stop());
   const { wrapper, url } = node;
   const atom = await createAtom(plane, netns, SELF);

@@ -34,24 +34,29 @@ export interface RelayOptions {
   readonly folder: string;
   /** Of the authority that issued the certificate of the front. */
   readonly caFile: string;
+  /** Address of the front, and of the relays; default: 127.0.0.1. */
+  readonly host?: string;
+  /** Default: each has its own. */
+  readonly token?: string;
 }
 
 /** Starts relays, which have the same API server as the wrapper, and waits until they are ready. */
 export async function startRelays(count: number, front: FaultFront, options: RelayOptions) {
+  const { folder, caFile, host = HOST } = options;
   return await withCleanups(async (cleanups) => {
-    const cert = await makeServingCert(options.folder, 'relay', [HOST]);
+    const cert = await makeServingCert(folder, 'relay', [host]);
     const all: RelayUnderTest[] = [];
     const ready: Promise<void>[] = [];
     while (all.length < count) {
       const [port = 0, adminPort = 0, linkPort = 0] = await freePorts(3);
-      const target = { host: HOST, port: Number(new URL(front.url).port) };
-      const link = await startTcpFront({ listen: { host: HOST, port: linkPort }, target });
+      const target = { host, port: Number(new URL(front.url).port) };
+      const link = await startTcpFront({ listen: { host, port: linkPort }, target });
       cleanups.defer(() => link.stop());
-      const name = join(options.folder, `relay-${port}`);
-      const server = `https://${HOST}:${linkPort}`;
-      const { caFile } = options;
-      writeKubeconfig(`${name}.kubeconfig`, { server, caFile, token: `relay-${port}` });
-      const https = { listen: `${HOST}:${port}`, ...cert };
+      const name = join(folder, `relay-${port}`);
+      const server = `https://${host}:${linkPort}`;
+      const { token = `relay-${port}` } = options;
+      writeKubeconfig(`${name}.kubeconfig`, { server, caFile, token });
+      const https = { listen: `${host}:${port}`, ...cert };
       const adminListen = `${HOST}:${adminPort}`;
       writeFileSync(`${name}.yaml`, dump({ nodeName: 'relay', https, adminListen }));
       const relay = describeRelay(name, `https://${https.listen}`, link);
