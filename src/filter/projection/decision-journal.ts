@@ -103,14 +103,8 @@ function isSameDecision(
 
 /** The cause of deciding Services again because their objects changed. */
 export function causeOfObjects(changes: readonly Change<EndpointsFacts>[]): Cause {
-  return {
-    kind: 'endpoints',
-    subject: firstFew(
-      changes.slice(0, 1).map(({ key }) => key),
-      1,
-      changes.length,
-    ),
-  };
+  const first = changes[0]?.key ?? '';
+  return { kind: 'endpoints', subject: firstFew([first], 1, changes.length) };
 }
 
 /** The cause of deciding Services again because the topology changed. */
