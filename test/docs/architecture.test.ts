@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
-import { DOCUMENTS, readDocument } from '../../harness/deploy/documents.ts';
+import { DOCUMENTS, readDocument, sectionOf } from '../../harness/deploy/documents.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const text = readDocument('docs/architecture.md');
@@ -49,3 +49,22 @@ test('each invariant names a test', () => {
   expect(invariants.length).toBeGreaterThan(10);
   expect(invariants.filter((each) => !/→\s+`test\/\S+\.test\.ts`/.test(each))).toEqual([]);
 });
+
+test('each row of the comparison and of "When things fail" in README names a test', () => {
+  const promises = ['why-not-something-else', 'when-things-fail'].flatMap((anchor) =>
+    firstCells(sectionOf('README.md', anchor)),
+  );
+  expect(promises.length).toBeGreaterThan(10);
+  const rows = sectionOf('docs/architecture.md', 'what-readme-promises').split('\n');
+  const proven = rows.filter((row) => row.includes('`test/'));
+  expect(promises.filter((each) => !proven.some((row) => row.startsWith(`| ${each} `)))).toEqual(
+    [],
+  );
+  expect(proven).toHaveLength(promises.length);
+});
+
+/** First cells of the rows of a table, without its header. */
+function firstCells(section: string): string[] {
+  const cells = Array.from(section.matchAll(/^\| ([^|]+?) +\|/gm), ([, cell = '']) => cell);
+  return cells.filter((cell) => !/^[- ]*$/.test(cell) && cell !== 'what happens');
+}

@@ -136,7 +136,8 @@ test.each([
 test('until the own Node is known requests wait, and then get 503', async () => {
   proxy = await useWrapper(upstream, { nodeName: 'edge-9', readyWaitMs: 1_000 });
   const status = async () => await statusOf(proxy.url + SLICES_PATH, 'json');
-  expect(await status()).toBe(503);
+  const refused = await fetch(proxy.url + SLICES_PATH);
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
   const waiting = status();
   server.create('nodes', { apiVersion: 'v1', kind: 'Node', metadata: { name: 'edge-9' } });
   expect(await waiting).toBe(200);
