@@ -1,5 +1,4 @@
 import { beforeAll, expect, jest, test } from '@jest/globals';
-import { makeServingCert } from '../../../harness/api-server/serving-cert.ts';
 import { type Cluster, startCluster } from '../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../harness/cluster/kube-proxy.ts';
 import { API_SERVER } from '../../../harness/cluster/network.ts';
@@ -17,6 +16,8 @@ import { stoppedLater } from '../../support/closed-later.ts';
 jest.setTimeout(240_000);
 
 const RELAY = 'kube-proxy-wrapper-relay';
+/** The section of docs/relay.md. */
+const INSTALLATION = 'Set up';
 /** The way back to a relay, with its spread: a minute and a quarter of it. */
 const RETURN_MS = 90_000;
 
@@ -65,16 +66,17 @@ async function figures(node: string): Promise<Record<string, string>> {
 }
 
 test('nodes of a site with relays read from these, and one without reads from the API server', async () => {
-  await workspace.run('kubectl apply -f manifests/components/relay/service.yaml');
-  const path = `/api/v1/namespaces/kube-system/services/${RELAY}`;
-  clusterIP = String((await cluster.admin.get(path)).spec.clusterIP);
-  const { certFile, keyFile } = await makeServingCert(workspace.folder, 'tls', [clusterIP]);
-  await workspace.run(
-    `kubectl -n kube-system create secret generic ${RELAY} --from-file=tls.crt=${certFile} --from-file=tls.key=${keyFile} --from-file=ca.crt=${certFile}`,
-  );
+  const documented = async (beginning: string) =>
+    await workspace.runDocumented(INSTALLATION, beginning);
+  clusterIP = (await documented('kubectl -n kube-system apply')).trim().split('\n').at(-1) ?? '';
+  await workspace.runDocumented('The certificate', 'openssl req', {
+    'IP:127.0.0.1,DNS:localhost': `IP:${clusterIP}`,
+  });
+  await documented('kubectl -n kube-system create secret');
   const caFile = `/etc/${RELAY}/ca.crt`;
   writeOverlay(workspace, ['relay'], { relays: { servers: [`https://${clusterIP}`], caFile } });
-  await workspace.run('kubectl label node edge-1 edge-2 kube-proxy-wrapper.io/relay=true');
+  await documented('kubectl label node edge-1');
+  await workspace.run('kubectl label node edge-2 kube-proxy-wrapper.io/relay=true');
   await workspace.run('kubectl apply --server-side --force-conflicts -k my-cluster');
   await rolledOut(cluster, RELAY);
   await rolledOut(cluster, 'kube-proxy-wrapper');
