@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PLACEHOLDER_IMAGE, type Project, ROOT } from './project.ts';
@@ -9,18 +9,41 @@ export interface StampedChart {
   remove(): void;
 }
 
-/** A copy of the chart that uses the published image. The chart in the repository names a placeholder. */
-export function stampedChart({ name, image }: Pick<Project, 'name' | 'image'>): StampedChart {
+/** A copy of the chart that uses the published image, and has links. That of the repository names a placeholder. */
+export function stampedChart(project: Project): StampedChart {
+  const { name, image } = project;
   const parent = mkdtempSync(join(tmpdir(), 'kpw-chart-'));
   // helm wants a folder with the name of the chart.
   const path = join(parent, name);
   cpSync(join(ROOT, 'charts', name), path, { recursive: true });
-  for (const file of ['Chart.yaml', 'values.yaml']) {
-    const text = readFileSync(join(path, file), 'utf8');
-    if (!text.includes(PLACEHOLDER_IMAGE)) throw new Error(`${file} has no ${PLACEHOLDER_IMAGE}`);
-    writeFileSync(join(path, file), text.replaceAll(PLACEHOLDER_IMAGE, image));
-  }
+  const values = join(path, 'values.yaml');
+  const text = readFileSync(values, 'utf8');
+  if (!text.includes(PLACEHOLDER_IMAGE)) throw new Error(`${values} has no ${PLACEHOLDER_IMAGE}`);
+  writeFileSync(values, text.replaceAll(PLACEHOLDER_IMAGE, image));
+  appendFileSync(join(path, 'Chart.yaml'), publishedFields(project));
   return { path, remove: () => rmSync(parent, { recursive: true, force: true }) };
+}
+
+/** What Chart.yaml lacks. Its last field is `annotations`. */
+function publishedFields({ image, version, repository }: Project): string {
+  // Artifact Hub cannot find the image itself: the chart renders nothing without the address of an API server.
+  return `  artifacthub.io/images: |
+    - name: kube-proxy-wrapper
+      image: ${image}:${version}
+      platforms: [linux/amd64, linux/arm64]
+  artifacthub.io/links: |
+    - name: support
+      url: ${repository}/issues
+    - name: Installation
+      url: ${repository}/blob/main/docs/deployment.md
+    - name: Changes
+      url: ${repository}/blob/main/CHANGELOG.md
+    - name: Security
+      url: ${repository}/blob/main/SECURITY.md
+home: ${repository}
+sources:
+  - ${repository}
+`;
 }
 
 /** The packed chart in the folder of a release. */

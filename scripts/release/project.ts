@@ -25,8 +25,6 @@ export interface Manifest {
   readonly name: string;
   readonly version: string;
   readonly repository: { readonly type: string; readonly url: string };
-  readonly homepage: string;
-  readonly bugs: string;
 }
 
 /** The image that the manifests and the chart name as long as nothing is published. */

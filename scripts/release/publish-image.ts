@@ -26,7 +26,8 @@ const buildArgs = [
 ].flatMap((value) => ['--build-arg', value]);
 const attestations = ['--provenance=mode=max', '--sbom=true'];
 const platforms = ['--platform', 'linux/amd64,linux/arm64'];
-const what = [...platforms, ...attestations, '--file', 'image/Dockerfile', ...buildArgs];
+const labels = ['--label', `org.opencontainers.image.source=${project.repository}`];
+const what = [...platforms, ...attestations, '--file', 'image/Dockerfile', ...labels, ...buildArgs];
 const tag = `${project.image}:${project.version}`;
 const where = ['--tag', tag, '--metadata-file', metadata, '--push'];
 run('docker', 'buildx', 'build', ...what, ...where, '.');

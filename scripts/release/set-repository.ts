@@ -1,5 +1,5 @@
 /**
- * Sets the address of the repository in every file that names it:
+ * Sets the address of the repository in every file that names it, and in generated ones:
  *
  *   node scripts/release/set-repository.ts https://github.com/<owner>/kube-proxy-wrapper
  */
@@ -25,3 +25,5 @@ for (const file of files.split('\0').filter((name) => name !== '')) {
   writeFileSync(path, replaced);
   console.log(file);
 }
+// The chart has copies of the alerts.
+await import('../write-settings.ts');

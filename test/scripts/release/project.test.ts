@@ -1,6 +1,12 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { describe, expect, test } from '@jest/globals';
-import { type Manifest, projectOf, ROOT, readManifest } from '../../../scripts/release/project.ts';
+import {
+  type Manifest,
+  PLACEHOLDER_OWNER,
+  projectOf,
+  ROOT,
+  readManifest,
+} from '../../../scripts/release/project.ts';
 import { replaceRepository } from '../../../scripts/release/repository-names.ts';
 
 const manifest = readManifest();
@@ -32,11 +38,6 @@ describe('projectOf()', () => {
 });
 
 describe('every file names the repository of package.json', () => {
-  test('package.json itself', () => {
-    expect(manifest.homepage).toBe(`${project.repository}#readme`);
-    expect(manifest.bugs).toBe(`${project.repository}/issues`);
-  });
-
   /** What the files of the repository name, by a pattern with one group. */
   function named(pattern: RegExp): Set<string | undefined> {
     const grep = ['grep', '--untracked', '-IhoE', '-e', pattern.source];
@@ -45,10 +46,18 @@ describe('every file names the repository of package.json', () => {
     return new Set(found.map((line) => pattern.exec(line)?.[1]));
   }
 
-  test('chart, alerts, labels of the images and documents', () => {
+  test('package.json, alerts and documents', () => {
     const name = project.slug.split('/')[1];
     const slug = `github[.]com/([A-Za-z0-9_.-]+/(kube-proxy-wrapper|${name}))`;
     expect(named(new RegExp(slug))).toEqual(new Set([project.slug]));
+  });
+
+  test('nothing but package.json and RELEASING.md names the placeholder, which leads nowhere', () => {
+    const named = `(github[.]com|ghcr[.]io)/${PLACEHOLDER_OWNER}/`;
+    const others = ['package.json', 'RELEASING.md', 'scripts/release', 'src/version.ts', 'test'];
+    const where = ['--', '.', ...others.map((path) => `:!${path}`)];
+    const grep = ['grep', '--untracked', '-lE', named, ...where];
+    expect(spawnSync('git', grep, { cwd: ROOT, encoding: 'utf8' }).stdout).toBe('');
   });
 
   test('and the commands that verify a release', () => {

@@ -7,8 +7,6 @@ const manifest: Manifest = {
   name: 'kube-proxy-wrapper',
   version: '1.1.0',
   repository: { type: 'git', url: 'git+https://github.com/acme/kube-proxy-wrapper.git' },
-  homepage: '',
-  bugs: '',
 };
 
 const release: ReleaseInput = {

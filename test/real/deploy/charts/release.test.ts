@@ -49,6 +49,8 @@ test('the packed chart uses the published image without any value', async () => 
   expect(containers[0].image).toBe(`${project.image}:${version}`);
   const shown = await runCommand(helm, ['show', 'chart', chart]);
   expect(shown).toContain(`image: ${project.image}:${version}\n`);
+  expect(shown).toContain(`home: ${project.repository}\n`);
+  expect(shown).toContain(`url: ${project.repository}/blob/main/SECURITY.md\n`);
 });
 
 test('the SBOM lists what the bundle contains, with purls', () => {
