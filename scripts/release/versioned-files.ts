@@ -9,11 +9,11 @@ export const VERSIONED_FILES = [
   'docs/deployment.md',
   'docs/deployment-systemd.md',
   'manifests/base/kustomization.yaml',
+  'manifests/components/relay/daemonset.yaml',
   'manifests/components/state/daemonset.yaml',
   'manifests/overlays/sidecar/patch.yaml',
   'manifests/static-pods/kube-proxy-wrapper.yaml',
   'manifests/systemd/kube-proxy-wrapper.service',
-  'test/real/cluster/release/update-from-1-0.test.ts',
 ] as const;
 
 /** Replaces our own version only: a package that we use can have the same. */
@@ -28,7 +28,8 @@ export function replaceVersion(
     `${name}[:-]`,
     'newTag: ',
     '[*][*]Status[*][*]: ',
-    '\\n(?:version|appVersion): ',
+    // The last one is in the output of `kubectl kpw status`.
+    '\\n(?:version: |appVersion: |version )',
   ];
   // Not a part of a longer one, such as 1.1.0 in 1.1.0-dev.
   const end = '(?![0-9A-Za-z-]|[.][0-9])';

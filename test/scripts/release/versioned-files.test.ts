@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -14,6 +15,18 @@ test.each(VERSIONED_FILES)('%s has only the new version afterwards', (file) => {
   if (version.endsWith('-dev')) expect(replaced).not.toContain(version);
 });
 
+test('no other file names the version', () => {
+  const folders = ['*.md', 'docs', 'manifests', 'charts', 'image', 'src', 'cli'];
+  const grep = ['grep', '-lF', '-e', version, '--', ...folders, ':!CHANGELOG.md', ':!RELEASING.md'];
+  const files = execFileSync('git', grep, { cwd: ROOT, encoding: 'utf8' }).trim().split('\n');
+  const known: readonly string[] = VERSIONED_FILES;
+  const changed = files.filter((file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    return replaceVersion(text, { name, version, next: '9.8.7' }) !== text;
+  });
+  expect(changed.filter((file) => !known.includes(file))).toEqual([]);
+});
+
 describe('replaceVersion()', () => {
   const replace = (text: string) =>
     replaceVersion(text, { name: 'kube-proxy-wrapper', version: '1.1.0', next: '1.2.0-dev' });
@@ -23,6 +36,7 @@ describe('replaceVersion()', () => {
     '**Status**: ',
     '\nversion: ',
     '\nappVersion: ',
+    '\nversion ',
     'kube-proxy-wrapper:',
     'kube-proxy-wrapper-',
     '"name": "kube-proxy-wrapper",\n  "version": "',
