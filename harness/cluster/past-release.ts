@@ -1,39 +1,52 @@
-import { chmodSync, cpSync, mkdirSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repository } from '../deploy/repository.ts';
 import { runCommand } from '../process/run-command.ts';
 import { wrapperImage } from './images.ts';
 
-/** The commit of release 1.0.0. */
-const COMMIT = 'deead377';
+/** Past releases: the commit, and the user of its image. */
+export const PAST_RELEASES = {
+  '1.0.0': { commit: 'deead377', user: 65_532 },
+  '1.1.0': { commit: '4cbd9f6b', user: 10_360 },
+} as const;
 
-/** The release 1.0.0, built from the history of this repository. */
-export interface Release {
+/** A release, built from the history of this repository. */
+export interface PastRelease {
   /** The sources, with their manifests. */
   readonly folder: string;
-  /** Path of the tar of its image, `registry.example.net/kube-proxy-wrapper:1.0.0`. */
+  /** Path of the tar of its image, `registry.example.net/kube-proxy-wrapper:<version>`. */
   readonly image: string;
 }
 
 /** @param folder where to put sources and image */
-export async function buildRelease10(folder: string): Promise<Release> {
-  const sources = join(folder, '1.0.0');
+export async function buildPastRelease(
+  version: keyof typeof PAST_RELEASES,
+  folder: string,
+): Promise<PastRelease> {
+  const { commit, user } = PAST_RELEASES[version];
+  const sources = join(folder, version);
   mkdirSync(sources, { recursive: true });
-  await runCommand('sh', ['-c', `git archive ${COMMIT} | tar -x -C "${sources}"`], {
+  await runCommand('sh', ['-c', `git archive ${commit} | tar -x -C "${sources}"`], {
     cwd: repository,
   });
   const build = 'npm install --no-fund --no-audit --loglevel=error && npm run build';
   await runCommand('sh', ['-c', build], { cwd: sources });
   // The manifests name the image of .com and .net: the one of the init container is not renamed.
-  const names = ['com', 'net'].map((end) => `registry.example.${end}/kube-proxy-wrapper:1.0.0`);
-  const image = await wrapperImage(folder, 'old', names, async (root) => {
-    for (const file of ['dist/main.js', 'package.json']) {
-      cpSync(join(sources, file), join(root, 'app', file));
+  const names = ['com', 'net'].map(
+    (end) => `registry.example.${end}/kube-proxy-wrapper:${version}`,
+  );
+  const image = await wrapperImage(folder, `wrapper-${version}`, names, async (root) => {
+    for (const path of ['dist', 'package.json']) {
+      cpSync(join(sources, path), join(root, 'app', path), { recursive: true });
     }
-    const program = join(root, 'usr/local/bin/kube-proxy-wrapper');
-    cpSync(join(sources, 'image/kube-proxy-wrapper'), program);
-    chmodSync(program, 0o755);
-    return { user: '65532:65532' };
+    for (const name of ['kube-proxy-wrapper', 'own-state-dir']) {
+      const program = join(root, 'usr/local/bin', name);
+      // 1.0.0 has no own-state-dir, and does not run ours.
+      if (!existsSync(join(sources, 'image', name))) continue;
+      cpSync(join(sources, 'image', name), program);
+      chmodSync(program, 0o755);
+    }
+    return { user: `${user}:${user}` };
   });
   return { folder: sources, image };
 }

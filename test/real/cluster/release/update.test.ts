@@ -1,50 +1,87 @@
 import { cpSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-proxy.ts';
-import { buildRelease10 } from '../../../../harness/cluster/release-1-0.ts';
+import { buildPastRelease, type PAST_RELEASES } from '../../../../harness/cluster/past-release.ts';
 import { createWeb, isReady, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
+import { readText, repository } from '../../../../harness/deploy/repository.ts';
 import { poll } from '../../../../harness/poll.ts';
-import { stoppedLater } from '../../../support/closed-later.ts';
 
 jest.setTimeout(300_000);
 
 /**
- * An update from the real 1.0.0 with its own manifests, whose user is 65532, and the way back. Each test continues the
- * last.
+ * Updates from real past releases with their own manifests and a state folder, by the upgrade notes of CHANGELOG.md.
+ * Then the ways back. Each test continues the last.
  */
 let cluster: Cluster;
 let web: Web;
 let workspace: Workspace;
 const everyNode = ['edge-1', 'edge-2'];
 
-beforeAll(async () => {
-  cluster = stoppedLater(await startCluster({ nodeNames: everyNode }));
-  workspace = createWorkspace(cluster);
-  const old = await buildRelease10(join(cluster.folder, 'images'));
-  cpSync(join(old.folder, 'manifests'), join(workspace.folder, '1.0.0/manifests'), {
+/** @param config settings of the old version */
+async function startWith(version: keyof typeof PAST_RELEASES, config: string) {
+  cluster = await startCluster({ nodeNames: everyNode });
+  workspace = createWorkspace(cluster, { 'kubectl-kpw': join(repository, 'dist/kubectl-kpw.js') });
+  const old = await buildPastRelease(version, join(cluster.folder, 'images'));
+  cpSync(join(old.folder, 'manifests'), join(workspace.folder, version, 'manifests'), {
     recursive: true,
   });
   for (const node of cluster.nodes) await node.importImage(old.image);
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
-  // The same kustomization, beside the manifests of 1.0.0.
-  await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap', {
-    'my-cluster': '1.0.0/my-cluster',
-    'newTag: 1.1.0': 'newTag: 1.0.0',
-  });
-  await workspace.run('kubectl apply --server-side -k 1.0.0/my-cluster');
+  await writeKustomization('my-cluster', config);
+  // The same kustomization, beside the manifests of that version.
+  await writeKustomization(`${version}/my-cluster`, config, version);
+  await workspace.run(`kubectl apply --server-side -k ${version}/my-cluster`);
   await rolledOut(cluster, 'kube-proxy-wrapper');
   await rolledOut(cluster, 'kube-proxy');
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*']);
   await web.stays();
-}, 400_000);
+}
+
+/** Writes the kustomization of the documents into a folder, with these settings. */
+async function writeKustomization(folder: string, config: string, version?: string) {
+  await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap', {
+    'my-cluster': folder,
+    ...(version === undefined ? {} : { [`newTag: ${newVersion()}`]: `newTag: ${version}` }),
+    'configMapGenerator:':
+      'configMapGenerator:\n  - name: kube-proxy-wrapper\n    behavior: replace\n    files: [config.yaml]',
+  });
+  workspace.write(`${folder}/config.yaml`, config);
+}
+
+const newVersion = () =>
+  /newTag: (\S+)/.exec(
+    workspace.documented('kubeadm', 'kubectl -n kube-system get configmap'),
+  )?.[1];
+
+/** The command of the upgrade notes that begins so. */
+function upgradeNote(beginning: string): string {
+  const notes = readText('CHANGELOG.md').split('### Upgrade from 1.1.0')[1] ?? '';
+  const [command = ''] = /(?<=`)[^`]+/.exec(notes.slice(notes.indexOf(`\`${beginning}`))) ?? [];
+  return command;
+}
 
 async function wrapperPods() {
   const path = '/api/v1/namespaces/kube-system/pods';
   const label = 'app.kubernetes.io%2Fname%3Dkube-proxy-wrapper';
   return await cluster.admin.list(`${path}?labelSelector=${label}`);
+}
+
+const apply = async (folder: string) =>
+  await workspace.run(`kubectl apply --server-side --force-conflicts -k ${folder}`);
+
+/** The update stops: a Pod of the new version ends, beside those of the old one, which serve. */
+async function stopsAtTheFirstNode() {
+  await poll(
+    wrapperPods,
+    (pods) =>
+      pods.some(({ status }) => (status.containerStatuses?.[0].restartCount ?? 0) > 0) &&
+      pods.filter(isReady).length >= 2,
+    { timeoutMs: 60_000, intervalMs: 200, what: 'a Pod that ends beside two that serve' },
+  );
+  await followsChanges();
 }
 
 /** @param before run on each node before its Pod is deleted */
@@ -63,12 +100,20 @@ const stateFolder = (node: string) =>
 
 const stateOwners = () => everyNode.map((node) => statSync(stateFolder(node)).uid);
 
-/** When a snapshot of slices was last written on the first node, in ms; -Infinity without one. */
-const latestSnapshot = () => {
-  const folder = stateFolder('edge-1');
-  const files = readdirSync(folder).filter((name) => name.startsWith('endpointslices-'));
-  return Math.max(...files.map((name) => statSync(join(folder, name)).mtimeMs));
-};
+/** Names of the snapshots that a node has. */
+const snapshots = (node: string) => readdirSync(stateFolder(node));
+
+/** Waits until the version that runs now writes a snapshot of slices. */
+async function savesState() {
+  const now = Date.now();
+  await followsChanges();
+  const latest = () => {
+    const files = snapshots('edge-1').filter((name) => name.startsWith('endpointslices-'));
+    return Math.max(...files.map((name) => statSync(join(stateFolder('edge-1'), name)).mtimeMs));
+  };
+  await poll(latest, (time) => time > now, { timeoutMs: 60_000, what: 'a newer snapshot' });
+  expect(everyNode.flatMap(snapshots).filter((name) => name.includes('set-aside'))).toEqual([]);
+}
 
 const imagesOfPods = async () =>
   (await wrapperPods()).map(({ spec }) => (spec.containers[0].image as string).split(':')[1]);
@@ -81,46 +126,107 @@ async function failuresUnderLoad(during: () => Promise<unknown>) {
   );
 }
 
+/** Runs `during` while a client of each wrapper requests Services. Resolves with the answers that were not 200. */
+async function refusalsOfWrappers(during: () => Promise<unknown>) {
+  const loads = everyNode.map((name) =>
+    cluster.node(name).spawn({
+      name: 'load-on-wrapper',
+      command: cluster.binaries.podProgram,
+      args: ['load', 'http://127.0.0.1:10360/api/v1/services?resourceVersion=0', '50'],
+    }),
+  );
+  await during();
+  for (const load of loads) await load.stop();
+  return loads.map(({ process }) => {
+    const { answers } = JSON.parse(process.log()) as { answers: Record<string, number> };
+    return Object.keys(answers).filter((answer) => answer.startsWith('('));
+  });
+}
+
 // kube-proxy was refused meanwhile: in the end client-go waits 30 to 60 s before it tries again.
 const followsChanges = async () => await web.followsChanges(90_000);
 
-test('the update stops at the first node, where the old Pod continues to serve', async () => {
-  expect(stateOwners()).toEqual([65_532, 65_532]);
-  await workspace.runDocumented('kubeadm', 'kubectl -n kube-system get configmap');
-  await workspace.run('kubectl apply --server-side -k my-cluster');
-  await poll(
-    wrapperPods,
-    (pods) =>
-      pods.some(({ status }) => (status.containerStatuses?.[0].restartCount ?? 0) > 0) &&
-      pods.filter(isReady).length >= 2,
-    { timeoutMs: 60_000, intervalMs: 200, what: 'a Pod that cannot listen beside two that serve' },
-  );
-  await followsChanges();
+describe('from 1.0.0, whose user is another one', () => {
+  beforeAll(async () => await startWith('1.0.0', 'logLevel: info\n'), 400_000);
+  afterAll(async () => await cluster.stop());
+
+  test('the update stops at the first node, where the old Pod continues to serve', async () => {
+    expect(stateOwners()).toEqual([65_532, 65_532]);
+    await apply('my-cluster');
+    await stopsAtTheFirstNode();
+  });
+
+  test('after its Pods are deleted node by node the new one serves, with the state of the old', async () => {
+    expect(await failuresUnderLoad(deletePodsNodeByNode)).toEqual([[], []]);
+    expect(await imagesOfPods()).toEqual([newVersion(), newVersion()]);
+    expect(stateOwners()).toEqual([10_360, 10_360]);
+    await savesState();
+  });
+
+  test('the way back is the same, and 1.0.0 goes on with the state after its owner is changed', async () => {
+    const back = async () => {
+      await apply('1.0.0/my-cluster');
+      // 1.0.0 changes only the owner of the folder above it.
+      await deletePodsNodeByNode(async (node) => {
+        await workspace.run(`chown -R 65532:65532 ${stateFolder(node)}`);
+      });
+    };
+    expect(await failuresUnderLoad(back)).toEqual([[], []]);
+    expect(await imagesOfPods()).toEqual(['1.0.0', '1.0.0']);
+    await savesState();
+    expect(stateOwners()).toEqual([65_532, 65_532]);
+  });
 });
 
-test('after its Pods are deleted node by node the new one serves, with the state of the old', async () => {
-  expect(await failuresUnderLoad(deletePodsNodeByNode)).toEqual([[], []]);
-  expect(await imagesOfPods()).not.toContain('1.0.0');
-  expect(stateOwners()).toEqual([10_360, 10_360]);
-  await followsChanges();
-});
+describe('from 1.1.0', () => {
+  const newConfig = 'logLevel: info\n';
+  /** With a setting that is gone. */
+  const oldConfig = `${newConfig}returnDelaySeconds: 0\n`;
+  beforeAll(async () => await startWith('1.1.0', oldConfig), 400_000);
+  afterAll(async () => await cluster.stop());
 
-test('the way back is the same, and 1.0.0 goes on with the state after its owner is changed', async () => {
-  const back = async () => {
-    await workspace.run('kubectl apply --server-side -k 1.0.0/my-cluster');
-    // 1.0.0 changes only the owner of the folder above it.
-    await deletePodsNodeByNode(async (node) => {
-      await workspace.run(`chown -R 65532:65532 ${stateFolder(node)}`);
-    });
-  };
-  expect(await failuresUnderLoad(back)).toEqual([[], []]);
-  expect(await imagesOfPods()).toEqual(['1.0.0', '1.0.0']);
-  // From here on only 1.0.0 runs.
-  const isBack = Date.now();
-  await followsChanges();
-  expect(stateOwners()).toEqual([65_532, 65_532]);
-  await poll(latestSnapshot, (time) => time > isBack, {
-    timeoutMs: 60_000,
-    what: 'a snapshot that 1.0.0 has written after the way back',
+  test('kubectl kpw of this version finds the nodes of 1.1.0 well', async () => {
+    expect(await workspace.run('kubectl kpw status')).toMatch(/^2 of 2 nodes are well$/m);
+    expect(await workspace.run('kubectl kpw explain web --node edge-1')).toMatch(
+      /^default\/web on node edge-1: FILTERED, 1 of 2 endpoints/,
+    );
+  });
+
+  test('a setting that is gone stops the update at the first node, and status says which', async () => {
+    await apply('my-cluster');
+    await stopsAtTheFirstNode();
+    expect(await workspace.run('kubectl kpw status || true')).toMatch(
+      /^\[FAIL\] wrapper .*returnDelaySeconds was removed: set successThreshold/m,
+    );
+  });
+
+  test('without it the update goes on, and neither a request nor a connection is refused', async () => {
+    workspace.write('my-cluster/config.yaml', newConfig);
+    // The annotation that is gone, by the command of the upgrade notes.
+    await workspace.run('kubectl annotate service web kube-proxy-wrapper.io/return-delay=30s');
+    await workspace.run(upgradeNote('kubectl annotate services --all -A'));
+    const before = snapshots('edge-1').sort();
+    const update = async () => {
+      await apply('my-cluster');
+      await rolledOut(cluster, 'kube-proxy-wrapper');
+    };
+    const refused = async () => expect(await refusalsOfWrappers(update)).toEqual([[], []]);
+    expect(await failuresUnderLoad(refused)).toEqual([[], []]);
+    expect(await imagesOfPods()).toEqual([newVersion(), newVersion()]);
+    await savesState();
+    // It goes on with the files of 1.1.0.
+    expect(snapshots('edge-1').sort()).toEqual(before);
+    expect(await workspace.run('kubectl kpw status')).toMatch(/^2 of 2 nodes are well$/m);
+  });
+
+  test('the way back is an update too', async () => {
+    const back = async () => {
+      await apply('1.1.0/my-cluster');
+      await rolledOut(cluster, 'kube-proxy-wrapper');
+    };
+    const refused = async () => expect(await refusalsOfWrappers(back)).toEqual([[], []]);
+    expect(await failuresUnderLoad(refused)).toEqual([[], []]);
+    expect(await imagesOfPods()).toEqual(['1.1.0', '1.1.0']);
+    await savesState();
   });
 });
