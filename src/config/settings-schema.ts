@@ -44,11 +44,11 @@ const relays = mapping('relays', {
       v.nonEmpty('must not be empty'),
       v.maxLength(16, 'must have at most 16 items'),
     ),
-    'https URLs, in order of preference: normally one, with the ClusterIP of their Service.',
+    'https URLs of the relays of this site (see relay.md), in order of preference: normally one, with the ClusterIP of their Service.',
   ),
   caFile: described(
     nonEmpty,
-    'Authority of their certificates, PEM. Changes of the file are followed.',
+    'Authority of the certificates of these relays, PEM. Changes of the file are followed.',
   ),
 });
 
