@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
@@ -66,6 +66,16 @@ test.each([
   [['get', 'node', 'edge-1'], 'edge-1'],
 ])('kubectl %j shows %s', async (args, expected) => {
   expect(await kubectl(...args)).toContain(expected);
+});
+
+/** The arguments of the commands of docs/identity.md, for this wrapper and its Service. */
+const DOCUMENTED = Array.from(
+  readFileSync('docs/identity.md', 'utf8').matchAll(/^kubectl --server \S+ (.+?)(?: --watch)?$/gm),
+  ([, args = '']) => args.replace('-n shop', '-n default').split(' '),
+);
+
+test.each(DOCUMENTED)('docs/identity.md: kubectl %s %s %s is answered', async (...args) => {
+  expect(await kubectl(...args)).toMatch(/web|edge-1/);
 });
 
 const ADDRESSES = '-o=jsonpath={.metadata.name} {.endpoints[*].addresses[0]}{"\\n"}';
