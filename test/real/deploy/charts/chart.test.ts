@@ -202,6 +202,15 @@ describe('values', () => {
     expect(JSON.parse(board?.data['kube-proxy-wrapper.json']).panels.length).toBeGreaterThan(20);
   });
 
+  test('the values of docs/metrics.md create the same', async () => {
+    const [, command = ''] = /(helm upgrade [^`]+)/.exec(readText('docs/metrics.md')) ?? [];
+    const set = Array.from(command.matchAll(/--set (\S+)/g), ([, value = '']) => value);
+    const objects = await render({}, ...set);
+    only(objects, 'PrometheusRule');
+    only(objects, 'PodMonitor');
+    expect(objects.some(({ metadata }) => metadata.name.endsWith('-dashboard'))).toBe(true);
+  });
+
   test('admissionPolicy creates the policy of the component, with the action that is set', async () => {
     const created = async (admissionPolicy: object) =>
       (await render({ admissionPolicy })).filter(({ kind }) =>
