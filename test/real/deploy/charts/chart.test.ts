@@ -294,8 +294,8 @@ data: { notes: {{ include (print .Template.BasePath "/NOTES.txt") . | quote }} }
 
   // helm upgrade --reuse-values takes the values of the release before, without those that are new. Of these a template
   // once made "nil pointer evaluating interface {}.create".
-  test('values that 1.0.0 did not have may be missing', async () => {
-    const added = ['canary', 'localRuntime', 'monitoring', 'admissionPolicy'];
+  test('values that 1.0.0 or 1.1.0 did not have may be missing', async () => {
+    const added = ['canary', 'localRuntime', 'monitoring', 'admissionPolicy', 'relay'];
     const values = Object.fromEntries(added.map((key) => [key, null]));
     expect(await render(values)).toEqual(await render({}));
   });
