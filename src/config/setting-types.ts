@@ -106,6 +106,7 @@ export const apiServer = v.pipe(
 /** The URL of a relay. */
 export const relayServer = v.pipe(
   apiServer,
+  v.metadata({ pattern: '^https://' }),
   v.check(({ protocol }) => protocol === 'https:', 'must begin with https://'),
 );
 
