@@ -1,5 +1,5 @@
-/** The text of a kubeconfig for an API server in memory: plain http, no credentials. */
-export function kubeconfigFor(apiServer: string): string {
+/** The text of a kubeconfig for an API server in memory: plain http, and a token or no credentials. */
+export function kubeconfigFor(apiServer: string, token?: string): string {
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'Config',
@@ -7,7 +7,7 @@ export function kubeconfigFor(apiServer: string): string {
     clusters: [
       { name: 'embedded', cluster: { server: apiServer, 'insecure-skip-tls-verify': true } },
     ],
-    users: [{ name: 'anyone', user: {} }],
+    users: [{ name: 'anyone', user: token === undefined ? {} : { token } }],
     contexts: [{ name: 'embedded', context: { cluster: 'embedded', user: 'anyone' } }],
     'current-context': 'embedded',
   });

@@ -7,16 +7,19 @@ export interface SoakOptions {
   readonly sampleSeconds: number;
   /** Behind a real kube-apiserver that ends connections, in place of an API server in memory. */
   readonly goaway: boolean;
+  /** The wrapper reads from a relay, which is measured too. */
+  readonly relay: boolean;
 }
 
 const USAGE = `Runs the wrapper for long under churn, with clients that come and go and slow ones, and
 looks whether it keeps what it should give back.
 
-Usage: npm run soak -- [--minutes N] [--goaway]
+Usage: npm run soak -- [--minutes N] [--goaway] [--relay]
 
   --minutes N   after the warm-up (default 30)
   --goaway      behind a real kube-apiserver with --goaway-chance=0.02: a watch is opened each
                 second, and each must be answered
+  --relay       the wrapper reads from a relay, and both are measured
 `;
 
 /** Undefined: help was asked for, and given. */
@@ -26,6 +29,7 @@ export function parseSoakOptions(args: readonly string[]): SoakOptions | undefin
     options: {
       minutes: { type: 'string', default: '30' },
       goaway: { type: 'boolean', default: false },
+      relay: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h' },
     },
   });
@@ -34,5 +38,6 @@ export function parseSoakOptions(args: readonly string[]): SoakOptions | undefin
     process.stdout.write(USAGE);
     return undefined;
   }
-  return { minutes, sampleSeconds: Math.min(5, minutes), goaway: values.goaway };
+  const { goaway, relay } = values;
+  return { minutes, sampleSeconds: Math.min(5, minutes), goaway, relay };
 }

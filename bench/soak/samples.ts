@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 /** What a process holds at a moment. */
 export interface Sample {
-  /** Seconds since the first. */
+  /** Seconds since the run began. */
   readonly seconds: number;
   /** Resident memory, in MB (10⁶ bytes). */
   readonly rss: number;

@@ -19,7 +19,8 @@ export async function startEmbeddedServer(): Promise<SoakServer> {
   const server = createApiServer({ windowSize: 500, bookmarkIntervalMs: 5_000 });
   fill(server);
   return {
-    kubeconfig: kubeconfigFor(await server.listen()),
+    // A relay wants to know who reads from it.
+    kubeconfig: kubeconfigFor(await server.listen(), 'soak'),
     clients: CLIENT_NAMES.filter((name) => name !== 'reopeners'),
     churn: (signal) => churn(server, signal),
     close: () => server.close(),
