@@ -45,7 +45,8 @@ interface Soaked {
   readonly name: 'wrapper' | 'relay';
   readonly managed: ManagedProcess;
   readonly url: string;
-  readonly metrics: string;
+  /** URL of its metrics; a relay has none. */
+  readonly metrics: string | undefined;
 }
 
 const options = parseSoakOptions(process.argv.slice(2));
@@ -54,7 +55,7 @@ if (options !== undefined) await soak(options);
 async function soak(options: SoakOptions): Promise<void> {
   const { goaway, relay } = options;
   const folder = mkdtempSync(join(tmpdir(), 'kpw-soak-'));
-  const server = goaway ? await startGoawayServer() : await startEmbeddedServer();
+  const server = goaway ? await startGoawayServer() : await startEmbeddedServer(folder);
   const stage: Stage = { folder, kubeconfig: server.kubeconfig, soaked: [] };
   const { soaked } = stage;
   try {
@@ -135,8 +136,8 @@ function at<T>(all: readonly T[], index: number): T {
   return found;
 }
 
-async function readsFrom(metrics: string, server: string): Promise<boolean> {
-  const text = await (await fetch(metrics)).text();
+async function readsFrom(metrics: string | undefined, server: string): Promise<boolean> {
+  const text = metrics === undefined ? '' : await (await fetch(metrics)).text();
   return text.includes(`upstream_server_in_use{server="${server}"} 1`);
 }
 
@@ -196,7 +197,8 @@ async function start(
   const command = process.execPath;
   const managed = startProcess({ name, command, args, logFile: `${file}.log`, env });
   const admin = `http://${adminListen}`;
-  const started: Soaked = { name, managed, url, metrics: `${admin}/metrics` };
+  const metrics = name === 'relay' ? undefined : `${admin}/metrics`;
+  const started: Soaked = { name, managed, url, metrics };
   soaked.push(started);
   await waitUntilReady(managed, async () => (await getStatus(`${admin}/readyz`)) === 200);
   return started;

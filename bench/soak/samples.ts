@@ -6,24 +6,29 @@ export interface Sample {
   readonly seconds: number;
   /** Resident memory, in MB (10⁶ bytes). */
   readonly rss: number;
-  /** Used JavaScript heap, in MB. */
-  readonly heap: number;
-  /** Buffers and what else Node holds beside the heap, in MB. */
-  readonly external: number;
   /** Open file descriptors, sockets among them. */
   readonly handles: number;
   readonly sockets: number;
+  // A relay has no metrics, which tell the rest.
+  /** Used JavaScript heap, in MB. */
+  readonly heap?: number;
+  /** Buffers and what else Node holds beside the heap, in MB. */
+  readonly external?: number;
   /** What Node keeps alive: sockets, timers, requests. */
-  readonly resources: number;
+  readonly resources?: number;
   /** Watches that are open at the API server. */
-  readonly watches: number;
+  readonly watches?: number;
 }
 
-/** Throws where the process does not tell one of these. */
-export async function takeSample(pid: number, metrics: string, seconds: number): Promise<Sample> {
+/** @param metrics URL; undefined: it has none. Throws where the process does not tell one of these. */
+export async function takeSample(
+  pid: number,
+  metrics: string | undefined,
+  seconds: number,
+): Promise<Sample> {
   return parseSample(
     {
-      metrics: await (await fetch(metrics)).text(),
+      metrics: metrics === undefined ? undefined : await (await fetch(metrics)).text(),
       status: readFileSync(`/proc/${pid}/status`, 'utf8'),
       links: readdirSync(`/proc/${pid}/fd`).map((fd) => linkOf(`/proc/${pid}/fd/${fd}`)),
     },
@@ -34,7 +39,7 @@ export async function takeSample(pid: number, metrics: string, seconds: number):
 /** What is read of a process. */
 interface ProcessState {
   /** Its page of metrics. */
-  readonly metrics: string;
+  readonly metrics: string | undefined;
   /** /proc/<pid>/status */
   readonly status: string;
   /** What its file descriptors are links to. */
@@ -45,12 +50,16 @@ export function parseSample({ metrics, status, links }: ProcessState, seconds: n
   return {
     seconds,
     rss: (find(status, /^VmRSS:\s+(\d+) kB$/m) * 1024) / 1e6,
-    heap: metric(metrics, 'nodejs_heap_size_used_bytes') / 1e6,
-    external: metric(metrics, 'nodejs_external_memory_bytes') / 1e6,
     handles: links.length,
     sockets: links.filter((link) => link.startsWith('socket:')).length,
-    resources: metric(metrics, 'nodejs_active_resources_total'),
-    watches: metrics.match(/^kube_proxy_wrapper_upstream_connected\{.*\} 1$/gm)?.length ?? 0,
+    ...(metrics === undefined
+      ? {}
+      : {
+          heap: metric(metrics, 'nodejs_heap_size_used_bytes') / 1e6,
+          external: metric(metrics, 'nodejs_external_memory_bytes') / 1e6,
+          resources: metric(metrics, 'nodejs_active_resources_total'),
+          watches: metrics.match(/^kube_proxy_wrapper_upstream_connected\{.*\} 1$/gm)?.length ?? 0,
+        }),
   };
 }
 

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { createApiServer } from '../../fake-apiserver/api-server.ts';
 import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
+import { makeServingCert } from '../../harness/api-server/serving-cert.ts';
 import { churn, fill } from './churn.ts';
 import { CLIENT_NAMES, type ClientName } from './clients.ts';
 
@@ -14,9 +16,15 @@ export interface SoakServer {
   close(): Promise<void>;
 }
 
-/** An API server in memory, that cuts its watches and forgets its history now and then. */
-export async function startEmbeddedServer(): Promise<SoakServer> {
-  const server = createApiServer({ windowSize: 500, bookmarkIntervalMs: 5_000 });
+/**
+ * An API server in memory, that cuts its watches and forgets its history now and then.
+ *
+ * @param folder for its certificate
+ */
+export async function startEmbeddedServer(folder: string): Promise<SoakServer> {
+  const { certFile, keyFile } = await makeServingCert(folder, 'api-server', ['127.0.0.1']);
+  const tls = { cert: readFileSync(certFile, 'utf8'), key: readFileSync(keyFile, 'utf8') };
+  const server = createApiServer({ tls, windowSize: 500, bookmarkIntervalMs: 5_000 });
   fill(server);
   return {
     // A relay wants to know who reads from it.

@@ -53,8 +53,11 @@ export function judge(
   if (changes === 0) failures.push('there were no changes');
   if (samples.length < MIN_SAMPLES) failures.push(`${samples.length} samples are too few`);
   const minutes = ((samples.at(-1)?.seconds ?? 0) - (samples[0]?.seconds ?? 0)) / 60;
-  const lines = MEASURES.map((measure) => {
-    const { perHour, error } = slopeOf(samples.map((each) => [each.seconds, each[measure]]));
+  const lines = MEASURES.flatMap((measure) => {
+    const [start, end] = [before[measure], after[measure]];
+    if (start === undefined || end === undefined) return [];
+    const points = samples.map((each) => [each.seconds, each[measure] ?? Number.NaN] as const);
+    const { perHour, error } = slopeOf(points);
     const noise = MIN_GAIN_MB[measure];
     const surely = perHour - 3 * error;
     const gained = (perHour / 60) * minutes;
@@ -62,8 +65,8 @@ export function judge(
       failures.push(`${measure} rises by ${perHour.toFixed(1)} MB per hour`);
     }
     const slope = `${perHour.toFixed(1)} ± ${error.toFixed(1)} per hour`;
-    const ends = `${before[measure].toFixed(0)} before, ${after[measure].toFixed(0)} after`;
-    return `${measure.padEnd(10)} ${slope.padEnd(28)} ${ends}`;
+    const ends = `${start.toFixed(0)} before, ${end.toFixed(0)} after`;
+    return [`${measure.padEnd(10)} ${slope.padEnd(28)} ${ends}`];
   });
   const taken = Object.entries(parts).map(([client, count]) => `${client} ${count}`);
   lines.push(`${changes} changes; parts of answers in the second half: ${taken.join(', ')}`);
@@ -77,6 +80,6 @@ export function judge(
  * What is held that was not before any client came. Beside the newest connection each watch may have one of its own.
  */
 export function notGivenBack(before: Sample, after: Sample, { goaway }: Pick<Done, 'goaway'>) {
-  const old = goaway ? Math.max(0, after.watches - 1) : 0;
-  return GIVEN_BACK.filter((measure) => after[measure] > before[measure] + old);
+  const old = goaway ? Math.max(0, (after.watches ?? 0) - 1) : 0;
+  return GIVEN_BACK.filter((measure) => (after[measure] ?? 0) > (before[measure] ?? 0) + old);
 }
