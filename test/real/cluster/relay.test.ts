@@ -17,7 +17,7 @@ jest.setTimeout(240_000);
 
 const RELAY = 'kube-proxy-wrapper-relay';
 /** The section of docs/relay.md. */
-const INSTALLATION = 'Set up';
+const INSTALLATION = 'Set up relays';
 /** The way back to a relay, with its spread: a minute and a quarter of it. */
 const RETURN_MS = 90_000;
 
