@@ -111,6 +111,16 @@ describe('/diff', () => {
     expect(pathsOf(await diff())[1]).toEqual(['/subsets/1/10.0.0.4', '/subsets/0/10.0.0.3']);
   });
 
+  // Regression: a Pod that ends elsewhere and one that has got its address counted as one.
+  test('tells endpoints with one address apart', async () => {
+    putSlice(server, 'web-1', 'web', [
+      { ip: '10.0.0.2', node: 'edge-2' },
+      { ip: '10.0.0.2', node: 'edge-3', ready: false },
+    ]);
+    await start();
+    expect(pathsOf(await diff())[1]).toEqual(['/endpoints/10.0.0.2 (2)']);
+  });
+
   test('says that a Service and its objects are hidden', async () => {
     await start({ serviceFilter: { mode: 'FilterIfLabelExists' } });
     expect((await diff()).objects).toMatchObject([{ shown: false }, { shown: false }]);

@@ -15,7 +15,8 @@ export interface ObjectDiff {
   readonly shown: boolean;
   /**
    * A JSON Patch (RFC 6902) from the endpoints of the API server to those that kube-proxy sees. Endpoints are keyed by
-   * their first address instead of their position. Empty: nothing but the resourceVersion differs.
+   * their first address instead of their position, e.g. `10.0.0.1`, and `10.0.0.1 (2)` for the second with this one.
+   * Empty: nothing but the resourceVersion differs.
    */
   readonly patch: readonly JsonPatchOperation[];
 }
@@ -93,11 +94,20 @@ function changeablePartOf(
   let index = 0;
   const all = codec.endpointGroups(resource, raw).map(({ endpoints }) => {
     const byAddress: Record<string, object> = {};
+    const counts = new Map<string, number>();
     for (const { addresses, node, zone, state, hinted } of endpoints) {
       const [first = ''] = addresses;
+      // A Pod may get the address of one that is still terminating elsewhere.
+      const count = (counts.get(first) ?? 0) + 1;
+      counts.set(first, count);
       if (edit?.keep?.[index++] === 0) continue;
       const hasHints = hinted && edit?.cutHints !== true;
-      byAddress[first] = { nodeName: node, zone, state, ...(hasHints ? { hints: {} } : {}) };
+      byAddress[count === 1 ? first : `${first} (${count})`] = {
+        nodeName: node,
+        zone,
+        state,
+        ...(hasHints ? { hints: {} } : {}),
+      };
     }
     return byAddress;
   });
