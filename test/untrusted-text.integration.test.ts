@@ -85,6 +85,7 @@ function cluster(write: Write): ClusterObjects {
     ports: ['TCP/http', write('port')],
     type: 'ClusterIP',
     clusterIP: '10.0.0.1',
+    ipFamilies: [],
   };
   const broken = {
     ...service,

@@ -63,6 +63,8 @@ export interface ModelService {
   readonly headless: boolean;
   /** Of its spec, e.g. `TCP/a`. */
   readonly ports: readonly string[];
+  /** Default: both. */
+  readonly families?: readonly string[];
   readonly version: number;
 }
 
@@ -101,7 +103,7 @@ export type ModelPolicy =
       readonly keepsLocal: boolean;
       readonly headless: boolean;
     });
-/** The ports that count; undefined: those of the slices. */
+/** The families and ports that count, e.g. `IPv4 TCP/a`; undefined: those of the slices. */
 type Ports = readonly string[] | undefined;
 type Counts = Readonly<Record<string, number>>;
 
@@ -149,10 +151,12 @@ export function policyOf(
   return { ...chosen, minReady, keepsLocal: service.local === 'external', headless };
 }
 
-/** kube-proxy takes ports from the Service; who reads a headless Service takes them from its slices. */
+/** kube-proxy takes families and ports from the Service; who reads a headless one takes them from its slices. */
 export function portsFor(key: string, { services }: Pick<ModelCluster, 'services'>): Ports {
   const service = services.get(key);
-  return service === undefined || service.headless ? undefined : service.ports;
+  if (service === undefined || service.headless) return undefined;
+  const { ports, families = ['IPv4', 'IPv6'] } = service;
+  return families.flatMap((family) => ports.map((port) => `${family} ${port}`));
 }
 
 function readKeys(written: readonly string[] | string): Keys | 'bad' {
@@ -294,7 +298,7 @@ function winnersOf(
 /** Slices without ports share a port without a name, where the ports are those of the slices. */
 function portsOf({ family, ports }: ModelGroup<Candidate>, counted: Ports): string[] {
   const own = ports.length === 0 ? [''] : ports;
-  return own.filter((port) => counted?.includes(port) ?? true).map((port) => `${family} ${port}`);
+  return own.map((port) => `${family} ${port}`).filter((port) => counted?.includes(port) ?? true);
 }
 
 /** Whether an endpoint matches a key, seen from the own node. */

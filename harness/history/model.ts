@@ -101,6 +101,7 @@ function describe({
     hints: false,
     headless,
     ports: SERVICE_PORTS,
+    families: ['IPv4'],
     version: 1,
   };
 }

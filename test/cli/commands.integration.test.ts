@@ -178,6 +178,8 @@ describe('simulate', () => {
     'nearby-only --from IN/two-ports.yaml --from IN/far-http.yaml',
     'nearby-only --from IN/two-ports.yaml --from IN/far-other.yaml',
     'nearby-only --from IN/far-ipv6.yaml',
+    // Nobody can connect to IPv6 there, but simulate reported nodes without such an endpoint.
+    'nearby-only --from IN/single-stack.yaml --from IN/far-ipv6.yaml',
     'nearby-only --from IN/two-ports.yaml --from IN/far-asleep.yaml',
     'nearby-only --from IN/two-ports.yaml --from IN/far-serving.yaml',
     'nearby-only --from IN/two-ports.yaml --from IN/far-both.yaml --from IN/nodes-moved.yaml --against DEMO --against IN/two-ports.yaml --against IN/far-both.yaml',

@@ -1,5 +1,6 @@
 import type { ServiceFacts } from '../../filter/codec/codec.ts';
 import type { Change, ChangeHandler } from '../../filter/codec/facts/change.ts';
+import { portId } from '../../topology/decide/endpoint.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import type { PolicyResolver } from '../../topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../topology/policy/service-policy.ts';
@@ -71,12 +72,19 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
   }
 }
 
+const FAMILIES: readonly string[] = ['IPv4', 'IPv6'];
+
 /**
- * The ports that decisions about a Service are taken for; undefined: those of its slices. Who reads a headless Service
- * takes ports from the slices, as DNS servers do. Any other Service has ports, but a manifest may lack them.
+ * The ports that decisions about a Service are taken for, by portId; undefined: those of its slices. Who reads a
+ * headless Service takes ports from the slices, as DNS servers do. Any other Service has ports and families, but a
+ * manifest may lack them. kube-proxy uses no slices of other families (pkg/proxy/servicechangetracker.go).
  */
 export function decidedPorts(facts: ServiceFacts): readonly string[] | undefined {
-  return readerOf(facts) === 'dns' || facts.ports.length === 0 ? undefined : facts.ports;
+  const { ports, ipFamilies } = facts;
+  if (readerOf(facts) === 'dns' || ports.length === 0) return undefined;
+  const isAny = ipFamilies.length === 0;
+  const families = FAMILIES.filter((family) => isAny || ipFamilies.includes(family));
+  return families.flatMap((family) => ports.map((port) => portId({ family, port })));
 }
 
 /** The parts of a Service that its policy depends on. */

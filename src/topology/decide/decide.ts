@@ -4,7 +4,7 @@
  * - decide.ts: the decision; endpoint-classes.ts: endpoints that are decided together
  */
 
-import { type Endpoint, type EndpointGroup, type FamilyPort, portId } from './endpoint.ts';
+import { type Endpoint, type EndpointGroup, type FamilyPort, portId, portOf } from './endpoint.ts';
 import {
   type Addresses,
   type AddressOf,
@@ -52,8 +52,9 @@ export interface Decision {
 /** The parts of a policy, besides its keys, that a decision depends on. */
 export interface DecideOptions {
   /**
-   * The ports of the Service. Other ports of the groups count for nothing, because kube-proxy takes ports from the
-   * Service. Default: the Service is not known or headless, and the ports are those of the groups.
+   * The ports of the Service, by {@link portId}. Other ports and families of the groups count for nothing, because
+   * kube-proxy takes both from the Service. Default: the Service is not known or headless, and they are those of the
+   * groups.
    */
   readonly ports?: readonly string[] | undefined;
   /** Ready endpoints that each key needs to count, in the order of the keys; default: one. */
@@ -138,14 +139,13 @@ function withAllPorts(
 ): readonly PortDecision[] {
   if (ports === undefined) return decided;
   // Nearly all Services end here.
-  if (classes.length === 1 && decided.length === ports.length) return decided;
+  if (decided.length === ports.length) return decided;
   const known = new Set(decided.map(portId));
   const families = new Set(classes.map(({ family }) => family));
-  const without = [...families].flatMap((family) =>
-    ports
-      .filter((port) => !known.has(portId({ family, port })))
-      .map((port): PortDecision => ({ family, port, key: -1, stage: 'none' })),
-  );
+  const without = ports
+    .filter((id) => !known.has(id))
+    .map((id): PortDecision => ({ ...portOf(id), key: -1, stage: 'none' }))
+    .filter(({ family }) => families.has(family));
   return decided.concat(without);
 }
 

@@ -180,7 +180,7 @@ export interface PortClasses extends FamilyPort {
 /**
  * The classes by {@link portId}, in one pass: a Service may have thousands of ports that its slices do not share.
  *
- * @param ports only these; default: all
+ * @param ports ids of these only; default: all
  */
 export function classesByPort(
   classes: readonly EndpointClass[],
@@ -191,9 +191,9 @@ export function classesByPort(
   for (const each of classes) {
     const { family } = each;
     for (const port of each.ports.length === 0 ? NO_PORTS : each.ports) {
-      const isWanted = wanted?.has(port) ?? ports?.includes(port) ?? true;
-      if (!isWanted) continue;
       const id = portId({ family, port });
+      const isWanted = wanted?.has(id) ?? ports?.includes(id) ?? true;
+      if (!isWanted) continue;
       const known = byPort.get(id);
       if (known === undefined) byPort.set(id, { family, port, having: [each] });
       // A list may name a port twice; its endpoints count once.

@@ -37,6 +37,12 @@ export function portId({ family, port }: FamilyPort): string {
   return `${family} ${port}`;
 }
 
+/** The port that {@link portId} identifies. */
+export function portOf(id: string): FamilyPort {
+  const end = id.indexOf(' ');
+  return { family: id.slice(0, end), port: id.slice(end + 1) };
+}
+
 /** The name of a port in messages. */
 export function portLabel({ family, port }: FamilyPort): string {
   return `${family} ${port || 'without port'}`;

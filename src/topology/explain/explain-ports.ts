@@ -15,8 +15,8 @@ export function explainPorts(decided: DecidedEndpoints, limit: number): PortExpl
   if (listed.length === 0) return [];
   const byPort = classesByPort(decision.classes);
   const won = new Set(listed.map(({ key }) => key).filter((key) => key >= 0));
-  const names = new Set(listed.map(({ port }) => port));
-  const next = new Map([...won].map((key) => [key, winnersWithout(decided, key, names)]));
+  const ids = listed.map(portId);
+  const next = new Map([...won].map((key) => [key, winnersWithout(decided, key, ids)]));
   return listed.map((port) => {
     const id = portId(port);
     return explainPort(decided, byPort.get(id)?.having ?? [], port, next.get(port.key)?.get(id));
@@ -71,7 +71,7 @@ function countKeys(
 function winnersWithout(
   { policy: { keys }, decision: { groups, masks: decided, options } }: DecidedEndpoints,
   gone: number,
-  names: ReadonlySet<string>,
+  ids: readonly string[],
 ): ReadonlyMap<string, string | undefined> {
   const masks = new Map<Endpoint, number>();
   let index = 0;
@@ -83,7 +83,7 @@ function winnersWithout(
     // No key matches an endpoint that is gone, so it counts for none.
     return (mask & (1 << gone)) === 0 ? mask : 0;
   };
-  const { ports } = decide(groups, maskOf, { ...options, ports: [...names] });
+  const { ports } = decide(groups, maskOf, { ...options, ports: ids });
   return new Map(ports.map((port) => [portId(port), keys[port.key]]));
 }
 

@@ -190,9 +190,10 @@ describe.each(CODECS)('a Service ($encoding)', (codec) => {
       externalTrafficPolicy: 'Local',
       trafficDistribution: 'PreferSameNode',
     };
-    expect(codec.service(encodeService({ spec }))).toMatchObject(spec);
+    const dual = { ...spec, ipFamilies: ['IPv6', 'IPv4'] };
+    expect(codec.service(encodeService({ spec: dual }))).toMatchObject(dual);
     const empty = Object.fromEntries(Object.keys(spec).map((name) => [name, '']));
-    expect(codec.service(encodeService({ spec: {} }))).toMatchObject(empty);
+    expect(codec.service(encodeService({ spec: {} }))).toMatchObject({ ...empty, ipFamilies: [] });
   });
 
   test('has its addresses and ports; without clusterIPs, its clusterIP', () => {

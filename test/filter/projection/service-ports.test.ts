@@ -27,7 +27,7 @@ beforeEach(() => {
   ({ topology, view, projection, handler } = startSliceProjection());
   topology.setOwnNode({ labels: new Map([['site', 'a']]), annotations: new Map() });
   topology.setSynced('services');
-  setPolicy({ managed: true, keys: [HOST, '*'], source: 'default' }, 'TCP/http');
+  setPolicy({ managed: true, keys: [HOST, '*'], source: 'default' }, 'IPv4 TCP/http');
   put('a', ['http'], FAR);
   put('b', ['metrics'], NEAR);
   handler.onSynced();
@@ -63,7 +63,10 @@ test('a Service that is not known has the ports of its slices', () => {
 
 // Only the address tells one endpoint from another, and the index of a projection has no addresses.
 test('an address that changes is decided again where endpoints are counted', () => {
-  setPolicy({ managed: true, keys: [HOST, '*'], source: 'default', minReady: [2, 1] }, 'TCP/http');
+  setPolicy(
+    { managed: true, keys: [HOST, '*'], source: 'default', minReady: [2, 1] },
+    'IPv4 TCP/http',
+  );
   put('a', ['http'], NEAR);
   put('b', ['http'], NEAR, FAR);
   expect(shown()).toEqual([['10.0.0.1'], ['10.0.0.1', '10.0.0.2']]);
@@ -76,7 +79,7 @@ test('another address in one subset of an Endpoints object changes what its min-
   ({ topology, view, projection, handler } = startSliceProjection({ resource: ENDPOINTS }));
   topology.setOwnNode({ labels: new Map(), annotations: new Map() });
   const keys = [HOST, '*'];
-  setPolicy({ managed: true, keys, source: 'default', minReady: [2, 1] }, 'TCP/http');
+  setPolicy({ managed: true, keys, source: 'default', minReady: [2, 1] }, 'IPv4 TCP/http');
   topology.setSynced('services');
   const subset = (own: string, far: string, port: number) => ({
     addresses: [

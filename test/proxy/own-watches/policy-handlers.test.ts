@@ -48,7 +48,7 @@ function facts(namespace: string, name: string, annotations: Annotations): Parti
 }
 
 function serviceFacts(name: string, annotations: Annotations): ServiceFacts {
-  const spec = { ports: ['TCP/'], type: 'ClusterIP', clusterIP: '10.96.0.1' };
+  const spec = { ports: ['TCP/'], type: 'ClusterIP', clusterIP: '10.96.0.1', ipFamilies: [] };
   const policies = {
     internalTrafficPolicy: '',
     externalTrafficPolicy: '',

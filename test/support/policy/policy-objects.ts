@@ -55,7 +55,7 @@ function metadata(key: string, version: number, more: object): object {
 }
 
 function serviceObject(key: string, service: ModelService): object {
-  const { annotations, labels, local, hints, headless, version } = service;
+  const { annotations, labels, local, hints, headless, families, version } = service;
   return {
     metadata: metadata(key, version, {
       labels: { ...labels, revision: String(version) },
@@ -63,6 +63,7 @@ function serviceObject(key: string, service: ModelService): object {
     }),
     spec: {
       clusterIP: headless ? 'None' : '10.96.0.1',
+      ...(families === undefined ? {} : { ipFamilies: families }),
       type: 'ClusterIP',
       internalTrafficPolicy: local === 'internal' ? 'Local' : 'Cluster',
       externalTrafficPolicy: local === 'external' ? 'Local' : 'Cluster',

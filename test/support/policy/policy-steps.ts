@@ -155,9 +155,19 @@ const anyService = fc
     hints: fc.integer({ min: 0, max: 4 }),
     headless: fc.integer({ min: 0, max: 9 }),
     ports: fc.constantFrom<string[]>(['TCP/a'], ['TCP/a', 'TCP/b'], ['TCP/b', 'TCP/a'], ['TCP/c']),
+    families: fc.constantFrom(undefined, undefined, ['IPv4'], ['IPv6', 'IPv4']),
   })
   .map(
-    ({ annotation: given, needs, mesh, local, hints, headless, ports }): ModelService => ({
+    ({
+      annotation: given,
+      needs,
+      mesh,
+      local,
+      hints,
+      headless,
+      ports,
+      families,
+    }): ModelService => ({
       annotations: {
         ...given,
         ...(needs === undefined ? {} : { 'kube-proxy-wrapper.io/min-ready': needs }),
@@ -167,6 +177,7 @@ const anyService = fc
       hints: hints === 0,
       headless: headless === 0,
       ports,
+      ...(families === undefined ? {} : { families }),
       version: 0,
     }),
   );

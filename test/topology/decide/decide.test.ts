@@ -188,11 +188,13 @@ describe('decide()', () => {
     const portless: EndpointGroup = { ports: [], endpoints: [endpoint('0')] };
     const extra: EndpointGroup = { ports: ['TCP/metrics'], endpoints: [endpoint('0')] };
     const decideHttp = (groups: readonly EndpointGroup[], options = {}) =>
-      decide(groups, keyMaskBy(['k0', '*'], matches), { ports: PORTS, ...options });
+      decide(groups, keyMaskBy(['k0', '*'], matches), { ports: ['IPv4 TCP/http'], ...options });
 
     test.each([
       ['without ports', portless],
       ['with a port that the Service lacks', extra],
+      // Regression: the Service has no address to which anybody could connect.
+      ['of an address family that the Service lacks', http(endpoint('0', 'ready', 'IPv6'))],
     ])('a slice %s counts for nothing, and nothing of it is shown', (_, group) => {
       const { ports, keep } = decideHttp([group, http(endpoint('3'))]);
       expect(ports).toEqual([{ family: 'IPv4', port: 'TCP/http', key: 1, stage: 'ready' }]);
@@ -210,17 +212,19 @@ describe('decide()', () => {
 
     test('a port that no endpoint has is a port without a key, once for each family with endpoints', () => {
       const groups = [extra, http(endpoint('0', 'ready', 'IPv6'))];
-      expect(decideHttp(groups).ports).toEqual([
+      const ports = ['IPv4 TCP/http', 'IPv6 TCP/http'];
+      expect(decideHttp(groups, { ports }).ports).toEqual([
         { family: 'IPv6', port: 'TCP/http', key: 0, stage: 'ready' },
         { family: 'IPv4', port: 'TCP/http', key: -1, stage: 'none' },
       ]);
-      expect(decideHttp([http()]).ports).toEqual([]);
+      expect(decideHttp([http()], { ports }).ports).toEqual([]);
     });
 
     test('many ports are told apart too', () => {
       const many = Array.from({ length: 20 }, (_, port) => `TCP/${port}`);
       const groups = [{ ports: many, endpoints: [endpoint('0')] }, extra];
-      const { ports, keep } = decide(groups, keyMaskBy(['k0'], matches), { ports: many });
+      const ids = many.map((port) => `IPv4 ${port}`);
+      const { ports, keep } = decide(groups, keyMaskBy(['k0'], matches), { ports: ids });
       expect(ports.map(({ port }) => port)).toEqual(many);
       expect([...keep]).toEqual([1, 0]);
     });
@@ -265,12 +269,12 @@ describe('decide()', () => {
     });
 
     test('a Service with more ports and endpoints than anybody needs is not compared', () => {
-      const many = Array.from({ length: 400_000 }, (_, port) => `TCP/${port}`);
+      const many = Array.from({ length: 400_000 }, (_, port) => `IPv4 TCP/${port}`);
       const groups = [http(endpoint('0')), http(endpoint('0'), endpoint('3'))];
       const addressOf = () => {
         throw new Error('compared');
       };
-      expect(winnerOf(groups, { ports: ['TCP/http', ...many], addressOf })[0]).toBe(0);
+      expect(winnerOf(groups, { ports: ['IPv4 TCP/http', ...many], addressOf })[0]).toBe(0);
     });
   });
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type {
-  Endpoint,
-  EndpointGroup,
-  EndpointState,
+import {
+  type Endpoint,
+  type EndpointGroup,
+  type EndpointState,
+  portId,
 } from '../../../src/topology/decide/endpoint.ts';
 import { explainService } from '../../../src/topology/explain/explain-service.ts';
 import type {
@@ -60,7 +61,8 @@ function explain(scene: Scene): ServiceExplanation {
   const harness = new TopologyHarness(scene.options);
   const { topology } = harness;
   harness.settle(labels, { [SERVICE]: scene.policy });
-  topology.setPolicies(new Map(), new Map([[SERVICE, scene.ports]]));
+  const ports = scene.ports?.map((port) => portId({ family: 'IPv4', port }));
+  topology.setPolicies(new Map(), new Map([[SERVICE, ports]]));
   for (const [selector, members] of Object.entries(sets)) harness.sync(selector, ...members);
   if (scene.refused !== undefined) topology.nodeSets.get(scene.refused)?.refuse('403 Forbidden');
   const addresses = () => endpoints.map((_, index) => `10.0.0.${index + 1}`);

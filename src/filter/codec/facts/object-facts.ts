@@ -38,6 +38,8 @@ export interface ServiceFacts extends PartialObjectMetadata {
   readonly type: string;
   /** `spec.clusterIP`, `None` for a headless Service; empty when absent. */
   readonly clusterIP: string;
+  /** `spec.ipFamilies`; empty when absent. */
+  readonly ipFamilies: readonly string[];
   /** `spec.internalTrafficPolicy`; empty when absent. */
   readonly internalTrafficPolicy: string;
   /** `spec.externalTrafficPolicy`; empty when absent. */

@@ -184,6 +184,7 @@ const SERVICE_SPEC = message({
   type: text(4),
   externalTrafficPolicy: text(11),
   clusterIPs: texts(18),
+  ipFamilies: texts(19),
   internalTrafficPolicy: text(22),
   trafficDistribution: text(23),
 });
