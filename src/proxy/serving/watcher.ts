@@ -149,10 +149,14 @@ export class Watcher {
     this.#fail({ code: 410, reason: 'Expired', message });
   }
 
-  /** Ends the watch with an ERROR event. */
+  /**
+   * Ends the watch with an ERROR event. Initial events that are not all written end anywhere, perhaps within an object,
+   * whose rest the client would take from the ERROR event: then only the end of the connection says so.
+   */
   #fail(status: Status): void {
     if (this.#ended) return;
-    this.#response.end(this.#view.codec.encodeErrorEvent(status));
+    if (this.#initial === undefined) this.#response.end(this.#view.codec.encodeErrorEvent(status));
+    else this.#response.destroy();
     this.#stop();
   }
 

@@ -1,10 +1,11 @@
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { WrapperError } from '../../../src/errors.ts';
 import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
-import { View } from '../../../src/filter/view/view.ts';
+import { type Snapshot, View } from '../../../src/filter/view/view.ts';
 import { Watcher } from '../../../src/proxy/serving/watcher.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -20,13 +21,15 @@ let received: () => string;
 let client: Promise<IncomingMessage>;
 let stalled: number;
 let hasRoom: boolean;
+/** Whether the client reads nothing: a write never ends. */
+let readsNothing: boolean;
 /** Number of watches that have unsubscribed from the log. */
 let released: () => number;
 const server = createServer();
 
 beforeEach(async () => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'performance'] });
-  [stalled, hasRoom] = [0, true];
+  [stalled, hasRoom, readsNothing] = [0, true, false];
   const codec = new JsonCodec();
   const window = { entries: 100, bytes: 1 << 20 };
   view = new View({ resource: SERVICES, codec, versions: new VersionAllocator(0), window });
@@ -58,9 +61,9 @@ beforeEach(async () => {
     incoming.on('error', () => {});
   }).on('error', () => {});
   response = await asked;
-  const write = response.write.bind(response) as (bytes: Buffer) => boolean;
-  jest.spyOn(response, 'write').mockImplementation((bytes) => {
-    write(bytes as Buffer);
+  const write = response.write.bind(response) as (bytes: Buffer, onWritten: unknown) => boolean;
+  jest.spyOn(response, 'write').mockImplementation((bytes, onWritten) => {
+    write(bytes as Buffer, readsNothing ? undefined : onWritten);
     return hasRoom;
   });
 });
@@ -83,11 +86,12 @@ function change(text: string): void {
   view.log.commit();
 }
 
-function watch({ bookmarks = true } = {}): Watcher {
+function watch({ bookmarks = true, initial = undefined as Snapshot | undefined } = {}): Watcher {
   const watcher = new Watcher({
     view,
     response,
     bookmarks,
+    initial,
     position: view.log.end,
     initialEventsEnd: false,
     ...TIMES,
@@ -158,6 +162,24 @@ describe('a client', () => {
     await had('BOOKMARK');
     await eventually(() => response.closed, true);
     expect([jest.getTimerCount(), released()]).toEqual([0, 1]);
+  });
+});
+
+describe('initial events that are not all read', () => {
+  /** The first block ends within the object. */
+  const large = objectOf('x', 'x'.repeat(500_000));
+
+  test.each([
+    ['their state has left the log', () => view.log.clear()],
+    ['the view closes', () => view.close(new WrapperError('LimitExceeded', 'no memory'))],
+  ])('end with the connection, not with ERROR within an object, when %s', async (_, happens) => {
+    readsNothing = true;
+    watch({ initial: { version: 1n, position: view.log.end, items: [large] } });
+    await had('ADDED');
+    happens();
+    const incoming = await client;
+    await eventually(() => incoming.closed, true);
+    expect([incoming.complete, events(), released()]).toEqual([false, ['ADDED'], 1]);
   });
 });
 
