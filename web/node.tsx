@@ -86,6 +86,9 @@ function Neighbours({ state }: { readonly state: NodeDetails }) {
           ))}
         </tbody>
       </table>
+      {state.keyCount > state.keys.length && (
+        <p class="muted">{number(state.keyCount - state.keys.length)} more are not listed.</p>
+      )}
     </section>
   );
 }

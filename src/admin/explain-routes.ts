@@ -40,7 +40,7 @@ const EXPLAINERS: Readonly<Record<string, Explainer>> = {
       ? summarize(proxy, readSelection(query), slice)
       : explainOne(proxy, readService(names)),
   '/diff': ({ proxy, names, slice }) => diffOf(proxy, readService(names), slice),
-  '/status': ({ proxy, rules }) => nodeStatus(proxy, rules),
+  '/status': ({ proxy, rules, slice }) => nodeStatus(proxy, rules, slice),
   '/summary': ({ proxy }) => nodeSummary(proxy),
   '/decisions': ({ proxy, query }) => decisionsOf(proxy, readNumber(query), readLimit(query)),
 };

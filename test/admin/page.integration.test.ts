@@ -42,3 +42,19 @@ test('/node does not wait for views, and says why there are no Services', async 
     decisions: 0,
   });
 });
+
+test('/node lists the keys of own labels and the first others, and counts all of them', async () => {
+  proxy.views.openDefault();
+  release();
+  for (let service = 0; service < 20; service++) {
+    const keys = Array.from({ length: 16 }, (_, key) => `tenant.example/${service}-${key}`);
+    putService(server, `made-up-${service}`, keys);
+  }
+  putService(server, 'last', ['own']);
+  server.label('edge-1', 'own', 'a');
+  await eventually(async () => (await node()).labels.own, 'a');
+  await eventually(async () => (await node()).keyCount, 2 + 20 * 16 + 1);
+  const keys = (await node()).keys.map(({ key }) => key);
+  expect(keys.slice(0, 2).sort()).toEqual(['own', 'site']);
+  expect(keys.length).toBeLessThanOrEqual(202);
+});

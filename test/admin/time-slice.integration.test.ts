@@ -5,6 +5,7 @@ import { STREAMING_LIST } from '../../harness/streaming-list.ts';
 import { summarize } from '../../src/admin/explain/summary.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { metricsText } from '../../src/admin/metrics/metrics-text.ts';
+import { policyLines } from '../../src/admin/status/policy-lines.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import type { WatchRecorder } from '../support/guarantees/watch-recorder.ts';
@@ -88,6 +89,20 @@ test('the label selector of /explain lets other work run after each slow Service
   const options = { labelSelector: 'a=b', warnings: false, after: '', limit: 500 };
   const turns = await countTurns(() => summarize(proxy, options, slice()));
   expect(turns).toBeGreaterThanOrEqual(SERVICES.length - 1);
+});
+
+// Tenants may use 16 keys per Service.
+test('/status lets other work run after each slow key', async () => {
+  const { topology } = proxy;
+  const match = topology.matchOf.bind(topology);
+  jest.spyOn(topology, 'matchOf').mockImplementation((key) => {
+    clock.advance(20);
+    return match(key);
+  });
+  const keys = [...topology.policies.keysInUse()];
+  const turns = await countTurns(() => policyLines(topology, [], slice()));
+  expect(keys).toHaveLength(2);
+  expect(turns).toBeGreaterThanOrEqual(keys.length - 1);
 });
 
 describe('/metrics', () => {

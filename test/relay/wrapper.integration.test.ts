@@ -5,6 +5,7 @@ import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { type ServingFiles, writeServingFiles } from '../../harness/certificates.ts';
 import { freePorts } from '../../harness/network/free-port.ts';
+import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
 import { nodeStatus } from '../../src/admin/status/node-status.ts';
 import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
@@ -76,7 +77,8 @@ test('a wrapper behind a relay decides as without, and costs the API server noth
       await eventually(() => shown(node), [site === 'a' ? '10.0.2.7' : '10.0.3.6']);
     }
   }
-  const { lines } = await nodeStatus(first, new KernelRules(first));
+  const slice = new TimeSlice(new AbortController().signal);
+  const { lines } = await nodeStatus(first, new KernelRules(first), slice);
   expect(lines.find(({ id }) => id === 'data')?.detail).toContain('from the relay 127.0.0.1:');
 });
 

@@ -23,8 +23,10 @@ export interface NodeDetails extends ResponseHead {
   readonly dryRun: boolean;
   /** Why there are no Services; undefined: there are Services. */
   readonly problem?: string;
-  /** The topology keys that policies use. */
+  /** The first topology keys that policies use, those of labels of this node before others. */
   readonly keys: readonly KeyState[];
+  /** Number of all of them. */
+  readonly keyCount: number;
   /** The checks of /readyz. */
   readonly checks: readonly Check[];
   /** Why this node is not ready: one line for each cause, the one with the most failed checks first. */
@@ -84,6 +86,9 @@ export interface ViewState {
   readonly fromDisk: boolean;
 }
 
+/** Maximum number of keys that are listed, apart from labels of this node: tenants may use any. */
+const MAX_KEYS = 200;
+
 /** Maximum number of neighbours that are named. The others are only counted. */
 const MAX_NEIGHBOURS = 200;
 
@@ -96,6 +101,9 @@ export function nodeDetails(proxy: ProxyState): NodeDetails {
   const { failover } = proxy.upstream;
   const { nodeContext } = topology;
   const { checks, data, causes } = healthOf(proxy);
+  const keys = [...topology.policies.keysInUse()];
+  const ownKeys = keys.filter((key) => nodeContext?.labels.has(key));
+  const listedKeys = new Set([...ownKeys, ...keys.slice(0, MAX_KEYS)]);
   return {
     node: topology.nodeName,
     version: VERSION,
@@ -106,7 +114,8 @@ export function nodeDetails(proxy: ProxyState): NodeDetails {
     off: nodeContext?.off ?? false,
     dryRun: policyResolver.settings.dryRun === true,
     problem: completeView(proxy) === undefined ? notReady(proxy).message : undefined,
-    keys: Array.from(topology.policies.keysInUse(), (key) => keyState(proxy, key)),
+    keys: Array.from(listedKeys, (key) => keyState(proxy, key)),
+    keyCount: keys.length,
     checks,
     causes,
     localRuntime: localRuntimeData(proxy),

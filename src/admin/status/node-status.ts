@@ -1,6 +1,7 @@
 import type { ProxyState } from '../../proxy/node-proxy.ts';
 import { VERSION } from '../../version.ts';
 import { completeView } from '../explain/explained-view.ts';
+import type { TimeSlice } from '../explain/time-slice.ts';
 import { type Health, healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
 import { type Check, OWN_NODE } from '../health/readiness.ts';
@@ -21,8 +22,12 @@ import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status
  *   kubernetes-target.ts the ClusterIP that is dialled
  */
 
-/** The status of this node. Never rejects. */
-export async function nodeStatus(proxy: ProxyState, rules: KernelRules): Promise<NodeStatus> {
+/** The status of this node. Rejects only if the slice does. */
+export async function nodeStatus(
+  proxy: ProxyState,
+  rules: KernelRules,
+  slice: TimeSlice,
+): Promise<NodeStatus> {
   const health = healthOf(proxy);
   const { checks, data } = health;
   const view = completeView(proxy);
@@ -41,7 +46,7 @@ export async function nodeStatus(proxy: ProxyState, rules: KernelRules): Promise
       ...offlineLines(proxy, checks),
       ...(view === undefined
         ? [unknown('policies', 'the view that kube-proxy reads is not complete yet')]
-        : policyLines(topology, [...view.projection.outcomes()])),
+        : await policyLines(topology, [...view.projection.outcomes()], slice)),
     ],
   };
 }

@@ -2,6 +2,7 @@ import { warnOfKey } from '../../topology/explain/explain-keys.ts';
 import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';
+import type { TimeSlice } from '../explain/time-slice.ts';
 import { ok, problem, type StatusLine, warning } from './status-line.ts';
 
 /** Services that a line names. */
@@ -55,11 +56,16 @@ const INTENDED = ok(
  * traffic must fail rather than leave: where it has no endpoint, that is as intended. It is a problem only if traffic
  * fails because of a key that does not do what it says.
  */
-export function policyLines(topology: Topology, outcomes: readonly ServiceOutcome[]): StatusLine[] {
+export async function policyLines(
+  topology: Topology,
+  outcomes: readonly ServiceOutcome[],
+  slice: TimeSlice,
+): Promise<StatusLine[]> {
   const { policies } = topology;
   const misspelt: string[] = [];
   const broken = new Set<string>();
   for (const key of policies.keysInUse()) {
+    await slice.pause();
     const codes = warnOfKey(topology, key).map(({ code }) => code);
     if (codes.includes('key-misspelt')) misspelt.push(key);
     if (codes.includes('key-misspelt') || codes.includes('node-set-refused')) broken.add(key);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { KUBE_PROXY_WRAPPER } from '../../../cli/definitions/all.ts';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../../src/admin/admin.ts';
+import { TimeSlice } from '../../../src/admin/explain/time-slice.ts';
 import { KernelRules } from '../../../src/admin/status/kernel-rules.ts';
 import { nodeStatus } from '../../../src/admin/status/node-status.ts';
 import type { NodeStatus, StatusLine } from '../../../src/admin/status/status-line.ts';
@@ -277,7 +278,7 @@ test('a kube-proxy that runs and was pointed back is not pointed at the wrapper'
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + 61_000);
     try {
       const rules = new KernelRules(proxy, { ports });
-      const { lines } = await nodeStatus(proxy, rules);
+      const { lines } = await nodeStatus(proxy, rules, new TimeSlice(new AbortController().signal));
       return lines.flatMap(({ id, state }) =>
         id === 'kube-proxy' || id === 'rules' ? `${id} ${state}` : [],
       );
