@@ -1,5 +1,9 @@
-/** Number of letters to insert, delete, replace or swap (optimal string alignment). */
-export function editDistance(from: string, to: string): number {
+/**
+ * Number of letters to insert, delete, replace or swap (optimal string alignment).
+ *
+ * @param max a larger number need not be exact
+ */
+export function editDistance(from: string, to: string, max = Number.POSITIVE_INFINITY): number {
   let before: number[] = [];
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {
@@ -16,11 +20,14 @@ export function editDistance(from: string, to: string): number {
     }
     before = row;
     row = next;
+    // The rows below have no smaller number. Most texts differ at once, and tenants may write thousands of them.
+    const least = Math.min(...row);
+    if (least > max) return least;
   }
   return row[to.length] ?? 0;
 }
 
 /** Whether a text becomes another one by at most this many such changes; default: those of a misspelt name. */
 export function isWithinEdits(from: string, to: string, max = 2): boolean {
-  return Math.abs(from.length - to.length) <= max && editDistance(from, to) <= max;
+  return Math.abs(from.length - to.length) <= max && editDistance(from, to, max) <= max;
 }
