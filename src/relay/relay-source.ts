@@ -123,11 +123,12 @@ export class RelaySource implements ViewSource, ChangeHandler {
     this.#restart();
   }
 
-  /** Waits until the view has reached a version. Rejects with `TooLargeResourceVersion`. */
+  /** Waits until the view has reached a version. Rejects with `TooLargeResourceVersion`, or why the view is closed. */
   async catchUp(version = 0n): Promise<void> {
     const { view } = this;
     const end = performance.now() + CATCH_UP_MS;
     while (view.log.version < version) {
+      if (view.closed !== undefined) throw view.closed;
       if (performance.now() > end) {
         const problem = `Too large resource version: ${version}, current: ${view.log.version}`;
         throw new WrapperError('TooLargeResourceVersion', problem);

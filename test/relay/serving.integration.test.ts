@@ -145,6 +145,25 @@ test('it never answers with an older state than requested, even if its own watch
   expect(items.map(({ metadata }) => metadata.name)).toEqual(['web-a', 'web-b', 'web-c']);
 });
 
+test('a request that waits for a version ends when its view is closed', async () => {
+  const files = await writeServingFiles(useFolder());
+  const small = await useRelayOf(api, files, { maxViewBytes: 50_000 });
+  const path = `${small.url}${SLICES}?labelSelector=kubernetes.io%2Fservice-name%3Dweb`;
+  expect((await ask(`${path}&${ANY}`)).code).toBe(200);
+  const waiting = ask(`${path}&resourceVersion=999999`);
+  const isProbed = () => cluster.requests.some(({ query }) => query.has('timeoutSeconds', '3'));
+  await eventually(isProbed, true);
+  const endpoints = Array.from({ length: 1_000 }, (_, n) => ({
+    ip: `10.0.${n >> 8}.${n & 255}`,
+    node: 'edge-1',
+  }));
+  putSlice(cluster, 'web-c', 'web', endpoints);
+  expect(await waiting).toMatchObject({
+    code: 503,
+    body: { message: expect.stringContaining('maxViewBytes') },
+  });
+});
+
 const isOdd = ({ query }: { readonly query: URLSearchParams }) => query.has('labelSelector', 'odd');
 
 test.each([
