@@ -183,8 +183,12 @@ export class View {
     return this.#objects.keys();
   }
 
-  /** The current state, in the order of the keys, as etcd has it. Throws before the view has started. */
+  /**
+   * The current state, in the order of the keys, as etcd has it. Throws before the view has started, and once it is
+   * closed: clients would take the empty state for the API server's.
+   */
   snapshot(): Snapshot {
+    if (this.#closed !== undefined) throw this.#closed;
     const { version, end } = this.log;
     this.#sort();
     return { version, position: end, items: [...this.#objects.values()] };

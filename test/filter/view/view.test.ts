@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { WrapperError } from '../../../src/errors.ts';
 import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
@@ -56,6 +57,15 @@ test('its objects have the order of their keys, whatever was added in between', 
   view.delete('b/x');
   expect(order()).toEqual(['a-b/z', 'a/x', 'a/y']);
   expect([...view.keys()]).toHaveLength(view.size);
+});
+
+test('its state cannot be read once it is closed, because it would be empty', () => {
+  const window = { entries: 10, bytes: 1 << 20 };
+  const versions = new VersionAllocator(0);
+  const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
+  view.start([['default/web', OBJECT]]);
+  view.close(new WrapperError('LimitExceeded', 'no room'));
+  expect(() => view.snapshot()).toThrow('no room');
 });
 
 test("with the API server's versions, it starts again at a later one and forgets what was before", () => {
