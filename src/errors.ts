@@ -88,7 +88,7 @@ export interface WrapperErrorOptions {
   readonly silentMs?: number;
 }
 
-/** The only error class of this program. The message names the cause and what the reader can do. */
+/** An error with a code. The message names the cause and what the reader can do. */
 export class WrapperError extends Error {
   override readonly name = 'WrapperError';
   readonly code: ErrorCode;

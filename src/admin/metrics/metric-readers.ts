@@ -18,7 +18,7 @@ export interface MetricSources {
   readonly log: LogLosses;
   /** Whether the kernel has kube-proxy's rules, as last found. */
   readonly rules: Pick<KernelRules, 'last'>;
-  /** What kube-proxy sees, as of this scrape; undefined: there is no complete view of endpoints. */
+  /** What kube-proxy sees now; undefined: there is no complete view of endpoints. */
   readonly tally: () => ServiceTally | undefined;
 }
 
