@@ -115,8 +115,11 @@ async function savesState() {
   expect(everyNode.flatMap(snapshots).filter((name) => name.includes('set-aside'))).toEqual([]);
 }
 
+/** The versions of the Pods, without those that end. */
 const imagesOfPods = async () =>
-  (await wrapperPods()).map(({ spec }) => (spec.containers[0].image as string).split(':')[1]);
+  (await wrapperPods())
+    .filter(({ metadata }) => !('deletionTimestamp' in metadata))
+    .map(({ spec }) => (spec.containers[0].image as string).split(':')[1]);
 
 /** Runs `during` with every node under load. Resolves with the answers that were not this node's. */
 async function failuresUnderLoad(during: () => Promise<unknown>) {
@@ -138,7 +141,8 @@ async function refusalsOfWrappers(during: () => Promise<unknown>) {
   await during();
   for (const load of loads) await load.stop();
   return loads.map(({ process }) => {
-    const { answers } = JSON.parse(process.log()) as { answers: Record<string, number> };
+    const [last = ''] = process.log().trim().split('\n').slice(-1);
+    const { answers } = JSON.parse(last) as { answers: Record<string, number> };
     return Object.keys(answers).filter((answer) => answer.startsWith('('));
   });
 }
