@@ -209,7 +209,7 @@ describe('from 1.1.0', () => {
     // The annotation that is gone, by the command of the upgrade notes.
     await workspace.run('kubectl annotate service web kube-proxy-wrapper.io/return-delay=30s');
     await workspace.run(upgradeNote('kubectl annotate services --all -A'));
-    const before = snapshots('edge-1').sort();
+    const before = snapshots('edge-1');
     const update = async () => {
       await apply('my-cluster');
       await rolledOut(cluster, 'kube-proxy-wrapper');
@@ -218,8 +218,8 @@ describe('from 1.1.0', () => {
     expect(await failuresUnderLoad(refused)).toEqual([[], []]);
     expect(await imagesOfPods()).toEqual([newVersion(), newVersion()]);
     await savesState();
-    // It goes on with the files of 1.1.0.
-    expect(snapshots('edge-1').sort()).toEqual(before);
+    // It goes on with the files of 1.1.0. The requests from the node have another one.
+    expect(snapshots('edge-1')).toEqual(expect.arrayContaining(before));
     expect(await workspace.run('kubectl kpw status')).toMatch(/^2 of 2 nodes are well$/m);
   });
 
