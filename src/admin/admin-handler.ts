@@ -38,8 +38,9 @@ export function createAdminHandler(
   proxy: ProxyState,
   logger: Logger,
   log?: LogLosses,
+  stop?: AbortSignal,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const routes = routesOf(proxy, logger, log);
+  const routes = routesOf(proxy, logger, log, stop);
   const { refusals } = proxy.listeners;
   return (request, response) => {
     const about = { listener: ADMIN_LISTENER, verb: request.method, resource: request.url };
@@ -113,6 +114,7 @@ function routesOf(
   proxy: ProxyState,
   logger: Logger,
   log: LogLosses | undefined,
+  stop: AbortSignal | undefined,
 ): ReadonlyMap<string, Route> {
   const rules = new KernelRules(proxy);
   const registry = createMetrics(proxy, log, rules);
@@ -130,7 +132,7 @@ function routesOf(
         return { headers, body: await metrics.get() };
       },
     ],
-    ['/version', () => jsonAnswer(JSON.stringify(versionInfo(proxy)))],
+    ['/version', () => jsonAnswer(JSON.stringify(versionInfo(proxy, stop)))],
     ['/node', () => jsonAnswer(JSON.stringify(nodeDetails(proxy)))],
     ['/views', () => jsonAnswer(serializeQueries(completeQueries(proxy)))],
     ['/flush', () => flush(proxy)],

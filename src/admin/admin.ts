@@ -28,6 +28,8 @@ export interface AdminOptions {
   readonly logger: Logger;
   /** Destination of the logger. Default: one that loses no line. */
   readonly log?: LogLosses;
+  /** Aborts when the process is told to stop. Default: it never is. */
+  readonly stop?: AbortSignal;
 }
 
 /** The running admin listener. */
@@ -54,7 +56,7 @@ const PROBE_BACKLOG = 256;
 
 /** Starts the admin listener. Rejects if the address is in use. */
 export async function startAdmin(options: AdminOptions): Promise<Admin> {
-  const { proxy, logger, log, listenerLimits } = options;
+  const { proxy, logger, log, stop, listenerLimits } = options;
   const { refusals, requests } = proxy.listeners;
   const { maxConnections } = listenerLimits;
   const forOthers = maxConnections - Math.min(RESERVED_FOR_PROBES, Math.floor(maxConnections / 2));
@@ -73,7 +75,7 @@ export async function startAdmin(options: AdminOptions): Promise<Admin> {
     keepAliveMs: ADMIN_IDLE_MS,
     writeTimeoutMs: ADMIN_WRITE_TIMEOUT_MS,
     backlog: PROBE_BACKLOG,
-    onRequest: createAdminHandler(proxy, logger, log),
+    onRequest: createAdminHandler(proxy, logger, log, stop),
   });
   return {
     url: await listener.listen(),

@@ -85,6 +85,8 @@ export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
   >;
   /** See SnapshotFolderOptions. */
   readonly flushLastProcess?: SnapshotFolderOptions['flushLastProcess'];
+  /** Whether the process that this one replaces receives changes and goes on; default: it does not. */
+  readonly isLastProcessWell?: () => Promise<boolean>;
   /** The container runtime that endpoints of this node are corrected from while cut off; absent: they are not. */
   readonly localRuntime?: Pick<LocalRuntimeOptions, 'socket' | 'graceMs' | 'settleMs'>;
   /** Aborts the start until the proxy listens; default: the start is not aborted. */
@@ -303,7 +305,10 @@ async function listen(options: NodeProxyOptions, listeners: Listeners, views: Vi
   const { queries = currentKubeProxyQueries(options.nodeName) } = options;
   const { addresses } = listeners;
   const acquire = (query: Query) => views.acquire(query);
-  await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
+  const { isLastProcessWell } = options;
+  const failure = async () =>
+    (await isLastProcessWell?.()) === true ? views.ownNodeError : undefined;
+  await waitUntilReadyToListen({ addresses, queries, acquire, failure, logger, signal });
   signal.throwIfAborted();
   return listeners.listen();
 }

@@ -13,7 +13,7 @@ import { type NodeProxy, startNodeProxy } from '../proxy/node-proxy.ts';
 import { abortable } from '../util/linked-abort-controller.ts';
 import { forceExit } from './force-exit.ts';
 import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
-import { createLastProcessFlush, readOpenViews } from './running-process.ts';
+import { createLastProcessFlush, isLastProcessWell, readOpenViews } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
 import { logStart, logWhenReady } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
@@ -98,6 +98,7 @@ async function startWrapper(options: RunOptions): Promise<void> {
     credentials,
     queries,
     flushLastProcess,
+    isLastProcessWell: async () => await isLastProcessWell(admin),
     drainMs: DRAIN_MS,
     signal: signals.stop,
     logger,
@@ -112,7 +113,14 @@ async function serve(proxy: NodeProxy, options: RunOptions): Promise<void> {
   const ended = new AbortController();
   let admin: Admin | undefined;
   try {
-    admin = await startAdmin({ ...listeners, address: listeners.admin, proxy, logger, log });
+    admin = await startAdmin({
+      ...listeners,
+      address: listeners.admin,
+      proxy,
+      logger,
+      log,
+      stop: signals.stop,
+    });
     const { url, httpsUrl } = proxy;
     const apiServer = proxy.upstream.address;
     logger.info({ listen: url, https: httpsUrl, admin: admin.url, apiServer }, 'listening');

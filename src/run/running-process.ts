@@ -61,11 +61,7 @@ export function createLastProcessFlush(
 ): () => Promise<void> {
   const inodes = new Set(ownListeners(admin, userId).map(({ inode }) => inode));
   const isThere = (): boolean => ownListeners(admin, userId).some(({ inode }) => inodes.has(inode));
-  const receivesChanges = async (): Promise<boolean> => {
-    const signal = AbortSignal.timeout(RESPONSE_MS);
-    const { status, body } = await boundedRequest({ ...admin, path: '/version', signal });
-    return status === 200 && /"receivesChanges":true\b/.test(body.toString());
-  };
+  const receivesChanges = async (): Promise<boolean> => RECEIVES.test(await versionOf(admin));
   return async () => {
     if (!isShareable(admin)) return;
     let endingMs = 0;
@@ -80,4 +76,28 @@ export function createLastProcessFlush(
     const signal = AbortSignal.timeout(FLUSH_MS);
     await boundedRequest({ ...admin, path: '/flush', method: 'POST', signal });
   };
+}
+
+/**
+ * Whether a process of this user that listens at the admin address receives changes from the API server, and was not
+ * told to stop. Never rejects.
+ *
+ * @param userId default: the user of this process
+ */
+export async function isLastProcessWell(
+  admin: ListenAddress,
+  userId = process.geteuid?.(),
+): Promise<boolean> {
+  if (!isShareable(admin) || ownListeners(admin, userId).length === 0) return false;
+  const version = await versionOf(admin);
+  return RECEIVES.test(version) && !/"isStopping":true\b/.test(version);
+}
+
+const RECEIVES = /"receivesChanges":true\b/;
+
+/** The response of /version; empty if there is none. */
+async function versionOf(admin: ListenAddress): Promise<string> {
+  const signal = AbortSignal.timeout(RESPONSE_MS);
+  const { status, body } = await boundedRequest({ ...admin, path: '/version', signal });
+  return status === 200 ? body.toString() : '';
 }

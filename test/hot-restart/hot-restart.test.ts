@@ -34,6 +34,8 @@ let folder: string;
 let server: ApiServer;
 let port: number;
 let adminPort: number;
+/** A kubeconfig that leads to a port where nothing listens. */
+let astray: string;
 
 beforeEach(async () => {
   folder = useFolder();
@@ -41,11 +43,14 @@ beforeEach(async () => {
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(await server.listen()));
-  [port = 0, adminPort = 0] = await freePorts(2);
+  let nobody: number;
+  [port = 0, adminPort = 0, nobody = 0] = await freePorts(3);
+  astray = join(folder, 'astray');
+  writeFileSync(astray, kubeconfigFor(`http://127.0.0.1:${nobody}`));
 });
 
-function start(settings: Record<string, unknown> = {}): WrapperProcess {
-  const started = startProcess(argumentsOf(settings));
+function start(settings: Record<string, unknown> = {}, kubeconfig?: string): WrapperProcess {
+  const started = startProcess(argumentsOf(settings, kubeconfig));
   closedLater({ close: () => started.kill() });
   return started;
 }
@@ -57,11 +62,13 @@ async function listening(settings: Record<string, unknown> = {}): Promise<Wrappe
   return started;
 }
 
-function argumentsOf(settings: Record<string, unknown>): string[] {
+function argumentsOf(
+  settings: Record<string, unknown>,
+  kubeconfig = join(folder, 'kubeconfig'),
+): string[] {
   const config = join(folder, 'settings.yaml');
   // Without it, processes do not share ports.
   writeFileSync(config, JSON.stringify({ handoverSeconds: 1, ...settings }));
-  const kubeconfig = join(folder, 'kubeconfig');
   const args = ['--node-name', 'edge-1', '--kubeconfig', kubeconfig, '--config', config];
   return [...args, '--listen', `127.0.0.1:${port}`, '--admin-listen', `127.0.0.1:${adminPort}`];
 }
@@ -254,6 +261,26 @@ describe('a planned restart', () => {
     expect(next.lines.map(({ msg }) => msg)).toEqual([`kube-proxy-wrapper ${VERSION} starts`]);
     expect(await list()).toBe(200);
   });
+
+  // The last process answers its probes, so an update took it for ready and went on from node to node.
+  test('a next process that the API server does not serve ends before it counts as available', async () => {
+    await listening({ handoverSeconds: 600 });
+    const next = start({}, astray);
+    const patience = { signal: AbortSignal.timeout(20_000) };
+    expect(await once(next.child, 'close', patience)).toEqual([1, null]);
+    expect(next.lines.map(({ msg }) => msg)).not.toContain('listening');
+    expect(await list()).toBe(200);
+  }, 30_000);
+
+  // As when its Pod was deleted: otherwise nothing would listen after the end of the last one.
+  test('it does not end if the last process was told to stop', async () => {
+    const last = await listening({ handoverSeconds: 9 });
+    const next = start({}, astray);
+    const stopped = last.stop();
+    await next.logged('listening');
+    expect(await stopped).toBe(0);
+    expect(next.lines.map(({ msg }) => msg)).toContain(STOPPED_TOO_SOON);
+  }, 30_000);
 
   test.each(['SIGTERM', 'SIGINT'] as const)(
     'a next process that gets %s before it listens ends with code 0, and the last one continues',

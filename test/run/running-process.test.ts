@@ -5,7 +5,11 @@ import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
 import { serializeQueries } from '../../src/proxy/api/query-json.ts';
-import { createLastProcessFlush, readOpenViews } from '../../src/run/running-process.ts';
+import {
+  createLastProcessFlush,
+  isLastProcessWell,
+  readOpenViews,
+} from '../../src/run/running-process.ts';
 
 const NODE = 'edge-1';
 const servers: Server[] = [];
@@ -172,5 +176,32 @@ describe('createLastProcessFlush()', () => {
     const { admin, paths } = await startProcess(() => true);
     await createLastProcessFlush(admin, flushOptions((process.geteuid?.() ?? 0) + 1))();
     expect(paths).toEqual(['POST /flush']);
+  });
+});
+
+describe('isLastProcessWell()', () => {
+  const asking = async (version: object, ...user: [userId?: number]) => {
+    const server = createHttpServer((_request, response) => {
+      response.setHeader('connection', 'close');
+      response.end(JSON.stringify(version));
+    }).listen(0, '127.0.0.1');
+    servers.push(server);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    return await isLastProcessWell({ host: '127.0.0.1', port, reusePort: true }, ...user);
+  };
+
+  test('a process that receives changes is, also of 1.1.0, unless it was told to stop', async () => {
+    const well = { node: NODE, receivesChanges: true };
+    expect(await asking(well)).toBe(true);
+    expect(await asking({ ...well, isStopping: false })).toBe(true);
+    expect(await asking({ ...well, isStopping: true })).toBe(false);
+    expect(await asking({ ...well, receivesChanges: false })).toBe(false);
+  });
+
+  // Otherwise a local process without rights could end each wrapper that starts.
+  test('one of another user is not', async () => {
+    const other = (process.geteuid?.() ?? 0) + 1;
+    expect(await asking({ node: NODE, receivesChanges: true }, other)).toBe(false);
   });
 });

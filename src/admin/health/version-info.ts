@@ -11,6 +11,8 @@ export interface VersionInfo {
   readonly node: string;
   /** A watch of the API server is open. */
   readonly receivesChanges: boolean;
+  /** It was told to stop: it waits for the next process, or has no more than that to do. */
+  readonly isStopping: boolean;
 }
 
 /** What each response about this node has: the version of the wrapper, and the age of the data. */
@@ -19,12 +21,14 @@ export interface ResponseHead {
   readonly data: DataAge;
 }
 
-export function versionInfo({ topology, upstream }: ShownState): VersionInfo {
+/** @param stop aborts when the process is told to stop; default: it never is */
+export function versionInfo({ topology, upstream }: ShownState, stop?: AbortSignal): VersionInfo {
   return {
     version: VERSION,
     nodeVersion: process.version,
     node: topology.nodeName,
     receivesChanges: upstream.serverState.isWatched,
+    isStopping: stop?.aborted === true,
   };
 }
 
