@@ -43,7 +43,8 @@ function groupLines(nodes: readonly NodeReport[]): LineGroup[] {
     return {
       // What differs from node to node is printed for a node alone.
       line: isShared ? line : { ...line, detail: undefined },
-      nodes: group.map(({ node }) => node),
+      // A node may have several lines with this text.
+      nodes: [...new Set(group.map(({ node }) => node))],
     };
   }).sort(
     (a, b) =>

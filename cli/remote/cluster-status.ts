@@ -58,6 +58,8 @@ async function askNode(ask: Wrappers['ask'], node: WrapperNode): Promise<AskedNo
 function answerLines({ pod, status, failure, troubles }: AskedNode): readonly StatusLine[] {
   if (status !== undefined) return status.lines;
   if (pod?.isLost) return [unknown('wrapper', failure?.message ?? '')];
+  // It hangs, whatever has happened before.
+  if (failure?.code === 'Unanswered') return [LATE];
   // The reason of the Pod says more than that nothing listens.
   if (troubles.length > 0) return [];
   if (failure === undefined) {
@@ -67,7 +69,6 @@ function answerLines({ pod, status, failure, troubles }: AskedNode): readonly St
   if (failure.code === 'Refused') {
     return [unknown('wrapper', `the wrapper was not asked: ${failure.message}`)];
   }
-  if (failure.code === 'Unanswered') return [LATE];
   // An error of a port-forward can have all its attempts.
   const why = escapeUntrusted(failure.message, MAX_FAILURE);
   return [problem('wrapper', 'the wrapper does not answer', 'see the log of its Pod', why)];
@@ -103,12 +104,12 @@ function troubleLines({ pod: asked, troubles }: WrapperNode): StatusLine[] {
 /** A wrapper cannot know that a kube-proxy that has not used it is pointed at it. */
 function connectionLine(
   line: StatusLine,
-  { node, created }: WrapperNode,
+  { node, created, started }: WrapperNode,
   pointed: PointedNodes,
 ): StatusLine {
   const since = pointed.get(node);
   if (line.state !== 'notConnected' || since === undefined) return line;
-  return pointedLine(Math.max(since, created));
+  return pointedLine(Math.max(since, created, started));
 }
 
 /** Reports about the nodes without a wrapper. @param others those that are known, besides those with a kube-proxy */

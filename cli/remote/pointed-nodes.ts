@@ -44,7 +44,7 @@ export async function nodesPointedAtWrapper(
 /**
  * A kube-proxy that is pointed at the wrapper, and has not used it.
  *
- * @param since when its Pod or the wrapper's was made, in ms
+ * @param since when its Pod was made, or the wrapper was started, in ms
  */
 export function pointedLine(since: number): StatusLine {
   const text = 'kube-proxy is pointed at this wrapper, and has not connected';

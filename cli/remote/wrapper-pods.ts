@@ -24,6 +24,8 @@ export interface WrapperNode {
   /** DaemonSet of the newest Pod, and when that Pod was made, in milliseconds since the epoch. */
   readonly daemonSet: string;
   readonly created: number;
+  /** When the wrapper that can be asked was started, as far as it is known, in the same unit. */
+  readonly started: number;
 }
 
 /** Flags by which the Pods of wrappers are found. */
@@ -96,6 +98,7 @@ function nodeOf(node: string, all: readonly V1Pod[], isLost: boolean): WrapperNo
     troubles,
     daemonSet: daemonSetOf(newest) ?? '',
     created: createdOf(newest),
+    started: pod === undefined ? 0 : startedOf(pod),
   };
 }
 
@@ -148,6 +151,12 @@ function daemonSetOf({ metadata }: V1Pod): string | undefined {
 
 function createdOf({ metadata }: V1Pod): number {
   return timeOf(metadata?.creationTimestamp);
+}
+
+/** When the newest container of a Pod was started: a container that crashes is started again in its Pod. */
+function startedOf({ status }: V1Pod): number {
+  const all = status?.containerStatuses ?? [];
+  return Math.max(0, ...all.map(({ state }) => timeOf(state?.running?.startedAt)));
 }
 
 function byPreference(a: V1Pod, b: V1Pod): number {

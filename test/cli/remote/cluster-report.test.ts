@@ -13,6 +13,15 @@ test('nodes with the same cause name it, and others do not', () => {
   expect(printed('ENOSPC', 'EROFS')).toContain('written (2 of 2 nodes: n0, n1)');
 });
 
+// "21 of 3 nodes" once had the same problem.
+test('a node with several such lines is named once', () => {
+  const line = { id: 'wrapper', state: 'problem', text: 'not watched' } as const;
+  const lines = ['x=1', 'x=2'].map((detail) => ({ ...line, detail }));
+  const nodes = ['n0', 'n1'].map((node) => ({ node, lines }));
+  const printed = clusterReport(nodes).text({ wide: false, headers: true });
+  expect(printed).toContain('not watched (2 of 2 nodes: n0, n1)');
+});
+
 test('the states of lines have words, and are counted', () => {
   const states = ['ok', 'problem', 'warning', 'unknown', 'notConnected', 'notConnected'] as const;
   const lines = states.map((state): StatusLine => ({ id: 'rules', state, text: state }));

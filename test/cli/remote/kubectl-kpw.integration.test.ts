@@ -385,6 +385,15 @@ const SCENES: readonly Scene[] = [
     'status --node edge-1',
   ],
   [
+    // Its Pod is old. It was a problem immediately, and the next step led to the log of kube-proxy.
+    'and so it has if the container of the wrapper has just been started again',
+    () => {
+      add('edge-1', killed(5));
+      cluster.kubeProxies.push({ name: 'a', node: 'edge-1', spec: { volumes: VIA_WRAPPER } });
+    },
+    'status --node edge-1',
+  ],
+  [
     'no wrapper runs at all, and a kube-proxy is pointed at one',
     () => cluster.kubeProxies.push({ name: 'a', node: 'edge-1', spec: { volumes: VIA_WRAPPER } }),
     'status',
@@ -423,6 +432,12 @@ test('a long answer arrives whole', async () => {
   add('edge-1');
   const { endpoints } = JSON.parse(await kpw('explain many --node edge-1 -o json'));
   expect(endpoints).toHaveLength(MANY.length);
+});
+
+test('a wrapper that has crashed and now hangs does not only "run again"', async () => {
+  add('edge-1', { ...killed(5), forwardError: 'silence' });
+  const printed = await kpw('status --node edge-1 --request-timeout 1');
+  expect(printed).toContain('the wrapper has not answered in time');
 });
 
 // 30 nodes of 300 without power once took 47 s, and a question that was given up held the process.
