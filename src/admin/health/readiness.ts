@@ -100,10 +100,13 @@ function localRuntimeChecks({ localRuntime }: ProxyState): Check[] {
   return [{ name: 'local-runtime', degraded, remark }];
 }
 
+/** How the names of checks of node sets begin. */
+export const NODES = 'nodes ';
+
 function nodeSetChecks({ topology }: ProxyState): Check[] {
   const checks: Check[] = [];
   for (const set of topology.nodeSets.values()) {
-    const name = `nodes ${set.selector}`;
+    const name = `${NODES}${set.selector}`;
     const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
     if (set.watch === undefined) {
       checks.push({ name, degraded: `not watched: ${refused}` });

@@ -4,7 +4,7 @@ import { completeView } from '../explain/explained-view.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import { type Health, healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
-import { type Check, OWN_NODE } from '../health/readiness.ts';
+import { type Check, NODES, OWN_NODE } from '../health/readiness.ts';
 import type { KernelRules } from './kernel-rules.ts';
 import { policyLines } from './policy-lines.ts';
 import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status-line.ts';
@@ -57,7 +57,10 @@ const OFFLINE: Readonly<Record<string, 'localRuntime' | 'stateDir'>> = {
   snapshots: 'stateDir',
 };
 
-/** Old data is the line `data`, whatever checks fail because of it. */
+/**
+ * Old data is the line `data`, whatever checks fail because of it. A node set without room is a warning about policies:
+ * tenants write them.
+ */
 function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
   const others = causes.filter(({ nature }) => nature !== 'stale' || data.cause === undefined);
   const failed = others.map((cause) =>
@@ -66,7 +69,7 @@ function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
       : problem('wrapper', cause.text, nextOf(cause)),
   );
   const degraded = checks.flatMap(({ name, degraded: text }) =>
-    text === undefined || name in OFFLINE
+    text === undefined || name in OFFLINE || name.startsWith(NODES)
       ? []
       : [problem('wrapper', text, 'see the log of the wrapper', name)],
   );

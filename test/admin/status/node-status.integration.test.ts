@@ -178,6 +178,17 @@ test.each<Scene>([
     until: ['policies', 'problem'],
   },
   {
+    // One tenant could make every node a problem.
+    rule: 'a policy whose node set has no room is a warning, and the node is well',
+    raw: { maxNodeSets: 1 },
+    arrange() {
+      server.patch('nodes', 'edge-1', { metadata: { labels: { site: 'a', rack: 'r' } } });
+      putService(server, 'greedy', ['site', 'rack']);
+      putSlice(server, 'greedy-1', 'greedy', FAR);
+    },
+    until: ['policies', 'warning'],
+  },
+  {
     rule: 'a collection that the wrapper may not read is a problem of rights',
     arrange: () => void server.refuse(({ path }) => path.endsWith('/services'), 403),
     connects: false,
