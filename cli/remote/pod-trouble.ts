@@ -19,7 +19,7 @@ export interface PodTrouble {
 
 /** Containers of the wrapper in the manifests and the chart. A sidecar shares its Pod with kube-proxy. */
 const CONTAINERS = ['kube-proxy-wrapper', 'own-state-dir', 'kube-proxy-wrapper-own-state-dir'];
-/** Reasons of a Pod that only starts. */
+/** Reasons of a Pod that only starts, unless it is older than {@link LATE_MS}. */
 const STARTING = ['ContainerCreating', 'PodInitializing'];
 /** Reasons of an end that the exit code says too. */
 const ORDINARY_ENDS = ['Error', 'Completed'];
@@ -28,10 +28,14 @@ const NOT_STARTED = ['StartError', 'ContainerCannotRun'];
 const MAX_MESSAGE = 300;
 /** A container that has not crashed for so long runs, in milliseconds. */
 const START_MS = 60_000;
+/** A Pod that has not started in this time may never start, in milliseconds. A slow link pulls the image meanwhile. */
+const LATE_MS = 5 * 60_000;
 
 /** How the program begins its last line when it cannot go on (program.ts). */
 const OUR_WORDS = 'kube-proxy-wrapper: ';
 const CORRECT = 'correct the settings or the image';
+const DESCRIBE =
+  'see kubectl describe: a Secret or ConfigMap may be missing, or the image be pulled still';
 
 /** Why a Pod does not run, or has crashed lately; undefined: it runs, or only starts. */
 export function troubleOf({ metadata, status = {} }: V1Pod): PodTrouble | undefined {
@@ -45,8 +49,10 @@ export function troubleOf({ metadata, status = {} }: V1Pod): PodTrouble | undefi
   }
   const all = [...initContainerStatuses, ...containerStatuses];
   const own = all.filter(({ name }) => CONTAINERS.includes(name));
+  const { creationTimestamp: created } = metadata ?? {};
+  const isLate = created !== undefined && Date.now() - timeOf(created) > LATE_MS;
   for (const container of own.length > 0 ? own : all) {
-    const trouble = crashOf(container) ?? waitOf(container);
+    const trouble = crashOf(container) ?? waitOf(container, isLate);
     if (trouble !== undefined) return { pod, ...trouble };
   }
   return undefined;
@@ -55,9 +61,10 @@ export function troubleOf({ metadata, status = {} }: V1Pod): PodTrouble | undefi
 type ContainerTrouble = Omit<PodTrouble, 'pod'>;
 
 /** A container that has not run, such as one whose image cannot be pulled. */
-function waitOf({ state }: V1ContainerStatus): ContainerTrouble | undefined {
+function waitOf({ state }: V1ContainerStatus, isLate: boolean): ContainerTrouble | undefined {
   const { reason = '', message = '' } = state?.waiting ?? {};
-  if (reason === '' || STARTING.includes(reason)) return undefined;
+  if (reason === '') return undefined;
+  if (STARTING.includes(reason)) return isLate ? { reason, message, next: DESCRIBE } : undefined;
   return { reason, message: message.slice(0, MAX_MESSAGE), next: CORRECT };
 }
 

@@ -103,3 +103,18 @@ test.each<[pod: string, status: V1PodStatus, trouble?: string, next?: string]>([
   // What differs from Pod to Pod is not in the message: thirty nodes share one line.
   if (expected?.includes('(137)')) expect(trouble?.age).toBe('9 s ago');
 });
+
+// The Pod before it was well, so a roll-out that waited for a Secret for ever looked well.
+test('a Pod that has been starting for minutes is in trouble', () => {
+  const status = { containerStatuses: waiting('ContainerCreating', 'kube-proxy-wrapper') };
+  const since = (minutes: number) =>
+    troubleOf({
+      metadata: { name: 'a', creationTimestamp: new Date(Date.now() - minutes * 60_000) },
+      status,
+    });
+  expect(since(4)).toBeUndefined();
+  expect(since(6)).toMatchObject({
+    reason: 'ContainerCreating',
+    next: expect.stringContaining('Secret'),
+  });
+});
