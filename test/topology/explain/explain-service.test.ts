@@ -379,6 +379,19 @@ describe('explainService()', () => {
     expect(counts.kept).toBe(isShown ? counts.total : 0);
   });
 
+  test('an endpoint that no key matches is said to name no node if it does not', () => {
+    const nowhere = { ...FAR, node: '' };
+    const { endpoints } = explain({
+      policy: managed('site'),
+      sets: { 'site=a': ['near'] },
+      endpoints: [FAR, nowhere],
+    });
+    expect(endpoints).toMatchObject([
+      { reason: 'no key matches' },
+      { reason: 'no key matches: it names no node' },
+    ]);
+  });
+
   test('endpoints on this node that stay beside the winner are explained and counted', () => {
     const scene = {
       policy: policyWith({ keepsLocal: true }, 'site'),
