@@ -96,8 +96,14 @@ describe('WATCH', () => {
     const recorder = await watch(STREAMING_LIST);
     await recorder.until(3);
     for (const n of [1, 2, 3]) change(n);
-    await eventually(() => recorder.names().at(-1), 'BOOKMARK');
-    await eventually(() => recorder.names().filter((name) => name === 'BOOKMARK').length > 2, true);
+    const hasLast = (event: RawEvent) =>
+      event.type === 'MODIFIED' &&
+      Buffer.isBuffer(event.object) &&
+      event.object.includes('10.0.1.3');
+    await eventually(() => recorder.events.some(hasLast), true);
+    const bookmarks = () => recorder.names().filter((name) => name === 'BOOKMARK').length;
+    const before = bookmarks();
+    await eventually(() => bookmarks() > before + 1, true);
     const last = versionOf(recorder.events.at(-1));
     expect(last).toBe(await listVersion());
     const resumed = await watch({ resourceVersion: last });
