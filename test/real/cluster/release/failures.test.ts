@@ -131,6 +131,30 @@ test('an update whose Pod is killed for its memory stops at the first node, whic
   await web.followsChanges();
 });
 
+// The old Pod answered the probes of the new one, so the update went on, and then no node received changes.
+test('an update with a wrong address of the API server stops at the first node, which the old Pod serves', async () => {
+  const host = '{"name":"KUBERNETES_SERVICE_HOST","value":"192.0.2.99"}';
+  const patch = `[{"op":"replace","path":"/spec/template/spec/containers/0/env/1","value":${host}}]`;
+  const pods = async () => [...(await wrapperPods('edge-1')), ...(await wrapperPods('edge-2'))];
+  const restarts = ({ status }: KubeObject) => status.containerStatuses?.[0]?.restartCount ?? 0;
+  const old = (await pods()).map(({ metadata }) => metadata.name);
+  await withoutLoss(async () => {
+    await workspace.run(
+      `kubectl -n kube-system patch daemonset kube-proxy-wrapper --type json -p '${patch}'`,
+    );
+    await poll(
+      async () => (await pods()).filter(({ metadata }) => !old.includes(metadata.name)),
+      (next) => next.some((pod) => restarts(pod) >= 2),
+      { timeoutMs: 90_000, intervalMs: 500, what: 'the next Pod has ended twice' },
+    );
+  });
+  expect(await pods()).toHaveLength(3);
+  await web.followsChanges();
+  await workspace.run('kubectl -n kube-system rollout undo daemonset/kube-proxy-wrapper');
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  await web.followsChanges();
+});
+
 function isOomKilled(pod: KubeObject): boolean {
   const [status] = (pod.status.containerStatuses ?? []) as {
     state: { terminated?: { reason: string } };
