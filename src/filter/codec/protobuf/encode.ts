@@ -4,7 +4,7 @@ import { type Field, type FieldTable, NO_FIELDS } from '../facts/schema.ts';
 
 /** The tag and the length of a text or a message. */
 export function fieldHead(field: number, length: number): Buffer {
-  return Buffer.from([...varint((field << 3) | WireType.LengthDelimited), ...varint(length)]);
+  return Buffer.from(varint(length, varint((field << 3) | WireType.LengthDelimited)));
 }
 
 /** Encodes a field: a boolean, an int32, or a text or a message, which may be encoded already. */
@@ -13,7 +13,7 @@ export function encodeField(
   value: AddedField['value'] | number,
 ): Buffer {
   if (typeof value === 'boolean' || typeof value === 'number') {
-    return Buffer.from([...varint((number << 3) | WireType.Varint), ...varint(Number(value))]);
+    return Buffer.from(varint(Number(value), varint((number << 3) | WireType.Varint)));
   }
   const content =
     typeof value === 'string'
@@ -33,9 +33,8 @@ export function encodeMessage({ fields }: FieldTable, value: MessageValue): Buff
   return Buffer.concat(encoded);
 }
 
-/** A decoder of int32 reads the 32 bits of a negative number as that number. */
-function varint(value: number): number[] {
-  const bytes: number[] = [];
+/** Appends a number. A decoder of int32 reads the 32 bits of a negative number as that number. */
+function varint(value: number, bytes: number[] = []): number[] {
   let rest = value >>> 0;
   for (; rest > 0x7f; rest >>>= 7) bytes.push((rest & 0x7f) | 0x80);
   bytes.push(rest);

@@ -115,14 +115,19 @@ export function headOf(resource: Resource): Buffer {
   return head;
 }
 
+/** The first field of events, by their type. */
+const EVENT_TYPES = new Map(
+  ['ADDED', 'MODIFIED', 'DELETED'].map((type) => [type, encodeField(WATCH_EVENT.type, type)]),
+);
+
 /** The part of a frame before its object. Each head has the length of what follows it, so the innermost comes first. */
 export function frameHead(type: string, head: Buffer, objectBytes: number): Buffer {
   const object = fieldHead(RUNTIME_UNKNOWN.raw.number, objectBytes);
   const unknown = head.length + object.length + objectBytes + UNKNOWN_TAIL.length;
   const raw = fieldHead(RAW_EXTENSION.raw.number, unknown);
   const extension = fieldHead(WATCH_EVENT.object.number, raw.length + unknown);
-  const eventType = encodeField(WATCH_EVENT.type, type);
-  const frame = Buffer.alloc(FRAME_HEADER_BYTES);
+  const eventType = EVENT_TYPES.get(type) ?? encodeField(WATCH_EVENT.type, type);
+  const frame = Buffer.allocUnsafe(FRAME_HEADER_BYTES);
   frame.writeUInt32BE(eventType.length + extension.length + raw.length + unknown);
   return Buffer.concat([frame, eventType, extension, raw, head, object]);
 }
