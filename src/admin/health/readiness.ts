@@ -101,12 +101,12 @@ function localRuntimeChecks({ localRuntime }: ProxyState): Check[] {
 }
 
 /** How the names of checks of node sets begin. */
-export const NODES = 'nodes ';
+export const NODE_SET_PREFIX = 'nodes ';
 
 function nodeSetChecks({ topology }: ProxyState): Check[] {
   const checks: Check[] = [];
   for (const set of topology.nodeSets.values()) {
-    const name = `${NODES}${set.selector}`;
+    const name = `${NODE_SET_PREFIX}${set.selector}`;
     const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
     if (set.watch === undefined) {
       checks.push({ name, degraded: `not watched: ${refused}` });

@@ -4,7 +4,7 @@ import { completeView } from '../explain/explained-view.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import { type Health, healthOf, type ReadinessCause } from '../health/causes.ts';
 import type { DataAge } from '../health/data-age.ts';
-import { type Check, NODES, OWN_NODE } from '../health/readiness.ts';
+import { type Check, NODE_SET_PREFIX, OWN_NODE } from '../health/readiness.ts';
 import type { KernelRules } from './kernel-rules.ts';
 import { policyLines } from './policy-lines.ts';
 import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status-line.ts';
@@ -69,7 +69,7 @@ function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
       : problem('wrapper', cause.text, nextOf(cause)),
   );
   const degraded = checks.flatMap(({ name, degraded: text }) =>
-    text === undefined || name in OFFLINE || name.startsWith(NODES)
+    text === undefined || name in OFFLINE || name.startsWith(NODE_SET_PREFIX)
       ? []
       : [problem('wrapper', text, 'see the log of the wrapper', name)],
   );
