@@ -13,8 +13,10 @@ export interface KubeClient {
   /**
    * Sends a GET request and parses the JSON of the response. Throws `Refused` for an error of the API server; the
    * message of a 403 says which right is needed.
+   *
+   * @param accept default: JSON
    */
-  get<T>(path: string, right: string): Promise<T>;
+  get<T>(path: string, right: string, accept?: string): Promise<T>;
 }
 
 const ANSWER_MS = 60_000;
@@ -32,7 +34,7 @@ export async function withKubeClient<T>(
     return await use({
       credentials,
       upstream,
-      get: (path, right) => get(upstream, path, right),
+      get: (path, right, accept) => get(upstream, path, right, accept),
     });
   } finally {
     await upstream.close();
@@ -40,11 +42,16 @@ export async function withKubeClient<T>(
   }
 }
 
-async function get<T>(upstream: Upstream, path: string, right: string): Promise<T> {
+async function get<T>(
+  upstream: Upstream,
+  path: string,
+  right: string,
+  accept = 'application/json',
+): Promise<T> {
   const response = await upstream.request({
     method: 'GET',
     path,
-    headers: { accept: 'application/json', 'accept-encoding': 'gzip' },
+    headers: { accept, 'accept-encoding': 'gzip' },
     signal: AbortSignal.timeout(ANSWER_MS),
   });
   const body = await readBody(response, MAX_BODY_BYTES);

@@ -8,6 +8,7 @@ import { WrapperError } from '../../src/errors.ts';
 import { escapeUntrusted } from '../../src/untrusted-text.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import type { AskedNode } from './asked-node.ts';
+import { judgeLabels } from './cluster-labels.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { forEachLimited } from './for-each.ts';
 import { nodesPointedAtWrapper, type PointedNodes, pointedLine } from './pointed-nodes.ts';
@@ -28,6 +29,7 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
     throw await noPod(client, flags, node);
   const nodes = await forEachLimited(wrappers, flags.parallel, (each) => askNode(ask, each));
   const newest = newestRuns(nodes);
+  const judge = await judgeLabels(client, nodes);
   const reports = nodes.map(
     (each): NodeReport => ({
       node: each.node,
@@ -36,7 +38,9 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
       lines: [
         ...troubleLines(each),
         ...rollOutLines(each, newest),
-        ...answerLines(each).map((line) => connectionLine(line, each, pointed)),
+        ...answerLines(each)
+          .flatMap(judge)
+          .map((line) => connectionLine(line, each, pointed)),
       ],
     }),
   );

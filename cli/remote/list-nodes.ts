@@ -1,4 +1,4 @@
-import type { V1NodeList } from '@kubernetes/client-node';
+import type { V1NodeList, V1ObjectMeta } from '@kubernetes/client-node';
 import type { KubeClient } from '../client/kube-client.ts';
 import { unlessRefused } from './list-pods.ts';
 
@@ -24,4 +24,22 @@ export async function listNodes(client: KubeClient): Promise<readonly ClusterNod
     name: metadata?.name ?? '',
     isLost: conditions.some(({ type, status }) => type === 'Ready' && status === 'Unknown'),
   }));
+}
+
+/** What the API server sends of each node: its metadata. One that cannot do that sends all. */
+const METADATA =
+  'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;q=0.9';
+
+/** The labels of all nodes of the cluster, by the name of the node; undefined without the right to list them. */
+export async function nodeLabels(
+  client: KubeClient,
+): Promise<ReadonlyMap<string, readonly string[]> | undefined> {
+  const path = '/api/v1/nodes?resourceVersion=0';
+  const list = await client
+    .get<{ items: { metadata?: V1ObjectMeta }[] }>(path, 'list nodes', METADATA)
+    .catch(unlessRefused(undefined));
+  if (list === undefined) return undefined;
+  return new Map(
+    list.items.map(({ metadata: { name = '', labels = {} } = {} }) => [name, Object.keys(labels)]),
+  );
 }

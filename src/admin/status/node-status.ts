@@ -16,6 +16,7 @@ import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status
  *   status-line.ts       the shape of the answer
  *   node-status.ts       its lines
  *   policy-lines.ts      the lines about policies
+ *   missing-labels.ts    those about labels that policies use and this node lacks
  *   kube-proxy-line.ts   whether kube-proxy uses this wrapper
  *   kernel-rules.ts      whether kube-proxy has written its rules, for /status, /metrics and /readyz
  *   kube-proxy-probe.ts  how that is found out
@@ -33,6 +34,7 @@ export async function nodeStatus(
   const view = completeView(proxy);
   const kubeProxyLines = await rules.look();
   const { topology, policyResolver, settingsRevision } = proxy;
+  const lastNode = proxy.views.lastNodeLabels;
   return {
     node: topology.nodeName,
     version: VERSION,
@@ -46,7 +48,7 @@ export async function nodeStatus(
       ...offlineLines(proxy, checks),
       ...(view === undefined
         ? [unknown('policies', 'the view that kube-proxy reads is not complete yet')]
-        : await policyLines(topology, [...view.projection.outcomes()], slice)),
+        : await policyLines(topology, [...view.projection.outcomes()], lastNode, slice)),
     ],
   };
 }

@@ -3,6 +3,7 @@ import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/servic
 import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
+import { missingLabelLines, missingLabels } from './missing-labels.ts';
 import { ok, problem, type StatusLine, warning } from './status-line.ts';
 
 /** Services that a line names. */
@@ -11,8 +12,8 @@ const NAMED_SERVICES = 5;
 const EXPLAIN = 'see explain NAMESPACE/SERVICE';
 const FAILING = problem(
   'policies',
-  'connections fail, because a key of the policy is misspelt or its nodes cannot be read',
-  `correct the key, or grant the right to list nodes; ${EXPLAIN}`,
+  'connections fail, because the nodes of a key of the policy cannot be read',
+  `grant the right to list nodes; ${EXPLAIN}`,
 );
 const INVALID = warning(
   'policies',
@@ -39,11 +40,6 @@ const IGNORED_ANNOTATIONS = warning(
   'annotations are ignored, because they are misspelt, removed or contradict another',
   EXPLAIN,
 );
-const MISSPELT = warning(
-  'policies',
-  'a topology key is probably misspelt: this node does not have the label',
-  EXPLAIN,
-);
 const INTENDED = ok(
   'policies',
   'a policy without * has no endpoint here, so connections fail, as it says',
@@ -54,55 +50,60 @@ const INTENDED = ok(
  *
  * Policies are written by tenants, so a mistake in one is a warning, and the node is well. A policy without * says that
  * traffic must fail rather than leave: where it has no endpoint, that is as intended. It is a problem only if traffic
- * fails because of a key that does not do what it says.
+ * fails because of a key that does not do what it says. Whether a label is on any node, kubectl kpw finds out.
+ *
+ * @param lastNode labels of the Node of this name that was deleted
  */
 export async function policyLines(
   topology: Topology,
   outcomes: readonly ServiceOutcome[],
+  lastNode: ReadonlyMap<string, string> | undefined,
   slice: TimeSlice,
 ): Promise<StatusLine[]> {
   const { policies } = topology;
-  const misspelt: string[] = [];
   const broken = new Set<string>();
   for (const key of policies.keysInUse()) {
     await slice.pause();
     const codes = warnOfKey(topology, key).map(({ code }) => code);
-    if (codes.includes('key-misspelt')) misspelt.push(key);
-    if (codes.includes('key-misspelt') || codes.includes('node-set-refused')) broken.add(key);
+    if (codes.includes('node-set-refused')) broken.add(key);
   }
-  const isBroken = ({ service }: ServiceOutcome): boolean => {
+  const uses = ({ service }: ServiceOutcome, keys: ReadonlySet<string>): boolean => {
     const policy = topology.activePolicy(service);
-    return policy?.managed === true && policy.keys.some((key) => broken.has(key));
+    return policy?.managed === true && policy.keys.some((key) => keys.has(key));
   };
+  const isBroken = (outcome: ServiceOutcome) => uses(outcome, broken);
   const isIgnored = ({ service }: ServiceOutcome) =>
     (policies.pendingOrActive(service).ignored?.length ?? 0) > 0;
   const having = (...kinds: readonly OutcomeProblem[]) =>
     outcomes.filter(({ problem }) => problem !== undefined && kinds.includes(problem));
   const withoutBroken = (kind: OutcomeProblem) =>
     having(kind).filter((outcome) => !isBroken(outcome));
+  const failing = having('withoutEndpoints', 'withoutReady');
+  const failingNames = new Set(failing.map(({ service }) => service));
+  const missing = await missingLabels(topology, (name) => failingNames.has(name), slice);
+  const missingKeys = new Set(missing.map(({ key }) => key));
+  const isIntended = (outcome: ServiceOutcome) => !uses(outcome, missingKeys);
   const lines = [
-    ...about(having('withoutEndpoints', 'withoutReady').filter(isBroken), FAILING),
+    ...about(failing.filter(isBroken), FAILING),
     ...about(having('invalidPolicy'), INVALID),
     ...about(having('noNodeSet'), WITHOUT_ROOM),
     ...about(withoutBroken('withoutReady'), WITHOUT_READY),
     ...about(having('portMismatch'), MISMATCH),
     ...about(outcomes.filter(isIgnored), IGNORED_ANNOTATIONS),
-    ...about(misspelt, MISSPELT),
-    ...about(withoutBroken('withoutEndpoints'), INTENDED),
+    ...missingLabelLines(topology, missing, lastNode),
+    ...about(withoutBroken('withoutEndpoints').filter(isIntended), INTENDED),
   ];
   return lines.length > 0 ? lines : [ok('policies', 'no problem found')];
 }
 
-/** The line with the Services or keys that it is about; none if there are none. */
-function about(found: readonly (ServiceOutcome | string)[], line: StatusLine): StatusLine[] {
+/** The line with the Services that it is about; none if there are none. */
+function about(found: readonly ServiceOutcome[], line: StatusLine): StatusLine[] {
   if (found.length === 0) return [];
   const names = found.map(nameWithPorts).sort();
   return [{ ...line, detail: firstFew(names, NAMED_SERVICES) }];
 }
 
-/** A key; or a Service, with the ports that fail if others do not. */
-function nameWithPorts(found: ServiceOutcome | string): string {
-  if (typeof found === 'string') return found;
-  const { service, problemPorts } = found;
+/** A Service, with the ports that fail if others do not. */
+function nameWithPorts({ service, problemPorts }: ServiceOutcome): string {
   return problemPorts === undefined ? service : `${service} (${problemPorts})`;
 }

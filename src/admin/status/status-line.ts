@@ -28,6 +28,18 @@ export interface StatusLine {
   readonly detail?: string;
   /** What the reader can do; always there if it is a problem or a warning. */
   readonly next?: string;
+  /** The labels that this node lacks and the line is about, for readers that know those of all nodes. */
+  readonly missing?: readonly MissingLabel[];
+}
+
+/** A label that this node lacks, and that policies use. */
+export interface MissingLabel {
+  readonly key: string;
+  /** Number of Services that use it, and of those to which connections fail. */
+  readonly services: number;
+  readonly failing: number;
+  /** The first of the failing Services, if any fails, else of all. */
+  readonly names: readonly string[];
 }
 
 /** The response of /status: whether it is well on this node. */

@@ -9,6 +9,8 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
   readonly #topology: Topology;
   readonly #logger: Logger;
   #exists = false;
+  #current: PartialObjectMetadata | undefined;
+  #lastLabels: ReadonlyMap<string, string> | undefined;
   /** The last invalid value of the annotation that was logged. */
   #wrongFilter: string | undefined;
 
@@ -22,6 +24,19 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
     return this.#exists;
   }
 
+  /**
+   * Labels of the Node of this name that was deleted before the one that exists, since this process started, or before
+   * if there is a snapshot of it; undefined: none is known.
+   */
+  get lastLabels(): ReadonlyMap<string, string> | undefined {
+    return this.#lastLabels;
+  }
+
+  /** The Node that a snapshot has. If another one exists at the API server, it was deleted meanwhile. */
+  onStored(node: PartialObjectMetadata): void {
+    if (node.name === this.#topology.nodeName) this.#current ??= node;
+  }
+
   onChanges(changes: readonly Change<PartialObjectMetadata>[]): void {
     for (const change of changes) {
       if (change.key !== this.#topology.nodeName) continue;
@@ -31,6 +46,10 @@ export class OwnNodeHandler implements ChangeHandler<PartialObjectMetadata> {
           'the own Node was deleted; its last labels and annotations remain active',
         );
       } else {
+        if (this.#current !== undefined && this.#current.uid !== change.facts.uid) {
+          this.#lastLabels = this.#current.labels;
+        }
+        this.#current = change.facts;
         this.#topology.setOwnNode(change.facts);
         this.#reportFilter(filterOf(change.facts.annotations));
       }

@@ -34,6 +34,8 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
    * the end every half a minute: a custom resource may be defined later, or never.
    */
   readonly absentIsEmpty?: boolean;
+  /** Called at the start with the objects of the snapshot, whether it is needed or not; not called without one. */
+  readonly onStored?: ((objects: readonly Facts[]) => void) | undefined;
   /** Where the last state is kept over a restart; default: nowhere. */
   readonly snapshots?: SnapshotFolder;
   readonly readLimits: ReadLimits;

@@ -4,6 +4,7 @@ import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec
 import type { Change } from '../../filter/codec/facts/change.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
+import { messageOf } from '../../util/message-of.ts';
 import { waitFor } from '../../util/wait-for.ts';
 import { CODECS } from '../api/codecs.ts';
 import { queryPath } from '../api/query.ts';
@@ -153,7 +154,9 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** Never rejects. */
   async #run(signal: AbortSignal): Promise<void> {
-    this.#position = position.initialPosition((await this.#snapshot?.load()) || '0');
+    const stored = await this.#snapshot?.load();
+    if (stored !== undefined) this.#reportStored(stored);
+    this.#position = position.initialPosition(stored?.resourceVersion ?? '0');
     while (!signal.aborted) {
       this.#health.closed();
       const attempt = { since: this.#clock.now(), isOpen: false, isUseful: false };
@@ -165,6 +168,15 @@ export class Reflector<Facts extends ObjectMeta> {
       }
     }
     this.#snapshot?.close();
+  }
+
+  #reportStored({ objects }: StoredState): void {
+    const { onStored, decode } = this.#options;
+    try {
+      onStored?.(objects.map(decode));
+    } catch (error) {
+      this.#log.warn({ err: messageOf(error) }, 'the snapshot has an object that cannot be read');
+    }
   }
 
   /** Sends the next request and uses its answer. Ends it when the history changes; a watch also when it has to move. */

@@ -70,10 +70,9 @@ export class SnapshotRestore {
     this.#state = folder.writer.open(queryKey(query));
   }
 
-  /** Reads the snapshot; returns its version, empty without one. The first list must not be older. */
-  async load(): Promise<string> {
-    const stored = await this.#options.folder.load(this.#state);
-    return stored?.resourceVersion ?? '';
+  /** Reads the snapshot; undefined: there is none. The first list must not be older. */
+  async load(): Promise<StoredState | undefined> {
+    return await this.#options.folder.load(this.#state);
   }
 
   /** A request for the first list is sent. */

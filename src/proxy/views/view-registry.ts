@@ -83,6 +83,11 @@ export class ViewRegistry {
     return this.#ownNode.exists;
   }
 
+  /** Labels of the Node of this name that was deleted before the one that exists; undefined: none is known. */
+  get lastNodeLabels(): ReadonlyMap<string, string> | undefined {
+    return this.#ownNode.lastLabels;
+  }
+
   /** Why the own Node has not been read yet; undefined: it has been, or nothing has failed. */
   get ownNodeError(): WrapperError | undefined {
     if (this.#ownNode.exists) return undefined;

@@ -30,7 +30,7 @@ import { sliceSelectionOf } from '../api/slice-selection.ts';
 import type { Corrector } from '../local-runtime/corrector.ts';
 import type { LocalRuntime } from '../local-runtime/local-runtime.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
-import type { ReflectorContext } from '../reflector/reflector-options.ts';
+import type { ReflectorContext, ReflectorOptions } from '../reflector/reflector-options.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { createViewMemory, type ReserveBytes } from './view-memory.ts';
 
@@ -93,7 +93,9 @@ export interface SourceRole {
   /** Notified of each change of a Service before the view: its effect on the topology must be active first. */
   readonly services?: ChangeHandler<ServiceFacts>;
   /** Notified of each change of the own Node before the view. */
-  readonly ownNode?: ChangeHandler<PartialObjectMetadata>;
+  readonly ownNode?: ChangeHandler<PartialObjectMetadata> & {
+    onStored(node: PartialObjectMetadata): void;
+  };
   /** Whether this view of slices reports to the topology which Services are withheld. */
   readonly reportsWithheld?: boolean;
   /** Reserves the memory; absent for the views of kube-proxy and of the topology. */
@@ -130,7 +132,13 @@ export function openViewSource(
   }
   if (resource === NODES) {
     const decode = (object: ObjectBytes) => codec.partialMetadata(object);
-    return openObjects(context, { query, view, decode, feed: role.ownNode, reserve });
+    const { ownNode } = role;
+    const onStored =
+      ownNode &&
+      ((nodes: readonly PartialObjectMetadata[]) => {
+        for (const node of nodes) ownNode.onStored(node);
+      });
+    return openObjects(context, { query, view, decode, feed: ownNode, onStored, reserve });
   }
   const visibility =
     resource === SERVICE_CIDRS && withholdsServices ? cidrVisibility(topology) : undefined;
@@ -154,6 +162,7 @@ function openObjects<Facts extends ObjectMeta>(
   source: Pick<Running<Facts>, 'query' | 'view' | 'decode' | 'reserve'> & {
     readonly visibility?: Visibility<Facts>;
     readonly feed?: ChangeHandler<Facts>;
+    readonly onStored?: ReflectorOptions<Facts>['onStored'];
   },
 ): ViewSource {
   const { view, visibility, feed } = source;
@@ -240,6 +249,7 @@ interface Running<Facts extends ObjectMeta> {
   readonly decode: (object: ObjectBytes) => Facts;
   readonly handler: ChangeHandler<Facts>;
   readonly find: ViewSource['find'];
+  readonly onStored?: ReflectorOptions<Facts>['onStored'];
   /** Closes what the handler has opened. */
   readonly close: () => void;
   readonly reserve: ReserveBytes | undefined;

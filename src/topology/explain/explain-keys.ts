@@ -83,7 +83,7 @@ function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): War
   if (key === COMMUNITY_KEY && !match.self) return warn('community-empty', key, node);
   if (key !== CLOUD_KEY && !match.self) {
     // A label that is probably misspelt must not be put on nodes.
-    const similar = similarKey(key);
+    const similar = similarKey(key, topology.nodeContext?.labels.keys());
     return similar === undefined
       ? warn('own-label-missing', key, node)
       : warn('key-misspelt', key, node, similar);

@@ -16,7 +16,13 @@ import { transcriptOf, withoutVolatile } from '../../support/commands/transcript
 import { eventually } from '../../support/eventually.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
 import type { TcpRelay } from '../../support/http/tcp-relay.ts';
-import { putService, putSlice, type SmallEndpoint } from '../../support/wrapper/small-cluster.ts';
+import { useFolder } from '../../support/use-folder.ts';
+import {
+  putNode,
+  putService,
+  putSlice,
+  type SmallEndpoint,
+} from '../../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useRelay, useWrapper } from '../../support/wrapper/use.ts';
 
 let server: ApiServer;
@@ -112,6 +118,12 @@ async function checks(): Promise<string> {
   return text.match(/^.*\](?:rules|local-runtime|snapshots) .*\n|^readyz .*\n/gm)?.join('') ?? '';
 }
 
+/** The kubelet sets only the labels that it knows. */
+function registerAgain(labels: Record<string, string>): void {
+  server.delete('nodes', 'edge-1');
+  putNode(server, 'edge-1', labels);
+}
+
 interface Scene {
   readonly rule: string;
   readonly raw?: RawSettings;
@@ -189,6 +201,18 @@ test.each<Scene>([
     until: ['policies', 'warning'],
   },
   {
+    // Traffic left the site at once, and status said that all was well.
+    rule: 'a Node that was registered again without labels that Services use is a problem, and the line has what it had',
+    arrange() {
+      putService(server, 'near', ['site', '*']);
+      putSlice(server, 'near-1', 'near', FAR);
+      putService(server, 'only', ['site']);
+      putSlice(server, 'only-1', 'only', [{ ip: '10.0.0.2', node: 'edge-2' }]);
+    },
+    afterwards: () => registerAgain({}),
+    until: ['policies', 'problem'],
+  },
+  {
     rule: 'a collection that the wrapper may not read is a problem of rights',
     arrange: () => void server.refuse(({ path }) => path.endsWith('/services'), 403),
     connects: false,
@@ -210,6 +234,40 @@ test.each<Scene>([
   const rules = `kernel_rules: ${(await rulesSample()) ?? 'no sample'}\n`;
   expect(printed + rules + withoutVolatile(await checks(), places)).toMatchSnapshot();
   Object.defineProperty(proxy, 'snapshots', { value: undefined });
+});
+
+test('a label that somebody takes from a Node, and that other nodes may have, is as intended', async () => {
+  putService(server, 'only', ['site']);
+  putSlice(server, 'only-1', 'only', [{ ip: '10.0.0.2', node: 'edge-2' }]);
+  await start();
+  await connect();
+  await eventually(async () => (await lineOf('policies'))?.text, 'no problem found');
+  server.patch('nodes', 'edge-1', { metadata: { labels: { site: null } } });
+  await eventually(
+    async () => (await lineOf('policies'))?.text.split(':')[0],
+    'this node lacks labels that Services use',
+  );
+  expect((await lineOf('policies'))?.state).toBe('ok');
+});
+
+test('a Node that was registered again while no wrapper ran is compared with that of stateDir', async () => {
+  const stateDir = useFolder();
+  putService(server, 'near', ['site', '*']);
+  await start({ stateDir });
+  await connect();
+  await eventually(async () => (await lineOf('policies'))?.state, 'ok');
+  for (const watch of watches.splice(0)) watch.abort();
+  await proxy.close();
+  registerAgain({ rack: 'r' });
+  await start({ stateDir });
+  await connect();
+  await eventually(async () => (await lineOf('policies'))?.state, 'problem');
+  expect(await lineOf('policies')).toMatchObject({
+    text: 'this node has no label site, which Services use; its last Node had it',
+    detail: 'site=a, 1 Service: default/near',
+  });
+  server.label('edge-1', 'site', 'a');
+  await eventually(async () => (await lineOf('policies'))?.state, 'ok');
 });
 
 test('status and metrics share a probe for 10 s, and readyz never probes', async () => {

@@ -19,3 +19,15 @@ test.each([
 ])('%s is similar to no well-known label', (key) => {
   expect(similarKey(key)).toBeUndefined();
 });
+
+test.each([
+  ['Site', 'site'],
+  ['node_pool', 'node-pool'],
+])('%s is similar to the label %s of this node', (key, label) => {
+  expect(similarKey(key, ['other', label])).toBe(label);
+});
+
+// Other nodes may have it.
+test('a label of this node that differs in a letter is not similar', () => {
+  expect(similarKey('rack', ['track', 'racks', 'example.com/rack'])).toBeUndefined();
+});

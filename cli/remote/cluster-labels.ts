@@ -1,0 +1,82 @@
+import { otherLabelsLine, usersText } from '../../src/admin/status/missing-labels.ts';
+import {
+  type MissingLabel,
+  problem,
+  type StatusLine,
+  warning,
+} from '../../src/admin/status/status-line.ts';
+import { didYouMean } from '../../src/did-you-mean.ts';
+import { localName } from '../../src/topology/policy/label.ts';
+import { WELL_KNOWN } from '../../src/topology/policy/similar-key.ts';
+import { COMMUNITY_KEY } from '../../src/topology/policy/topology-keys.ts';
+import type { KubeClient } from '../client/kube-client.ts';
+import type { AskedNode } from './asked-node.ts';
+import { nodeLabels } from './list-nodes.ts';
+
+/** Lines of a node about one label each. Tenants may use any keys. */
+const MAX_LINES = 10;
+
+/** Turns a line of a node into what can be said of it by somebody who knows the labels of all nodes. */
+export type JudgeLabels = (line: StatusLine) => readonly StatusLine[];
+
+/**
+ * A node knows only which labels it lacks itself. This finds out which of these no node of the cluster has: that is a
+ * mistake. Reads the nodes only if one lacks a label.
+ */
+export async function judgeLabels(
+  client: KubeClient,
+  nodes: readonly AskedNode[],
+): Promise<JudgeLabels> {
+  const isAny = nodes.some(({ status }) => status?.lines.some(({ missing }) => missing));
+  if (!isAny) return (line) => [line];
+  const byNode = await nodeLabels(client);
+  if (byNode === undefined) return (line) => [unjudged(line)];
+  const labels = new Set([...byNode.values()].flat());
+  const isNowhere = ({ key }: MissingLabel) =>
+    key === COMMUNITY_KEY ? lacksCommunity(nodes, byNode.size) : !labels.has(key);
+  return (line) => {
+    const { missing } = line;
+    if (missing === undefined) return [line];
+    const nowhere = missing.filter(isNowhere);
+    const elsewhere = missing.filter((label) => !nowhere.includes(label));
+    const lines = nowhere.slice(0, MAX_LINES).map((label) => nowhereLine(label, [...labels]));
+    if (elsewhere.length === 0) return lines;
+    if (line.state !== 'ok') return [...lines, line];
+    const isKnown = elsewhere.every(({ key }) => key !== COMMUNITY_KEY);
+    return [...lines, otherLabelsLine(elsewhere, isKnown ? ELSEWHERE : undefined)];
+  };
+}
+
+const ELSEWHERE =
+  'this node lacks labels that Services use, and other nodes have them: as intended';
+
+/** Communities can be more than labels, so all nodes of the cluster must have reported that they are in none. */
+function lacksCommunity(nodes: readonly AskedNode[], all: number): boolean {
+  const lacking = nodes.filter(({ status }) =>
+    status?.lines.some(({ missing }) => missing?.some(({ key }) => key === COMMUNITY_KEY)),
+  );
+  return lacking.length === all;
+}
+
+function nowhereLine(label: MissingLabel, labels: readonly string[]): StatusLine {
+  const { key, failing } = label;
+  const fail = failing > 0 ? 'connections fail: ' : '';
+  const what =
+    key === COMMUNITY_KEY
+      ? `no node is in a community, which ${key} needs`
+      : `no node of the cluster has the label ${key}, which Services use`;
+  const near = didYouMean(key, labels) ?? labels.find((each) => localName(each) === localName(key));
+  const meant = near === undefined ? '' : `; did you mean ${near}?`;
+  // A cluster may have no zones. As long as another key wins, nothing is wrong.
+  const make = failing > 0 || !WELL_KNOWN.includes(key) ? problem : warning;
+  const next = 'correct the key, or label the nodes; see explain NAMESPACE/SERVICE';
+  return make('policies', `${fail}${what}${meant}`, next, usersText(label));
+}
+
+function unjudged(line: StatusLine): StatusLine {
+  const { missing = [], detail } = line;
+  if (line.state !== 'ok' || missing.every(({ failing }) => failing === 0)) return line;
+  const text =
+    'connections fail: this node lacks labels that Services use, and whether any node has them is not known';
+  return warning('policies', text, 'grant the right to list nodes', detail);
+}
