@@ -66,14 +66,27 @@ export function createReader(
   };
 }
 
-function serverOf({ name, server = '', 'proxy-url': proxy, file }: ClusterEntry): URL {
+function serverOf(cluster: ClusterEntry): URL {
+  const { name, server = '', 'proxy-url': proxy, file } = cluster;
   if (proxy) {
     const what = `proxy-url of the cluster "${name}" is not supported`;
     throw unusable(file, `${what}: connections are direct; see docs/settings.md`);
   }
   const url = URL.parse(server);
-  if (url !== null && /^https?:$/.test(url.protocol)) return url;
-  throw unusable(file, `the server of the cluster "${name}" is not an http(s) URL`);
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw unusable(file, `the server of the cluster "${name}" is not an http(s) URL`);
+  }
+  if (url.protocol === 'https:') assertOneTrust(cluster);
+  url.pathname = url.pathname.replaceAll(/\/{2,}/g, '/');
+  return url;
+}
+
+/** As client-go. Which of the two was meant is not known, and one of them checks nothing. */
+function assertOneTrust(cluster: ClusterEntry): void {
+  const authority = cluster['certificate-authority-data'] || cluster['certificate-authority'];
+  if (!authority || cluster['insecure-skip-tls-verify'] !== true) return;
+  const what = `the cluster "${cluster.name}" has a certificate authority and insecure-skip-tls-verify`;
+  throw unusable(cluster.file, `${what}; remove one of them`);
 }
 
 function assertSupported(user: UserEntry): void {

@@ -1,5 +1,5 @@
 import { dirname, resolve } from 'node:path';
-import { load, YAMLException } from 'js-yaml';
+import { loadAll, YAMLException } from 'js-yaml';
 import * as v from 'valibot';
 import { WrapperError } from '../../errors.ts';
 
@@ -135,10 +135,11 @@ function parseKubeconfig({ file, text: yaml }: KubeconfigFile) {
   };
 }
 
+/** As in client-go, a file without a document defines nothing, and only the first document counts. */
 function parseDocument(yaml: string, file: string): object {
   let document: unknown;
   try {
-    document = load(yaml);
+    document = loadAll(yaml)[0] ?? {};
   } catch (error) {
     // Message and cause are dropped, because they quote the faulty line, which may contain a token.
     const { reason, mark } = error instanceof YAMLException ? error : {};

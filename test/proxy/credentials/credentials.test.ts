@@ -87,6 +87,15 @@ describe('what a kubeconfig says', () => {
     expect((await load({ kubeconfig })).tls()).toEqual({ rejectUnauthorized: false });
   });
 
+  test.each(['/', '//', '/k8s//clusters/c', '/k8s/clusters/c/'])(
+    'the path %s of the server is a prefix without empty parts',
+    async (path) => {
+      const kubeconfig = writeKubeconfig(folder, { server: SERVER + path }, { token: 'abc' });
+      const [server] = (await load({ kubeconfig })).servers;
+      expect(server?.pathname).toBe(path.replaceAll('//', '/'));
+    },
+  );
+
   test('over plain http no credentials are sent, as client-go does, and that is said', async () => {
     const { logger, lines } = captureLogger();
     const kubeconfig = writeKubeconfig(folder, { server: 'http://127.0.0.1:1' }, { token: 'abc' });
@@ -211,6 +220,12 @@ describe('several kubeconfigs are read as one, as kubectl does', () => {
     expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
   });
 
+  test('an empty file defines nothing', async () => {
+    const empty = ['', '# no cluster yet\n', '---\n'].map((text, i) => inFolder(`${i}`, text));
+    const credentials = await load({ kubeconfig: [...empty, ...kubeconfig] });
+    expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
+  });
+
   test('the first definition of a name counts, and paths are relative to their own file', async () => {
     const credentials = await load({ kubeconfig });
     expect(credentials.servers.map(String)).toEqual([`${SERVER}/`]);
@@ -266,10 +281,12 @@ describe('in a cluster', () => {
 
 describe('a kubeconfig that cannot be used is refused with one line that names it', () => {
   const cluster = { server: SERVER };
+  const unchecked = { server: SERVER, 'insecure-skip-tls-verify': true };
   const cases: readonly [string, Record<string, unknown> | string, string][] = [
     ['not YAML', 'token: "very-secret\n  x', 'not YAML: unexpected end of the stream'],
     ['no object', '- a', 'it is not a YAML object'],
-    ['empty', '', 'it is not YAML: expected a document'],
+    ['empty', '', 'it has no current-context'],
+    ['a comment only', '# none', 'it has no current-context'],
     ['no current-context', { 'current-context': '' }, 'it has no current-context'],
     ['unknown context', { 'current-context': 'x' }, '"x" is not among its contexts: main'],
     ['no such cluster', { clusters: [] }, 'the cluster "edge" of its context "main" is missing'],
@@ -295,6 +312,18 @@ describe('a kubeconfig that cannot be used is refused with one line that names i
       'a proxy',
       { clusters: [{ name: 'edge', cluster: { ...cluster, 'proxy-url': 'http://p' } }] },
       'proxy-url of the cluster "edge" is not supported',
+    ],
+    [
+      'an authority that must not be checked',
+      { clusters: [{ name: 'edge', cluster: { ...unchecked, 'certificate-authority': 'ca' } }] },
+      'the cluster "edge" has a certificate authority and insecure-skip-tls-verify; remove one',
+    ],
+    [
+      'the same, inline',
+      {
+        clusters: [{ name: 'edge', cluster: { ...unchecked, 'certificate-authority-data': 'eA' } }],
+      },
+      'has a certificate authority and insecure-skip-tls-verify',
     ],
     ['missing file', withUser({ 'client-certificate': '/no/such.crt' }), '/no/such.crt'],
     [
