@@ -76,7 +76,8 @@ export function keysAnnotation(annotations: ReadonlyMap<string, string>): string
 
 /**
  * How a Service requests hints from Kubernetes itself, as the EndpointSlice controller reads it (k8s.io/endpointslice
- * utils.go hintsEnabled): the annotations come first. Undefined: it does not.
+ * utils.go hintsEnabled): the annotations come first. A value of topology-mode with a domain requests them from another
+ * implementation (core/v1 AnnotationTopologyMode). Undefined: it does not.
  */
 export function hintsSourceOf({
   annotations,
@@ -85,10 +86,9 @@ export function hintsSourceOf({
   readonly annotations: ReadonlyMap<string, string>;
   readonly trafficDistribution?: string;
 }): HintsSource | undefined {
-  const mode = TOPOLOGY_MODE_ANNOTATIONS.map((name) => annotations.get(name)).find(
-    (value) => value !== undefined,
-  );
-  if (mode === 'Auto' || mode === 'auto') return 'topology-mode';
+  const [old, mode] = TOPOLOGY_MODE_ANNOTATIONS.map((name) => annotations.get(name));
+  if (/^[Aa]uto$/.test(old ?? mode ?? '')) return 'topology-mode';
+  if (old === undefined && mode?.includes('/')) return 'topology-mode';
   return trafficDistribution === '' ? undefined : 'traffic-distribution';
 }
 

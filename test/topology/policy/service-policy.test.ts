@@ -33,13 +33,25 @@ describe('hints that a Service requests itself', () => {
     ['trafficDistribution', { trafficDistribution: 'PreferClose' }, 'traffic-distribution'],
     ['the annotation topology-mode', mode('auto'), 'topology-mode'],
     ['its old name', mode('Auto', 'topology-aware-hints'), 'topology-mode'],
+    ['a mode of another implementation', mode('example.com/lowest-rtt'), 'topology-mode'],
   ])('come before a default and its Namespace: %s', (_, given, reason) => {
     expect(policy(given, defaults)).toBe(reason);
     expect(policy(given, defaults, '["namespace"]')).toBe(reason);
     expect(policy({ ...given, name: 'kubernetes' }, defaults)).toBe('kubernetes-service');
   });
 
-  test.each(['Disabled', 'disabled', ''])('are not requested by topology-mode %j', (value) => {
+  test('are requested by the old name first, which has no modes of other implementations', () => {
+    const both = (old: string, value: string): Given => ({
+      annotations: { ...mode(old, 'topology-aware-hints').annotations, ...mode(value).annotations },
+    });
+    expect(policy(both('Disabled', 'Auto'), defaults)).toBe('default default');
+    expect(policy(both('disabled', 'example.com/x'), defaults)).toBe('default default');
+    expect(policy(mode('example.com/x', 'topology-aware-hints'), defaults)).toBe('default default');
+    expect(policy(both('auto', 'Disabled'), defaults)).toBe('topology-mode');
+  });
+
+  const other = ['Disabled', 'disabled', '', 'AUTO', 'True', 'single'];
+  test.each(other)('are not requested by topology-mode %j', (value) => {
     expect(policy(mode(value), defaults)).toBe('default default');
     const both = { ...mode(value), trafficDistribution: 'PreferSameNode' };
     expect(policy(both, defaults)).toBe('traffic-distribution');
