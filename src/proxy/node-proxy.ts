@@ -155,6 +155,7 @@ async function start(
       serverAccess: apiServers.failover,
       upstream: apiServers,
       acquire: (query, caller) => shown.views.acquire(query, caller),
+      onOtherNode: (name) => shown.views.kubeProxy.noteOtherNode(name),
     },
     certificate,
     parts,

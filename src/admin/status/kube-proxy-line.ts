@@ -20,6 +20,8 @@ export function kubeProxyLine(proxy: ProxyState, isRunning: boolean): StatusLine
   }
   const servers = [...new Set([url, httpsUrl].filter((server) => server !== undefined))];
   const next = `point it at ${servers.join(' or ')} by the commands of docs/deployment.md`;
+  const { otherNode } = views.kubeProxy;
+  if (services > 0 && slices > 0 && otherNode !== undefined) return otherName(proxy, otherNode);
   if (services > 0 && slices > 0 && !views.kubeProxy.hasRead) {
     const text = 'no kube-proxy has used this wrapper since it started';
     return { id: 'kube-proxy', state: 'notConnected', text, next };
@@ -39,4 +41,13 @@ export function kubeProxyLine(proxy: ProxyState, isRunning: boolean): StatusLine
   }
   const text = `nobody watches ${missing} through this wrapper`;
   return problem('kube-proxy', text, `see the log of kube-proxy; ${next}`);
+}
+
+/** kube-proxy waits for its Node without end, and reads nothing else until then. */
+function otherName({ topology }: ProxyState, name: string): StatusLine {
+  const { nodeName } = topology;
+  const text = 'a kube-proxy waits for a Node of another name than this one, and writes no rules';
+  const next =
+    'give kube-proxy the name of its Node (--hostname-override, hostnameOverride), or correct nodeName of the wrapper';
+  return problem('kube-proxy', text, next, `it reads ${name}, and this node is ${nodeName}`);
 }

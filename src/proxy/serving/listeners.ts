@@ -67,7 +67,7 @@ export interface Listeners {
 }
 
 export type CreateListenersOptions = ListenersOptions &
-  Pick<RequestHandlerOptions, 'acquire' | 'nodeName' | 'parse' | 'readyWaitMs'> &
+  Pick<RequestHandlerOptions, 'acquire' | 'nodeName' | 'onOtherNode' | 'parse' | 'readyWaitMs'> &
   WatchTimes & {
     /** Whether requests are forwarded; default: true. */
     readonly forwards?: boolean;

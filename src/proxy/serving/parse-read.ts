@@ -22,12 +22,19 @@ export interface ReadRequest {
   readonly only?: string | undefined;
 }
 
+/** The only Node that can be read. */
+export interface OwnNode {
+  readonly nodeName: string;
+  /** A kube-proxy, or a client like it, reads a Node of another name, and is refused. Anybody can choose the name. */
+  readonly onOtherNode?: ((name: string) => void) | undefined;
+}
+
 /** Parses a read. Throws `Forbidden`, `MethodNotAllowed` or `BadRequest` if no view answers the request. */
 export function parseRead(
   request: IncomingMessage,
   { info, query: parameters }: RequestTarget,
   encoding: Encoding,
-  nodeName: string,
+  ownNode: OwnNode,
 ): ReadRequest {
   if (info.kind === 'other') throw notGranted(request);
   if (request.method !== 'GET') throw wrongMethod(request);
@@ -36,7 +43,7 @@ export function parseRead(
   if (info.kind === 'object') assertPlainGet(options);
   const query =
     info.resource === NODES
-      ? nodeQuery(info, options, encoding, nodeName)
+      ? nodeQuery(info, options, encoding, ownNode)
       : viewQuery(info, options, encoding);
   return { info, options, query, attributes: attributesOf(info, options) };
 }
@@ -51,16 +58,24 @@ function nodeQuery(
   info: ViewRequestInfo,
   { labelSelector, fieldSelector }: ListOptions,
   encoding: Encoding,
-  nodeName: string,
+  { nodeName, onOtherNode }: OwnNode,
 ): Query {
   const query = ownNodeQuery(nodeName);
   const selector = query.fieldSelector;
-  const isOwn = info.kind === 'object' ? info.name === nodeName : fieldSelector === selector;
-  if (isOwn) return { ...query, labelSelector, encoding };
+  const name = info.kind === 'object' ? info.name : nameIn(fieldSelector);
+  if (name === nodeName) return { ...query, labelSelector, encoding };
+  // kubectl reads JSON. Nothing depends on what it reads.
+  if (name !== undefined && encoding === 'protobuf') onOtherNode?.(name);
   throw new WrapperError(
     'Forbidden',
     `only the Node of this machine can be read here: fieldSelector=${selector}`,
   );
+}
+
+/** The name that a field selector selects. Undefined: it does not select one object. */
+function nameIn(fieldSelector: string): string | undefined {
+  const [, name] = /^metadata\.name=([^,]+)$/.exec(fieldSelector) ?? [];
+  return name;
 }
 
 /**

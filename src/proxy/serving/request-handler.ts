@@ -15,7 +15,7 @@ import { reasonOf } from '../http/refusal-log.ts';
 import { sendBody, sendDocument } from '../http/respond.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
 import { ANYONE, type CallerId, type ViewLease } from '../views/view-entry.ts';
-import { parseRead, type ReadRequest } from './parse-read.ts';
+import { type OwnNode, parseRead, type ReadRequest } from './parse-read.ts';
 import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
 import type { Watcher } from './watcher.ts';
 
@@ -25,10 +25,10 @@ export interface RequestHandlerOptions
       HttpListenerOptions,
       'name' | 'address' | 'certificate' | 'listenerLimits' | 'refusals' | 'requests'
     >,
+    OwnNode,
     WatchTimes {
   /** Who may read and forward what. */
   readonly accessPolicy: AccessPolicy;
-  readonly nodeName: string;
   /** Parses each read in place of {@link parseRead}, in a relay. Throws if it is refused. */
   readonly parse?: (request: IncomingMessage, target: RequestTarget) => ReadRequest;
   readonly acquire: (query: Query, caller: CallerId) => ViewLease;
@@ -117,7 +117,7 @@ export class RequestHandler {
   }
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { accessPolicy, nodeName, parse } = this.#options;
+    const { accessPolicy, parse } = this.#options;
     // What the client sends next may be in the other protocol.
     if (isUpgrade(request)) response.shouldKeepAlive = false;
     try {
@@ -139,7 +139,7 @@ export class RequestHandler {
           sendDocument(response, document);
           return;
         }
-        read = parseRead(request, target, encoding, nodeName);
+        read = parseRead(request, target, encoding, this.#options);
       }
       const user = await access.authorize(read.attributes, response);
       if (!response.closed) await this.#answer(response, read, user ?? ANYONE);

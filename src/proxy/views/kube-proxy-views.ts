@@ -1,8 +1,12 @@
 import { SERVICES } from '../../filter/codec/facts/resource.ts';
+import { isSubdomain } from '../../topology/policy/label.ts';
 import type { Query } from '../api/query.ts';
 import type { OpenViews } from './open-views.ts';
 import type { EntryLease, ViewEntry } from './view-entry.ts';
 import { type EndpointsSource, isEndpointsSource, type ViewSource } from './view-source.ts';
+
+/** A kube-proxy that is refused tries again at the latest after 30 s (client-go); in ms. */
+const REFUSED_MS = 60_000;
 
 /**
  * The views that the kube-proxy of this node reads, or that the newest one would read until one comes.
@@ -20,6 +24,7 @@ export class KubeProxyViews {
   #endpoints: ViewEntry | undefined;
   #kept: EntryLease | undefined;
   #hasRead = false;
+  #otherNode: { readonly name: string; readonly at: number } | undefined;
 
   /** @param topologyServices the view of Services that the topology reads */
   constructor(views: OpenViews, topologyServices: () => ViewEntry | undefined) {
@@ -30,6 +35,17 @@ export class KubeProxyViews {
   /** Whether a kube-proxy has read endpoints in the life of this process. */
   get hasRead(): boolean {
     return this.#hasRead;
+  }
+
+  /** The Node that a client was refused in the last minute, because it is not the own one. */
+  get otherNode(): string | undefined {
+    const { name, at } = this.#otherNode ?? { at: -Infinity };
+    return performance.now() - at < REFUSED_MS ? name : undefined;
+  }
+
+  /** A client reads the Node of this name as kube-proxy does, and is refused. */
+  noteOtherNode(name: string): void {
+    if (isSubdomain(name)) this.#otherNode = { name, at: performance.now() };
   }
 
   /** Undefined: no view of Services is open that contains all namespaces. */

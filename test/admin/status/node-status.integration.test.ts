@@ -310,6 +310,35 @@ test('while the API server is unreachable the rules are not known, and the data 
   });
 });
 
+// Tried with kube-proxy 1.36.3, whose --hostname-override was not the name of its Node: it waits, and writes no rules.
+test('a kube-proxy that waits for a Node of another name is a problem', async () => {
+  await start();
+  const later = (ms: number) => {
+    jest.spyOn(performance, 'now').mockImplementation(() => realNow() + ms);
+    return lineOf('kube-proxy').finally(() => jest.restoreAllMocks());
+  };
+  const read = (end: string, accept: string) =>
+    fetch(`${proxy.url}/api/v1/nodes${end}`, { headers: { accept } });
+  const protobuf = 'application/vnd.kubernetes.protobuf,application/json';
+  await read('/host-1.example', 'application/json');
+  await read('?fieldSelector=metadata.name=<b>', protobuf);
+  await read('?fieldSelector=metadata.name!=edge-1', protobuf);
+  await read('', protobuf);
+  expect(await lineOf('kube-proxy')).toMatchObject({ state: 'notConnected' });
+  for (const end of ['/host-1.example', '?fieldSelector=metadata.name=host-1.example&watch=true']) {
+    expect((await read(end, protobuf)).status).toBe(403);
+    expect(await later(0)).toMatchObject({
+      state: 'problem',
+      text: 'a kube-proxy waits for a Node of another name than this one, and writes no rules',
+      detail: 'it reads host-1.example, and this node is edge-1',
+      next: expect.stringContaining('--hostname-override'),
+    });
+    expect(await later(61_000)).toMatchObject({ state: 'notConnected' });
+  }
+  await connect();
+  await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
+});
+
 // During an update of the wrapper each node in turn was a problem until its kube-proxy had come back.
 test('a kube-proxy that has gone is a problem after a minute, in which it may connect again', async () => {
   await start();
