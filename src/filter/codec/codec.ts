@@ -21,6 +21,7 @@ import { endpointsFacts } from './facts/endpoints-facts.ts';
 import type {
   EndpointsFacts,
   ObjectMeta,
+  OwnNodeFacts,
   PartialObjectMetadata,
   ServiceAddresses,
   ServiceFacts,
@@ -34,6 +35,7 @@ import {
   IDENTIFIED_OBJECT,
   LABELLED_OBJECT,
   type Message,
+  OWN_NODE,
   SERVICE,
   SERVICE_FACTS,
   SLICE,
@@ -101,6 +103,12 @@ export abstract class Codec {
 
   partialMetadata(object: ObjectBytes): PartialObjectMetadata {
     return this.#read(object, LABELLED_OBJECT).metadata;
+  }
+
+  ownNode(object: ObjectBytes): OwnNodeFacts {
+    const { metadata, spec, status } = this.#read(object, OWN_NODE);
+    const { podCIDRs } = spec;
+    return { ...metadata, identity: JSON.stringify([metadata.uid, podCIDRs, status.addresses]) };
   }
 
   service(object: ObjectBytes): ServiceFacts {

@@ -73,6 +73,11 @@ export class SnapshotWriter {
     await this.#write([...this.states].filter((state) => this.#mayWrite(state, MAX_AHEAD_MS)));
   }
 
+  /** Writes the state of a query at the next turn, whatever the write bound. Never rejects. */
+  async writeAhead(query: string): Promise<void> {
+    await this.#write([...this.states].filter((state) => state.query === query));
+  }
+
   /** Writes what is not on disk, and nothing after that. Never rejects. */
   async close(): Promise<void> {
     const written = this.#write([...this.states]);

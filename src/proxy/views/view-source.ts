@@ -3,6 +3,7 @@ import type {
   EndpointsFacts,
   ObjectBytes,
   ObjectMeta,
+  OwnNodeFacts,
   PartialObjectMetadata,
   ServiceFacts,
 } from '../../filter/codec/codec.ts';
@@ -25,12 +26,13 @@ import { isOfOtherProxy, type ServiceFilter } from '../../topology/policy/servic
 import { HEADLESS_LABEL, PROXY_NAME_LABEL } from '../../topology/policy/service-reader.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
-import type { Query } from '../api/query.ts';
+import { type Query, queryKey } from '../api/query.ts';
 import { sliceSelectionOf } from '../api/slice-selection.ts';
 import type { Corrector } from '../local-runtime/corrector.ts';
 import type { LocalRuntime } from '../local-runtime/local-runtime.ts';
 import { Reflector, type ReflectorStatus } from '../reflector/reflector.ts';
 import type { ReflectorContext, ReflectorOptions } from '../reflector/reflector-options.ts';
+import { WriteAhead } from '../snapshot/write-ahead.ts';
 import type { DecisionLog } from './decision-log.ts';
 import { createViewMemory, type ReserveBytes } from './view-memory.ts';
 
@@ -130,15 +132,19 @@ export function openViewSource(
     const decode = (object: ObjectBytes) => codec.service(object);
     return openObjects(context, { query, view, decode, visibility, feed: role.services, reserve });
   }
-  if (resource === NODES) {
-    const decode = (object: ObjectBytes) => codec.partialMetadata(object);
+  if (resource === NODES && query.fieldSelector === `metadata.name=${topology.nodeName}`) {
     const { ownNode } = role;
-    const onStored =
-      ownNode &&
-      ((nodes: readonly PartialObjectMetadata[]) => {
-        for (const node of nodes) ownNode.onStored(node);
-      });
-    return openObjects(context, { query, view, decode, feed: ownNode, onStored, reserve });
+    return openObjects(context, {
+      query,
+      view,
+      decode: (object) => codec.ownNode(object),
+      diskFirst: writeAhead(context, query),
+      feed: ownNode,
+      onStored: (nodes) => {
+        for (const node of nodes) ownNode?.onStored(node);
+      },
+      reserve,
+    });
   }
   const visibility =
     resource === SERVICE_CIDRS && withholdsServices ? cidrVisibility(topology) : undefined;
@@ -157,22 +163,30 @@ function cidrVisibility(topology: Topology): Visibility<ObjectMeta> {
   };
 }
 
+/** What passes the own Node on when it is on disk. */
+function writeAhead({ snapshots, logger }: SourceContext, query: Query) {
+  if (snapshots === undefined) return undefined;
+  const write = async () => await snapshots.writer.writeAhead(queryKey(query));
+  return (handler: ChangeHandler<OwnNodeFacts>) => new WriteAhead({ write, handler, logger });
+}
+
 function openObjects<Facts extends ObjectMeta>(
   context: SourceContext,
   source: Pick<Running<Facts>, 'query' | 'view' | 'decode' | 'reserve'> & {
     readonly visibility?: Visibility<Facts>;
     readonly feed?: ChangeHandler<Facts>;
     readonly onStored?: ReflectorOptions<Facts>['onStored'];
+    readonly diskFirst?: ((handler: ChangeHandler<Facts>) => ChangeHandler<Facts>) | undefined;
   },
 ): ViewSource {
-  const { view, visibility, feed } = source;
+  const { view, visibility, feed, diskFirst } = source;
   const objects = new ObjectsProjection(view, visibility);
   const shown = context.batches.objects(objects);
   const handler = feed === undefined ? shown : feedFirst(feed, objects, shown);
   return runSource(context, {
     ...source,
     projection: undefined,
-    handler,
+    handler: diskFirst?.(handler) ?? handler,
     find: (key) => objects.find(key),
     close: () => handler.close(),
   });

@@ -14,6 +14,12 @@ export interface PartialObjectMetadata extends ObjectMeta {
   readonly annotations: ReadonlyMap<string, string>;
 }
 
+/** The own Node. */
+export interface OwnNodeFacts extends PartialObjectMetadata {
+  /** Changes with all that a kube-proxy ends at: the uid, `spec.podCIDRs` and `status.addresses`. */
+  readonly identity: string;
+}
+
 /** What a decision needs of an EndpointSlice or Endpoints object. */
 export interface EndpointsFacts extends ObjectMeta {
   /**

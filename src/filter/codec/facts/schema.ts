@@ -167,6 +167,16 @@ export const IDENTIFIED_OBJECT = message({
 /** What PartialObjectMetadata has of an object of any kind. */
 export const LABELLED_OBJECT = message({ metadata: one(1, LABELLED_META) });
 
+/** NodeAddress (core/v1). */
+const NODE_ADDRESS = message({ type: text(1), address: text(2) });
+
+/** Node (core/v1): what is read of the own one. */
+export const OWN_NODE = message({
+  metadata: LABELLED_OBJECT.metadata,
+  spec: one(2, message({ podCIDRs: texts(7) })),
+  status: one(3, message({ addresses: many(5, NODE_ADDRESS) })),
+});
+
 /** ListMeta (meta/v1). */
 export const LIST_META = message({
   selfLink: text(1),
