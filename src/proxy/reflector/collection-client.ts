@@ -65,6 +65,8 @@ export interface WatchHandlers {
  * detects a lost server or network path sooner.
  */
 const WATCH_SILENCE_MS = 90_000;
+/** An event that has begun and does not go on for this long is none, or is lost, in milliseconds. */
+const EVENT_SILENCE_MS = 10_000;
 /** A list whose body sends nothing for this long is dead, in milliseconds. */
 const LIST_SILENCE_MS = 30_000;
 /** The longest time for one page of a list, in milliseconds: 15 MB at 512 kbit/s take 4 minutes. */
@@ -200,7 +202,10 @@ export class CollectionClient {
     });
     const decoder = this.#codec.watchDecoder(readLimits.maxObjectBytes);
     return withTimeouts(outer, async (signal, limit) => {
-      const onProgress = limit(WATCH_SILENCE_MS, 'completed no event');
+      const silence = limit(WATCH_SILENCE_MS, 'completed no event');
+      const event = limit(EVENT_SILENCE_MS, 'did not go on with an event');
+      event.stop();
+      const onProgress = silence.restart;
       await this.#limits.request(false, signal);
       const response = await this.#get(query, parameters, signal);
       await this.#assertServed(query, response, false);
@@ -217,6 +222,8 @@ export class CollectionClient {
           handlers.events(events.slice(at, at + BATCH_EVENTS));
         }
         if (fault !== undefined) throw fault;
+        if (decoder.isWithinEvent) event.restart();
+        else event.stop();
       });
       assertEnded(decoder);
       return this.#clock.now() - started >= timeout * 1000 - EARLY_MS;
@@ -239,10 +246,10 @@ export class CollectionClient {
       limit(LIST_MS, 'did not end a list');
       await this.#limits.request(isFirst, signal);
       const response = await this.#get(query, parameters, signal);
-      const onProgress = limit(LIST_SILENCE_MS, 'sent nothing in a list');
+      const silence = limit(LIST_SILENCE_MS, 'sent nothing in a list');
       await this.#assertServed(query, response, isFirst);
       return await this.#readList(query, response, (length) => {
-        onProgress();
+        silence.restart();
         onBytes?.(length);
       });
     });

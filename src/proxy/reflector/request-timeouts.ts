@@ -1,8 +1,15 @@
 import { WrapperError } from '../../errors.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 
-/** Ends the request after `ms`, because of what the API server did not do. Returns how to start that time again. */
-type SetLimit = (ms: number, omission: string) => () => void;
+/** Ends the request after `ms`, because of what the API server did not do. */
+type SetLimit = (ms: number, omission: string) => Limit;
+
+export interface Limit {
+  /** Starts the time again. */
+  restart(): void;
+  /** Ends nothing until it is started again. */
+  stop(): void;
+}
 
 /**
  * Sends a request and ends it if it makes no progress: a peer that is gone sends no FIN, and a hostile one sends a byte
@@ -14,19 +21,25 @@ export async function withTimeouts<T>(
 ): Promise<T> {
   const request = new LinkedAbortController(outer);
   const { signal } = request;
-  const timers: NodeJS.Timeout[] = [];
+  const stops: (() => void)[] = [];
   try {
     return await send(signal, (ms, omission) => {
       const message = `the API server ${omission} for ${ms / 1000} s`;
       const late = new WrapperError('Unreachable', message, { silentMs: ms });
-      const timer = setTimeout(() => request.abort(late), ms);
-      timers.push(timer);
-      return () => void timer.refresh();
+      let timer: NodeJS.Timeout;
+      const stop = (): void => clearTimeout(timer);
+      const restart = (): void => {
+        stop();
+        timer = setTimeout(() => request.abort(late), ms);
+      };
+      restart();
+      stops.push(stop);
+      return { restart, stop };
     });
   } catch (error) {
     throw signal.aborted && !outer.aborted ? signal.reason : error;
   } finally {
-    for (const timer of timers) clearTimeout(timer);
+    for (const stop of stops) stop();
     request.release();
     request.abort();
   }

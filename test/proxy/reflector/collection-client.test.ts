@@ -224,6 +224,22 @@ describe('with a manual clock', () => {
     });
   });
 
+  // Foreign bytes that begin as an event were noticed only after 90 s, or when the next event ended them.
+  test('a watch is ended when an event has begun and does not go on for 10 s', async () => {
+    const { ended, response, batches } = await watching();
+    response.write(`${JSON.stringify(bookmark)}\n`);
+    await eventually(() => batches(), 1);
+    jest.advanceTimersByTime(60_000);
+    const timers = jest.getTimerCount();
+    response.write('{"type":');
+    await eventually(() => jest.getTimerCount() > timers, true);
+    jest.advanceTimersByTime(10_000);
+    await expect(ended).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('did not go on with an event for 10 s'),
+    });
+  });
+
   test('a watch that breaks off within an event counts as an API server that is gone', async () => {
     const { ended, response } = await watching();
     response.end('{"type":');

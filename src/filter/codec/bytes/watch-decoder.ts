@@ -45,16 +45,21 @@ export abstract class WatchDecoder {
     }
   }
 
+  /** Whether an event has begun to arrive, and has not ended. */
+  get isWithinEvent(): boolean {
+    return this.hasBegun(this.#received);
+  }
+
   /** Throws `Malformed` when the stream ends within a frame. */
   finish(): void {
-    const rest = this.#complete(Buffer.alloc(0));
-    if (this.isComplete(rest)) return;
-    throw malformed('watch stream ends within an event', this.#offset + rest.length);
+    if (!this.isWithinEvent) return;
+    throw malformed('watch stream ends within an event', this.#offset + this.#received);
   }
 
   /**
    * How many of these bytes belong to the current frame; undefined: all, and more that have not arrived. Throws
-   * `TooLarge`, if possible before they have arrived.
+   * `TooLarge`, and `Malformed` for bytes that cannot be of an event, if possible before the frame is complete: the rest
+   * of what is no event may never come.
    *
    * @param received number of bytes of the frame that have arrived before
    * @param offset of the frame in the stream
@@ -68,8 +73,8 @@ export abstract class WatchDecoder {
   /** Decodes a frame; undefined: it has no event. */
   protected abstract decode(frame: Buffer, offset: number): RawEvent | undefined;
 
-  /** Whether the stream may end after these bytes, which are no whole frame. */
-  protected abstract isComplete(rest: Buffer): boolean;
+  /** Whether an event has begun. @param received number of bytes of the current frame that have arrived */
+  protected abstract hasBegun(received: number): boolean;
 
   /** Returns the frame that ends with `last`. A frame within one chunk is not copied. */
   #complete(last: Buffer): Buffer {

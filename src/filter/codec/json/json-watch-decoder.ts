@@ -5,15 +5,20 @@ import { readMessage } from '../facts/read-message.ts';
 import { message, one, STATUS, text } from '../facts/schema.ts';
 import { readStatus } from '../facts/status.ts';
 import { JsonCursor } from './json-cursor.ts';
-import { scanJson } from './json-scanner.ts';
+import { OPEN_OBJECT, scanJson } from './json-scanner.ts';
 import { isBlank, isObject, parseObject, untypedJson } from './json-value.ts';
 
+const TAB = 0x09;
 const NEWLINE = 0x0a;
+const RETURN = 0x0d;
+const SPACE = 0x20;
 const EVENT = message({ type: text(0), object: one(0, message({ kind: text(0) })) });
 
 /** Decodes a watch stream of JSON. An event is a line: a newline within a text of JSON is always escaped. */
 export class JsonWatchDecoder extends WatchDecoder {
   readonly #maxFrameBytes: number;
+  /** Whether the current line has more than white space. */
+  #hasBegun = false;
 
   constructor(maxFrameBytes: number) {
     super();
@@ -22,7 +27,9 @@ export class JsonWatchDecoder extends WatchDecoder {
 
   protected frameLength(bytes: Buffer, received: number, offset: number): number | undefined {
     const newline = bytes.indexOf(NEWLINE);
-    const size = received + (newline < 0 ? bytes.length : newline);
+    const end = newline < 0 ? bytes.length : newline;
+    this.#assertText(bytes, end, offset + received);
+    const size = received + end;
     if (size > this.#maxFrameBytes) {
       const what = `a watch event of at least ${size} bytes at offset ${offset}`;
       throw objectTooLarge(what, this.#maxFrameBytes);
@@ -31,6 +38,7 @@ export class JsonWatchDecoder extends WatchDecoder {
   }
 
   protected decode(line: Buffer, offset: number): RawEvent | undefined {
+    this.#hasBegun = false;
     if (isBlank(line)) return undefined;
     scanJson(line, offset);
     const event = parseObject(line, offset);
@@ -43,7 +51,19 @@ export class JsonWatchDecoder extends WatchDecoder {
     return toEvent(type, untypedJson(event.object), status, offset);
   }
 
-  protected isComplete(rest: Buffer): boolean {
-    return isBlank(rest);
+  protected hasBegun(): boolean {
+    return this.#hasBegun;
+  }
+
+  /** JSON has no control characters but white space, and an event begins with a brace. */
+  #assertText(bytes: Buffer, end: number, offset: number): void {
+    for (let at = 0; at < end; at++) {
+      const byte = bytes[at] as number;
+      if (byte === SPACE || byte === TAB || byte === RETURN) continue;
+      if (byte < SPACE) throw malformed('a watch event that is not JSON', offset + at);
+      if (this.#hasBegun) continue;
+      if (byte !== OPEN_OBJECT) throw malformed('a line that is not a watch event', offset + at);
+      this.#hasBegun = true;
+    }
   }
 }

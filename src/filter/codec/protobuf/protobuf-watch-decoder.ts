@@ -9,25 +9,34 @@ import { readStatus } from '../facts/status.ts';
 import { FRAME_HEADER_BYTES, openEnvelope, WATCH_EVENT } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
 
+/** Type of an event, and the tag and length of its object: two heads of a field, and the longest type. */
+const EVENT_HEAD_BYTES = 32;
+const EVENT_TYPES = ['ADDED', 'MODIFIED', 'DELETED', 'BOOKMARK', 'ERROR'];
+
 /** Decodes a watch stream of protobuf. The header of an event is a frame of its own. */
 export class ProtobufWatchDecoder extends WatchDecoder {
   readonly #maxFrameBytes: number;
   /** Length of the event whose header was read last; undefined: a header follows. */
   #eventBytes: number | undefined;
+  /** The first bytes of an event that arrives in parts. */
+  #head: Buffer = NO_BYTES;
 
   constructor(maxFrameBytes: number) {
     super();
     this.#maxFrameBytes = maxFrameBytes;
   }
 
-  protected frameLength(bytes: Buffer, received: number): number | undefined {
+  protected frameLength(bytes: Buffer, received: number, offset: number): number | undefined {
     const missing = (this.#eventBytes ?? FRAME_HEADER_BYTES) - received;
-    return bytes.length < missing ? undefined : missing;
+    if (bytes.length >= missing) return missing;
+    if (this.#eventBytes !== undefined) this.#checkHead(bytes, this.#eventBytes, offset);
+    return undefined;
   }
 
   protected decode(frame: Buffer, offset: number): RawEvent | undefined {
     if (this.#eventBytes !== undefined) {
       this.#eventBytes = undefined;
+      this.#head = NO_BYTES;
       return decodeEvent(frame, offset);
     }
     const length = frame.readUInt32BE();
@@ -39,10 +48,26 @@ export class ProtobufWatchDecoder extends WatchDecoder {
     return undefined;
   }
 
-  protected isComplete(rest: Buffer): boolean {
-    return rest.length === 0 && this.#eventBytes === undefined;
+  protected hasBegun(received: number): boolean {
+    return received > 0 || this.#eventBytes !== undefined;
+  }
+
+  /** Throws `Malformed` unless an event that is not complete begins as one. */
+  #checkHead(bytes: Buffer, eventBytes: number, offset: number): void {
+    if (this.#head.length >= EVENT_HEAD_BYTES) return;
+    const more = bytes.subarray(0, EVENT_HEAD_BYTES - this.#head.length);
+    this.#head = Buffer.concat([this.#head, more]);
+    if (this.#head.length < EVENT_HEAD_BYTES) return;
+    const fields = FieldCursor.over(this.#head, WATCH_EVENT, 0, offset, eventBytes);
+    fields.next();
+    const isEvent = fields.field === WATCH_EVENT.type && EVENT_TYPES.includes(fields.text());
+    fields.next();
+    if (!isEvent || fields.field !== WATCH_EVENT.object)
+      throw malformed('a frame that is not a watch event', offset);
   }
 }
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** @param base offset of the event in the stream */
 function decodeEvent(event: Buffer, base: number): RawEvent {
