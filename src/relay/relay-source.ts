@@ -4,7 +4,7 @@ import type { ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec/codec.ts
 import type { Change, ChangeHandler } from '../filter/codec/facts/change.ts';
 import type { Resource } from '../filter/codec/facts/resource.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
-import { parseVersion } from '../filter/view/version-allocator.ts';
+import { parseUpstreamVersion } from '../filter/view/version-allocator.ts';
 import { View } from '../filter/view/view.ts';
 import { CODECS } from '../proxy/api/codecs.ts';
 import { type Query, queryPath } from '../proxy/api/query.ts';
@@ -106,7 +106,7 @@ export class RelaySource implements ViewSource, ChangeHandler {
   }
 
   onVersion(resourceVersion: string, isList: boolean): void {
-    const version = parseVersion(resourceVersion) ?? 0n;
+    const version = parseUpstreamVersion(resourceVersion) ?? 0n;
     this.#next = { version, isList };
     if (!isList) this.view.log.reach(version);
   }
@@ -177,7 +177,7 @@ export class RelaySource implements ViewSource, ChangeHandler {
     const events = ([first]: readonly RawEvent[]): void => {
       enough.abort();
       if (first?.type !== 'BOOKMARK' || view.log !== log) return;
-      log.reach(parseVersion(codec.meta(first.object).resourceVersion) ?? 0n);
+      log.reach(parseUpstreamVersion(codec.meta(first.object).resourceVersion) ?? 0n);
     };
     const handlers = { accepted: async () => {}, events };
     // A failure is the reflector's to report; here the version is just not reached.

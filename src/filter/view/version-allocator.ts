@@ -1,9 +1,6 @@
 /** Number of versions between two upstream versions, for changes that only this process makes. */
 export const STEP = 1_000_000_000n;
-/**
- * An upstream version is a revision of etcd, which is an int64. A larger one is ignored. Versions made from it would
- * have more digits than {@link parseVersion} accepts from a client.
- */
+/** A version of an API server is a revision of etcd, which is an int64. */
 const MAX_UPSTREAM = 2n ** 63n - 1n;
 
 /**
@@ -38,9 +35,8 @@ export class VersionAllocator {
 
   /** Records a resourceVersion of the API server. One that is not a possible revision is ignored. */
   observe(resourceVersion: string): void {
-    const version = parseVersion(resourceVersion);
-    if (version === undefined || version > MAX_UPSTREAM) return;
-    if (version > this.#upstream) this.#upstream = version;
+    const version = parseUpstreamVersion(resourceVersion);
+    if (version !== undefined && version > this.#upstream) this.#upstream = version;
   }
 
   /** Allocates a version above all earlier ones. */
@@ -51,7 +47,16 @@ export class VersionAllocator {
   }
 }
 
-/** Reads a decimal resourceVersion without leading zeros; undefined for any other text. */
+/**
+ * Reads a resourceVersion that an API server may have: a decimal up to 2⁶³ - 1. Undefined: any other text, which is
+ * malformed wherever it comes from. A position there would be one that no API server ever reaches.
+ */
+export function parseUpstreamVersion(resourceVersion: string): bigint | undefined {
+  const version = parseVersion(resourceVersion);
+  return version === undefined || version > MAX_UPSTREAM ? undefined : version;
+}
+
+/** Reads a decimal resourceVersion of ours, without leading zeros; undefined for any other text. */
 export function parseVersion(resourceVersion: string): bigint | undefined {
   if (!/^(0|[1-9][0-9]{0,30})$/.test(resourceVersion)) return undefined;
   return BigInt(resourceVersion);

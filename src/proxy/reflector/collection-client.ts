@@ -10,6 +10,7 @@ import type {
   RawList,
   WatchDecoder,
 } from '../../filter/codec/codec.ts';
+import { parseUpstreamVersion } from '../../filter/view/version-allocator.ts';
 import { READ_ANNOTATIONS } from '../../topology/policy/key-sources.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { CODECS } from '../api/codecs.ts';
@@ -272,6 +273,7 @@ export class CollectionClient {
       // An API server sends no list without a version.
       const isVersioned = list.resourceVersion !== '';
       if (isVersioned && list.kind === kind) {
+        assertVersion(list.resourceVersion);
         response.report('answered');
         return { ...list, address: response.address };
       }
@@ -320,6 +322,13 @@ export class CollectionClient {
     if (!metadataOnly) return type;
     return `${type};as=PartialObjectMetadata${isWatch ? '' : 'List'};g=meta.k8s.io;v=v1`;
   }
+}
+
+/** Throws `Malformed`. */
+function assertVersion(resourceVersion: string): void {
+  if (parseUpstreamVersion(resourceVersion) !== undefined) return;
+  const version = JSON.stringify(resourceVersion.slice(0, 40));
+  throw new WrapperError('Malformed', `its resourceVersion is ${version}, which no API server has`);
 }
 
 /** A body that breaks off may end as if it were complete; see Line. */

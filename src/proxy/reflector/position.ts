@@ -74,6 +74,12 @@ export function listNewest(position: Position): Position {
   return { ...position, next: { verb: 'list', version: '' } };
 }
 
+/** The request itself was refused. If it named a version, that may be why: it is never requested again. */
+export function refused(position: Position): Position {
+  const { next } = position;
+  return next.verb === 'list' && next.version === '0' ? position : listNewest(position);
+}
+
 /** The API server has this history now. If the position belongs to another one, only the newest state helps. */
 export function inHistory(position: Position, history: number): Position {
   return position.history === history ? position : listNewest(position);

@@ -63,6 +63,8 @@ const CHECK_MS = 90_000;
 const CHECKED_OBJECTS = 3;
 /** So many 403 in a row are final: an API server that starts answers 403 until its RBAC has loaded. */
 const DENIALS = 3;
+/** A request may be refused with these because of the version that it names. */
+const REFUSES_VERSION: ReadonlySet<number | undefined> = new Set([400, 422]);
 
 /**
  * The room reflector: keeps up with collections. It must not know what its handlers make of the objects.
@@ -380,7 +382,7 @@ export class Reflector<Facts extends ObjectMeta> {
     if (end === 'absent') this.#showNothing();
     else if (end === 'interrupted') this.#health.closed();
     else failsAll = this.#recordFailure(end, error, attempt);
-    this.#move(end);
+    this.#move(end, error.status?.code);
     if (failsAll) await this.#server.untilAttempt(signal);
     else await waitFor(waitMs, this.#clock, signal);
   }
@@ -409,9 +411,12 @@ export class Reflector<Facts extends ObjectMeta> {
   }
 
   /** Decides what is sent after a failure. */
-  #move(end: RequestEnd): void {
+  #move(end: RequestEnd, code: number | undefined): void {
     if (end === 'behind') this.#server.history.noteBehind(this.#position.history);
     const { next } = REQUEST_ENDS[end];
+    if (end === 'rejected' && REFUSES_VERSION.has(code)) {
+      this.#position = position.refused(this.#position);
+    }
     if (next === 'list') this.#position = position.expired(this.#position);
     else if (next === 'listKnown') this.#position = position.relist(this.#position);
     else if (next === 'listNewest') this.#position = position.listNewest(this.#position);

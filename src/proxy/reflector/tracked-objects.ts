@@ -3,6 +3,7 @@ import { objectTooLarge, tooManyObjects } from '../../filter/codec/bytes/malform
 import type { Codec, ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
 import { type Change, objectKey } from '../../filter/codec/facts/change.ts';
 import { memoryCost } from '../../filter/codec/facts/memory-cost.ts';
+import { parseUpstreamVersion } from '../../filter/view/version-allocator.ts';
 import { CODECS } from '../api/codecs.ts';
 import { isOlder, type KnownState } from './older-state.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
@@ -221,13 +222,12 @@ export class TrackedObjects<Facts extends ObjectMeta> {
 
   #decodeNamed(object: ObjectBytes, bookmark = false): Facts {
     const facts = this.#options.decode(object);
-    if (!/^[0-9]+$/.test(facts.resourceVersion) || (facts.name === '' && !bookmark)) {
-      const name = objectKey(facts);
-      throw new WrapperError(
-        'Malformed',
-        `an object has no name or no decimal resourceVersion: ${JSON.stringify(name)}, ` +
-          JSON.stringify(facts.resourceVersion),
-      );
+    const isVersion = parseUpstreamVersion(facts.resourceVersion) !== undefined;
+    if (!isVersion || (facts.name === '' && !bookmark)) {
+      const name = JSON.stringify(objectKey(facts));
+      const version = JSON.stringify(facts.resourceVersion.slice(0, 40));
+      const problem = 'an object has no name, or a resourceVersion that no API server has';
+      throw new WrapperError('Malformed', `${problem}: ${name}, ${version}`);
     }
     return facts;
   }

@@ -89,6 +89,22 @@ test.each([
   });
 });
 
+// The node then watched from it for ever: no API server reaches such a version.
+test.each(['9223372036854775808', `1${'0'.repeat(22)}`, 'x', '-1'])(
+  'a list with the resourceVersion %s is not used',
+  async (resourceVersion) => {
+    const { client } = await clientOf((_query, response) => {
+      response.end(
+        JSON.stringify({ kind: 'ServiceList', metadata: { resourceVersion }, items: [] }),
+      );
+    });
+    await expect(client.list('', signal)).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining(resourceVersion),
+    });
+  },
+);
+
 interface Named {
   readonly metadata: { readonly name: string };
 }
