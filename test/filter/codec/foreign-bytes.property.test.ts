@@ -22,7 +22,7 @@ const bookmarks = (encoding: Encoding, count: number): Buffer[] =>
     CODECS[encoding].encodeBookmark(SERVICES, String(100 + n), false),
   );
 
-/** Pushes bytes in chunks that end at these places. Returns what is decoded before a fault, and whether there was one. */
+/** Pushes bytes in chunks that end at these places. Returns what is decoded before a fault, and whether one came. */
 function decode(encoding: Encoding, bytes: Buffer, cuts: readonly number[]) {
   const decoder = CODECS[encoding].watchDecoder(MAX_FRAME_BYTES);
   const versions: string[] = [];

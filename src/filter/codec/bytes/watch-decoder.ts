@@ -58,8 +58,8 @@ export abstract class WatchDecoder {
 
   /**
    * How many of these bytes belong to the current frame; undefined: all, and more that have not arrived. Throws
-   * `TooLarge`, and `Malformed` for bytes that cannot be of an event, if possible before the frame is complete: the rest
-   * of what is no event may never come.
+   * `TooLarge`, and `Malformed` for bytes that cannot be of an event, if possible before the frame is complete: the
+   * rest of what is not an event may never come.
    *
    * @param received number of bytes of the frame that have arrived before
    * @param offset of the frame in the stream

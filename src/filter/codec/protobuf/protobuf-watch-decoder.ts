@@ -60,10 +60,10 @@ export class ProtobufWatchDecoder extends WatchDecoder {
     if (this.#head.length < EVENT_HEAD_BYTES) return;
     const fields = FieldCursor.over(this.#head, WATCH_EVENT, 0, offset, eventBytes);
     fields.next();
-    const isEvent = fields.field === WATCH_EVENT.type && EVENT_TYPES.includes(fields.text());
+    const hasType = fields.field === WATCH_EVENT.type && EVENT_TYPES.includes(fields.text());
     fields.next();
-    if (!isEvent || fields.field !== WATCH_EVENT.object)
-      throw malformed('a frame that is not a watch event', offset);
+    if (hasType && fields.field === WATCH_EVENT.object) return;
+    throw malformed('a frame that is not a watch event', offset);
   }
 }
 
