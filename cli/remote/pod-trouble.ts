@@ -34,6 +34,10 @@ const LATE_MS = 5 * 60_000;
 /** How the program begins its last line when it cannot go on (program.ts). */
 const OUR_WORDS = 'kube-proxy-wrapper: ';
 const CORRECT = 'correct the settings or the image';
+/** What Node.js says if another process listens there. */
+const IN_USE = 'EADDRINUSE';
+const FREE =
+  'see "The address is in use" in docs/operations-node.md: two Pods of the wrapper, or another program';
 const DESCRIBE =
   'see kubectl describe: a Secret or ConfigMap may be missing, or the image be pulled still';
 
@@ -100,7 +104,8 @@ function howItEnded(end: V1ContainerStateTerminated): Pick<PodTrouble, 'message'
   const message = words === undefined ? what : `${what}: ${words}`.slice(0, MAX_MESSAGE);
   if (reason === 'OOMKilled') return { message, next: 'raise the memory limit' };
   const isOurs = words?.startsWith(OUR_WORDS) === true;
-  return { message, next: isOurs ? CORRECT : 'see kubectl logs --previous' };
+  if (!isOurs) return { message, next: 'see kubectl logs --previous' };
+  return { message, next: words.includes(IN_USE) ? FREE : CORRECT };
 }
 
 /** Why the program ended, if it said so: its own error, or that of Node.js. Any other line of a log is no reason. */

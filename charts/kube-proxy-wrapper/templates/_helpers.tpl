@@ -11,15 +11,19 @@ kube-proxy-wrapper.io/track: canary
 {{- end }}
 {{- end }}
 
-{{- /* With a canary, each node has exactly one of the two. */ -}}
+{{- /* With a canary, each node has exactly one of the two. A node with static Pods has none. */ -}}
 {{- define "kpw.affinity" -}}
 {{- $affinity := deepCopy .Values.affinity }}
+{{- $labels := list (dict "key" "kube-proxy-wrapper.io/kube-proxy" "operator" "NotIn" "values" (list "static")) }}
 {{- if (.Values.canary).create }}
 {{- if $affinity.nodeAffinity }}
 {{- fail "canary.create: select nodes with nodeSelector instead of affinity.nodeAffinity, which the canary needs" }}
 {{- end }}
-{{- $label := dict "key" "kube-proxy-wrapper.io/canary" "operator" (ternary "Exists" "DoesNotExist" (default false .isCanary)) }}
-{{- $terms := list (dict "matchExpressions" (list $label)) }}
+{{- $canary := dict "key" "kube-proxy-wrapper.io/canary" "operator" (ternary "Exists" "DoesNotExist" (default false .isCanary)) }}
+{{- $labels = prepend $labels $canary }}
+{{- end }}
+{{- if not $affinity.nodeAffinity }}
+{{- $terms := list (dict "matchExpressions" $labels) }}
 {{- $required := dict "nodeSelectorTerms" $terms }}
 {{- $_ := set $affinity "nodeAffinity" (dict "requiredDuringSchedulingIgnoredDuringExecution" $required) }}
 {{- end }}

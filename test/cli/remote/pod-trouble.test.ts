@@ -4,6 +4,8 @@ import { troubleOf } from '../../../cli/remote/pod-trouble.ts';
 
 const LOOP: V1ContainerState = { waiting: { reason: 'CrashLoopBackOff' } };
 const WRONG = 'kube-proxy-wrapper: invalid settings: no such key';
+const TAKEN =
+  'kube-proxy-wrapper: cannot listen on 127.0.0.1:10360 (listen): listen EADDRINUSE: address already in use';
 const ENDED = ended(1, 'Error', WRONG);
 const running = (startedAt: Date): V1ContainerState => ({ running: { startedAt } });
 const LOG = '{"msg":"listening"}\n{"msg":"refused","err":{"message":"Expired: 4711 is too old"}}\n';
@@ -41,6 +43,12 @@ test.each<[pod: string, status: V1PodStatus, trouble?: string, next?: string]>([
     container({ ready: true, state: running(new Date()), lastState: ENDED }),
     `runs again: ended with code 1: ${WRONG}`,
     CORRECT,
+  ],
+  [
+    'finds its ports in use, as beside a static Pod of the wrapper',
+    container({ state: LOOP, lastState: ended(1, 'Error', TAKEN) }),
+    `CrashLoopBackOff: ended with code 1: ${TAKEN}`,
+    'see "The address is in use" in docs/operations-node.md: two Pods of the wrapper, or another program',
   ],
   ['has run for long since a crash', container({ state: running(new Date(0)), lastState: ENDED })],
   // Its last line was once taken for the reason, and told people to correct the settings.

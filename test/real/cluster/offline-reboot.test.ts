@@ -1,10 +1,11 @@
 import { beforeAll, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../harness/cluster/cluster.ts';
 import { POD_IMAGE } from '../../../harness/cluster/images.ts';
-import { installKubeProxy } from '../../../harness/cluster/kube-proxy.ts';
+import { installKubeProxy, rolledOut } from '../../../harness/cluster/kube-proxy.ts';
 import type { ClusterNode } from '../../../harness/cluster/node.ts';
 import { createNodeProbe } from '../../../harness/cluster/node-probe.ts';
 import { createOtherServices, EVERYWHERE } from '../../../harness/cluster/other-services.ts';
+import { writeOverlay } from '../../../harness/cluster/overlay.ts';
 import { podAddress } from '../../../harness/cluster/pod-address.ts';
 import { untilSaved } from '../../../harness/cluster/saved-state.ts';
 import { createWeb, type Web } from '../../../harness/cluster/web.ts';
@@ -16,7 +17,7 @@ jest.setTimeout(180_000);
 /**
  * A node loses its power while it is cut off, and boots without the API server: its kubelet, its container runtime and
  * the tables of its kernel start from nothing. The wrapper, kube-proxy and the test servers are static Pods, installed
- * by the commands of docs/operations-cut-off.md. Each test continues the last.
+ * by the commands of docs/operations-cut-off.md, where the DaemonSets ran before. Each test continues the last.
  */
 let cluster: Cluster;
 let node: ClusterNode;
@@ -29,7 +30,11 @@ beforeAll(async () => {
   node = cluster.node('edge-1');
   probe = createNodeProbe(cluster, 'edge-1');
   workspace = createWorkspace(cluster);
-  await installKubeProxy(cluster, { mode: 'nftables' });
+  writeOverlay(workspace, ['state']);
+  await workspace.run('kubectl apply --server-side -k my-cluster');
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
+  await rolledOut(cluster, 'kube-proxy');
   await installStaticPods();
   await createOrdinaryPod();
   web = await createWeb(cluster, ['kubernetes.io/hostname', '*'], 'static Pods');
@@ -48,6 +53,7 @@ async function installStaticPods(): Promise<void> {
   });
   const commands = workspace.documented('Static Pods', 'install -d');
   for (const each of cluster.nodes) {
+    await createNodeProbe(cluster, each.name).runs([]);
     await each.exec('bash', ['-euc', `cd ${workspace.folder}\n${commands}`]);
   }
 }

@@ -11,8 +11,14 @@ test('a canary has the nodes that the others leave, its own settings, and the sa
     only(objects, 'DaemonSet').spec.template.spec.affinity.nodeAffinity
       .requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;
   const key = 'kube-proxy-wrapper.io/canary';
-  expect(nodesOf(others)).toEqual([{ matchExpressions: [{ key, operator: 'DoesNotExist' }] }]);
-  expect(nodesOf(canary)).toEqual([{ matchExpressions: [{ key, operator: 'Exists' }] }]);
+  const notStatic = {
+    key: 'kube-proxy-wrapper.io/kube-proxy',
+    operator: 'NotIn',
+    values: ['static'],
+  };
+  const term = (operator: string) => ({ matchExpressions: [{ key, operator }, notStatic] });
+  expect(nodesOf(others)).toEqual([term('DoesNotExist')]);
+  expect(nodesOf(canary)).toEqual([term('Exists')]);
   // Nothing of the others is in it, so that deleting it leaves them alone.
   const names = (objects: readonly KubeObject[]) =>
     objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);

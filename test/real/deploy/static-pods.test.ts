@@ -1,10 +1,15 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import type { KubeObject } from '../../../harness/api-server/api.ts';
+import { renderCanary } from '../../../harness/deploy/canary.ts';
+import { sectionOf } from '../../../harness/deploy/documents.ts';
 import { writeAside } from '../../../harness/deploy/overlay.ts';
 import { only, parseObjects } from '../../../harness/deploy/render.ts';
 import { readText, repository } from '../../../harness/deploy/repository.ts';
 import { ensureBinaries } from '../../../harness/process/binaries.ts';
 import { runCommand } from '../../../harness/process/run-command.ts';
+import { parseYaml } from '../../../src/read-yaml.ts';
 
 type Named = { readonly name: string };
 
@@ -37,8 +42,12 @@ test('the static Pod of the wrapper differs from the DaemonSet only in the sourc
   const yaml = await writeAside({ components }, async (folder) =>
     runCommand(kubectl, ['kustomize', folder], { cwd: repository }),
   );
-  const { serviceAccountName: _account, ...spec } = only(parseObjects(yaml), 'DaemonSet').spec
-    .template.spec;
+  // A static Pod is on the node that has its file.
+  const {
+    serviceAccountName: _account,
+    affinity: _affinity,
+    ...spec
+  } = only(parseObjects(yaml), 'DaemonSet').spec.template.spec;
   const [container] = spec.containers;
   const [run, config, _handover, ...others] = container.args;
   container.args = [run, config, '--kubeconfig=/etc/kube-proxy-wrapper/kubeconfig', ...others];
@@ -56,4 +65,39 @@ test('the static Pod of kube-proxy differs from that of kubeadm only in the same
     each.name === 'kube-proxy' ? nodeFiles('kube-proxy', '/etc/kube-proxy') : each,
   );
   expect(sorted(staticPod('kube-proxy'))).toEqual(sorted(spec));
+});
+
+// The wrapper's own DaemonSet stayed on the node, and the static Pod found its ports in use.
+test('a node with the label of the recipe has no Pod of a DaemonSet, whatever way it was installed', async () => {
+  const { kubectl } = await ensureBinaries(() => {});
+  const recipe = sectionOf('docs/operations-cut-off.md', 'static-pods');
+  const [, key = '', value] = /kubectl label node edge-1 (\S+)=(\S+)/.exec(recipe) ?? [];
+  const isKeptOff = ({ affinity }: KubeObject['spec']) => {
+    const terms: { matchExpressions: { key: string; operator: string; values: string[] }[] }[] =
+      affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms;
+    // A node needs one of the terms only.
+    return terms.every(({ matchExpressions }) =>
+      matchExpressions.some(
+        (each) =>
+          each.key === key && each.operator === 'NotIn' && each.values.includes(value ?? ''),
+      ),
+    );
+  };
+  for (const overlay of readdirSync(join(repository, 'manifests/overlays'))) {
+    if (overlay === 'sidecar') continue;
+    const path = `manifests/overlays/${overlay}`;
+    const yaml = await runCommand(kubectl, ['kustomize', path], { cwd: repository });
+    expect([path, isKeptOff(only(parseObjects(yaml), 'DaemonSet').spec.template.spec)]).toEqual([
+      path,
+      true,
+    ]);
+  }
+  const { others, canary } = await renderCanary(kubectl, 'overlays/kubeadm', '{}');
+  for (const objects of [others, canary]) {
+    expect(isKeptOff(only(objects, 'DaemonSet').spec.template.spec)).toBe(true);
+  }
+  const [patch] = parseYaml(readText('manifests/second-kube-proxy/keep-off.yaml'));
+  expect(isKeptOff((patch as KubeObject).spec.template.spec)).toBe(true);
+  const [copy] = parseYaml(readText('manifests/second-kube-proxy/copy.yaml'));
+  expect((copy as KubeObject).spec.template.spec.nodeSelector[key]).not.toBe(value);
 });
