@@ -3,9 +3,11 @@ import {
   problem,
   type StatusLine,
   unknown,
+  warning,
 } from '../../src/admin/status/status-line.ts';
 import { WrapperError } from '../../src/errors.ts';
 import { escapeUntrusted } from '../../src/untrusted-text.ts';
+import type { KubeClient } from '../client/kube-client.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import type { AskedNode } from './asked-node.ts';
 import { judgeLabels } from './cluster-labels.ts';
@@ -13,7 +15,13 @@ import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { forEachLimited } from './for-each.ts';
 import { nodesPointedAtWrapper, type PointedNodes, pointedLine } from './pointed-nodes.ts';
 import { newestRuns, rollOutLines } from './roll-out.ts';
-import { findWrapperNodes, noPod, type WrapperNode } from './wrapper-pods.ts';
+import {
+  findWrapperNodes,
+  noPod,
+  OTHER_PLACES,
+  otherNamespace,
+  type WrapperNode,
+} from './wrapper-pods.ts';
 import { type WrapperFlags, type Wrappers, withWrappers } from './wrappers.ts';
 
 /** Executes `kubectl kpw status`. */
@@ -25,8 +33,8 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
   const { node } = flags;
   const { wrappers, others } = await findWrapperNodes(client, flags, node);
   const pointed = await nodesPointedAtWrapper(client, node);
-  if (wrappers.length === 0 && (node !== undefined || pointed.size === 0))
-    throw await noPod(client, flags, node);
+  const isNowhere = wrappers.length === 0;
+  if (isNowhere) await assertNotElsewhere(client, flags, pointed);
   const nodes = await forEachLimited(wrappers, flags.parallel, (each) => askNode(ask, each));
   const newest = newestRuns(nodes);
   const judge = await judgeLabels(client, nodes);
@@ -44,12 +52,30 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
       ],
     }),
   );
-  if (node === undefined) reports.push(...nodesWithout(nodes, others, pointed));
+  if (node === undefined) {
+    const advice = isNowhere ? nowhereAdvice(flags) : RUN_THERE;
+    reports.push(...nodesWithout(nodes, others, pointed, advice));
+  }
   const isProblem = reports.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
   // Nothing is known of these wrappers, and the caller can change that.
   const isRefused = nodes.some(({ failure }) => failure?.code === 'Refused');
   const code = isProblem ? EXIT.findings : EXIT.ok;
   return { code: isRefused ? EXIT.failed : code, report: clusterReport(reports) };
+}
+
+/**
+ * Without a Pod of the wrapper: rejects, unless kube-proxies are pointed at it and the Pods are not in another namespace
+ * either.
+ */
+async function assertNotElsewhere(
+  client: KubeClient,
+  flags: WrapperFlags,
+  pointed: PointedNodes,
+): Promise<void> {
+  const { node } = flags;
+  const isEmergency = node === undefined && pointed.size > 0;
+  if (isEmergency && (await otherNamespace(client, flags)) === undefined) return;
+  throw await noPod(client, flags, node);
 }
 
 async function askNode(ask: Wrappers['ask'], node: WrapperNode): Promise<AskedNode> {
@@ -61,7 +87,7 @@ async function askNode(ask: Wrappers['ask'], node: WrapperNode): Promise<AskedNo
 
 function answerLines({ pod, status, failure, troubles }: AskedNode): readonly StatusLine[] {
   if (status !== undefined) return status.lines;
-  if (pod?.isLost) return [unknown('wrapper', failure?.message ?? '')];
+  if (pod?.unasked !== undefined) return [unknown('wrapper', failure?.message ?? '')];
   // It hangs, whatever has happened before.
   if (failure?.code === 'Unanswered') return [LATE];
   // The reason of the Pod says more than that nothing listens.
@@ -90,19 +116,28 @@ const SERVED = 'the Pod before it serves the node until then';
 const NOT_SERVED =
   'until then kube-proxy gets no changes there, and no rules after a restart; on a canary, remove the label of the node';
 
-/** In a roll-out the Pod before serves the node. With a canary, or after a Pod was deleted, there may be none. */
-function troubleLines({ pod: asked, troubles }: WrapperNode): StatusLine[] {
+/**
+ * In a roll-out the Pod before serves the node. With a canary, or after a Pod was deleted, there may be none. A Pod that
+ * was killed, as in a power cut, and serves again is well.
+ */
+function troubleLines({ pod: asked, troubles, status }: AskedNode): StatusLine[] {
   // What the kubelet reported last is old.
-  if (asked?.isLost) return [];
+  if (asked?.unasked !== undefined) return [];
   const isServed = asked !== undefined && troubles.every(({ pod }) => pod !== asked.name);
   const what = isServed ? 'a Pod' : 'the only Pod of the node';
   return troubles.map(({ pod, reason, message, age, next }) => {
     const detail = age === undefined ? pod : `${pod}, ${age}`;
-    if (reason === undefined)
-      return problem('wrapper', `${what} ${message}, and runs again`, next, detail);
+    if (reason === undefined) {
+      const make = pod === asked?.name && isReady(status) ? warning : problem;
+      return make('wrapper', `${what} ${message}, and runs again`, next, detail);
+    }
     const text = `${what} does not run: ${[reason, message].filter(Boolean).join(': ')}`;
     return problem('wrapper', text, `${next}; ${isServed ? SERVED : NOT_SERVED}`, detail);
   });
+}
+
+function isReady(status: NodeStatus | undefined): boolean {
+  return status?.lines.every(({ id, state }) => id !== 'wrapper' || state === 'ok') === true;
 }
 
 /** A wrapper cannot know that a kube-proxy that has not used it is pointed at it. */
@@ -116,25 +151,34 @@ function connectionLine(
   return pointedLine(Math.max(since, created, started));
 }
 
-/** Reports about the nodes without a wrapper. @param others those that are known, besides those with a kube-proxy */
+/**
+ * Reports about the nodes without a wrapper.
+ *
+ * @param others those that are known, besides those with a kube-proxy
+ * @param advice what to do about a kube-proxy that is pointed at the wrapper
+ */
 function nodesWithout(
   nodes: readonly WrapperNode[],
   others: readonly string[],
   pointed: PointedNodes,
+  advice: string,
 ): NodeReport[] {
   const without = new Set([...pointed.keys(), ...others]);
   for (const { node } of nodes) without.delete(node);
   return Array.from(without, (node) => ({
     node,
-    lines: [pointed.has(node) ? POINTED_AT_NOTHING : NO_WRAPPER],
+    lines: [pointed.has(node) ? problem('wrapper', POINTED_AT_NOTHING, advice) : NO_WRAPPER],
   }));
 }
 
-const POINTED_AT_NOTHING = problem(
-  'wrapper',
-  'kube-proxy is pointed at the wrapper, and no wrapper is on this node',
-  'run the wrapper there, or point this kube-proxy back: docs/deployment.md',
-);
+const POINTED_AT_NOTHING = 'kube-proxy is pointed at the wrapper, and no wrapper is on this node';
+const RUN_THERE = 'run the wrapper there, or point this kube-proxy back: docs/deployment.md';
+
+/** Probably the Pods are elsewhere, and the caller may not see them. */
+function nowhereAdvice({ podNamespace, podSelector }: WrapperFlags): string {
+  const what = `namespace ${podNamespace} has no Pod with label ${podSelector}`;
+  return `${what}: ${OTHER_PLACES}; else ${RUN_THERE}`;
+}
 const NO_WRAPPER: StatusLine = {
   id: 'wrapper',
   state: 'notConnected',

@@ -12,15 +12,22 @@ export interface ClusterNode {
   readonly isLost: boolean;
 }
 
-/** All nodes of the cluster. Empty without the right to list them. */
-export async function listNodes(client: KubeClient): Promise<readonly ClusterNode[]> {
+/**
+ * The nodes of the cluster; undefined without the right to list them.
+ *
+ * @param name only this one, if it exists; default: all
+ */
+export async function listNodes(
+  client: KubeClient,
+  name?: string,
+): Promise<readonly ClusterNode[] | undefined> {
   // Version 0: what the API server has in memory.
-  const path = '/api/v1/nodes?resourceVersion=0';
-  const none: Pick<V1NodeList, 'items'> = { items: [] };
-  const { items } = await client
-    .get<Pick<V1NodeList, 'items'>>(path, 'list nodes')
-    .catch(unlessRefused(none));
-  return items.map(({ metadata, status: { conditions = [] } = {} }) => ({
+  const query = new URLSearchParams({ resourceVersion: '0' });
+  if (name !== undefined) query.set('fieldSelector', `metadata.name=${name}`);
+  const list = await client
+    .get<Pick<V1NodeList, 'items'>>(`/api/v1/nodes?${query}`, 'list nodes')
+    .catch(unlessRefused(undefined));
+  return list?.items.map(({ metadata, status: { conditions = [] } = {} }) => ({
     name: metadata?.name ?? '',
     isLost: conditions.some(({ type, status }) => type === 'Ready' && status === 'Unknown'),
   }));

@@ -1,4 +1,5 @@
 import type { V1Pod } from '@kubernetes/client-node';
+import { suggestion } from '../../src/did-you-mean.ts';
 import { WrapperError } from '../../src/errors.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
@@ -10,8 +11,12 @@ import { timeOf } from './time-of.ts';
 /** The Pod of a wrapper. */
 export interface WrapperPod extends PodName {
   readonly node: string;
-  /** The kubelet of the node does not report any more, so a question would only wait. */
-  readonly isLost: boolean;
+  /**
+   * Why a question would not be answered; absent: nothing is known against it.
+   * - `lost`: the kubelet of the node does not report any more
+   * - `gone`: the Node was deleted, and its Pods are left over for some minutes
+   */
+  readonly unasked?: 'lost' | 'gone' | undefined;
 }
 
 /** The Pods of the wrapper on one node. */
@@ -75,18 +80,22 @@ export async function findWrapperNodes(
     node,
   });
   assertOneInstallation(pods, flags);
-  // Who names a node wants it to be asked.
-  const nodes = node === undefined ? await listNodes(client) : [];
-  const lost = new Set(nodes.flatMap(({ name, isLost }) => (isLost ? [name] : [])));
+  const nodes = await listNodes(client, node);
+  const byName = new Map(nodes?.map((each) => [each.name, each]));
+  const unasked = (name: string): WrapperPod['unasked'] => {
+    if (nodes !== undefined && !byName.has(name)) return 'gone';
+    // Who names a node wants it to be asked.
+    return node === undefined && byName.get(name)?.isLost ? 'lost' : undefined;
+  };
   const byNode = podsByNode(pods);
-  const wrappers = Array.from(byNode, ([name, all]) => nodeOf(name, all, lost.has(name)));
+  const wrappers = Array.from(byNode, ([name, all]) => nodeOf(name, all, unasked(name)));
   return {
     wrappers: wrappers.sort((a, b) => (a.node < b.node ? -1 : 1)),
-    others: nodes.flatMap(({ name }) => (byNode.has(name) ? [] : [name])),
+    others: node === undefined ? [...byName.keys()].filter((name) => !byNode.has(name)) : [],
   };
 }
 
-function nodeOf(node: string, all: readonly V1Pod[], isLost: boolean): WrapperNode {
+function nodeOf(node: string, all: readonly V1Pod[], unasked: WrapperPod['unasked']): WrapperNode {
   const troubles = all.flatMap((each) => troubleOf(each) ?? []);
   const isTroubled = (each: V1Pod) => troubles.some(({ pod }) => pod === nameOf(each).name);
   const running = all.filter(isRunning).toSorted(byPreference);
@@ -94,7 +103,7 @@ function nodeOf(node: string, all: readonly V1Pod[], isLost: boolean): WrapperNo
   const newest = all.toSorted((a, b) => createdOf(b) - createdOf(a))[0] as V1Pod;
   return {
     node,
-    pod: pod && { ...nameOf(pod), node, isLost },
+    pod: pod && { ...nameOf(pod), node, unasked },
     troubles,
     daemonSet: daemonSetOf(newest) ?? '',
     created: createdOf(newest),
@@ -102,27 +111,48 @@ function nodeOf(node: string, all: readonly V1Pod[], isLost: boolean): WrapperNo
   };
 }
 
-/** The error if there is no Pod. It names the namespace of the installation if the caller may list Pods in all. */
+/**
+ * The error if there is no Pod. It names the namespace of the installation if the caller may list Pods in all, and a Node
+ * that does not exist.
+ */
 export async function noPod(
   client: KubeClient,
-  { podSelector: selector, podNamespace: namespace }: PodFlags,
+  flags: PodFlags,
   node: string | undefined,
 ): Promise<WrapperError> {
+  const { podSelector: selector, podNamespace: namespace } = flags;
+  const nodes = node === undefined ? undefined : await listNodes(client);
+  const names = nodes?.map(({ name }) => name);
+  if (node !== undefined && names?.includes(node) === false) {
+    const what = `the cluster has no Node ${node}.${suggestion(node, names)}`;
+    return new WrapperError('NotFound', what.replace(/\.$/, ''));
+  }
   const place = node === undefined ? 'in this cluster' : `on node ${node}`;
   const what = `no Pod of the wrapper runs ${place} (label ${selector}, namespace ${namespace})`;
-  const elsewhere = await listPods(client, { selector, node }).catch(unlessRefused([]));
-  const other = elsewhere.find(({ metadata }) => metadata?.namespace !== namespace)?.metadata;
+  const other = await otherNamespace(client, flags, node);
   if (other !== undefined) {
-    const use = `use --pod-namespace ${other.namespace}`;
+    const use = `use --pod-namespace ${other}`;
     return new WrapperError(
       'NotFound',
-      `${what}; there are such Pods in namespace ${other.namespace}: ${use}`,
+      `${what}; there are such Pods in namespace ${other}: ${use}`,
     );
   }
   const see = `kubectl get pods -A -o wide -l ${selector}`;
-  const next =
-    'use --pod-namespace if it is installed in another namespace, and --pod-selector if its Pods have another label, e.g. k8s-app=kube-proxy for a sidecar';
-  return new WrapperError('NotFound', `${what}; see ${see}; ${next}`);
+  return new WrapperError('NotFound', `${what}; see ${see}; ${OTHER_PLACES}`);
+}
+
+export const OTHER_PLACES =
+  'use --pod-namespace if it is installed in another namespace, and --pod-selector if its Pods have another label, e.g. k8s-app=kube-proxy for a sidecar';
+
+/** Another namespace that has Pods of the wrapper; undefined: there is none, or the caller may not list Pods in all. */
+export async function otherNamespace(
+  client: KubeClient,
+  { podSelector: selector, podNamespace }: PodFlags,
+  node?: string,
+): Promise<string | undefined> {
+  const pods = await listPods(client, { selector, node }).catch(unlessRefused([]));
+  const namespaces = pods.map(({ metadata }) => metadata?.namespace);
+  return namespaces.find((namespace) => namespace !== podNamespace);
 }
 
 /** A canary is a second DaemonSet of the same installation. */

@@ -31,8 +31,8 @@ export interface WrapperFlags extends PodFlags, KubeconfigFlags {
 export interface Wrappers {
   readonly client: KubeClient;
   /**
-   * Calls `use` with the admin port of a wrapper. Resolves with the error if it rejects, and if the node is lost: its
-   * wrapper is not asked.
+   * Calls `use` with the admin port of a wrapper. Resolves with the error if it rejects, and if the node is lost or gone:
+   * its wrapper is not asked.
    */
   ask<T>(pod: WrapperPod, use: (admin: AdminClient) => Promise<T>): Promise<T | WrapperError>;
 }
@@ -46,16 +46,18 @@ export async function withWrappers<T>(
     use({
       client,
       ask: async (pod, read) =>
-        pod.isLost ? nodeLost() : await ask(openAdmin(client, pod, flags), read),
+        pod.unasked === undefined
+          ? await ask(openAdmin(client, pod, flags), read)
+          : new WrapperError('Unreachable', UNASKED[pod.unasked]),
     }),
   );
 }
 
 /** The same for all nodes, so that they share a line. */
-function nodeLost(): WrapperError {
-  const what = 'the kubelet of the node does not answer, so its wrapper was not asked';
-  return new WrapperError('Unreachable', `${what}; --node asks it all the same`);
-}
+const UNASKED: Readonly<Record<NonNullable<WrapperPod['unasked']>, string>> = {
+  lost: 'the kubelet of the node does not answer, so its wrapper was not asked; --node asks it all the same',
+  gone: 'there is no such Node, so its wrapper was not asked; Kubernetes deletes its Pods soon',
+};
 
 async function ask<T>(
   admin: AdminClient,

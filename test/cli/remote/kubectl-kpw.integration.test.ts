@@ -13,7 +13,7 @@ import {
   type RemoteCluster,
   useRemoteCluster,
 } from '../../support/remote/remote-cluster.ts';
-import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { putNode, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 /*
@@ -192,6 +192,28 @@ const SCENES: readonly Scene[] = [
     () => add('edge-1', { namespace: 'edge-system' }),
     'status --node edge-1',
   ],
+  [
+    // The next step was to point each kube-proxy back.
+    'the wrapper is installed in another namespace, and kube-proxies are pointed at it',
+    () => {
+      add('edge-1', { namespace: 'edge-system' });
+      cluster.kubeProxies.push({ name: 'a', node: 'edge-1', spec: { volumes: VIA_WRAPPER } });
+    },
+    'status',
+  ],
+  ['a node that does not exist', addAll, 'status --node edge-11', 'explain --node nowhere'],
+  [
+    // The next step was to see the log of its Pod.
+    'a node that was deleted, whose Pods are left over',
+    () => {
+      addAll();
+      add('gone-1', { forwardError: 'no such Node' });
+    },
+    'status',
+    'status --node gone-1',
+    'explain web --all-nodes',
+    'explain web --node gone-1',
+  ],
   ['Pods may not be listed', () => refuse(PODS, 403), 'status --node edge-1'],
   ['the token is not valid', () => refuse(PODS, 401), 'status --node edge-1'],
   ['no API server answers', () => refuse(PODS, 200), 'status --node edge-1'],
@@ -274,14 +296,28 @@ const SCENES: readonly Scene[] = [
     'status',
   ],
   [
-    // The age differs from node to node, and so did the resourceVersion in the last line of the log.
-    'nodes whose wrapper was killed, and runs again, share a line, and are asked',
+    // The age differs from node to node, and so did the resourceVersion in the last line of the log. After a power cut all
+    // nodes had a problem for a minute, while all served.
+    'nodes whose wrapper was killed, and serves again, share a line, and are well',
     () => {
       add('edge-1', killed(9));
       add('edge-2', killed(10));
     },
     'status',
     'status --node edge-1',
+  ],
+  [
+    'a wrapper that was killed, and runs again without an answer, is a problem',
+    () => add('edge-1', { ...killed(9), forwardError: 'connection refused' }),
+    'status',
+  ],
+  [
+    'and so is the next Pod of a roll-out, because the answer is that of the Pod before it',
+    () => {
+      add('edge-1');
+      addNext('edge-1', killed(9));
+    },
+    'status',
   ],
   [
     'a node whose only Pod does not run, and one that does not answer, are problems',
@@ -442,6 +478,10 @@ test('a wrapper that has crashed and now hangs does not only "run again"', async
 
 // 30 nodes of 300 without power once took 47 s, and a question that was given up held the process.
 describe('a node that does not answer', () => {
+  beforeAll(() => {
+    for (let n = 0; n < 30; n++) putNode(server, `off-${n}`, {});
+  });
+
   test.each([
     ['status', 3],
     ['explain --all-nodes', 1],
