@@ -112,19 +112,22 @@ function formatOutcomes(answers: readonly NodeAnswer[], style: TextStyle): strin
   return formatTable([['', 'SEES', 'NODES', ''], ...lines], style);
 }
 
-/** `filtered 1/3 hostname: 10.0.0.1` */
-function outcomeText({ outcome, counts, winners, endpoints }: Explained): string {
+/** `filtered 1/3 hostname: 10.0.0.1`, and whether a kube-proxy sees that. */
+function outcomeText({ outcome, counts, winners, endpoints, view }: Explained): string {
   const kept = endpoints.filter((each) => each.kept).map(({ address }) => address);
   const mode = outcome.dryRun ? ' (dry run)' : '';
   const keys = winners.map(shortKey).join('+');
   const what = [`${outcome.kind}${mode}`, `${counts.kept}/${counts.total}`, keys].filter(Boolean);
-  return kept.length === 0 ? what.join(' ') : `${what.join(' ')}: ${firstFew(kept.sort())}`;
+  const unread = view.clients === 0 ? ' (no client reads this)' : '';
+  const addresses = kept.length === 0 ? '' : `: ${firstFew(kept.sort())}`;
+  return `${what.join(' ')}${addresses}${unread}`;
 }
 
 /** An answer without its node, and a list of Services without the times since when keys have won there. */
 function textOf({ data, text }: Report, style: TextStyle, flags: ExplainFlags): string {
   const answer = data as Explained | Summary | Diff;
-  const stale = formatStaleness(answer);
+  const unread = answer.view.clients === 0 ? printLine('no client reads this view now') : '';
+  const stale = `${unread}${formatStaleness(answer)}`;
   if ('objects' in answer) return `${stale}${formatObjects(answer)}`;
   if (!('services' in answer)) return text(style);
   const services = answer.services.map(({ since: _since, ...each }) => each);

@@ -243,6 +243,13 @@ const SCENES: readonly Scene[] = [
     'status --config x',
   ],
   [
+    // kube-proxy there used the API server. Only --node said that.
+    'explain of all nodes says where no client reads the view',
+    () => add('edge-3'),
+    'explain web --all-nodes',
+    'explain --all-nodes',
+  ],
+  [
     // Each node once had its own section of a diff, because its name was in the text.
     'nodes that see the same share one line',
     addAll,
