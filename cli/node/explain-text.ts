@@ -5,6 +5,7 @@ import type {
   PortExplanation,
   Warning,
 } from '../../src/topology/explain/explanation.ts';
+import { originKeysText } from '../../src/topology/explain/policy-origins.ts';
 import { shortKey } from '../../src/topology/explain/short-key.ts';
 import { printLine } from '../../src/untrusted-text.ts';
 import { formatColumns, formatSince, plural } from '../output/format-output.ts';
@@ -106,8 +107,8 @@ function formatPolicy(policy: PolicyExplanation): string {
     lines.push(`Policy: none active (${policy.reason})`);
     if (from !== undefined) lines.push(`  from ${from}`);
   }
-  for (const { source, keys } of policy.overrides) {
-    lines.push(`  instead of ${SOURCES[source]}: ${keys.join(' > ') || 'none'}`);
+  for (const origin of policy.overrides) {
+    lines.push(`  instead of ${SOURCES[origin.source]}: ${originKeysText(origin, ' > ')}`);
   }
   return lines.map(printLine).join('');
 }

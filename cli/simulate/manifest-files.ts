@@ -63,11 +63,14 @@ export function* readManifestFiles(
 
 /**
  * Whether a file has settings of the wrapper: a mapping without a kind, or their ConfigMap, which the settings refuse.
+ *
+ * @param ifEmpty whether a file with comments only is one: it would have the default settings
  */
-export function isSettingsFile(path: string): boolean {
+export function isSettingsFile(path: string, ifEmpty: boolean): boolean {
   // A pipe can be read only once.
   if (path === '-' || !reading(path, () => statSync(path).isFile())) return false;
   const [first] = reading(path, () => parseYaml(readBounded(path)));
+  if (first === undefined) return ifEmpty;
   if (typeof first !== 'object' || first === null) return false;
   return !('kind' in first || 'items' in first) || isConfigMap(first);
 }

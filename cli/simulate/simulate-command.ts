@@ -66,7 +66,8 @@ function baseOf(flags: SimulateFlags): Base {
   const { against, config, keys, preset, recursive } = flags;
   if (against !== undefined) {
     const note = namesOf(against);
-    const file = against.find(isSettingsFile);
+    const comparesSettings = config !== undefined && against.length === 1;
+    const file = against.find((path) => isSettingsFile(path, comparesSettings));
     if (file === undefined) {
       const cluster = readFiles('--against', against, recursive);
       return { settings: trialSettings(flags), cluster, note };

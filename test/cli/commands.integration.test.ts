@@ -200,6 +200,8 @@ describe('simulate', () => {
     '--preset same-zone-only --diff --config IN/settings/hostname.yaml',
     // A file of comments was once an empty cluster, and settings beside manifests were dropped.
     '--against IN/comments.yaml',
+    // Such settings are the defaults. It was a cluster without a Node.
+    '--config IN/settings/same-zone.yaml --against IN/comments.yaml',
     '--against IN/nothing.yaml --against IN/settings/dry-run.yaml',
     '--against IN/config-map.yaml',
   ])('--from DEMO %s', async (line) => {

@@ -59,7 +59,10 @@ test('an explanation has all its parts', () => {
       source: 'annotation',
       keys: ['site', '*'],
       preset: 'near',
-      overrides: [{ source: 'default', keys: [] }],
+      overrides: [
+        { source: 'namespace', keys: [], invalid: 'topologyKeys is not JSON' },
+        { source: 'default', keys: [] },
+      ],
     },
     keys: [{ key: 'site', meaning: 'nodes with site=a', nodes: 2, matchesThisNode: true }],
     endpoints: [
@@ -84,7 +87,8 @@ default/web on node edge-1: FILTERED, 1 of 3 endpoints shown to kube-proxy, for 
 
 Policy: site > * (preset near)
   from annotation topologyKeys of the Service
-  instead of setting defaultTopologyKeys: none
+  instead of annotation topologyKeys of the Namespace: invalid: topologyKeys is not JSON
+  instead of setting defaultTopologyKeys: no keys: all endpoints
 
 Keys on this node:
   1.  site  nodes with site=a  2 nodes

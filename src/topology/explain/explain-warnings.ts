@@ -7,6 +7,7 @@ import { ANY_KEY, HOSTNAME_KEY } from '../policy/topology-keys.ts';
 import type { Topology } from '../state/topology.ts';
 import { warnOfKey } from './explain-keys.ts';
 import type { PolicyOrigin, PortExplanation, ServiceExplanation } from './explanation.ts';
+import { originKeysText } from './policy-origins.ts';
 import { type HintsField, type Warning, warn } from './warning-catalogue.ts';
 
 /** What warnings are made from. */
@@ -190,8 +191,11 @@ const HINTS_SOURCES = new Map<PolicyOrigin['source'], HintsField>([
   ['topology-mode', 'annotation service.kubernetes.io/topology-mode'],
 ]);
 
-function noteOfOverride({ source, keys }: PolicyOrigin, managed: boolean): Warning[] {
+function noteOfOverride(origin: PolicyOrigin, managed: boolean): Warning[] {
+  const { source } = origin;
   const hints = HINTS_SOURCES.get(source);
-  if (hints === undefined) return [warn('default-overridden', source, keys)];
+  if (hints === undefined) {
+    return [warn('default-overridden', source, originKeysText(origin, ', '))];
+  }
   return managed ? [warn('hints-overridden', hints)] : [];
 }

@@ -33,3 +33,10 @@ function originOf({ source, read }: KeySource, settings: PolicySettings): Policy
     return { source, keys: [], invalid: message };
   }
 }
+
+/** The keys of a source, or why it has none. */
+export function originKeysText({ keys, invalid }: PolicyOrigin, separator: string): string {
+  if (invalid !== undefined) return `invalid: ${invalid}`;
+  // An empty list is a valid policy.
+  return keys.length === 0 ? 'no keys: all endpoints' : keys.join(separator);
+}

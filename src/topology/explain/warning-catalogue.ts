@@ -75,8 +75,8 @@ const NOTES = {
     `externalTrafficPolicy is Local: ${count} endpoints on this node are shown although another key or none wins; traffic inside the cluster uses them too`,
   'dry-run': () => 'dry run: all endpoints are shown; this is what the policy would do',
   // The policy overrides another source of keys.
-  'default-overridden': (source: PolicySource, keys: readonly string[]) =>
-    `overrides ${source === 'default' ? 'the default of the settings' : `the ${source}`} (${keys.join(', ')})`,
+  'default-overridden': (source: PolicySource, keys: string) =>
+    `overrides ${source === 'default' ? 'the default of the settings' : `the ${source}`} (${keys})`,
   // The policy overrides what the Service requests from Kubernetes itself.
   'hints-overridden': (field: HintsField) =>
     `its topology keys override its own ${field}: kube-proxy gets no topology hints`,

@@ -379,6 +379,20 @@ describe('explainService()', () => {
     expect(counts.kept).toBe(isShown ? counts.total : 0);
   });
 
+  test.each<[PolicyOrigin, string]>([
+    [{ source: 'namespace', keys: ['a', '*'] }, 'overrides the namespace (a, *)'],
+    [{ source: 'namespace', keys: [] }, 'overrides the namespace (no keys: all endpoints)'],
+    [
+      { source: 'namespace', keys: [], invalid: 'not JSON' },
+      'overrides the namespace (invalid: not JSON)',
+    ],
+  ])('%j is overridden with what it has', (origin, message) => {
+    const policy = managed('site', '*');
+    const own = { source: 'annotation', keys: ['site', '*'] } as const;
+    const { warnings } = explain({ policy, endpoints: [FAR], sets: SITE, origins: [own, origin] });
+    expect(warnings.find(({ code }) => code === 'default-overridden')?.message).toBe(message);
+  });
+
   test('an endpoint that no key matches is said to name no node if it does not', () => {
     const nowhere = { ...FAR, node: '' };
     const { endpoints } = explain({
