@@ -117,8 +117,8 @@ const NOT_SERVED =
   'until then kube-proxy gets no changes there, and no rules after a restart; on a canary, remove the label of the node';
 
 /**
- * In a roll-out the Pod before serves the node. With a canary, or after a Pod was deleted, there may be none. A Pod that
- * was killed, as in a power cut, and serves again is well.
+ * In a roll-out the Pod before serves the node. With a canary, or after a Pod was deleted, there may be none.
+ * A Pod that was killed, as in a power cut, and serves again is well.
  */
 function troubleLines({ pod: asked, troubles, status }: AskedNode): StatusLine[] {
   // What the kubelet reported last is old.

@@ -112,8 +112,8 @@ function nodeOf(node: string, all: readonly V1Pod[], unasked: WrapperPod['unaske
 }
 
 /**
- * The error if there is no Pod. It names the namespace of the installation if the caller may list Pods in all, and a Node
- * that does not exist.
+ * The error if there is no Pod. It names the namespace of the installation if the caller may list Pods in all, and a
+ * Node that does not exist.
  */
 export async function noPod(
   client: KubeClient,

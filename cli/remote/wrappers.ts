@@ -31,8 +31,8 @@ export interface WrapperFlags extends PodFlags, KubeconfigFlags {
 export interface Wrappers {
   readonly client: KubeClient;
   /**
-   * Calls `use` with the admin port of a wrapper. Resolves with the error if it rejects, and if the node is lost or gone:
-   * its wrapper is not asked.
+   * Calls `use` with the admin port of a wrapper. Resolves with the error if it rejects, and if the node is lost or
+   * gone: its wrapper is not asked.
    */
   ask<T>(pod: WrapperPod, use: (admin: AdminClient) => Promise<T>): Promise<T | WrapperError>;
 }

@@ -20,7 +20,7 @@ import { generateLoad } from './load-generator.ts';
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const WAITING = 'stopping when the next process listens';
 const NOT_YET_LISTENING =
-  'another process listens on this address; this one will when its views are complete';
+  'the previous process still listens here; this one starts when its views are complete';
 const STOPPED_TOO_SOON =
   'the other process has stopped too soon: requests wait until the views are complete';
 const ONLY_A_SNAPSHOT =

@@ -5,8 +5,8 @@ import type { ObjectsProjection } from './objects-projection.ts';
 
 /**
  * Passes each change to a feed before the view: a policy must be active before clients see the change of its Service.
- * Objects that change are not in the view while the feed runs, because the topology may show Services or start the
- * view.
+ * A hidden object that changes is not shown in its old state while the feed runs, in which the topology may show
+ * Services or start the view.
  */
 export function feedFirst<Facts extends ObjectMeta>(
   feed: ChangeHandler<Facts>,

@@ -58,7 +58,7 @@ export async function waitUntilReadyToListen(options: {
   const leases = queries.flatMap((query) => tryAcquire(acquire, query, logger));
   logger.info(
     { views: queries.map((query) => queryPath(query)) },
-    'another process listens on this address; this one will when its views are complete',
+    'the previous process still listens here; this one starts when its views are complete',
   );
   // A view that the API server refuses was never complete in the other process either.
   const countWaiting = (): number =>

@@ -12,7 +12,7 @@ export interface Refusal {
   readonly reason: string;
   /** Why, as a sentence for the log. */
   readonly message: string;
-  /** Default: `info`. */
+  /** Default: `info`, or `debug` for what belongs to each restart. */
   readonly level?: Extract<Level, 'info' | 'warn' | 'error'>;
   /** An unexpected error, logged with its stack. */
   readonly err?: unknown;
@@ -25,6 +25,8 @@ export interface Refusal {
 
 /** A kind is logged at most once in this time, in milliseconds. */
 const PERIOD_MS = 60_000;
+/** After each restart every client has this, and lists again. */
+const EXPIRED = 'Expired';
 /** Maximum length of each text in a line. Clients wrote most of them. */
 const MAX_REFUSAL_TEXT = 300;
 
@@ -45,7 +47,8 @@ export class RefusalLog {
   }
 
   record(refusal: Refusal): void {
-    const { level = 'info', listener, reason, message } = refusal;
+    const { listener, reason, message } = refusal;
+    const { level = reason === EXPIRED ? 'debug' : 'info' } = refusal;
     this.counter.count(listener, reason);
     const text = `refused: ${reason}: ${escaped(message)}`;
     this.#logOf(`${listener} ${reason}`).write(level, fieldsOf(refusal), text);

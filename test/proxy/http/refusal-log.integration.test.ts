@@ -26,6 +26,13 @@ function refuse(count: number, reason = 'Forbidden', listener = 'listen'): void 
 
 const messages = (): string[] => lines.map(({ msg }) => msg);
 
+// It alarmed people at each planned restart.
+test('what each client gets after a restart is logged for debugging, and counted', () => {
+  refuse(1, 'Expired');
+  expect(lines).toMatchObject([{ level: 20, reason: 'Expired' }]);
+  expect(refusals.counter.of('listen', 'Expired')).toBe(1);
+});
+
 test('the first refusal of a kind is logged with its details', () => {
   refuse(1);
   expect(lines).toMatchObject([
