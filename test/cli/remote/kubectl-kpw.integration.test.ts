@@ -303,8 +303,8 @@ const SCENES: readonly Scene[] = [
     'status',
   ],
   [
-    // The age differs from node to node, and so did the resourceVersion in the last line of the log. After a power cut all
-    // nodes had a problem for a minute, while all served.
+    // The age differs from node to node, and so did the resourceVersion in the last line of the log.
+    // After a power cut all nodes had a problem for a minute, while all served.
     'nodes whose wrapper was killed, and serves again, share a line, and are well',
     () => {
       add('edge-1', killed(9));
