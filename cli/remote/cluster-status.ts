@@ -64,8 +64,7 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
 }
 
 /**
- * Without a Pod of the wrapper: rejects, unless kube-proxies are pointed at it and the Pods are not in another namespace
- * either.
+ * Without a Pod of the wrapper: rejects, unless kube-proxies are pointed at it and no other namespace has its Pods.
  */
 async function assertNotElsewhere(
   client: KubeClient,
