@@ -11,7 +11,7 @@ import {
   probeKubeProxy,
 } from './kube-proxy-probe.ts';
 import { kubernetesTarget } from './kubernetes-target.ts';
-import { ok, problem, type StatusLine, unknown } from './status-line.ts';
+import { ok, problem, type StatusLine, unknown, warning } from './status-line.ts';
 
 /** A change that waits for longer is late, in seconds. kube-proxy writes at the latest after 30 s (syncPeriod). */
 const LATE_SECONDS = 60;
@@ -69,9 +69,10 @@ export class KernelRules {
     const found = await this.#probe.get();
     const line = kubeProxyLine(proxy, found.health > 0);
     if (line.state === 'notConnected') return [line];
+    const lines = [line, ...(found.mode === 'ipvs' ? [IPVS_ENDS] : [])];
     const { state } = dataAge(proxy);
-    if (state === 'connected' || state === 'quiet') return [line, rulesFound(found)];
-    return [line, unknown('rules', 'not known while the API server is unreachable')];
+    if (state === 'connected' || state === 'quiet') return [...lines, rulesFound(found)];
+    return [...lines, unknown('rules', 'not known while the API server is unreachable')];
   }
 }
 
@@ -79,6 +80,13 @@ export class KernelRules {
 interface ProbedTarget extends ProbeResult {
   readonly target: ProbeTarget;
 }
+
+/** Each kube-proxy since 1.35 warns of it in its log, with the releases. */
+const IPVS_ENDS = warning(
+  'kube-proxy',
+  'kube-proxy is in IPVS mode, which Kubernetes 1.40 switches off and 1.43 removes',
+  'change to nftables before 1.40: docs/ipvs.md',
+);
 
 const LOOK =
   'restart this kube-proxy; if it happens again, see "The kernel has no rules" in docs/operations-node.md';

@@ -12,6 +12,8 @@ export interface ProbeResult {
   readonly health: number;
   /** For how long a change waits to be written to the kernel, in seconds; undefined: kube-proxy does not say. */
   readonly lateSeconds: number | undefined;
+  /** `iptables`, `ipvs` or `nftables`, as kube-proxy says; undefined: it does not. */
+  readonly mode: string | undefined;
   /** Whether a connection to the ClusterIP opens; undefined: its address is not known. */
   readonly clusterIp: boolean | undefined;
   /**
@@ -53,9 +55,10 @@ export async function probeKubeProxy(
     const signal = AbortSignal.timeout(limitMs);
     return boundedRequest({ host: '127.0.0.1', port, path, signal, maxBytes: METRICS_BYTES });
   };
-  const [health, metrics, opened] = await Promise.all([
+  const [health, metrics, mode, opened] = await Promise.all([
     get(ports.health, '/livez'),
     get(ports.metrics, '/metrics'),
+    get(ports.metrics, '/proxyMode'),
     clusterIp === undefined ? undefined : opens(clusterIp, limitMs),
   ]);
   const tried = opened === false ? backends.slice(0, MAX_BACKENDS) : [];
@@ -63,6 +66,7 @@ export async function probeKubeProxy(
   return {
     health: health.status,
     lateSeconds: metrics.status === 200 ? lateSeconds(metrics.body.toString()) : undefined,
+    mode: mode.status === 200 ? mode.body.toString().trim() : undefined,
     clusterIp: opened,
     backend: direct.length > 0 && direct.every(Boolean),
   };

@@ -8,6 +8,7 @@ import { startServer, type TestServer } from '../../support/http/http-server.ts'
 let server: TestServer;
 let health = 200;
 let metrics = '';
+let mode = '';
 let hangs = false;
 
 const QUEUED = 'kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds';
@@ -18,11 +19,13 @@ const DEAD = { host: '127.0.0.1', port: 1 };
 beforeEach(async () => {
   health = 200;
   metrics = '';
+  mode = '';
   hangs = false;
   const started = await startServer(({ url }, response) => {
     if (hangs) return;
     if (url === '/livez') response.writeHead(health).end();
     else if (url === '/healthz') response.writeHead(503).end();
+    else if (url === '/proxyMode') response.writeHead(mode === '' ? 404 : 200).end(mode);
     else response.end(metrics);
   });
   server = closedLater(started);
@@ -75,10 +78,17 @@ test('what kube-proxy says of itself is read', async () => {
   expect((await ask()).lateSeconds).toBeUndefined();
 });
 
+test('the mode of a kube-proxy is read, if it says one', async () => {
+  expect((await ask()).mode).toBeUndefined();
+  mode = 'ipvs';
+  expect((await ask()).mode).toBe('ipvs');
+});
+
 test('a kube-proxy that does not answer is not known', async () => {
   expect(await probe(live(), [live()], DEAD)).toEqual({
     health: 0,
     lateSeconds: undefined,
+    mode: undefined,
     clusterIp: true,
     backend: false,
   });

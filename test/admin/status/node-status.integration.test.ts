@@ -387,3 +387,27 @@ test('a kube-proxy that runs and was pointed back is not pointed at the wrapper'
   expect(await later(LIVE())).toEqual(['kube-proxy notConnected']);
   expect(await later(DEAD)).toEqual(['kube-proxy problem', 'rules unknown']);
 });
+
+// kube-proxy says it without any right. Its own warning is one line of its log, at its start.
+test.each([
+  ['ipvs', ['kube-proxy ok', 'kube-proxy warning']],
+  ['iptables', ['kube-proxy ok']],
+  ['nftables', ['kube-proxy ok']],
+])(
+  'a kube-proxy in %s mode is remarked only if a coming release ends the mode',
+  async (mode, wanted) => {
+    const kubeProxy = await startServer(({ url }, response) => {
+      response.end(url === '/proxyMode' ? mode : '');
+    });
+    closedLater(kubeProxy);
+    await start();
+    await connect();
+    await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
+    const port = Number(kubeProxy.url.port);
+    const rules = new KernelRules(proxy, { ports: { health: port, metrics: port } });
+    const { lines } = await nodeStatus(proxy, rules, new TimeSlice(new AbortController().signal));
+    const found = lines.filter(({ id }) => id === 'kube-proxy');
+    expect(found.map(({ id, state }) => `${id} ${state}`)).toEqual(wanted);
+    for (const { next } of found.slice(1)) expect(next).toContain('docs/ipvs.md');
+  },
+);
