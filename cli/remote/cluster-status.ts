@@ -13,7 +13,7 @@ import type { AskedNode } from './asked-node.ts';
 import { judgeLabels } from './cluster-labels.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { forEachLimited } from './for-each.ts';
-import { nodesPointedAtWrapper, type PointedNodes, pointedLine } from './pointed-nodes.ts';
+import { type PointedNodes, pointedLine, readKubeProxyPods } from './kube-proxy-pods.ts';
 import { newestRuns, rollOutLines } from './roll-out.ts';
 import {
   findWrapperNodes,
@@ -32,7 +32,7 @@ export async function executeClusterStatus({ flags }: Call<WrapperFlags>): Promi
 async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise<Result> {
   const { node } = flags;
   const { wrappers, others } = await findWrapperNodes(client, flags, node);
-  const pointed = await nodesPointedAtWrapper(client, node);
+  const { pointed, ended } = await readKubeProxyPods(client, node);
   const isNowhere = wrappers.length === 0;
   if (isNowhere) await assertNotElsewhere(client, flags, pointed);
   const nodes = await forEachLimited(wrappers, flags.parallel, (each) => askNode(ask, each));
@@ -49,6 +49,7 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
         ...answerLines(each)
           .flatMap(judge)
           .map((line) => connectionLine(line, each, pointed)),
+        ...(ended.get(each.node) ?? []),
       ],
     }),
   );

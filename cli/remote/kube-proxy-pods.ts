@@ -1,6 +1,8 @@
+import type { V1Pod } from '@kubernetes/client-node';
 import { RECONNECT_MS } from '../../src/admin/status/reconnect.ts';
-import { problem, type StatusLine, unknown } from '../../src/admin/status/status-line.ts';
+import { problem, type StatusLine, unknown, warning } from '../../src/admin/status/status-line.ts';
 import type { KubeClient } from '../client/kube-client.ts';
+import { formatAge, plural } from '../output/format-output.ts';
 import { listPods, podsByNode, unlessRefused } from './list-pods.ts';
 import { timeOf } from './time-of.ts';
 
@@ -16,16 +18,29 @@ const CONFIG_MAP = 'kube-proxy-via-wrapper';
  */
 export type PointedNodes = ReadonlyMap<string, number>;
 
+/** What the Pods of kube-proxies show. */
+export interface KubeProxyPods {
+  /** The nodes whose kube-proxy is pointed at the wrapper as docs/deployment.md says: without one they get no rules. */
+  readonly pointed: PointedNodes;
+  /** By node, the kube-proxies that ended within the last hour and run again. */
+  readonly ended: ReadonlyMap<string, readonly StatusLine[]>;
+}
+
+/** How long the end of a kube-proxy is shown, in milliseconds. */
+const ENDED_MS = 3_600_000;
+/** What kube-proxy logs before it ends by itself (pkg/proxy/node.go). */
+const OWN_END =
+  /"(NodeIPs changed for the node|PodCIDRs changed for the node|Node is being deleted)"/;
+
 /**
- * The nodes whose kube-proxy is pointed at the wrapper as docs/deployment.md says: without a wrapper they get no rules.
- * Empty without the right to list Pods there.
+ * Reads the Pods of kube-proxies. Nothing is known without the right to list Pods there.
  *
  * @param node only this node; undefined: all
  */
-export async function nodesPointedAtWrapper(
+export async function readKubeProxyPods(
   client: KubeClient,
   node: string | undefined,
-): Promise<PointedNodes> {
+): Promise<KubeProxyPods> {
   const search = { namespace: NAMESPACE, selector: SELECTOR, node };
   const pods = await listPods(client, search).catch(unlessRefused([]));
   const pointed = pods.filter(({ spec }) =>
@@ -33,12 +48,32 @@ export async function nodesPointedAtWrapper(
       projected?.sources?.some(({ configMap }) => configMap?.name?.startsWith(CONFIG_MAP)),
     ),
   );
-  return new Map(
-    Array.from(podsByNode(pointed), ([name, all]) => [
-      name,
-      Math.max(...all.map(({ metadata }) => timeOf(metadata?.creationTimestamp))),
-    ]),
-  );
+  return {
+    pointed: new Map(
+      Array.from(podsByNode(pointed), ([name, all]) => [
+        name,
+        Math.max(...all.map(({ metadata }) => timeOf(metadata?.creationTimestamp))),
+      ]),
+    ),
+    ended: new Map(Array.from(podsByNode(pods), ([name, all]) => [name, all.flatMap(endedLines)])),
+  };
+}
+
+/** How a kube-proxy ended, in the words of its kubelet, and its own if the kubelet has its log. */
+function endedLines({ metadata, status }: V1Pod): StatusLine[] {
+  const { containerStatuses = [] } = status ?? {};
+  return containerStatuses.flatMap(({ name, lastState, restartCount }) => {
+    const end = lastState?.terminated;
+    if (name !== 'kube-proxy' || end === undefined || end.exitCode === 0) return [];
+    const ms = Date.now() - timeOf(end.finishedAt);
+    if (ms > ENDED_MS) return [];
+    const said = OWN_END.exec(end.message ?? '')?.[1];
+    const code = `${end.exitCode}, ${end.reason ?? 'Error'}`;
+    const text = `kube-proxy ended (${code}), and was started again${said ? `: ${said}` : ''}`;
+    const ago = `${formatAge(Math.max(0, ms) / 1000)} ago`;
+    const detail = `${metadata?.name}, ${ago}, ${plural(restartCount, 'restart')}`;
+    return [warning('kube-proxy', text, 'see kubectl logs --previous of its Pod', detail)];
+  });
 }
 
 /**

@@ -437,6 +437,27 @@ const SCENES: readonly Scene[] = [
     'status --node edge-1',
   ],
   [
+    // Since 1.37 it ends when its Node changes. Only a kubelet with FallbackToLogsOnError has its words.
+    'a kube-proxy that has ended is shown, with what its kubelet knows of it',
+    () => {
+      for (const node of ['edge-1', 'edge-2', 'edge-3']) add(node);
+      const log =
+        'I1 node.go:208] "NodeIPs changed for the node" node="edge-1" newNodeIPs=["10.0.0.2"]';
+      const ended = (secondsAgo: number, exitCode: number, message?: string) => {
+        const finishedAt = new Date(Date.now() - secondsAgo * 1000).toISOString();
+        const terminated = { exitCode, reason: 'Error', message, finishedAt };
+        const container = { name: 'kube-proxy', restartCount: 2, lastState: { terminated } };
+        return { status: { containerStatuses: [container] } };
+      };
+      cluster.kubeProxies.push({ name: 'a', node: 'edge-1', ...ended(5, 1, log) });
+      cluster.kubeProxies.push({ name: 'b', node: 'edge-2', ...ended(65, 1) });
+      cluster.kubeProxies.push({ name: 'c', node: 'edge-3', ...ended(4_000, 1) });
+      cluster.kubeProxies.push({ name: 'd', node: 'edge-3', ...ended(5, 0) });
+    },
+    'status',
+    'status --node edge-1',
+  ],
+  [
     'no wrapper runs at all, and a kube-proxy is pointed at one',
     () => cluster.kubeProxies.push({ name: 'a', node: 'edge-1', spec: { volumes: VIA_WRAPPER } }),
     'status',
