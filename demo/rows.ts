@@ -40,7 +40,7 @@ export function rowsOf(
   }
   const services = [...byService.keys()].sort();
   return services.flatMap((service) => {
-    const slices = byService.get(service) ?? [];
+    const slices = (byService.get(service) ?? []).sort((a, b) => (a.key < b.key ? -1 : 1));
     return rowsOfService(service, slices, topology, shown);
   });
 }

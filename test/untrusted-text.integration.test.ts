@@ -109,8 +109,8 @@ function cluster(write: Write): ClusterObjects {
         labels: new Map(),
         hinted: false,
         groups: [
-          { ports: ['TCP/http'], endpoints: [endpoint] },
-          { ports: [write('other')], endpoints: [endpoint] },
+          { ports: ['TCP/http'], numbers: [80], endpoints: [endpoint], addresses: [1] },
+          { ports: [write('other')], numbers: [80], endpoints: [endpoint], addresses: [2] },
         ],
         addresses: [write('address'), '10.0.0.2'],
       },

@@ -107,7 +107,7 @@ export function addressesOf(
 export function cellOf(service: SimulatedService, answer: SimulatedOutcome): string {
   const what = whatOf(service, answer);
   if (answer.kind === 'hidden' || answer.kind === 'withheld') return what;
-  return `${answer.shown.length}/${service.endpoints.length} ${what}`;
+  return `${answer.shown.length}/${answer.total} ${what}`;
 }
 
 /** Whether the policy of a Service is in dry run, so that everything is shown. */

@@ -22,7 +22,7 @@ export interface SimulatedOutcome extends ServiceOutcome {
   readonly isAllLost: boolean;
 }
 
-export interface SimulatedEndpoint extends Endpoint {
+export interface SimulatedEndpoint extends Omit<Endpoint, 'terminating'> {
   readonly address: string;
 }
 
@@ -62,15 +62,17 @@ export class SimulatedService {
     this.endpoints = slices.flatMap(({ groups, addresses }) =>
       groups
         .flatMap(({ endpoints }) => endpoints)
-        .map((endpoint, index) => ({ ...endpoint, address: addresses[index] ?? '' })),
+        .map(({ terminating: _, ...endpoint }, index) => ({
+          ...endpoint,
+          address: addresses[index] ?? '',
+        })),
     );
     this.hinted = slices.some(({ hinted }) => hinted);
   }
 
   /** Decides for the node with this index. */
   decideOn(node: number, topology: Topology): void {
-    const addressOf = (index: number) => this.endpoints[index]?.address ?? '';
-    const decided = decideService(topology, this.service, this.#groups, addressOf);
+    const decided = decideService(topology, this.service, this.#groups);
     const { outcome, decision } = decided;
     const keep = decision && Buffer.from(decision.keep.buffer).toString('latin1');
     const noRoom = outcome.problem === 'noNodeSet';

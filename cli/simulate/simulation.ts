@@ -114,6 +114,11 @@ function serviceOf({ namespace, service }: SimulatedSlice): string {
   return `${namespace}/${service}`;
 }
 
+/** As EndpointIndex.ofService sorts them. */
+function byName(a: SimulatedSlice, b: SimulatedSlice): number {
+  return a.name < b.name ? -1 : 1;
+}
+
 function matchesAnyNode(topology: Topology, key: string): boolean {
   const match = topology.matchOf(key);
   return match !== undefined && (match.self || match.selectors.length > 0);
@@ -131,12 +136,13 @@ function rowsOf(
   const cache = new EndpointCache();
   const ports = new Interner<readonly string[]>();
   const intern = (group: EndpointGroup): EndpointGroup => ({
+    ...group,
     ports: ports.of(group.ports.join('\n'), () => group.ports),
     endpoints: group.endpoints.map((endpoint) => cache.intern(endpoint)),
   });
   return names.map((name) => {
     const policy = policies.get(name) as SimulatedService['policy'];
-    const own = byService.get(name) ?? [];
+    const own = (byService.get(name) ?? []).toSorted(byName);
     return new SimulatedService(name, policy, own, { nodes: nodes.length, intern });
   });
 }

@@ -32,13 +32,15 @@ export const EDGE_NODES = {
 } as const;
 
 export interface ModelEndpoint {
-  readonly address: number;
+  readonly address: number | string;
   readonly node: string;
   readonly zone: string;
   readonly state: 'ready' | 'serving' | 'gone';
+  /** Default: it is if it is serving. */
+  readonly terminating?: boolean | undefined;
 }
 
-/** The parts of an endpoint that decide whether it is shown; one without an address is never in two slices. */
+/** The parts of an endpoint that decide whether it is shown; one without an address has no copies. */
 type Candidate = Omit<ModelEndpoint, 'address'> & Partial<Pick<ModelEndpoint, 'address'>>;
 
 /** Endpoints of one address family that share their ports: a slice, or a part of an Endpoints object. */
@@ -46,6 +48,8 @@ export interface ModelGroup<Endpoint extends Candidate = ModelEndpoint> {
   readonly service: string;
   readonly family: 'IPv4' | 'IPv6';
   readonly ports: readonly string[];
+  /** The number of all its ports; default: one for all slices. */
+  readonly number?: number | undefined;
   readonly endpoints: readonly Endpoint[];
 }
 
@@ -239,23 +243,21 @@ export function shownOf<Group extends ModelGroup<Candidate>>(
   if (nodeContext.off || policy === 'all') return all();
   if (policy === 'hidden') return undefined;
   if (policy.edgeOnly && !edge) return all();
-  const winners = winnersOf(
-    slices.map(([, slice]) => slice),
-    policy,
-    inputs,
-  );
+  const counted = countedPorts(slices, policy, inputs);
+  const portsFor = (endpoint: Candidate) => counted.get(endpoint) ?? [];
+  const winners = winnersOf(counted, policy, inputs);
   const cloud = [...winners.values()].every((winner) => winner === CLOUD);
   const stays = ({ node }: Candidate) => policy.keepsLocal && node === self;
-  const counts = (slice: Group) => portsOf(slice, inputs.ports).length > 0;
-  const hasLocal = slices.some(([, slice]) => counts(slice) && slice.endpoints.some(stays));
+  const counts = (endpoint: Candidate) => portsFor(endpoint).length > 0;
+  const hasLocal = [...counted.keys()].some((each) => counts(each) && stays(each));
   const canHide = settings.passthrough && edge && !policy.headless && !hasLocal;
   if (canHide && winners.size > 0 && cloud) return undefined;
   return new Map(
     slices.map(([key, slice]) => {
       const endpoints = slice.endpoints.filter(
         (endpoint) =>
-          (stays(endpoint) && counts(slice)) ||
-          portsOf(slice, inputs.ports).some((port) => {
+          (stays(endpoint) && counts(endpoint)) ||
+          portsFor(endpoint).some((port) => {
             const winner = winners.get(port);
             const keys = winner === undefined ? policy.keys : [winner];
             return keys.some((each) => matches(each, endpoint, inputs));
@@ -270,22 +272,18 @@ type Place = Omit<Inputs, 'slices' | 'policy'>;
 
 /** For each family and port with an endpoint, the key that won; undefined: none did. */
 function winnersOf(
-  slices: readonly ModelGroup<Candidate>[],
+  counted: ReadonlyMap<Candidate, readonly string[]>,
   { keys, minReady }: Exclude<ModelPolicy, string>,
   place: Place,
 ): Map<string, string | undefined> {
   const ports = new Map<string, Candidate[]>();
-  for (const slice of slices) {
-    for (const port of slice.endpoints.length === 0 ? [] : portsOf(slice, place.ports)) {
-      ports.set(port, [...(ports.get(port) ?? []), ...slice.endpoints]);
-    }
+  for (const [endpoint, own] of counted) {
+    for (const port of new Set(own)) ports.set(port, [...(ports.get(port) ?? []), endpoint]);
   }
   const winners = new Map<string, string | undefined>();
   for (const [port, endpoints] of ports) {
-    const count = (key: string, state: string) => {
-      const own = endpoints.filter((each) => each.state === state && matches(key, each, place));
-      return new Set(own.map((each) => each.address ?? each)).size;
-    };
+    const count = (key: string, state: string) =>
+      endpoints.filter((each) => each.state === state && matches(key, each, place)).length;
     const winner =
       keys.find((key) => count(key, 'ready') >= Number(minReady[key] ?? 1)) ??
       keys.find((key) => count(key, 'ready') > 0) ??
@@ -293,6 +291,60 @@ function winnersOf(
     winners.set(port, winner);
   }
   return winners;
+}
+
+/**
+ * For each endpoint the families and ports for which it counts. Of those with one address and port number the best one
+ * does. Another one counts for the other ports of its slice, unless kube-proxy might use it in place of a better one.
+ */
+function countedPorts(
+  slices: readonly (readonly [string, ModelGroup<Candidate>])[],
+  policy: Exclude<ModelPolicy, string>,
+  place: Place,
+): Map<Candidate, readonly string[]> {
+  const counted = new Map<Candidate, readonly string[]>();
+  const all = slices.flatMap(([key, slice]) =>
+    slice.endpoints.map((endpoint, index) => {
+      const ports = portsOf(slice, place.ports);
+      counted.set(endpoint, ports);
+      const { address = endpoint, state, node } = endpoint;
+      const ends = endpoint.terminating ?? state === 'serving';
+      const isLocal = policy.keepsLocal && node === place.self;
+      const order = [
+        Number(ends),
+        ['ready', 'serving', 'gone'].indexOf(state),
+        Number(!isLocal),
+        ...policy.keys.map((each) => Number(!matches(each, endpoint, place))),
+        -ports.length,
+        key,
+        index,
+      ];
+      return { endpoint, address, ports, number: slice.number, state, ends, order };
+    }),
+  );
+  for (const copies of Map.groupBy(all, ({ address }) => address).values()) {
+    const better: typeof all = [];
+    for (const copy of copies.sort((a, b) => compareOrders(a.order, b.order))) {
+      const rivals = better.filter(({ number }) => number === copy.number);
+      const taken = new Set(rivals.flatMap((rival) => counted.get(rival.endpoint) ?? []));
+      const own = copy.ports.filter((port) => !taken.has(port));
+      const isMixedUp = rivals.some(
+        ({ ports, state, ends }) =>
+          ends === copy.ends &&
+          state !== copy.state &&
+          ports.some((port) => copy.ports.includes(port)),
+      );
+      const counts = own.length > 0 && !isMixedUp;
+      counted.set(copy.endpoint, counts ? own : []);
+      if (counts) better.push(copy);
+    }
+  }
+  return counted;
+}
+
+function compareOrders(a: readonly (string | number)[], b: readonly (string | number)[]): number {
+  const at = a.findIndex((each, index) => each !== b[index]);
+  return (a[at] ?? 0) < (b[at] ?? 0) ? -1 : 1;
 }
 
 /** Slices without ports share a port without a name, where the ports are those of the slices. */

@@ -1,7 +1,7 @@
 import type { EndpointsSource } from '../../proxy/views/view-source.ts';
 import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/service-outcome.ts';
 
-/** Numbers of endpoints. One that is in two slices counts twice. */
+/** Numbers of endpoints, see ServiceOutcome.total. */
 export interface EndpointNumbers {
   /** At the API server. */
   readonly known: number;

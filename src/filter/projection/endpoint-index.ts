@@ -46,6 +46,7 @@ export class EndpointIndex {
   readonly #byNode = new Map<string, Map<string, number>>();
   /** There are few different lists of ports. Endpoints are interned already, see EndpointsFacts. */
   readonly #ports = new Interner<readonly string[]>();
+  readonly #numbers = new Interner<readonly number[]>();
 
   get(key: string): EndpointsObject | undefined {
     return this.#objects.get(key);
@@ -59,6 +60,7 @@ export class EndpointIndex {
     return this.#objects.values();
   }
 
+  /** The objects of a Service, sorted by key, so that a decision does not depend on the order of changes. */
   ofService(service: string): readonly EndpointsObject[] {
     return this.#byService.get(service) ?? NO_OBJECTS;
   }
@@ -92,7 +94,7 @@ export class EndpointIndex {
     if (service === undefined) return object;
     const siblings = this.#byService.get(service);
     if (siblings === undefined) this.#byService.set(service, [object]);
-    else siblings.push(object);
+    else siblings.splice(placeOf(siblings, key), 0, object);
     for (const node of nodesOfObject(object)) {
       const services = this.#byNode.get(node);
       if (services === undefined) this.#byNode.set(node, new Map([[service, 1]]));
@@ -136,11 +138,24 @@ export class EndpointIndex {
   }
 
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
-    return groups.map(({ ports, endpoints }) => ({
+    return groups.map(({ ports, numbers, endpoints, addresses }) => ({
       ports: this.#ports.of(ports.join('\n'), () => ports),
+      numbers: this.#numbers.of(numbers.join(), () => numbers),
       endpoints,
+      addresses,
     }));
   }
+}
+
+/** Where an object with this key belongs in a sorted list. */
+function placeOf(sorted: readonly EndpointsObject[], key: string): number {
+  let [start, end] = [0, sorted.length];
+  while (start < end) {
+    const middle = (start + end) >> 1;
+    if ((sorted[middle] as EndpointsObject).key < key) start = middle + 1;
+    else end = middle;
+  }
+  return start;
 }
 
 function serviceOf({ namespace, service }: EndpointsFacts): string | undefined {
@@ -149,7 +164,12 @@ function serviceOf({ namespace, service }: EndpointsFacts): string | undefined {
 
 /** Equal endpoints are one object, except after the cache that interns them was cleared. */
 function sameGroup(a: EndpointGroup, b: EndpointGroup): boolean {
-  return sameItems(a.ports, b.ports) && sameItems(a.endpoints, b.endpoints);
+  return (
+    sameItems(a.ports, b.ports) &&
+    sameItems(a.numbers, b.numbers) &&
+    sameItems(a.endpoints, b.endpoints) &&
+    sameItems(a.addresses, b.addresses)
+  );
 }
 
 function sameItems<T>(

@@ -16,7 +16,6 @@ import {
 } from './decision-journal.ts';
 import { EndpointIndex, type EndpointsObject } from './endpoint-index.ts';
 import { EndpointsWriter } from './endpoints-writer.ts';
-import { firstAddresses } from './explained-object.ts';
 import { mostReadyFirst } from './most-ready-first.ts';
 import { type ProjectedEndpoints, ServiceDecider } from './service-decider.ts';
 
@@ -109,12 +108,7 @@ export class EndpointsProjection {
     this.journal = new DecisionJournal(options.onDecisionChanged);
     this.#options = options;
     this.#writer = new EndpointsWriter(view);
-    this.#decider = new ServiceDecider({
-      topology,
-      clock,
-      journal: this.journal,
-      addressesOf: ({ raw }) => firstAddresses(view, raw),
-    });
+    this.#decider = new ServiceDecider({ topology, clock, journal: this.journal });
   }
 
   get counters(): ProjectionCounters {
@@ -258,10 +252,7 @@ export class EndpointsProjection {
     const { facts, object: raw } = change;
     const traits = { selected: selects(raw), ofOtherProxy: ofOtherProxy(raw) };
     if (before !== undefined) {
-      if (this.#index.refresh(before, facts, raw, traits)) {
-        if (this.#comparesAddresses(before.service)) affect(affected, before.service);
-        return;
-      }
+      if (this.#index.refresh(before, facts, raw, traits)) return;
       this.#index.remove(before);
     }
     const object = this.#index.add(key, facts, raw, traits);
@@ -279,12 +270,6 @@ export class EndpointsProjection {
     if (this.view.get(key) === undefined) return;
     if (service === undefined) this.view.delete(key);
     else affected.get(service)?.push(key);
-  }
-
-  /** Whether the decision about a Service uses more of its objects than the index compares. */
-  #comparesAddresses(service: string | undefined): service is string {
-    if (service === undefined) return false;
-    return this.#decider.comparesAddresses(service, this.#index.ofService(service));
   }
 
   /** Shows changes that are stored, and what they alter in the affected Services. */

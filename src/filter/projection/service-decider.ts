@@ -1,10 +1,5 @@
-import {
-  countEndpoints,
-  type Decision,
-  groupsOf,
-  type PortDecision,
-} from '../../topology/decide/decide.ts';
-import { readAddresses } from '../../topology/decide/read-addresses.ts';
+import type { Decision, PortDecision } from '../../topology/decide/decide.ts';
+import { countEndpoints, groupsOf } from '../../topology/decide/endpoint.ts';
 import { type ManagedPolicy, type Policy, UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { type DecidedService, decideService } from '../../topology/state/decide-service.ts';
 import { isHidden, type ServiceOutcome, undecided } from '../../topology/state/service-outcome.ts';
@@ -50,8 +45,6 @@ export interface ServiceDeciderOptions {
   readonly topology: Topology;
   readonly clock: Clock;
   readonly journal: DecisionJournal;
-  /** First address of each endpoint of an object, in the order of its groups, flattened. */
-  readonly addressesOf: (object: EndpointsObject) => readonly string[];
 }
 
 /** Decides about the objects of one Service at a time. Keeps the outcome of each Service. */
@@ -100,25 +93,16 @@ export class ServiceDecider {
     return decided && this.#options.clock.now() - decided.since;
   }
 
-  /** Whether a decision about a Service with these objects depends on the addresses of its endpoints. */
-  comparesAddresses(service: string, objects: readonly EndpointsObject[]): boolean {
-    const policy = this.#options.topology.activePolicy(service);
-    if (policy?.managed !== true || policy.minReady === undefined) return false;
-    return objects.flatMap(({ groups }) => groups).length > 1;
-  }
-
   #newDecision(
     service: string,
     objects: readonly EndpointsObject[],
     before: DecidedOutcome | undefined,
   ): NewDecision {
-    const { topology, addressesOf } = this.#options;
+    const { topology } = this.#options;
     const policy = topology.activePolicy(service);
     const groups = groupsOf(objects);
-    const isCounted = policy?.managed === true && policy.minReady !== undefined;
-    const addressOf = isCounted ? readAddresses(objects, addressesOf) : undefined;
     const ofOtherProxy = this.#isOfOtherProxy(service, objects);
-    const decided = decideService(topology, service, groups, addressOf, ofOtherProxy);
+    const decided = decideService(topology, service, groups, ofOtherProxy);
     const { outcome, decision } = decided;
     if (policy !== undefined && outcome.kind === 'undecided') {
       return { projected: 'unchanged', outcome: undecided(service, before?.outcome, groups) };

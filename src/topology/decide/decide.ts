@@ -2,12 +2,19 @@
  * The room `decide`: which endpoints of a Service this node sees. Pure; what a key matches is passed in.
  *
  * - decide.ts: the decision; endpoint-classes.ts: endpoints that are decided together
+ * - counted-ports.ts: what an endpoint is, where several have one address and port
  */
 
-import { type Endpoint, type EndpointGroup, type FamilyPort, portId, portOf } from './endpoint.ts';
+import { type CountedPorts, countedPorts, mayHaveCopies } from './counted-ports.ts';
 import {
-  type Addresses,
-  type AddressOf,
+  countEndpoints,
+  type Endpoint,
+  type EndpointGroup,
+  type FamilyPort,
+  portId,
+  portOf,
+} from './endpoint.ts';
+import {
   classesByPort,
   classify,
   type EndpointClass,
@@ -44,6 +51,8 @@ export interface Decision {
   readonly masks: Uint16Array;
   /** What was decided together, so that the decision can be explained. */
   readonly classes: readonly EndpointClass[];
+  /** Which endpoints count, and for which ports; undefined: all. */
+  readonly counted: CountedPorts | undefined;
   /** What was decided, and how: with other masks, the same decision can be made again. */
   readonly groups: readonly EndpointGroup[];
   readonly options: DecideOptions;
@@ -59,24 +68,21 @@ export interface DecideOptions {
   readonly ports?: readonly string[] | undefined;
   /** Ready endpoints that each key needs to count, in the order of the keys; default: one. */
   readonly minReady?: readonly number[];
-  /**
-   * First address of an endpoint, by its index among those of all groups. With it, an endpoint that is in two groups
-   * counts once. Only called if endpoints are counted, and there are several groups. Default: it counts twice.
-   */
-  readonly addressOf?: AddressOf | undefined;
   /** Endpoints that are kept whatever key wins. They do not help a key to win. Default: none. */
-  readonly alsoKeep?: (endpoint: Endpoint) => boolean;
+  readonly alsoKeep?: ((endpoint: Endpoint) => boolean) | undefined;
+  /** As in an earlier decision about the same groups. Default: it is found out. */
+  readonly counted?: CountedPorts | undefined;
 }
 
 /**
  * Decides which endpoints of a Service this node sees. Pure.
  *
  * The groups are those of *all* slices of the Service, because a slice with only far endpoints must give way to
- * a slice with near ones. Each address family and port is decided alone, because a near endpoint without the port
- * cannot serve it. An endpoint is kept if it is chosen for any port of its group; one that has no port of the Service
- * is not kept, because nobody can use it. Keys are tried in order and never merge: the first key with an endpoint of
- * the stage wins, and all endpoints that it matches are kept, whatever their state. If no key matches an endpoint, none
- * is kept.
+ * a slice with near ones. If endpoints share an address and port, only one counts, see countedPorts. Each address
+ * family and port is decided alone, because a near endpoint without the port cannot serve it. An endpoint is kept if it
+ * is chosen for any port of its group; one that has no port of the Service is not kept, because nobody can use it. Keys
+ * are tried in order and never merge: the first key with an endpoint of the stage wins, and all endpoints that it
+ * matches are kept, whatever their state. If no key matches an endpoint, none is kept.
  *
  * At most 16 keys (see assertTopologyKeys), so that a set of keys fits into a bit mask.
  */
@@ -86,44 +92,40 @@ export function decide(
   options: DecideOptions = {},
 ): Decision {
   const masks = new Uint16Array(countEndpoints(groups));
-  const addresses = addressesOf(groups, masks, options);
-  const isCompared = addresses !== undefined;
-  const counting = options.minReady && { keys: options.minReady.length, isCompared };
-  const classes = classify(groups, keyMaskOf, masks, counting);
-  const decided = decidePorts(classes.all, addresses, options);
+  const counted = options.counted ?? countedOf(groups, keyMaskOf, masks, options);
+  const counting = { groups, counted };
+  const classes = classify(counting, keyMaskOf, masks, options.minReady?.length);
+  const decided = decidePorts(classes.all, options);
   const ports = withAllPorts(decided, classes.all, options);
-  const { keep, added } = markKept(groups, classes, masks, options.alsoKeep);
-  return { ports, keep, added, masks, classes: classes.all, groups, options };
+  const { keep, added } = markKept(counting, classes, masks, options.alsoKeep);
+  return { ports, keep, added, masks, classes: classes.all, counted, groups, options };
 }
 
 const ALL_KEYS = 0xffff;
 
-/**
- * Addresses are compared for each port, at most so many of them. Only a Service that is made to keep nodes busy has
- * more. Its addresses are not compared, so an endpoint that is in two groups counts twice.
- */
-const MAX_COMPARED = 1_000_000;
-
-/** Undefined: no addresses are compared. */
-function addressesOf(
+function countedOf(
   groups: readonly EndpointGroup[],
+  keyMaskOf: KeyMaskOf,
   masks: Uint16Array,
-  { ports, minReady, addressOf }: DecideOptions,
-): Addresses | undefined {
-  if (minReady === undefined || addressOf === undefined || groups.length < 2) return undefined;
-  const count = ports?.length ?? groups.reduce((sum, group) => sum + group.ports.length, 1);
-  return count * masks.length <= MAX_COMPARED ? { addressOf, masks } : undefined;
+  options: DecideOptions,
+): CountedPorts | undefined {
+  // Nearly all Services end here.
+  if (!mayHaveCopies(groups)) return undefined;
+  let index = 0;
+  for (const { endpoints } of groups) {
+    for (const endpoint of endpoints) masks[index++] = keyMaskOf(endpoint);
+  }
+  return countedPorts(groups, masks, options);
 }
 
 /** Decides each family and port over all classes that have it, and marks the winners in these classes. */
 function decidePorts(
   classes: readonly EndpointClass[],
-  addresses: Addresses | undefined,
   { ports, minReady }: DecideOptions,
 ): PortDecision[] {
   const decided: PortDecision[] = [];
   for (const { family, port, having } of classesByPort(classes, ports).values()) {
-    const { key, stage } = decidePort({ having, addresses }, minReady);
+    const { key, stage } = decidePort(having, minReady);
     decided.push({ family, port, key, stage });
     const winners = key < 0 ? ALL_KEYS : 1 << key;
     for (const each of having) each.winners |= winners;
@@ -149,23 +151,17 @@ function withAllPorts(
   return decided.concat(without);
 }
 
-/** What has a family and port. */
-interface PortEndpoints {
-  readonly having: readonly EndpointClass[];
-  readonly addresses: Addresses | undefined;
-}
-
 function decidePort(
-  among: PortEndpoints,
+  having: readonly EndpointClass[],
   minReady: readonly number[] | undefined,
 ): Pick<PortDecision, 'key' | 'stage'> {
   let ready = 0;
   let serving = 0;
-  for (const each of among.having) {
+  for (const each of having) {
     ready |= each.ready;
     serving |= each.serving;
   }
-  const enough = enoughReady(ready, among, minReady);
+  const enough = enoughReady(ready, having, minReady);
   // Too few are better than none: a minimum that no key reaches must not cut traffic.
   const eligible = enough === 0 ? ready : enough;
   if (eligible !== 0) return { key: lowestBit(eligible), stage: 'ready' };
@@ -175,13 +171,13 @@ function decidePort(
 
 function enoughReady(
   ready: number,
-  { having, addresses }: PortEndpoints,
+  having: readonly EndpointClass[],
   minReady: readonly number[] | undefined,
 ): number {
   if (minReady === undefined) return ready;
   let enough = 0;
   minReady.forEach((needed, key) => {
-    if (hasEnough(having, key, needed, addresses)) enough |= 1 << key;
+    if (hasEnough(having, key, needed)) enough |= 1 << key;
   });
   return enough;
 }
@@ -189,20 +185,4 @@ function enoughReady(
 /** Index of the lowest bit that is set. */
 function lowestBit(mask: number): number {
   return 31 - Math.clz32(mask & -mask);
-}
-
-/** The groups of all objects of a Service. */
-export function groupsOf(
-  objects: readonly { readonly groups: readonly EndpointGroup[] }[],
-): readonly EndpointGroup[] {
-  const all: EndpointGroup[] = [];
-  for (const { groups } of objects) for (const group of groups) all.push(group);
-  return all;
-}
-
-/** Number of endpoints in all groups. */
-export function countEndpoints(groups: readonly EndpointGroup[]): number {
-  let count = 0;
-  for (const { endpoints } of groups) count += endpoints.length;
-  return count;
 }

@@ -1,38 +1,15 @@
-import { type Endpoint, type EndpointGroup, type FamilyPort, portId } from './endpoint.ts';
+import type { CountedPorts } from './counted-ports.ts';
+import {
+  type Endpoint,
+  type EndpointGroup,
+  type EndpointState,
+  type FamilyPort,
+  NO_PORTS,
+  portId,
+} from './endpoint.ts';
 
 /** The keys that match an endpoint: bit i for key i. */
 export type KeyMaskOf = (endpoint: Endpoint) => number;
-
-/** First address of an endpoint, by its index among those of all groups. */
-export type AddressOf = (index: number) => string;
-
-/** How endpoints are counted. */
-export interface Counting {
-  /** Number of keys. */
-  readonly keys: number;
-  /** Whether addresses can be compared: then classes have {@link EndpointClass.members}. */
-  readonly isCompared: boolean;
-}
-
-/** By what endpoints in two groups are recognized. */
-export interface Addresses {
-  readonly addressOf: AddressOf;
-  /** As in Decision. */
-  readonly masks: Uint16Array;
-}
-
-/** Endpoints of a class, each with its index among those of all groups. */
-interface Members {
-  readonly endpoints: Endpoint[];
-  readonly indices: number[];
-}
-
-/** The keys that match an address, by the states in which it occurs. */
-interface AddressMasks {
-  ready: number;
-  serving: number;
-  total: number;
-}
 
 /**
  * Endpoints that share their family and their ports, so that one decision holds for all of them. Most Services have
@@ -47,8 +24,6 @@ export interface EndpointClass {
   serving: number;
   /** Only if some key needs more than one ready endpoint, or for an explanation. */
   readonly counts: KeyNumbers | undefined;
-  /** Only if addresses can be compared. */
-  readonly members: Members | undefined;
   /** Keys that won for any of the ports; 0: none of the ports was decided, so the endpoints count for nothing. */
   winners: number;
   /** Whether any endpoint is ready or serving. */
@@ -72,26 +47,26 @@ const FEW = 8;
 export class EndpointClasses {
   /** In the order in which their endpoints came. */
   readonly all: EndpointClass[] = [];
-  readonly #counting: Counting | undefined;
+  /** Undefined: endpoints are not counted. */
+  readonly #keys: number | undefined;
   /** The classes of each list, one per family; only if there are more than {@link FEW}. */
   #byPorts: Map<readonly string[], EndpointClass[]> | undefined;
 
-  constructor(counting: Counting | undefined) {
-    this.#counting = counting;
+  constructor(keys: number | undefined) {
+    this.#keys = keys;
   }
 
   of(family: string, ports: readonly string[]): EndpointClass {
     const among = this.#byPorts === undefined ? this.all : this.#byPorts.get(ports);
     const known = among?.find((each) => each.family === family && each.ports === ports);
     if (known !== undefined) return known;
-    const { keys, isCompared = false } = this.#counting ?? {};
+    const keys = this.#keys;
     const added: EndpointClass = {
       family,
       ports,
       ready: 0,
       serving: 0,
       counts: keys === undefined ? undefined : noNumbers(keys),
-      members: isCompared ? { endpoints: [], indices: [] } : undefined,
       winners: 0,
       usable: false,
       kept: false,
@@ -106,35 +81,40 @@ export class EndpointClasses {
   }
 }
 
+/** How endpoints are put into classes. */
+export interface Classification {
+  readonly groups: readonly EndpointGroup[];
+  /** Undefined: all endpoints count, for all ports of their groups. */
+  readonly counted: CountedPorts | undefined;
+}
+
 /**
- * Puts all endpoints into classes, and their key masks into `masks`.
+ * Puts all endpoints that count into classes, and the key masks of all into `masks`.
  *
- * @param counting undefined: endpoints are not counted
+ * @param keys number of keys, so that endpoints are counted by key; undefined: they are not counted
  */
 export function classify(
-  groups: readonly EndpointGroup[],
+  { groups, counted }: Classification,
   keyMaskOf: KeyMaskOf,
   masks: Uint16Array,
-  counting: Counting | undefined,
+  keys: number | undefined,
 ): EndpointClasses {
-  const classes = new EndpointClasses(counting);
+  const classes = new EndpointClasses(keys);
   let index = 0;
   for (const { ports, endpoints } of groups) {
     let current: EndpointClass | undefined;
     for (const endpoint of endpoints) {
-      if (current?.family !== endpoint.family) {
-        current = classes.of(endpoint.family, ports);
-      }
+      const { family, state } = endpoint;
       const mask = keyMaskOf(endpoint);
-      const { state } = endpoint;
+      masks[index] = mask;
+      const own = counted === undefined ? ports : counted[index];
+      index++;
+      if (own === undefined) continue;
+      if (current?.family !== family || current.ports !== own) current = classes.of(family, own);
       if (state !== 'notReady') current.usable = true;
       if (state === 'ready') current.ready |= mask;
       else if (state === 'serving') current.serving |= mask;
-      const { counts, members } = current;
-      if (counts !== undefined) addMasks(counts, masksIn(state, mask));
-      members?.endpoints.push(endpoint);
-      members?.indices.push(index);
-      masks[index++] = mask;
+      if (current.counts !== undefined) addMask(current.counts, state, mask);
     }
   }
   return classes;
@@ -145,7 +125,7 @@ export function classify(
  * `added` is the number of the latter.
  */
 export function markKept(
-  groups: readonly EndpointGroup[],
+  { groups, counted }: Classification,
   classes: EndpointClasses,
   masks: Uint16Array,
   alsoKeep: ((endpoint: Endpoint) => boolean) | undefined,
@@ -156,17 +136,19 @@ export function markKept(
   for (const { ports, endpoints } of groups) {
     let current: EndpointClass | undefined;
     for (const endpoint of endpoints) {
+      const at = index++;
+      const own = counted === undefined ? ports : counted[at];
+      if (own === undefined) continue;
       const { family, state } = endpoint;
-      if (current?.family !== family) current = classes.of(family, ports);
+      if (current?.family !== family || current.ports !== own) current = classes.of(family, own);
       const { winners } = current;
-      const isChosen = ((masks[index] as number) & winners) !== 0;
+      const isChosen = ((masks[at] as number) & winners) !== 0;
       if (isChosen || (winners !== 0 && alsoKeep?.(endpoint) === true)) {
-        keep[index] = 1;
+        keep[at] = 1;
         current.kept = true;
         if (state !== 'notReady') current.keptUsable = true;
         if (!isChosen) added++;
       }
-      index++;
     }
   }
   return { keep, added };
@@ -203,78 +185,18 @@ export function classesByPort(
   return byPort;
 }
 
-/** A slice without ports still has endpoints to decide about: they share a port without a name. */
-const NO_PORTS: readonly string[] = [''];
-
-/**
- * Whether a key matches as many ready endpoints of these classes as it needs. Addresses are read only until there are
- * enough different ones.
- */
-export function hasEnough(
-  classes: readonly EndpointClass[],
-  key: number,
-  needed: number,
-  addresses: Addresses | undefined,
-): boolean {
+/** Whether a key matches as many ready endpoints of these classes as it needs. */
+export function hasEnough(classes: readonly EndpointClass[], key: number, needed: number): boolean {
   let count = 0;
   for (const { counts } of classes) count += counts?.ready[key] ?? 0;
-  if (count < needed || needed === 1 || addresses === undefined) return count >= needed;
-  const { addressOf, masks } = addresses;
-  const seen = new Set<string>();
-  for (const { members } of classes) {
-    for (const [at, index] of members?.indices.entries() ?? []) {
-      const isReady = members?.endpoints[at]?.state === 'ready';
-      if (!isReady || ((masks[index] as number) & (1 << key)) === 0) continue;
-      seen.add(addressOf(index));
-      if (seen.size >= needed) return true;
-    }
-  }
-  return false;
+  return count >= needed;
 }
 
-/**
- * The endpoints of classes that have been counted, by key. One that is in two groups counts once, as the better one.
- */
-export function countByKey(
-  classes: readonly EndpointClass[],
-  keys: number,
-  addresses: Addresses | undefined,
-): KeyNumbers {
+/** The endpoints of classes that have been counted, by key. */
+export function countByKey(classes: readonly EndpointClass[], keys: number): KeyNumbers {
   const sum = noNumbers(keys);
-  const byAddress = new Map<string, AddressMasks>();
-  for (const { counts, members } of classes) {
-    if (addresses === undefined || members === undefined) {
-      if (counts !== undefined) addNumbers(sum, counts);
-      continue;
-    }
-    for (const [at, index] of members.indices.entries()) {
-      const { state } = members.endpoints[at] as Endpoint;
-      const mask = addresses.masks[index] as number;
-      mergeMasks(byAddress, addresses.addressOf(index), masksIn(state, mask));
-    }
-  }
-  for (const masks of byAddress.values()) addMasks(sum, masks);
+  for (const { counts } of classes) if (counts !== undefined) addNumbers(sum, counts);
   return sum;
-}
-
-function masksIn(state: Endpoint['state'], mask: number): AddressMasks {
-  const ready = state === 'ready' ? mask : 0;
-  return { ready, serving: state === 'serving' ? mask : 0, total: mask };
-}
-
-function mergeMasks(
-  all: Map<string, AddressMasks>,
-  address: string,
-  { ready, serving, total }: AddressMasks,
-): void {
-  const known = all.get(address);
-  if (known === undefined) {
-    all.set(address, { ready, serving, total });
-    return;
-  }
-  known.ready |= ready;
-  known.serving |= serving;
-  known.total |= total;
 }
 
 function noNumbers(keys: number): KeyNumbers {
@@ -290,10 +212,10 @@ function addNumbers(sum: KeyNumbers, { ready, serving, total }: KeyNumbers): voi
   }
 }
 
-function addMasks(numbers: KeyNumbers, { ready, serving, total }: AddressMasks): void {
-  addTo(numbers.ready, ready);
-  addTo(numbers.serving, serving & ~ready);
-  addTo(numbers.total, total);
+function addMask({ ready, serving, total }: KeyNumbers, state: EndpointState, mask: number): void {
+  if (state === 'ready') addTo(ready, mask);
+  else if (state === 'serving') addTo(serving, mask);
+  addTo(total, mask);
 }
 
 function addTo(counts: Uint32Array, mask: number): void {

@@ -15,13 +15,19 @@ export interface Endpoint {
   /** Its zone; empty if the API object does not name one (core Endpoints never do). */
   readonly zone: string;
   readonly state: EndpointState;
+  /** Its condition: kube-proxy prefers another endpoint with the same address and port. */
+  readonly terminating: boolean;
 }
 
 /** Endpoints that share their ports: a whole EndpointSlice, or one subset of an Endpoints object. */
 export interface EndpointGroup {
   /** `<protocol>/<name>` of each port, e.g. `TCP/http` or `TCP/` for an unnamed one. */
   readonly ports: readonly string[];
+  /** The number of each port, in the order of `ports`. */
+  readonly numbers: readonly number[];
   readonly endpoints: readonly Endpoint[];
+  /** For each endpoint, a number that stands for its address, see addressNumber. */
+  readonly addresses: readonly number[];
 }
 
 /** A port of one address family: endpoints of each are chosen alone. */
@@ -31,6 +37,9 @@ export interface FamilyPort {
   /** `<protocol>/<name>`, as in {@link EndpointGroup.ports}; empty for a group without ports. */
   readonly port: string;
 }
+
+/** A slice without ports still has endpoints to decide about: they share a port without a name. */
+export const NO_PORTS: readonly string[] = [''];
 
 /** Identifies a port among those of a Service. */
 export function portId({ family, port }: FamilyPort): string {
@@ -53,4 +62,20 @@ export function hasEndpointWithoutZone(groups: readonly EndpointGroup[]): boolea
   return groups.some(({ endpoints }) => {
     return endpoints.some(({ node, zone }) => node !== '' && zone === '');
   });
+}
+
+/** The groups of all objects of a Service. */
+export function groupsOf(
+  objects: readonly { readonly groups: readonly EndpointGroup[] }[],
+): readonly EndpointGroup[] {
+  const all: EndpointGroup[] = [];
+  for (const { groups } of objects) for (const group of groups) all.push(group);
+  return all;
+}
+
+/** Number of endpoints in all groups. */
+export function countEndpoints(groups: readonly EndpointGroup[]): number {
+  let count = 0;
+  for (const { endpoints } of groups) count += endpoints.length;
+  return count;
 }

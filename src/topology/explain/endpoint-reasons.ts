@@ -16,9 +16,12 @@ const LOCAL = 'it is on this node, and externalTrafficPolicy is Local';
 /** Nobody can connect to such an endpoint, so it is not shown. */
 const UNUSED = 'the Service has no port of this endpoint';
 
+/** kube-proxy uses one of several with the same address and port, see countedPorts. */
+const COPY = 'another endpoint with this address and port counts in its place';
+
 /** Returns a function that explains one endpoint, in a time that does not depend on the number of ports. */
 export function endpointReasons(
-  { keep, ports, masks }: Decision,
+  { keep, ports, masks, counted }: Decision,
   keys: readonly string[],
 ): ReasonOf {
   const outcomes = new Map<string, Map<readonly string[], readonly PortDecision[]>>();
@@ -29,7 +32,9 @@ export function endpointReasons(
     ofFamily.set(names, found);
     return found;
   };
-  return (names, endpoint, index) => {
+  return (all, endpoint, index) => {
+    const names = counted === undefined ? all : counted[index];
+    if (names === undefined) return COPY;
     const kept = keep[index] === 1;
     const mask = masks[index] as number;
     const winners = outcomesOf(endpoint.family, names);

@@ -1,5 +1,5 @@
-import { countEndpoints, type Decision, groupsOf } from '../decide/decide.ts';
-import type { EndpointGroup } from '../decide/endpoint.ts';
+import type { Decision } from '../decide/decide.ts';
+import { countEndpoints, type EndpointGroup, groupsOf } from '../decide/endpoint.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
 import type { OutcomeKind } from '../state/service-outcome.ts';
 import { endpointReasons } from './endpoint-reasons.ts';

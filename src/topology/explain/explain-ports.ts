@@ -50,12 +50,11 @@ function explainPort(
 }
 
 function countKeys(
-  { policy: { keys }, decision: { masks, options } }: DecidedEndpoints,
+  { policy: { keys }, decision: { options } }: DecidedEndpoints,
   having: readonly EndpointClass[],
 ): readonly KeyCounts[] {
-  const { addressOf, minReady } = options;
-  const addresses = addressOf && { addressOf, masks };
-  const { ready, serving, total } = countByKey(having, keys.length, addresses);
+  const { minReady } = options;
+  const { ready, serving, total } = countByKey(having, keys.length);
   return keys.map((key, index) => ({
     key,
     ready: ready[index] ?? 0,
@@ -69,7 +68,7 @@ function countKeys(
  * The key of each port that would win without the endpoints that a key matches: the same decision, made without them.
  */
 function winnersWithout(
-  { policy: { keys }, decision: { groups, masks: decided, options } }: DecidedEndpoints,
+  { policy: { keys }, decision: { groups, masks: decided, counted, options } }: DecidedEndpoints,
   gone: number,
   ids: readonly string[],
 ): ReadonlyMap<string, string | undefined> {
@@ -83,7 +82,7 @@ function winnersWithout(
     // No key matches an endpoint that is gone, so it counts for none.
     return (mask & (1 << gone)) === 0 ? mask : 0;
   };
-  const { ports } = decide(groups, maskOf, { ...options, ports: ids });
+  const { ports } = decide(groups, maskOf, { ...options, ports: ids, counted });
   return new Map(ports.map((port) => [portId(port), keys[port.key]]));
 }
 

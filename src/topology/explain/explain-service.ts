@@ -8,9 +8,7 @@
  * - warning-catalogue.ts: all warnings with their texts; explain-warnings.ts: which of them apply
  */
 
-import { groupsOf } from '../decide/decide.ts';
-import type { EndpointGroup } from '../decide/endpoint.ts';
-import { readAddresses } from '../decide/read-addresses.ts';
+import { countEndpoints, type EndpointGroup, groupsOf } from '../decide/endpoint.ts';
 import type { Policy } from '../policy/policy.ts';
 import type { ServiceOutcome } from '../state/service-outcome.ts';
 import type { Topology } from '../state/topology.ts';
@@ -71,7 +69,7 @@ export function explainService(input: ExplainInput): ServiceExplanation {
     ports,
     omittedPorts: (decided?.decision.ports.length ?? 0) - ports.length,
     endpoints,
-    omitted: total - endpoints.length,
+    omitted: countEndpoints(groups) - endpoints.length,
     counts: { total, kept, ready, leftOut: total - kept },
   };
   const hinted = objects.some((object) => object.hinted);
@@ -81,15 +79,13 @@ export function explainService(input: ExplainInput): ServiceExplanation {
 }
 
 function decideFor(
-  { topology, outcome: { service, kind }, objects, limits }: ExplainInput,
+  { topology, outcome: { service, kind } }: ExplainInput,
   policy: Policy | undefined,
   groups: readonly EndpointGroup[],
 ): DecidedEndpoints | undefined {
   if (policy?.managed !== true || (kind !== 'filtered' && kind !== 'withheld')) return undefined;
   // A minimum of one changes nothing, but the decision counts the endpoints of each key.
   const minReady = policy.minReady ?? policy.keys.map(() => 1);
-  const isCompared = policy.minReady !== undefined || limits.endpoints > 0;
-  const addressOf = isCompared ? readAddresses(objects, (each) => each.addresses()) : undefined;
-  const decision = topology.decide(service, groups, { ...policy, minReady }, addressOf);
+  const decision = topology.decide(service, groups, { ...policy, minReady });
   return { policy, decision };
 }

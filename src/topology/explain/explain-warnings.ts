@@ -126,7 +126,7 @@ function warnOfEndpoints({ explanation, decision }: WarningsInput): Warning[] {
   const { outcome, ports, counts } = explanation;
   if (counts.total === 0) return [warn('no-endpoints')];
   if (decision === undefined || outcome.kind !== 'filtered') return [];
-  const { added, groups } = decision;
+  const { added } = decision;
   const warnings = [...warnOfWithout(ports, decision), ...warnOfUnmatched(ports, decision)];
   for (const port of ports) {
     const { winner, keys, why } = port;
@@ -139,11 +139,20 @@ function warnOfEndpoints({ explanation, decision }: WarningsInput): Warning[] {
       warnings.push(warn('none-ready', about, why));
     }
   }
-  const endpoints = groups.flatMap((group) => group.endpoints);
-  const withoutNode = endpoints.filter(({ node }) => node === '').length;
-  if (withoutNode > 0) warnings.push(warn('endpoint-without-node', withoutNode));
+  warnings.push(...notesOfEndpoints(decision));
   if (added > 0) warnings.push(warn('local-endpoints-kept', added));
   return warnings;
+}
+
+function notesOfEndpoints({ groups, counted }: Decision): Warning[] {
+  const all = groups.flatMap((group) => group.endpoints);
+  const counting = all.filter((_, at) => counted === undefined || counted[at] !== undefined);
+  const copies = all.length - counting.length;
+  const withoutNode = counting.filter(({ node }) => node === '').length;
+  return [
+    ...(withoutNode > 0 ? [warn('endpoint-without-node', withoutNode)] : []),
+    ...(copies > 0 ? [warn('copies-cut', copies)] : []),
+  ];
 }
 
 /** Ports that one warning names at most. */

@@ -31,7 +31,7 @@ export interface ServiceExplanation {
   readonly warnings: readonly Warning[];
 }
 
-/** Numbers of endpoints; in a dry run, `kept` are those that would be kept. */
+/** Numbers of endpoints, see ServiceOutcome.total; in a dry run, `kept` are those that would be kept. */
 export interface EndpointCounts {
   readonly total: number;
   readonly kept: number;

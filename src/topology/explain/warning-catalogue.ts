@@ -70,6 +70,9 @@ const NOTES = {
     `${key} matches this node only: no other node is known to match`,
   'endpoint-without-node': (count: number) =>
     `${count} endpoints have no node; they match only ${ANY_KEY}`,
+  // Several endpoints have one address and port.
+  'copies-cut': (count: number) =>
+    `${count} endpoints are copies of others, with the same address and port; kube-proxy uses one of them, and only that is shown`,
   // externalTrafficPolicy keeps endpoints that no winner does.
   'local-endpoints-kept': (count: number) =>
     `externalTrafficPolicy is Local: ${count} endpoints on this node are shown although another key or none wins; traffic inside the cluster uses them too`,

@@ -1,4 +1,4 @@
-import type { DecideOptions, Decision } from '../decide/decide.ts';
+import type { Decision } from '../decide/decide.ts';
 import type { EndpointGroup } from '../decide/endpoint.ts';
 import { outcomeOf, type ServiceOutcome } from './service-outcome.ts';
 import type { Topology } from './topology.ts';
@@ -19,7 +19,6 @@ export function decideService(
   topology: Topology,
   service: string,
   groups: readonly EndpointGroup[],
-  addressOf?: DecideOptions['addressOf'],
   ofOtherProxy = false,
 ): DecidedService {
   const active = topology.activePolicy(service);
@@ -32,7 +31,7 @@ export function decideService(
     const outcome = outcomeOf(service, { ...input, policy: undefined }, groups);
     return { outcome, decision: undefined };
   }
-  const decision = topology.decide(service, groups, active, addressOf);
+  const decision = topology.decide(service, groups, active);
   const withheld = topology.isWithheld(active, decision);
   return { outcome: outcomeOf(service, { ...input, withheld }, groups, decision), decision };
 }

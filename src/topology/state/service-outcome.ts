@@ -1,6 +1,6 @@
 import { firstFew } from '../../util/first-few.ts';
-import { countEndpoints, type Decision, type PortDecision } from '../decide/decide.ts';
-import { type EndpointGroup, portId, portLabel } from '../decide/endpoint.ts';
+import type { Decision, PortDecision } from '../decide/decide.ts';
+import { countEndpoints, type EndpointGroup, portId, portLabel } from '../decide/endpoint.ts';
 import { classesByPort, type EndpointClass } from '../decide/endpoint-classes.ts';
 import type { Policy, UnmanagedReason } from '../policy/policy.ts';
 
@@ -45,7 +45,7 @@ export interface ServiceOutcome {
   readonly reason?: UnmanagedReason | undefined;
   /** Keys that won for any port, sorted. */
   readonly winners: readonly string[];
-  /** Number of endpoints. One that is in two slices counts twice. */
+  /** Number of endpoints. Of copies, the one that counts if a policy selects endpoints; otherwise each one. */
   readonly total: number;
   readonly kept: number;
   /** How many of the kept ones are ready. */
@@ -93,7 +93,7 @@ export function outcomeOf(
 ): ServiceOutcome {
   const { policy } = input;
   const { kind, dryRun } = kindOf(input);
-  const { total, kept, ready } = numbersOf(groups, kind, decision?.keep);
+  const { total, kept, ready } = numbersOf(groups, kind, decision);
   const failing = kind === 'filtered' && !dryRun ? failingPorts(decision) : NONE_FAIL;
   const { problem = withoutEffect(policy), problemPorts } = failing;
   const isFiltered = kind === 'filtered' && policy?.managed === true;
@@ -144,12 +144,15 @@ interface Numbers {
 function numbersOf(
   groups: readonly EndpointGroup[],
   kind: OutcomeKind,
-  keep: Uint8Array | undefined,
+  { keep, counted }: Partial<Decision> = {},
 ): Numbers {
   const numbers = { total: 0, kept: 0, ready: 0 };
+  let index = 0;
   for (const { endpoints } of groups) {
     for (const { state } of endpoints) {
-      const isKept = kind === 'unfiltered' || (kind === 'filtered' && keep?.[numbers.total] === 1);
+      const at = index++;
+      if (counted !== undefined && counted[at] === undefined) continue;
+      const isKept = kind === 'unfiltered' || (kind === 'filtered' && keep?.[at] === 1);
       numbers.total++;
       if (!isKept) continue;
       numbers.kept++;

@@ -10,7 +10,7 @@
  * - view-reports.ts: what views have reported about Services
  */
 
-import { type DecideOptions, type Decision, decide } from '../decide/decide.ts';
+import { type Decision, decide } from '../decide/decide.ts';
 import { type Endpoint, type EndpointGroup, hasEndpointWithoutZone } from '../decide/endpoint.ts';
 import {
   CLOUD_NODE,
@@ -261,18 +261,12 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   }
 
   /** Decides about all endpoints of a managed Service. Only if {@link canDecide}. */
-  decide(
-    service: string,
-    groups: readonly EndpointGroup[],
-    policy: ManagedPolicy,
-    addressOf?: DecideOptions['addressOf'],
-  ): Decision {
+  decide(service: string, groups: readonly EndpointGroup[], policy: ManagedPolicy): Decision {
     const { keys, minReady, keepsLocal } = policy;
     const alsoKeep = (endpoint: Endpoint) => this.#matcher.matches(HOSTNAME_KEY, endpoint);
     return decide(groups, this.#matcher.keyMaskBy(keys), {
       ports: this.policies.ports(service),
       minReady,
-      addressOf,
       alsoKeep: keepsLocal ? alsoKeep : undefined,
     });
   }

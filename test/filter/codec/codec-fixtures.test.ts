@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { RawEvent, RawList } from '../../../src/filter/codec/codec.ts';
+import { addressNumber } from '../../../src/filter/codec/facts/address-number.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import {
   CODECS,
@@ -159,12 +160,16 @@ describe.each(CODECS)('of real objects ($encoding)', ({ encoding }) => {
       groups: [
         {
           ports: ['TCP/http'],
+          numbers: [8080],
           endpoints: [
-            { family: 'IPv4', node: 'edge-1', zone: 'z1', state: 'ready' },
-            { family: 'IPv4', node: 'edge-2', zone: 'z1', state: 'serving' },
-            { family: 'IPv4', node: 'edge-3', zone: 'z2', state: 'notReady' },
-            { family: 'IPv4', node: '', zone: '', state: 'ready' },
+            { family: 'IPv4', node: 'edge-1', zone: 'z1', state: 'ready', terminating: false },
+            { family: 'IPv4', node: 'edge-2', zone: 'z1', state: 'serving', terminating: true },
+            { family: 'IPv4', node: 'edge-3', zone: 'z2', state: 'notReady', terminating: false },
+            { family: 'IPv4', node: '', zone: '', state: 'ready', terminating: false },
           ],
+          addresses: ['10.244.1.20', '10.244.2.20', '10.244.3.20', '203.0.113.9'].map(
+            addressNumber,
+          ),
         },
       ],
     });

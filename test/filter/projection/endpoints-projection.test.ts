@@ -122,8 +122,9 @@ describe('the events of one change', () => {
   });
 
   test('show an object that is added and deleted both ways', () => {
-    handler.onChanges([replacing('c', 'u', NEAR), { type: 'DELETED', key: 'default/c' }]);
-    expect(events()).toEqual(['ADDED c 10.0.0.1', 'DELETED c 10.0.0.1']);
+    const added = replacing('c', 'u', { ...NEAR, ip: '10.0.0.3' });
+    handler.onChanges([added, { type: 'DELETED', key: 'default/c' }]);
+    expect(events()).toEqual(['ADDED c 10.0.0.3', 'DELETED c 10.0.0.3']);
   });
 
   test('have slices with endpoints before empty ones, if no endpoint is ready', () => {

@@ -61,21 +61,20 @@ test('a Service that is not known has the ports of its slices', () => {
   expect(shown()).toEqual([['10.0.0.2'], ['10.0.0.1']]);
 });
 
-// Only the address tells one endpoint from another, and the index of a projection has no addresses.
-test('an address that changes is decided again where endpoints are counted', () => {
+// Nothing but the address changes.
+test('an address that another slice has too is shown once, and counts once', () => {
   setPolicy(
     { managed: true, keys: [HOST, '*'], source: 'default', minReady: [2, 1] },
     'IPv4 TCP/http',
   );
   put('a', ['http'], NEAR);
   put('b', ['http'], NEAR, FAR);
-  expect(shown()).toEqual([['10.0.0.1'], ['10.0.0.1', '10.0.0.2']]);
+  expect(shown()).toEqual([['10.0.0.1'], ['10.0.0.2']]);
   put('a', ['http'], { ...NEAR, ip: '10.0.0.3' });
   expect(shown()).toEqual([['10.0.0.3'], ['10.0.0.1']]);
 });
 
-// The index compares no addresses, and an Endpoints object is one object.
-test('another address in one subset of an Endpoints object changes what its min-ready counts', () => {
+test('another address or port number in one subset of an Endpoints object changes what its min-ready counts', () => {
   ({ topology, view, projection, handler } = startSliceProjection({ resource: ENDPOINTS }));
   topology.setOwnNode({ labels: new Map(), annotations: new Map() });
   const keys = [HOST, '*'];
@@ -88,17 +87,19 @@ test('another address in one subset of an Endpoints object changes what its min-
     ],
     ports: [{ name: 'http', port }],
   });
-  const putEndpoints = (own: string) => {
+  const putEndpoints = (own: string, port: number) => {
     const object = encodeObject('protobuf', 'Endpoints', {
       metadata: { namespace: 'default', name: 'web' },
-      subsets: [subset('10.0.0.1', '10.0.0.8', 80), subset(own, '10.0.0.9', 81)],
+      subsets: [subset('10.0.0.1', '10.0.0.8', 80), subset(own, '10.0.0.9', port)],
     });
     const facts = codec.endpoints(ENDPOINTS, object);
     handler.onChanges([{ type: 'MODIFIED', key: 'default/web', facts, object }]);
   };
-  putEndpoints('10.0.0.2');
+  putEndpoints('10.0.0.2', 80);
   handler.onSynced();
   expect(projection.inspect('default/web').outcome.winners).toEqual([HOST]);
-  putEndpoints('10.0.0.1');
+  putEndpoints('10.0.0.1', 81);
+  expect(projection.inspect('default/web').outcome.winners).toEqual([HOST]);
+  putEndpoints('10.0.0.1', 80);
   expect(projection.inspect('default/web').outcome.winners).toEqual(['*']);
 });

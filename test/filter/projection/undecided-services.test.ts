@@ -41,8 +41,11 @@ function slice(name: string, ...endpoints: SliceEndpoint[]) {
 }
 
 /** A new slice, one of whose endpoints has no zone. */
-function both(name: string) {
-  const endpoints = [IN_ZONE, WITHOUT_ZONE];
+function both(name: string, ...[near = IN_ZONE.ip, other = WITHOUT_ZONE.ip]: string[]) {
+  const endpoints = [
+    { ...IN_ZONE, ip: near },
+    { ...WITHOUT_ZONE, ip: other },
+  ];
   return sliceChange(codec, { name, service: 'web', uid: 'v', endpoints }, 'ADDED');
 }
 
@@ -55,12 +58,12 @@ const events = () => eventsSince(view, start);
 
 test('a Service with an endpoint without a zone remains as it was shown', () => {
   handler.onChanges([{ type: 'DELETED', key: 'default/a' }, both('c')]);
-  handler.onChanges([both('d')]);
+  handler.onChanges([both('d', '10.0.0.5', '10.0.0.7')]);
   expect(events()).toEqual([]);
   answer();
   expect(events()).toEqual([
     'ADDED c 10.0.0.1 10.0.0.3',
-    'ADDED d 10.0.0.1 10.0.0.3',
+    'ADDED d 10.0.0.5 10.0.0.7',
     'DELETED a 10.0.0.1',
   ]);
 });
@@ -73,9 +76,9 @@ test('a Service whose endpoints name their zone again is decided immediately', (
 });
 
 test('a Service whose policy is replaced is decided immediately', () => {
-  handler.onChanges([both('c')]);
+  handler.onChanges([both('c', '10.0.0.5')]);
   setKeys('*');
-  expect(events()).toEqual(['ADDED c 10.0.0.1 10.0.0.3']);
+  expect(events()).toEqual(['ADDED c 10.0.0.5 10.0.0.3']);
 });
 
 test('an object that is replaced by one of the same name leaves no state in between', () => {
@@ -88,15 +91,18 @@ test('an object that is replaced by one of the same name leaves no state in betw
 
 // What it had remained, as an endpoint of a Service that has it no longer.
 test.each([
-  ['moves to', () => [slice('o', IN_ZONE, WITHOUT_ZONE)]],
-  ['is replaced by one of', () => [{ type: 'DELETED' as const, key: 'default/o' }, both('o')]],
+  ['moves to', () => [slice('o', { ...IN_ZONE, ip: '10.0.0.5' }, WITHOUT_ZONE)]],
+  [
+    'is replaced by one of',
+    () => [{ type: 'DELETED' as const, key: 'default/o' }, both('o', '10.0.0.5')],
+  ],
 ])('a slice that %s an undecided Service leaves its old one immediately', (_, changes) => {
   handler.onChanges([sliceChange(codec, { name: 'o', service: 'old', endpoints: [IN_ZONE] })]);
   start = view.log.end;
   handler.onChanges(changes());
   expect(events()).toEqual(['DELETED o 10.0.0.1']);
   answer();
-  expect(events()).toEqual(['DELETED o 10.0.0.1', 'ADDED o 10.0.0.1 10.0.0.3']);
+  expect(events()).toEqual(['DELETED o 10.0.0.1', 'ADDED o 10.0.0.5 10.0.0.3']);
 });
 
 test('the cause of its decision are the nodes that it has waited for', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { EndpointsFacts, PortNumber } from '../../../src/filter/codec/codec.ts';
+import { addressNumber } from '../../../src/filter/codec/facts/address-number.ts';
 import type { FullEndpoint } from '../../../src/filter/codec/facts/endpoint-groups.ts';
 import type { Endpoint, EndpointState } from '../../../src/topology/decide/endpoint.ts';
 
@@ -139,7 +140,9 @@ function expected(meta: ModelMeta, service: string, groups: readonly ExpectedGro
   const facts = groups.map(({ ports, endpoints }) => ({
     // kube-proxy ignores a port without a number, or with number 0.
     ports: ports.filter(({ number }) => number !== 0).map(({ key }) => key),
+    numbers: ports.filter(({ number }) => number !== 0).map(({ number }) => number),
     endpoints: endpoints.map(({ addresses: _, hinted: _hinted, ...endpoint }) => endpoint),
+    addresses: endpoints.map(({ addresses: [first = ''] }) => addressNumber(first)),
   }));
   const hinted = all.some((endpoint) => endpoint.hinted);
   return { facts: { ...metaOf(meta), service, hinted, groups: facts }, groups };
@@ -152,7 +155,9 @@ export function ofSlice({ metadata, endpoints, addressType: family, ports }: Mod
     family,
     node: endpoint.nodeName ?? '',
     zone: endpoint.zone || (endpoint.deprecatedTopology?.[ZONE] ?? ''),
-    state: stateOf(endpoint.conditions ?? {}),
+    // kube-proxy ignores an endpoint without an address.
+    state: endpoint.addresses.length === 0 ? 'notReady' : stateOf(endpoint.conditions ?? {}),
+    terminating: endpoint.conditions?.terminating === true,
     addresses: endpoint.addresses,
     hinted: endpoint.hints !== undefined,
   }));
@@ -167,6 +172,7 @@ export function ofEndpoints({ metadata, subsets }: ModelEndpoints): Expected {
       node: nodeName ?? '',
       zone: '',
       state: index < addresses.length ? ('ready' as const) : ('notReady' as const),
+      terminating: false,
       addresses: [ip],
       hinted: false,
     })),

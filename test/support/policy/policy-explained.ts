@@ -16,9 +16,7 @@ export function checkExplained(topology: Topology, { slices: view, projection }:
     const { outcome, objects } = projection.inspect(service);
     if (outcome.dryRun) continue;
     const groups = objects.flatMap((object) => object.groups);
-    const addresses = objects.flatMap((object) => explainedObject(view, object).addresses());
-    const addressOf = (index: number) => addresses[index] ?? '';
-    const { outcome: fresh } = decideService(topology, service, groups, addressOf);
+    const { outcome: fresh } = decideService(topology, service, groups);
     const { kind, total } = fresh;
     const isWaiting = kind === 'undecided';
     const expected = isWaiting ? { ...outcome, kind, total } : fresh;

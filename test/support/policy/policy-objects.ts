@@ -22,7 +22,7 @@ export class ModelObjects {
 
   /** A slice as a client must see it, for comparison with {@link significant}. */
   slice(encoding: Encoding, key: string, { slice, endpoints, hints }: Shown): string {
-    const id = `${encoding} ${key} ${slice.version} ${endpoints.map(({ address }) => address)} ${hints}`;
+    const id = `${encoding} ${key} ${slice.version} ${endpoints.map((each) => slice.endpoints.indexOf(each))} ${hints}`;
     const cached = this.#slices.get(id);
     if (cached !== undefined) return cached;
     const object = sliceObject(key, slice, endpoints, hints);
@@ -80,7 +80,7 @@ function whole(key: string, slice: ModelSlice): object {
 /** Gives every endpoint hints, to check whether they are cut. */
 function sliceObject(
   key: string,
-  { service, family, ports, version }: ModelSlice,
+  { service, family, ports, number = 80, version }: ModelSlice,
   endpoints: ModelSlice['endpoints'],
   hinted: boolean,
 ): object {
@@ -88,17 +88,17 @@ function sliceObject(
   return {
     metadata: metadata(key, version, { labels: { 'kubernetes.io/service-name': name } }),
     addressType: family,
-    endpoints: endpoints.map(({ address, node, zone, state }) => ({
+    endpoints: endpoints.map(({ address, node, zone, state, terminating }) => ({
       addresses: [family === 'IPv4' ? `10.0.0.${address}` : `fd00::${address}`],
       conditions: {
         ready: state === 'ready',
         serving: state !== 'gone',
-        terminating: state === 'serving',
+        terminating: terminating ?? state === 'serving',
       },
       ...(node === '' ? {} : { nodeName: node }),
       ...(zone === '' ? {} : { zone }),
       ...(hinted ? { hints: { forZones: [{ name: 'z1' }] } } : {}),
     })),
-    ports: ports.map((port) => ({ name: port.slice(4), protocol: 'TCP', port: 80 })),
+    ports: ports.map((port) => ({ name: port.slice(4), protocol: 'TCP', port: number })),
   };
 }

@@ -100,12 +100,15 @@ export const anySettings: fc.Arbitrary<ModelSettings> = fc.record({
   minReady,
 });
 
-const anyEndpoint: fc.Arbitrary<ModelEndpoint> = fc.record({
-  address: fc.integer({ min: 1, max: 6 }),
-  node: fc.constantFrom(...NODES, ''),
-  zone: fc.constantFrom('z1', 'z2', 'z2', ''),
-  state: fc.constantFrom('ready', 'ready', 'ready', 'serving', 'gone'),
-});
+const anyEndpoint: fc.Arbitrary<ModelEndpoint> = fc
+  .record({
+    address: fc.integer({ min: 1, max: 6 }),
+    node: fc.constantFrom(...NODES, ''),
+    zone: fc.constantFrom('z1', 'z2', 'z2', ''),
+    state: fc.constantFrom('ready', 'ready', 'ready', 'serving', 'gone'),
+    ends: fc.nat(4),
+  })
+  .map(({ ends, ...endpoint }) => (ends === 0 ? { ...endpoint, terminating: true } : endpoint));
 
 /** A history assigns increasing versions. */
 const anySlice = fc.record({
@@ -120,11 +123,12 @@ const anySlice = fc.record({
     ['TCP/b', 'TCP/c'],
     [],
   ),
-  endpoints: fc.uniqueArray(anyEndpoint, { maxLength: 4, selector: ({ address }) => address }),
+  number: fc.constantFrom(undefined, undefined, 8080),
+  endpoints: fc.array(anyEndpoint, { maxLength: 4 }),
 });
-const anySliceChange = anySlice.map(({ service, index, gone, ports, endpoints }) => {
+const anySliceChange = anySlice.map(({ service, index, gone, ports, number, endpoints }) => {
   const family = index === 2 ? ('IPv6' as const) : ('IPv4' as const);
-  const slice = gone ? undefined : { service, family, ports, endpoints, version: 0 };
+  const slice = gone ? undefined : { service, family, ports, number, endpoints, version: 0 };
   return { key: `${service}-${index}`, slice };
 });
 

@@ -3,6 +3,7 @@ import type { ManagedPolicy, Policy } from '../../../src/topology/policy/policy.
 import { Topology, type TopologyOptions } from '../../../src/topology/state/topology.ts';
 import type { TopologyChange } from '../../../src/topology/state/topology-change.ts';
 import { ManualClock, notWatched, PLAIN_TOPOLOGY } from '../projection/topology.ts';
+import { groupOf } from './endpoint-group.ts';
 
 /** A policy with these keys, from an annotation. */
 export function managed(...keys: string[]): ManagedPolicy {
@@ -11,7 +12,7 @@ export function managed(...keys: string[]): ManagedPolicy {
 
 /** A ready endpoint on a node. */
 export function on(node: string, zone = ''): Endpoint {
-  return { family: 'IPv4', node, zone, state: 'ready' };
+  return { family: 'IPv4', node, zone, state: 'ready', terminating: false };
 }
 
 /** The topology of node `edge-1`, and what it reports to a listener. */
@@ -57,7 +58,7 @@ export class TopologyHarness {
   /** Whether this node sees each of these endpoints, if a Service has only that one. */
   sees(keys: string[], ...endpoints: Endpoint[]): boolean[] {
     return endpoints.map((endpoint) => {
-      const groups = [{ ports: [], endpoints: [endpoint] }];
+      const groups = [groupOf([], [endpoint])];
       return this.topology.decide('default/other', groups, managed(...keys)).keep[0] === 1;
     });
   }

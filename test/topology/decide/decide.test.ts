@@ -5,11 +5,12 @@ import type {
   EndpointGroup,
   EndpointState,
 } from '../../../src/topology/decide/endpoint.ts';
+import { groupOf } from '../../support/topology/endpoint-group.ts';
 import { keyMaskBy } from '../../support/topology/key-mask.ts';
 
 /** An endpoint whose node is its distance: `0` is this node, `1` the site, etc. */
 function endpoint(node: string, state: EndpointState = 'ready', family = 'IPv4'): Endpoint {
-  return { family, node, zone: '', state };
+  return { family, node, zone: '', state, terminating: state === 'serving' };
 }
 
 /** Key `k<n>` matches nodes up to that distance, `*` matches all. */
@@ -25,16 +26,18 @@ const PORTS = ['TCP/http'];
 
 /** A slice with one port. */
 function http(...endpoints: Endpoint[]): EndpointGroup {
-  return { ports: PORTS, endpoints };
+  return groupOf(PORTS, endpoints);
 }
 
 describe('decide()', () => {
   // Regression: each port was searched in the ports of all slices. 100 slices of 100 ports took seconds at each event.
   test('ports that slices do not share are decided one by one, also if a list names a port twice', () => {
-    const groups = Array.from({ length: 60 }, (_, slice) => ({
-      ports: Array.from({ length: 60 }, (_, port) => `TCP/${slice}-${port % 59}`),
-      endpoints: [endpoint('0', slice % 2 === 0 ? 'ready' : 'notReady'), endpoint('2')],
-    }));
+    const groups = Array.from({ length: 60 }, (_, slice) =>
+      groupOf(
+        Array.from({ length: 60 }, (_, port) => `TCP/${slice}-${port % 59}`),
+        [endpoint('0', slice % 2 === 0 ? 'ready' : 'notReady'), endpoint('2')],
+      ),
+    );
     const { ports, keep } = decide(groups, keyMaskBy(['k0', '*'], matches), { minReady: [2, 1] });
     expect(ports).toHaveLength(60 * 59);
     expect(new Set(ports.map(({ family, port }) => `${family} ${port}`)).size).toBe(60 * 59);
@@ -55,10 +58,9 @@ describe('decide()', () => {
       compared += this.length;
       return find.apply(this, args);
     });
-    const groups = Array.from({ length: 1_000 }, (_, list) => ({
-      ports: [`TCP/${list}`],
-      endpoints: [endpoint('0')],
-    }));
+    const groups = Array.from({ length: 1_000 }, (_, list) =>
+      groupOf([`TCP/${list}`], [endpoint('0')]),
+    );
     decide(groups, keyMaskBy(['k0', '*'], matches));
     counting.mockRestore();
     expect(compared).toBeGreaterThan(0);
@@ -138,22 +140,19 @@ describe('decide()', () => {
     ],
     [
       'each port is decided alone: a near endpoint without the port cannot serve it',
-      [{ ports: ['TCP/metrics'], endpoints: [endpoint('0')] }, http(endpoint('3'))],
+      [groupOf(['TCP/metrics'], [endpoint('0')]), http(endpoint('3'))],
       ['k0', '*'],
       [1, 1],
     ],
     [
       'an endpoint is kept if it is chosen for any port of its slice',
-      [{ ports: ['TCP/http', 'TCP/metrics'], endpoints: [endpoint('3')] }, http(endpoint('0'))],
+      [groupOf(['TCP/http', 'TCP/metrics'], [endpoint('3')]), http(endpoint('0'))],
       ['k0', '*'],
       [1, 1],
     ],
     [
       'ports with the same name and different protocols are two ports',
-      [
-        { ports: ['TCP/dns'], endpoints: [endpoint('0')] },
-        { ports: ['UDP/dns'], endpoints: [endpoint('3')] },
-      ],
+      [groupOf(['TCP/dns'], [endpoint('0')]), groupOf(['UDP/dns'], [endpoint('3')])],
       ['k0', '*'],
       [1, 1],
     ],
@@ -165,7 +164,7 @@ describe('decide()', () => {
     ],
     [
       'a slice without ports is decided too',
-      [{ ports: [], endpoints: [endpoint('0'), endpoint('1')] }],
+      [groupOf([], [endpoint('0'), endpoint('1')])],
       ['k0', '*'],
       [1, 0],
     ],
@@ -185,8 +184,8 @@ describe('decide()', () => {
 
   // Regression: kube-proxy takes ports from the Service, and a decision took them from the slices.
   describe('for the ports of the Service', () => {
-    const portless: EndpointGroup = { ports: [], endpoints: [endpoint('0')] };
-    const extra: EndpointGroup = { ports: ['TCP/metrics'], endpoints: [endpoint('0')] };
+    const portless: EndpointGroup = groupOf([], [endpoint('0')]);
+    const extra: EndpointGroup = groupOf(['TCP/metrics'], [endpoint('0')]);
     const decideHttp = (groups: readonly EndpointGroup[], options = {}) =>
       decide(groups, keyMaskBy(['k0', '*'], matches), { ports: ['IPv4 TCP/http'], ...options });
 
@@ -222,7 +221,7 @@ describe('decide()', () => {
 
     test('many ports are told apart too', () => {
       const many = Array.from({ length: 20 }, (_, port) => `TCP/${port}`);
-      const groups = [{ ports: many, endpoints: [endpoint('0')] }, extra];
+      const groups = [groupOf(many, [endpoint('0')]), extra];
       const ids = many.map((port) => `IPv4 ${port}`);
       const { ports, keep } = decide(groups, keyMaskBy(['k0'], matches), { ports: ids });
       expect(ports.map(({ port }) => port)).toEqual(many);
@@ -230,58 +229,105 @@ describe('decide()', () => {
     });
   });
 
-  describe('with addresses', () => {
-    const addresses = ['10.0.0.1', '10.0.0.1', '10.0.0.2'];
-    const winnerOf = (groups: readonly EndpointGroup[], more = {}) => {
-      const addressOf = (index: number) => addresses[index] ?? '';
-      const options = { minReady: [2, 1], addressOf, ...more };
-      return decide(groups, keyMaskBy(['k0', '*'], matches), options).ports.map(({ key }) => key);
-    };
+  describe('where endpoints share an address', () => {
+    const keys = keyMaskBy(['k0', '*'], matches);
+    const winnerOf = (groups: readonly EndpointGroup[], more = {}) =>
+      decide(groups, keys, { minReady: [2, 1], ...more }).ports.map(({ key }) => key);
+    const keptOf = (groups: readonly EndpointGroup[], more = {}) => [
+      ...decide(groups, keys, more).keep,
+    ];
+    const [near, far] = [endpoint('0'), endpoint('3')];
+    const notReady = endpoint('0', 'notReady');
+    const ended: Endpoint = { ...notReady, terminating: true };
 
-    test('an endpoint in two slices is one where endpoints are counted', () => {
-      const groups = [http(endpoint('0')), http(endpoint('0'), endpoint('3'))];
-      expect(winnerOf(groups)).toEqual([1]);
-      expect(winnerOf(groups, { addressOf: undefined })).toEqual([0]);
+    test.each([
+      ['two slices', [groupOf(PORTS, [near], [1]), groupOf(PORTS, [near, far], [1, 2])]],
+      ['one slice', [groupOf(PORTS, [near, near, far], [1, 1, 2])]],
+      [
+        'two slices, of which one has more ports',
+        [groupOf(PORTS, [near], [1]), groupOf(['TCP/http', 'TCP/more'], [near, far], [1, 2])],
+      ],
+    ])('one in %s counts once', (_, groups) => {
+      expect(new Set(winnerOf(groups))).toEqual(new Set([1]));
     });
 
-    test('so it is in two slices of which one has more ports', () => {
-      const both = {
-        ports: ['TCP/http', 'TCP/metrics'],
-        endpoints: [endpoint('0'), endpoint('3')],
-      };
-      expect(winnerOf([http(endpoint('0')), both])).toEqual([1, 1]);
+    test('two with different port numbers are two', () => {
+      const other = { ...groupOf(PORTS, [near], [1]), numbers: [9090] };
+      const groups = [groupOf(PORTS, [near], [1]), other];
+      expect([winnerOf(groups), keptOf(groups)]).toEqual([[0], [1, 1]]);
+      const { total } = decide(groups, keys, { minReady: [2, 1] }).classes[0]?.counts ?? {};
+      expect([...(total ?? [])]).toEqual([2, 2]);
     });
 
-    test('one that is ready in one of them is ready', () => {
-      const groups = [http(endpoint('0', 'serving')), http(endpoint('0'), endpoint('0'))];
-      expect(winnerOf(groups)).toEqual([0]);
+    test.each<[string, Endpoint[], number[]]>([
+      [
+        'one that does not terminate before one that does',
+        [endpoint('0', 'serving'), notReady],
+        [0, 1],
+      ],
+      ['a ready one before one that is not', [notReady, near], [0, 1]],
+      ['of those that terminate, a serving one', [ended, endpoint('0', 'serving')], [0, 1]],
+      ['one that a nearer key matches', [far, near], [0, 1]],
+      ['else the first', [near, near], [1, 0]],
+    ])('only one is shown: %s', (_, endpoints, expected) => {
+      expect(keptOf([groupOf(PORTS, endpoints, [1, 1])])).toEqual(expected);
+      const apart = endpoints.map((each) => groupOf(PORTS, [each], [1]));
+      expect(keptOf(apart)).toEqual(expected);
     });
 
-    test('addresses are read only until there are enough, and not without need', () => {
-      const read: number[] = [];
-      const addressOf = (index: number) => `10.0.0.${read.push(index)}`;
-      const near = [endpoint('0'), endpoint('0'), endpoint('0')];
-      expect(winnerOf([http(...near), http(...near)], { addressOf })).toEqual([0]);
-      expect(read).toEqual([0, 1]);
-      const few = [http(endpoint('0')), http(endpoint('3'))];
-      expect(winnerOf(few, { addressOf })).toEqual([1]);
-      expect(read).toHaveLength(2);
+    // Seen: it counted as serving, so the endpoint that does serve was cut, and the kernel refused.
+    test('one that kube-proxy ignores helps no key to win', () => {
+      const ghost = groupOf(PORTS, [endpoint('0', 'serving'), notReady], [1, 1]);
+      const { ports } = decide([ghost, http(endpoint('3', 'serving'))], keys);
+      expect(ports).toMatchObject([{ key: 1, stage: 'serving' }]);
     });
 
+    test('where local endpoints are kept, the local one counts', () => {
+      const alsoKeep = ({ node }: Endpoint) => node === '3';
+      expect(keptOf([groupOf(PORTS, [near, far], [1, 1])], { alsoKeep })).toEqual([0, 1]);
+    });
+
+    test('one counts for the ports that no better one has, unless kube-proxy could mix them up', () => {
+      const both = ['TCP/http', 'TCP/metrics'];
+      const better = groupOf(PORTS, [near], [1]);
+      // kube-proxy prefers the other one by itself.
+      expect(keptOf([better, groupOf(both, [endpoint('0', 'serving')], [1])])).toEqual([1, 1]);
+      // It would take either. One that is not ready is of no use for any port.
+      expect(keptOf([better, groupOf(both, [notReady], [1])])).toEqual([1, 0]);
+      // Of equal ones, that with more ports is enough.
+      expect(keptOf([better, groupOf(both, [near], [1])])).toEqual([0, 1]);
+    });
+
+    test('ports that the Service lacks do not matter', () => {
+      const ports = ['IPv4 TCP/http'];
+      const other = groupOf(['TCP/metrics'], [near], [1]);
+      expect(keptOf([other, groupOf(PORTS, [far], [1])], { ports })).toEqual([0, 1]);
+    });
+
+    test('many are told apart too', () => {
+      const many = Array.from({ length: 40 }, (_, index) => index % 20);
+      const keep = keptOf([
+        groupOf(
+          PORTS,
+          many.map(() => near),
+          many,
+        ),
+      ]);
+      expect(keep).toEqual([...Array(20).fill(1), ...Array(20).fill(0)]);
+    });
+
+    // Only a Service that is made to keep nodes busy has so many.
     test('a Service with more ports and endpoints than anybody needs is not compared', () => {
-      const many = Array.from({ length: 400_000 }, (_, port) => `IPv4 TCP/${port}`);
-      const groups = [http(endpoint('0')), http(endpoint('0'), endpoint('3'))];
-      const addressOf = () => {
-        throw new Error('compared');
-      };
-      expect(winnerOf(groups, { ports: ['IPv4 TCP/http', ...many], addressOf })[0]).toBe(0);
+      const many = Array.from({ length: 300_000 }, (_, port) => `TCP/${port}`);
+      const groups = [groupOf(many, [near, near, near, near], [1, 1, 1, 1])];
+      expect(decide(groups, keys).counted).toBeUndefined();
     });
   });
 
   test('returns the key that won for each family and port, and the stage', () => {
     const groups = [
       http(endpoint('1'), endpoint('1', 'serving', 'IPv6')),
-      { ports: ['TCP/metrics'], endpoints: [endpoint('3', 'notReady')] },
+      groupOf(['TCP/metrics'], [endpoint('3', 'notReady')]),
     ];
     expect(decide(groups, keyMaskBy(['k0', 'k1'], matches)).ports).toEqual([
       { family: 'IPv4', port: 'TCP/http', key: 1, stage: 'ready' },

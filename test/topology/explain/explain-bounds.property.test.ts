@@ -9,6 +9,7 @@ import type {
 import { endpointReasons } from '../../../src/topology/explain/endpoint-reasons.ts';
 import { explainPorts } from '../../../src/topology/explain/explain-ports.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
+import { groupOf } from '../../support/topology/endpoint-group.ts';
 import { keyMaskBy } from '../../support/topology/key-mask.ts';
 
 const KEYS = ['a', 'b', '*'];
@@ -19,12 +20,15 @@ const endpoint: fc.Arbitrary<Endpoint> = fc.record({
   node: fc.constantFrom('a', 'b', 'ab', 'c', ''),
   zone: fc.constant(''),
   state: fc.constantFrom<EndpointState>('ready', 'serving', 'notReady'),
+  terminating: fc.constant(false),
 });
 const groups: fc.Arbitrary<EndpointGroup[]> = fc.array(
-  fc.record({
-    ports: fc.subarray(['TCP/http', 'TCP/metrics', 'UDP/dns']),
-    endpoints: fc.array(endpoint, { maxLength: 5 }),
-  }),
+  fc
+    .tuple(
+      fc.subarray(['TCP/http', 'TCP/metrics', 'UDP/dns']),
+      fc.array(endpoint, { maxLength: 5 }),
+    )
+    .map(([ports, endpoints]) => groupOf(ports, endpoints)),
   { maxLength: 5 },
 );
 
@@ -52,7 +56,7 @@ function decideWithReasons(given: readonly EndpointGroup[], keys = KEYS) {
 }
 
 function on(node: string, state: EndpointState = 'ready'): Endpoint {
-  return { family: 'IPv4', node, zone: '', state };
+  return { family: 'IPv4', node, zone: '', state, terminating: false };
 }
 
 describe('an explanation that visits each endpoint once', () => {
@@ -87,10 +91,12 @@ describe('an explanation that visits each endpoint once', () => {
           });
           expect(keys).toMatchObject(counted);
           if (winner === undefined) continue;
-          const left = own.map((group) => ({
-            ...group,
-            endpoints: group.endpoints.filter((each) => !matches(winner, each)),
-          }));
+          const left = own.map(({ ports: all, endpoints }) =>
+            groupOf(
+              all,
+              endpoints.filter((each) => !matches(winner, each)),
+            ),
+          );
           const without = decide(left, keyMaskBy(KEYS, matches), { minReady }).ports[0];
           expect(next).toBe(KEYS[without?.key ?? -1]);
         }
@@ -124,8 +130,8 @@ describe('an explanation that visits each endpoint once', () => {
 
   test('with too many ports, lists those with problems first, up to the limit', () => {
     const given = [
-      { ports: ['TCP/1', 'TCP/2', 'TCP/3'], endpoints: [on('a')] },
-      { ports: ['TCP/bad'], endpoints: [on('a', 'serving')] },
+      groupOf(['TCP/1', 'TCP/2', 'TCP/3'], [on('a')]),
+      groupOf(['TCP/bad'], [on('a', 'serving')]),
     ];
     const policy = policyOf([1, 1, 1]);
     const decision = decide(given, keyMaskBy(KEYS, matches), policy);
@@ -137,8 +143,8 @@ describe('an explanation that visits each endpoint once', () => {
     [
       'of a port that keeps it',
       [
-        { ports: ['TCP/http'], endpoints: [on('a')] },
-        { ports: ['TCP/http', 'TCP/metrics'], endpoints: [on('b', 'notReady')] },
+        groupOf(['TCP/http'], [on('a')]),
+        groupOf(['TCP/http', 'TCP/metrics'], [on('b', 'notReady')]),
       ],
       ['a', 'b'],
       [
@@ -148,13 +154,13 @@ describe('an explanation that visits each endpoint once', () => {
     ],
     [
       'that only terminating endpoints are left',
-      [{ ports: [], endpoints: [on('a', 'serving'), on('c', 'notReady')] }],
+      [groupOf([], [on('a', 'serving'), on('c', 'notReady')])],
       ['a', '*'],
       ['kept: a matches, and has serving endpoints', 'cut: * matches, but a has serving endpoints'],
     ],
     [
       'that no endpoint is usable',
-      [{ ports: [], endpoints: [on('c', 'notReady')] }],
+      [groupOf([], [on('c', 'notReady')])],
       ['a', '*'],
       ['kept: * matches; no endpoint is ready or serving'],
     ],

@@ -13,6 +13,7 @@ import type {
 import type { ManagedPolicy, Policy } from '../../../src/topology/policy/policy.ts';
 import { decideService } from '../../../src/topology/state/decide-service.ts';
 import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
+import { groupOf } from '../../support/topology/endpoint-group.ts';
 import { managed, TopologyHarness } from '../../support/topology/topology-harness.ts';
 
 const SERVICE = 'shop/web';
@@ -22,7 +23,7 @@ const ZONE = 'topology.kubernetes.io/zone';
 const EDGE = { 'node-role.kubernetes.io/edge': '' };
 
 function on(node: string, state: EndpointState = 'ready', family = 'IPv4'): Endpoint {
-  return { family, node, zone: '', state };
+  return { family, node, zone: '', state, terminating: state === 'serving' };
 }
 
 const HERE = on('edge-1');
@@ -57,7 +58,7 @@ interface Scene {
 
 function explain(scene: Scene): ServiceExplanation {
   const { endpoints = [], labels = { site: 'a' }, sets = {}, hinted = false } = scene;
-  const { groups = [{ ports: ['TCP/http'], endpoints }] } = scene;
+  const { groups = [groupOf(['TCP/http'], endpoints)] } = scene;
   const harness = new TopologyHarness(scene.options);
   const { topology } = harness;
   harness.settle(labels, { [SERVICE]: scene.policy });
@@ -105,6 +106,21 @@ describe('explainService()', () => {
     expect(same.ports[0]?.next).toBeUndefined();
   });
 
+  test('counts one of several endpoints with one address and port, and says so of the others', () => {
+    const { counts, endpoints, omitted, ports } = explain({
+      policy: managed('site', '*'),
+      endpoints: [NEAR, NEAR],
+      groups: [groupOf(['TCP/http'], [NEAR, NEAR], [1, 1])],
+      sets: SITE,
+    });
+    expect([counts, omitted]).toEqual([{ total: 1, kept: 1, ready: 1, leftOut: 0 }, 0]);
+    expect(ports[0]?.keys[0]).toMatchObject({ ready: 1, total: 1 });
+    expect(endpoints.map(({ kept, reason }) => `${kept} ${reason}`)).toEqual([
+      'true site matches, and has ready endpoints',
+      'false another endpoint with this address and port counts in its place',
+    ]);
+  });
+
   // A Service with 0 of 4 endpoints was once headed "the first of rack that counts wins".
   test.each([
     ['no endpoint matches', [FAR], 'no endpoint matches site, so'],
@@ -146,7 +162,7 @@ describe('explainService()', () => {
 
   // Regression: the Service's port has no name, that of its slice has one, and nothing was reported.
   test('a port of the Service that no endpoint has is named, with the ports that they have', () => {
-    const groups = [{ ports: ['TCP/http'], endpoints: [HERE] }];
+    const groups = [groupOf(['TCP/http'], [HERE])];
     const { outcome, ports, endpoints, warnings } = explain({
       policy: managed(HOST, '*'),
       ports: ['TCP/'],
@@ -171,11 +187,7 @@ describe('explainService()', () => {
     const { ports, warnings } = explain({
       policy: managed(HOST),
       ports: ['TCP/http'],
-      groups: [
-        { ports: ['TCP/http'], endpoints: [HERE] },
-        { ports: ['TCP/metrics'], endpoints: [FAR] },
-        { ports: [], endpoints: [FAR] },
-      ],
+      groups: [groupOf(['TCP/http'], [HERE]), groupOf(['TCP/metrics'], [FAR]), groupOf([], [FAR])],
     });
     expect(ports.map(({ port }) => port)).toEqual(['TCP/http']);
     expect(warnings).toEqual([]);
@@ -303,6 +315,11 @@ describe('explainService()', () => {
       { policy: managed('*'), hinted: true, endpoints: [FAR] },
       'info hints-cut',
     ],
+    [
+      'copies of an endpoint',
+      { policy: managed('*'), groups: [groupOf(['TCP/http'], [FAR, FAR], [1, 1])] },
+      'info copies-cut',
+    ],
     ['a dry run', { policy: policyWith({ dryRun: true }, '*'), endpoints: [FAR] }, 'info dry-run'],
   ])('the warnings of %s', (_what, scene, ...expected) => {
     const { warnings } = explain(scene);
@@ -313,23 +330,17 @@ describe('explainService()', () => {
   test.each<[string, EndpointGroup[], string]>([
     [
       'one port that loses every endpoint, by name',
-      [
-        { ports: ['TCP/http'], endpoints: [HERE] },
-        { ports: ['TCP/http', 'TCP/metrics'], endpoints: [FAR] },
-      ],
+      [groupOf(['TCP/http'], [HERE]), groupOf(['TCP/http', 'TCP/metrics'], [FAR])],
       'IPv4 TCP/metrics: no key matches any endpoint',
     ],
     [
       'one address family that loses every endpoint, by name',
-      [
-        { ports: ['TCP/http'], endpoints: [HERE] },
-        { ports: ['TCP/http'], endpoints: [on('far', 'ready', 'IPv6')] },
-      ],
+      [groupOf(['TCP/http'], [HERE]), groupOf(['TCP/http'], [on('far', 'ready', 'IPv6')])],
       'IPv6 TCP/http: no key matches any endpoint',
     ],
     [
       'all ports that lose every endpoint, once',
-      [{ ports: ['TCP/http', 'TCP/metrics'], endpoints: [FAR] }],
+      [groupOf(['TCP/http', 'TCP/metrics'], [FAR])],
       'no key matches any endpoint, so connections fail',
     ],
   ])('warns of %s', (_, groups, message) => {

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { groupOf } from '../../support/topology/endpoint-group.ts';
 import { managed, on, TopologyHarness } from '../../support/topology/topology-harness.ts';
 
 /*
@@ -184,7 +185,7 @@ describe('a change of a node set', () => {
     expect(harness.changes).toEqual([]);
     // The same objects, because matches are cached by identity.
     const policy = managed('site');
-    const groups = [{ ports: [], endpoints: [on('edge-1'), on('edge-2'), on('edge-4')] }];
+    const groups = [groupOf([], [on('edge-1'), on('edge-2'), on('edge-4')])];
     const kept = () => [...harness.topology.decide('default/web', groups, policy).keep];
     expect(kept()).toEqual([1, 1, 0]);
     harness.topology.nodeSets.get('site=a')?.change(['edge-4'], ['edge-1', 'edge-2']);
@@ -305,7 +306,7 @@ describe('above maxNodeSets', () => {
     const change = harness.topology.setServicesWithoutZone({}, new Map([['a/db', true]]));
     expect([reasonOf('a/db'), change?.services]).toEqual(['node-set-limit', new Set(['a/db'])]);
     // Endpoints that the topology does not know of yet wait until it does.
-    const groups = [{ ports: [], endpoints: [on('edge-2')] }];
+    const groups = [groupOf([], [on('edge-2')])];
     expect(harness.topology.canDecide(managed(ZONE), groups)).toBe(false);
   });
 });

@@ -13,13 +13,12 @@ export class EndpointCache {
   #bytes = 0;
 
   /** Returns the one object for an endpoint with these values, and with nothing else. */
-  intern({ family, node, zone, state }: Endpoint): Endpoint {
+  intern({ family, node, zone, state, terminating }: Endpoint): Endpoint {
     for (const endpoint of this.#byNode.get(node) ?? []) {
-      if (endpoint.state === state && endpoint.zone === zone && endpoint.family === family) {
-        return endpoint;
-      }
+      const isInState = endpoint.state === state && endpoint.terminating === terminating;
+      if (isInState && endpoint.zone === zone && endpoint.family === family) return endpoint;
     }
-    const endpoint: Endpoint = { family, node, zone, state };
+    const endpoint: Endpoint = { family, node, zone, state, terminating };
     this.#bytes += CACHE_ENTRY_BYTES + node.length + zone.length;
     if (this.#bytes > MAX_CACHE_BYTES) {
       this.#byNode.clear();

@@ -53,7 +53,9 @@ function sliceEndpoint(endpoint: ValuesOf<typeof ENDPOINT>, family: string): Ful
     family,
     node: nodeName,
     zone: zone === '' ? (deprecatedTopology.get(ZONE_LABEL) ?? '') : zone,
-    state: endpointState(conditions),
+    // kube-proxy ignores an endpoint without an address.
+    state: addresses.length === 0 ? 'notReady' : endpointState(conditions),
+    terminating: conditions.terminating === true,
     addresses,
     targetRef,
     hinted: hints,
@@ -70,6 +72,7 @@ function subsetEndpoint(
     node: nodeName,
     zone: '',
     state,
+    terminating: false,
     addresses: [ip],
     targetRef,
     hinted: false,

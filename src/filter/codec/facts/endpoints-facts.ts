@@ -1,3 +1,5 @@
+import type { EndpointGroup } from '../../../topology/decide/endpoint.ts';
+import { addressNumber } from './address-number.ts';
 import type { EndpointCache } from './endpoint-cache.ts';
 import type { FullGroup } from './endpoint-groups.ts';
 import type { EndpointsFacts, ObjectMeta } from './object-facts.ts';
@@ -20,9 +22,16 @@ export function endpointsFacts(
     resourceVersion,
     service,
     hinted: groups.some(({ endpoints }) => endpoints.some(({ hinted }) => hinted)),
-    groups: groups.map(({ ports, endpoints }) => ({
-      ports: ports.filter(({ number }) => number !== 0).map(({ key }) => key),
-      endpoints: endpoints.map((endpoint) => cache.intern(endpoint)),
-    })),
+    groups: groups.map((group) => groupFacts(group, cache)),
+  };
+}
+
+function groupFacts({ ports, endpoints }: FullGroup, cache: EndpointCache): EndpointGroup {
+  const usable = ports.filter(({ number }) => number !== 0);
+  return {
+    ports: usable.map(({ key }) => key),
+    numbers: usable.map(({ number }) => number),
+    endpoints: endpoints.map((endpoint) => cache.intern(endpoint)),
+    addresses: endpoints.map(({ addresses: [first = ''] }) => addressNumber(first)),
   };
 }

@@ -241,7 +241,7 @@ export const SLICE = message({
 /** EndpointSlice: what a decision needs of it. */
 export const SLICE_FACTS = message({
   metadata: one(1, message({ name, namespace, uid, resourceVersion, labels })),
-  endpoints: many(2, without(ENDPOINT, 'addresses', 'targetRef')),
+  endpoints: many(2, without(ENDPOINT, 'targetRef')),
   ports: SLICE.ports,
   addressType: SLICE.addressType,
 });

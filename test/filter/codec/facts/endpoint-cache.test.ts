@@ -5,7 +5,13 @@ test('each kind of endpoint on a node is itself, however many there are, and equ
   const cache = new EndpointCache();
   for (let kind = 0; kind < 200; kind++) {
     const zone = `zone-${kind}`;
-    const given = { family: 'IPv4', node: 'edge-1', zone, state: 'ready' as const };
+    const given = {
+      family: 'IPv4',
+      node: 'edge-1',
+      zone,
+      state: 'ready' as const,
+      terminating: false,
+    };
     const endpoint = cache.intern({ ...given });
     expect(endpoint).toEqual(given);
     expect(cache.intern(given)).toBe(endpoint);

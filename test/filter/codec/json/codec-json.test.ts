@@ -11,6 +11,8 @@ import { chunked, decodeAll } from '../../../support/codec/codec-fixtures.ts';
 import { semanticBytes } from '../../../support/codec/semantic-bytes.ts';
 import { propertyRuns } from '../../../support/property-runs.ts';
 
+const EMPTY_GROUP = { ports: [], numbers: [], endpoints: [], addresses: [] };
+
 const codec = new JsonCodec();
 const VERSION = { resourceVersion: '9' };
 const MALFORMED = expect.objectContaining({ code: 'Malformed', offset: expect.any(Number) });
@@ -113,7 +115,7 @@ test.each(['__proto__', 'toString'])('%s is an ordinary key', async (key) => {
   for (const passed of await passedOn(json)) {
     expect(passed).toContain(`"${key}":{"endpoints":[{}],"a":1}`);
     expect(codec.partialMetadata(Buffer.from(passed)).labels).toEqual(new Map([[key, 'x']]));
-    expect(facts(passed).groups).toEqual([{ ports: [], endpoints: [] }]);
+    expect(facts(passed).groups).toEqual([EMPTY_GROUP]);
   }
 });
 
@@ -122,7 +124,7 @@ describe('facts', () => {
     'of %s are empty',
     (json) => {
       const meta = { namespace: '', name: '', uid: '', resourceVersion: '' };
-      const groups = [{ ports: [], endpoints: [] }];
+      const groups = [EMPTY_GROUP];
       expect(facts(json)).toEqual({ ...meta, service: '', hinted: false, groups });
     },
   );

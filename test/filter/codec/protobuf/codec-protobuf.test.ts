@@ -130,7 +130,8 @@ describe('edit()', () => {
 
 describe('facts', () => {
   const endpointOf = (endpoint: Buffer) =>
-    codec.endpoints(ENDPOINT_SLICES, field(2, endpoint)).groups[0]?.endpoints[0];
+    codec.endpoints(ENDPOINT_SLICES, field(2, fields(field(1, '10.0.0.1'), endpoint))).groups[0]
+      ?.endpoints[0];
 
   test('merge conditions that are split', () => {
     const conditions = ['0800', '1001', '1801'].map((hex) => field(2, Buffer.from(hex, 'hex')));

@@ -1,0 +1,220 @@
+import {
+  type Endpoint,
+  type EndpointGroup,
+  type EndpointState,
+  NO_PORTS,
+  portId,
+} from './endpoint.ts';
+
+/**
+ * For each endpoint of all groups, the ports for which it counts; undefined: for none, because it is a copy, and
+ * others count in its place.
+ */
+export type CountedPorts = readonly (readonly string[] | undefined)[];
+
+/** What decides between copies. */
+export interface CopyRules {
+  /** As in DecideOptions. */
+  readonly ports?: readonly string[] | undefined;
+  readonly alsoKeep?: ((endpoint: Endpoint) => boolean) | undefined;
+}
+
+/** An endpoint whose address another one has too. */
+interface Copy {
+  /** Among those of all groups. */
+  readonly index: number;
+  readonly endpoint: Endpoint;
+  readonly group: GroupPorts;
+  readonly mask: number;
+  readonly isLocal: boolean;
+}
+
+/** The ports of a group that count. */
+interface GroupPorts {
+  readonly names: readonly string[];
+  /** One number for each port name and number; equal ones are one backend port for kube-proxy. */
+  readonly ids: readonly number[];
+}
+
+/**
+ * Copies are compared for each port, at most so many of them. Only a Service that is made to keep nodes busy has more.
+ * Its copies all count.
+ */
+const MAX_COMPARED = 1_000_000;
+
+/**
+ * The one rule for what an endpoint is. kube-proxy has one backend for each address and port number of a port of the
+ * Service, however many endpoints of one or more slices name it (pkg/proxy/endpointslicecache.go). Of such copies one
+ * counts: the first in this order.
+ *
+ * 1. One that does not terminate, as in kube-proxy 1.36.
+ * 2. A ready one, then a serving one. kube-proxy leaves it to chance, so the others are not shown to it.
+ * 3. One that is kept whatever key wins: kube-proxy needs to know that it is on this node.
+ * 4. One that a nearer key matches, because the copies may name different nodes.
+ * 5. One of a slice with more ports; then the first one. The groups have a fixed order.
+ *
+ * An endpoint counts for those of its ports for which it is the first. If it is worse than a copy from which kube-proxy
+ * does not tell it apart, it counts for none: it would be shown for all its ports.
+ *
+ * @param masks of all endpoints, as in Decision
+ * @returns undefined: there are no copies, as in nearly all Services
+ */
+export function countedPorts(
+  groups: readonly EndpointGroup[],
+  masks: Uint16Array,
+  rules: CopyRules,
+): CountedPorts | undefined {
+  const copies = [...copiesByAddress(groups, masks, rules).values()];
+  const compared = copies.flat().reduce((sum, { group }) => sum + group.ids.length, 0);
+  if (compared > MAX_COMPARED) return undefined;
+  const counted = groups.flatMap(({ ports, endpoints }) =>
+    endpoints.map((): readonly string[] | undefined => ports),
+  );
+  const shared = new Map<string, readonly string[]>();
+  let differs = false;
+  for (const same of copies) {
+    const better = new BetterCopies();
+    for (const { index, endpoint, group } of same.sort(byPreference)) {
+      const own = better.add(endpoint, group.ids);
+      if (own.length === group.ids.length) continue;
+      differs = true;
+      counted[index] = own.length === 0 ? undefined : partOf(group, own, shared);
+    }
+  }
+  return differs ? counted : undefined;
+}
+
+/** The endpoints whose address another one has too, by address. */
+function copiesByAddress(
+  groups: readonly EndpointGroup[],
+  masks: Uint16Array,
+  { ports, alsoKeep = () => false }: CopyRules,
+): Map<number, Copy[]> {
+  const counts = new Map<number, number>();
+  for (const { addresses } of groups) {
+    for (const address of addresses) counts.set(address, (counts.get(address) ?? 0) + 1);
+  }
+  const copies = new Map<number, Copy[]>();
+  const ids = new Map<string, number>();
+  const wanted = ports && new Set(ports);
+  let index = 0;
+  for (const group of groups) {
+    const byFamily = new Map<string, GroupPorts>();
+    for (const [at, endpoint] of group.endpoints.entries()) {
+      const address = group.addresses[at] as number;
+      const mask = masks[index++] as number;
+      if (counts.get(address) === 1) continue;
+      const { family } = endpoint;
+      const own = byFamily.get(family) ?? portsOf(group, family, wanted, ids);
+      byFamily.set(family, own);
+      const isLocal = alsoKeep(endpoint);
+      const copy: Copy = { index: index - 1, endpoint, group: own, mask, isLocal };
+      const same = copies.get(address);
+      if (same === undefined) copies.set(address, [copy]);
+      else same.push(copy);
+    }
+  }
+  return copies;
+}
+
+/** @param ids of all ports so far */
+function portsOf(
+  { ports, numbers }: EndpointGroup,
+  family: string,
+  wanted: ReadonlySet<string> | undefined,
+  ids: Map<string, number>,
+): GroupPorts {
+  const own: { names: string[]; ids: number[] } = { names: [], ids: [] };
+  for (const [at, port] of (ports.length === 0 ? NO_PORTS : ports).entries()) {
+    if (wanted?.has(portId({ family, port })) === false) continue;
+    const text = `${numbers[at]} ${port}`;
+    const id = ids.get(text) ?? ids.size;
+    ids.set(text, id);
+    own.names.push(port);
+    own.ids.push(id);
+  }
+  return own;
+}
+
+const STATES: readonly EndpointState[] = ['ready', 'serving', 'notReady'];
+
+/** The order in {@link countedPorts}. */
+function byPreference(a: Copy, b: Copy): number {
+  return (
+    Number(a.endpoint.terminating) - Number(b.endpoint.terminating) ||
+    STATES.indexOf(a.endpoint.state) - STATES.indexOf(b.endpoint.state) ||
+    Number(b.isLocal) - Number(a.isLocal) ||
+    byNearestKey(a.mask, b.mask) ||
+    b.group.ids.length - a.group.ids.length ||
+    a.index - b.index
+  );
+}
+
+/** The mask that has the first key in which two masks differ comes first. */
+function byNearestKey(a: number, b: number): number {
+  const differing = a ^ b;
+  const first = differing & -differing;
+  return first === 0 ? 0 : (b & first) - (a & first);
+}
+
+/** The copies with one address that count, the better ones first. */
+class BetterCopies {
+  readonly #taken = new Set<number>();
+  /** The states of those that do not terminate and of those that do, by the ports of their slices. */
+  readonly #states = [new Map<number, EndpointState>(), new Map<number, EndpointState>()] as const;
+
+  /** Adds the next one, and returns the ports for which it counts. */
+  add({ terminating, state }: Endpoint, ids: readonly number[]): readonly number[] {
+    const states = this.#states[terminating ? 1 : 0];
+    // kube-proxy does not tell it apart from a better one.
+    if (ids.some((id) => (states.get(id) ?? state) !== state)) return [];
+    const own = ids.filter((id) => !this.#taken.has(id));
+    if (own.length === 0) return [];
+    for (const id of own) this.#taken.add(id);
+    for (const id of ids) states.set(id, state);
+    return own;
+  }
+}
+
+/** The ports with these ids. Equal lists are one, as in EndpointClass. */
+function partOf(
+  { names, ids }: GroupPorts,
+  own: readonly number[],
+  shared: Map<string, readonly string[]>,
+): readonly string[] {
+  const part = names.filter((_, at) => own.includes(ids[at] as number));
+  const text = part.join('\n');
+  const known = shared.get(text) ?? part;
+  shared.set(text, known);
+  return known;
+}
+
+/** Whether two endpoints may have one address. */
+export function mayHaveCopies(groups: readonly EndpointGroup[]): boolean {
+  let count = 0;
+  for (const { addresses } of groups) count += addresses.length;
+  return count > FEW ? hasEqual(groups, count) : hasEqualOfFew(groups);
+}
+
+/** So many addresses are compared one by one, which takes less time than a Set. */
+const FEW = 12;
+
+function hasEqualOfFew(groups: readonly EndpointGroup[]): boolean {
+  for (let at = 0; at < groups.length; at++) {
+    const { addresses } = groups[at] as EndpointGroup;
+    for (let index = 0; index < addresses.length; index++) {
+      const address = addresses[index] as number;
+      if (addresses.indexOf(address, index + 1) >= 0) return true;
+      for (let other = at + 1; other < groups.length; other++) {
+        if ((groups[other] as EndpointGroup).addresses.includes(address)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+function hasEqual(groups: readonly EndpointGroup[], count: number): boolean {
+  const seen = new Set<number>();
+  for (const { addresses } of groups) for (const address of addresses) seen.add(address);
+  return seen.size < count;
+}
