@@ -7,7 +7,19 @@ const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
   ['application/json', 'json'],
   ['application/*', 'json'],
   ['*/*', 'json'],
+  ['*', 'json'],
 ]);
+
+/**
+ * An API server answers only if one of these is in the Accept header, with any parameters (go-restful, matchesAccept):
+ * not to `application/*` alone.
+ */
+const ROUTED: readonly string[] = [
+  'application/json',
+  'application/yaml',
+  'application/vnd.kubernetes.protobuf',
+  '*/*',
+];
 
 /** Content-Type of a single body in an encoding. */
 export const MEDIA_TYPES: Readonly<Record<Encoding, string>> = {
@@ -25,15 +37,16 @@ export const STREAM_MEDIA_TYPES: Readonly<Record<Encoding, string>> = {
 export type MetadataKind = 'PartialObjectMetadata' | 'PartialObjectMetadataList';
 
 /**
- * The encoding of the response: the first media type of the Accept header, by quality, that we serve. Parameters that
- * change the object, such as `as=Table`, are not served: a client that also offers plain JSON gets that. A client that
- * prefers metadata only gets no view, because it could not parse the events of a view. Throws `NotAcceptable`.
+ * The encoding of the response: the first media type of the Accept header that we serve, in the order of an API server.
+ * Parameters that change the object, such as `as=Table`, are not served: a client that also offers plain JSON gets
+ * that. A client that prefers metadata only gets no view, because it could not parse the events of a view. Throws
+ * `NotAcceptable`.
  */
 export function negotiate(accept: string | undefined): Encoding {
   if (accept === undefined || accept.trim() === '') return 'json';
-  for (const { encoding, quality, form } of clausesOf(accept)) {
+  for (const { encoding, form } of clausesOf(accept)) {
     if (form !== 'plain' && form !== undefined) break;
-    if (encoding !== undefined && quality > 0 && form === 'plain') return encoding;
+    if (encoding !== undefined && form === 'plain') return encoding;
   }
   throw new WrapperError(
     'NotAcceptable',
@@ -51,9 +64,9 @@ export function negotiate(accept: string | undefined): Encoding {
  */
 export function metadataAccept(accept: string | undefined, kind: MetadataKind): string | undefined {
   const sent = new Set<string>();
-  for (const { encoding, quality, form } of clausesOf(accept ?? '')) {
+  for (const { encoding, form } of clausesOf(accept ?? '')) {
     if (form === 'plain') break;
-    if (encoding === undefined || quality <= 0 || form !== kind) continue;
+    if (encoding === undefined || form !== kind) continue;
     sent.add(`${MEDIA_TYPES[encoding]};as=${kind};g=meta.k8s.io;v=v1`);
   }
   return sent.size === 0 ? undefined : [...sent].join(',');
@@ -70,37 +83,66 @@ export function statusEncoding(accept: string | undefined): Encoding {
 }
 
 interface Clause {
+  /** In lower case, without parameters. */
+  readonly type: string;
   /** Undefined: a media type that is not served. */
   readonly encoding: Encoding | undefined;
   readonly quality: number;
-  /** What the client wants in that encoding; undefined: a form that we do not know. */
+  /** What the client wants in that encoding; undefined: a form that we do not serve. */
   readonly form: 'plain' | MetadataKind | undefined;
 }
 
-/** Sorted by quality; clauses of the same quality keep their order. */
-function clausesOf(accept: string): Clause[] {
-  const clauses = accept.split(',').map(parseClause);
-  return clauses.sort((a, b) => b.quality - a.quality);
+/** The others are ignored, because the time to sort grows with the square. */
+const MAX_CLAUSES = 64;
+
+/** The clauses in the order in which an API server tries them; none if it refuses the header as a whole. */
+function clausesOf(accept: string): readonly Clause[] {
+  const clauses = accept.split(',', MAX_CLAUSES).map(parseClause);
+  return clauses.some(({ type }) => ROUTED.includes(type)) ? sorted(clauses) : [];
+}
+
+/**
+ * Sorts as munnerz/goautoneg, with Go's insertion sort: {@link isBefore} contradicts itself, so another algorithm has
+ * another result.
+ */
+function sorted(clauses: readonly Clause[]): readonly Clause[] {
+  const result: Clause[] = [];
+  for (const clause of clauses) {
+    const last = result.findLastIndex((earlier) => !isBefore(clause, earlier));
+    result.splice(last + 1, 0, clause);
+  }
+  return result;
+}
+
+function isBefore(a: Clause, b: Clause): boolean {
+  if (a.quality > b.quality) return true;
+  if (!a.type.startsWith('*') && b.type.startsWith('*')) return true;
+  return !a.type.endsWith('*') && b.type.endsWith('*');
 }
 
 function parseClause(text: string): Clause {
-  const [type = '', ...parameters] = text.split(';').map((part) => part.trim());
-  let quality = 1;
-  const others: string[] = [];
-  for (const parameter of parameters) {
-    if (/^q=/i.test(parameter)) quality = Number(parameter.slice(2)) || 0;
-    // These two parameters do not change the object.
-    else if (!/^(stream=watch$|charset=)/i.test(parameter)) others.push(parameter);
+  const [name = '', ...rest] = text.split(';');
+  // Of a name that is given twice the last value counts. What is not `name=value` is ignored.
+  const parameters = new Map<string, string>();
+  for (const parameter of rest) {
+    const [key = '', value = '', ...more] = parameter.split('=').map((part) => part.trim());
+    if (value !== '' && more.length === 0) parameters.set(key, value);
   }
-  return { encoding: ENCODINGS.get(type.toLowerCase()), quality, form: formOf(others) };
+  const type = name.trim().toLowerCase();
+  const quality = Number(parameters.get('q') ?? 1) || 0;
+  return { type, encoding: ENCODINGS.get(type), quality, form: formOf(parameters) };
 }
 
-/** Compares exactly, as an API server does: to it, another spelling is another parameter. */
-function formOf(parameters: readonly string[]): Clause['form'] {
-  if (parameters.length === 0) return 'plain';
-  const [as, group, version, ...others] = [...parameters].sort();
-  if (group !== 'g=meta.k8s.io' || version !== 'v=v1' || others.length > 0) return undefined;
-  if (as === 'as=PartialObjectMetadata') return 'PartialObjectMetadata';
-  if (as === 'as=PartialObjectMetadataList') return 'PartialObjectMetadataList';
+/**
+ * What parameters ask for. An API server ignores all but these (apiserver endpoints/handlers/negotiation,
+ * acceptMediaTypeOptions), and compares exactly: to it, another spelling is another parameter.
+ */
+function formOf(parameters: ReadonlyMap<string, string>): Clause['form'] {
+  const has = (name: string, value: string): boolean => (parameters.get(name) ?? value) === value;
+  if (!has('stream', 'watch') || !has('sv', 'v1')) return undefined;
+  const [kind, group, version] = ['as', 'g', 'v'].map((name) => parameters.get(name));
+  if (kind === undefined && group === undefined && version === undefined) return 'plain';
+  if (group !== 'meta.k8s.io' || version !== 'v1') return undefined;
+  if (kind === 'PartialObjectMetadata' || kind === 'PartialObjectMetadataList') return kind;
   return undefined;
 }

@@ -21,6 +21,29 @@ describe('negotiate()', () => {
     ['application/cbor, application/json', 'json'],
     ['Application/JSON; charset=utf-8', 'json'],
     ['application/json;as=Table;v=v1;g=meta.k8s.io, application/json', 'json'],
+    // Parameters that an API server does not know, or that change no field.
+    ['application/json;drop=metadata.managedFields', 'json'],
+    [
+      'application/vnd.kubernetes.protobuf;drop=metadata.managedFields,application/json;drop=metadata.managedFields',
+      'protobuf',
+    ],
+    ['application/vnd.kubernetes.protobuf;type=watch', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf;type=watch, */*', 'protobuf'],
+    ['application/json;pretty=1', 'json'],
+    ['application/json;profile=local;export=1;sv=v1;x;y=;z=1=2;as=Table=', 'json'],
+    ['application/vnd.kubernetes.protobuf;AS=Table', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf;as=', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf;stream=other, application/json', 'json'],
+    ['application/vnd.kubernetes.protobuf;sv=v2, application/json', 'json'],
+    ['application/vnd.kubernetes.protobuf;g=meta.k8s.io, application/json', 'json'],
+    // The order of an API server: what is exact comes first, unless what follows has a higher quality.
+    ['*/*, application/vnd.kubernetes.protobuf;q=0.5', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf;q=0.5, */*', 'json'],
+    ['application/*, application/vnd.kubernetes.protobuf', 'protobuf'],
+    ['application/*, text/html, */*;q=0.8', 'json'],
+    ['application/*, application/yaml;q=0.1', 'json'],
+    ['text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2', 'json'],
+    ['*/*;q=0', 'json'],
   ])('Accept %p is answered as %s', (accept, encoding) => {
     expect(negotiate(accept)).toBe(encoding);
   });
@@ -34,7 +57,9 @@ describe('negotiate()', () => {
   );
 
   test.each([
-    ...['text/plain', 'application/cbor', 'application/json;as=Table', '*/*;q=0', ';'],
+    ...['text/plain', 'application/cbor', 'application/json;as=Table', ';', ','],
+    ...['application/*', 'application/*;q=1, text/html', 'text/*', '*', 'application/yaml'],
+    ...['application/json;stream=other', 'application/json;sv=v2', 'application/json;v=v1'],
     // client-go's metadata client: it could not parse a watch of whole objects.
     METADATA,
   ])('Accept %p cannot be served', (accept) => {
@@ -55,6 +80,8 @@ describe('metadataAccept()', () => {
     [' Application/JSON ; v=v1; g=meta.k8s.io ;as=PartialObjectMetadata; q=0.5', JSON_ONE],
     [`${JSON_ONE};q=0.1,${PROTOBUF_ONE}`, `${PROTOBUF_ONE},${JSON_ONE}`],
     [`${JSON_ONE},text/html,${JSON_ONE}`, JSON_ONE],
+    [`${JSON_ONE};drop=metadata.managedFields;q=0`, JSON_ONE],
+    [`application/json;as=Table;as=PartialObjectMetadata;g=meta.k8s.io;v=v1`, JSON_ONE],
   ])('Accept %p of one object is sent as %p', (accept, sent) => {
     expect(metadataAccept(accept, 'PartialObjectMetadata')).toBe(sent);
   });
@@ -72,10 +99,10 @@ describe('metadataAccept()', () => {
     ['application/json;as=PartialObjectMetadata,application/json'],
     ['application/json;as=partialobjectmetadata;g=meta.k8s.io;v=v1,application/json'],
     ['application/json;as="PartialObjectMetadata";g=meta.k8s.io;v=v1,application/json'],
+    [`${JSON_ONE}=,application/json`],
     [`${JSON_ONE};sv=v2,application/json`],
     [`${JSON_ONE};as=Table,application/json`],
     ['text/html;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json'],
-    [`${JSON_ONE};q=0`],
     // On a watch an API server sends whole objects for this kind.
     [JSON_LIST],
   ])('Accept %p of one object is not forwarded', (accept) => {
