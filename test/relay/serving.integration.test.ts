@@ -145,6 +145,12 @@ test('it never answers with an older state than requested, even if its own watch
   expect(items.map(({ metadata }) => metadata.name)).toEqual(['web-a', 'web-b', 'web-c']);
 });
 
+test('a watch from a version before its start is one ERROR event of 410, as of an API server', async () => {
+  await ask(`${relay.url}${KEPT}&${ANY}`);
+  const answer = await ask(`${relay.url}${KEPT}&watch=true&resourceVersion=1`);
+  expect(answer).toMatchObject({ code: 200, body: { type: 'ERROR', object: { code: 410 } } });
+});
+
 test('a request that waits for a version ends when its view is closed', async () => {
   const files = await writeServingFiles(useFolder());
   const small = await useRelayOf(api, files, { maxViewBytes: 50_000 });

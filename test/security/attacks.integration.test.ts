@@ -126,7 +126,7 @@ test('a relay gives each attack the answer of https at most, and forwards nothin
   for (const attack of ALL) {
     if (attack.https === undefined) continue;
     const isHeader = HEADER_ATTACKS.includes(attack);
-    const [expected = ''] = isHeader ? `${attack.https}|400`.split(' ') : ['4xx|503|end'];
+    const [expected = ''] = isHeader ? `${attack.https}|400`.split(' ') : ['4xx|503|504|end'];
     const bytes = attack.bytes('Authorization: Bearer caller\r\n');
     const known = isHeader ? bytes.replace('GET /api/v1/services ', KNOWN) : bytes;
     const answer = await send(relay.url, ca, known);

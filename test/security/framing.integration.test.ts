@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import type { Admin } from '../../src/admin/admin.ts';
 import { FRAMINGS } from '../support/attacks/framings.ts';
@@ -93,5 +94,40 @@ describe.each(['listen', 'https.listen', 'adminListen', 'a relay'])('on %s', (li
     const codes = codesIn(await untilEnded(url(), one + last));
     expect(codes).toHaveLength(2);
     expect(codes[0]).toBe(codes[1]);
+  });
+});
+
+// A client that has switched protocols in its mind writes bytes that are no request.
+describe.each([
+  ['http', () => secure.proxy.url, ''],
+  ['https', () => secure.proxy.httpsUrl ?? '', 'Authorization: Bearer caller\r\n'],
+] as const)('after an offer to watch over a websocket, over %s,', (_name, url, auth) => {
+  const watch = (seconds: number): string =>
+    `GET /api/v1/services?watch=true&timeoutSeconds=${seconds} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
+    `${auth}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n` +
+    'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+  const next = `GET /api/v1/nodes HTTP/1.1\r\nHost: 127.0.0.1\r\n${auth}\r\n`;
+
+  test.each([
+    ['with it', async () => {}],
+    ['during the watch', () => delay(300)],
+  ])('a request that comes %s is neither answered nor forwarded', async (_when, wait) => {
+    secure.api.passed.length = 0;
+    const { socket, received, closed } = raw(url(), watch(1), { ca: secure.ca });
+    await wait();
+    socket.write(next + next);
+    await closed;
+    expect(codesIn(received())).toEqual(['200']);
+    expect(received()).toMatch(/connection: close/i);
+    expect(received()).not.toMatch(/^upgrade:/im);
+    expect(secure.api.passed).toEqual([]);
+  });
+
+  test('a frame of a websocket ends the connection, and nothing is added to the watch', async () => {
+    const { socket, received, closed } = raw(url(), watch(60), { ca: secure.ca });
+    await eventually(() => received().includes('\r\n\r\n'), true);
+    socket.write('\x81\x85\x00\x00\x00\x00hello');
+    await closed;
+    expect(codesIn(received())).toEqual(['200']);
   });
 });

@@ -122,11 +122,11 @@ function isBefore(a: Clause, b: Clause): boolean {
 
 function parseClause(text: string): Clause {
   const [name = '', ...rest] = text.split(';');
-  // Of a name that is given twice the last value counts. What is not `name=value` is ignored.
+  // Of a name that is given twice the last value counts. What is not `name=value` is ignored, except a `=` at its end.
   const parameters = new Map<string, string>();
   for (const parameter of rest) {
-    const [key = '', value = '', ...more] = parameter.split('=').map((part) => part.trim());
-    if (value !== '' && more.length === 0) parameters.set(key, value);
+    const [, key = '', value = ''] = /^([^=]*)=([^=]+)=?$/.exec(parameter) ?? [];
+    if (value !== '') parameters.set(key.trim(), value.trim());
   }
   const type = name.trim().toLowerCase();
   const quality = Number(parameters.get('q') ?? 1) || 0;

@@ -16,7 +16,8 @@ import { sendBody, sendDocument } from '../http/respond.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
 import { ANYONE, type CallerId, type ViewLease } from '../views/view-entry.ts';
 import { type OwnNode, parseRead, type ReadRequest } from './parse-read.ts';
-import { readList, readObject, startWatch, type WatchTimes } from './view-response.ts';
+import { assertNoUpgrade, isUpgrade } from './upgrade.ts';
+import { readList, readObject, refuseWatch, startWatch, type WatchTimes } from './view-response.ts';
 import type { Watcher } from './watcher.ts';
 
 /** The listener as in HttpListenerOptions, and what answers its requests. */
@@ -124,7 +125,7 @@ export class RequestHandler {
       const access = accessPolicy(request);
       const { path, query } = readUrl(request);
       const target = { path, query, info: parseRequestInfo(path) };
-      if (isUpgrade(request)) throw noUpgrade(target);
+      assertNoUpgrade(request, target);
       const forwarded = access.forward(response, target);
       if (forwarded !== undefined) {
         await forwarded;
@@ -199,7 +200,15 @@ export class RequestHandler {
 
   #watch(view: View, response: ServerResponse, options: ListOptions): void {
     const times = { ...this.#options, ...this.#writeTimeout(response) };
-    const watcher = startWatch(view, response, options, times);
+    let watcher: Watcher;
+    try {
+      watcher = startWatch(view, response, options, times);
+    } catch (error) {
+      if (!(error instanceof WrapperError) || response.headersSent) throw error;
+      this.#recordRefusal(response.req, error);
+      refuseWatch(view, response, error);
+      return;
+    }
     this.#watchers.add(watcher);
     response.once('close', () => this.#watchers.delete(watcher));
     if (this.#closing) watcher.end();
@@ -241,26 +250,4 @@ export class RequestHandler {
     const name = query.resource.plural;
     throw new WrapperError('NotReady', `${name} are not synced yet; see /readyz for why`);
   }
-}
-
-/** Whether a request is to switch protocols. Java's own client offers HTTP/2 with each request, and needs no answer. */
-function isUpgrade({ headers: { upgrade } }: IncomingMessage): boolean {
-  return upgrade !== undefined && upgrade.toLowerCase() !== 'h2c';
-}
-
-/**
- * An API server can also watch over a websocket. Java clients of fabric8 try that first, and repeat the watch over http
- * only after a 200 or a 503 (BaseOperation.submitWatch).
- */
-function noUpgrade({ path, info }: RequestTarget): WrapperError {
-  const shown = path.slice(0, 200);
-  if (info.kind !== 'other') {
-    const message = `${shown} is watched over http, with watch=true, not over a websocket`;
-    const status = { code: 503, reason: 'ServiceUnavailable' };
-    return new WrapperError('BadRequest', message, { status });
-  }
-  return new WrapperError(
-    'Forbidden',
-    `${shown} is refused: the wrapper does not switch protocols; send exec, attach and port-forward to the API server`,
-  );
 }

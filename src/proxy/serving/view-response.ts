@@ -4,8 +4,9 @@ import { objectKey } from '../../filter/codec/facts/change.ts';
 import type { Resource } from '../../filter/codec/facts/resource.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ListOptions } from '../api/list-options.ts';
+import { statusOf } from '../api/status.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
-import { Watcher } from './watcher.ts';
+import { Watcher, writeWatchHead } from './watcher.ts';
 
 export interface WatchTimes {
   /** Time between bookmarks, in milliseconds. */
@@ -79,6 +80,15 @@ export function startWatch(
   });
   watcher.start();
   return watcher;
+}
+
+/**
+ * Answers a watch that cannot begin at its version with one ERROR event, as an API server does (apiserver
+ * storage/cacher, newErrWatcher). Clients other than client-go do not list again after an HTTP status.
+ */
+export function refuseWatch({ codec }: View, response: ServerResponse, error: WrapperError): void {
+  writeWatchHead(response, codec.encoding);
+  response.end(codec.encodeErrorEvent(statusOf(error)));
 }
 
 /** Where a watch begins: with the whole state, or exactly after a version of the log. */

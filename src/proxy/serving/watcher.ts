@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Status } from '../../errors.ts';
+import type { Encoding } from '../../filter/codec/codec.ts';
 import type { EventLog } from '../../filter/view/event-log.ts';
 import type { Snapshot, View } from '../../filter/view/view.ts';
 import { STREAM_MEDIA_TYPES } from '../api/media-type.ts';
@@ -70,10 +71,7 @@ export class Watcher {
   /** Sends the headers and the events so far. Then follows the log until the client or we end the watch. */
   start(): void {
     const { response, bookmarks, bookmarkMs, timeoutMs } = this.#options;
-    response.writeHead(200, {
-      'content-type': STREAM_MEDIA_TYPES[this.#view.codec.encoding],
-      'cache-control': 'no-cache, private',
-    });
+    writeWatchHead(response, this.#view.codec.encoding);
     response.flushHeaders();
     response.on('drain', () => this.#onDrain());
     response.on('close', () => this.#stop());
@@ -179,4 +177,12 @@ export class Watcher {
     const timer = startWriteTimeout(this.#response, { writeTimeoutMs: END_TIMEOUT_MS });
     this.#response.once('close', () => clearTimeout(timer));
   }
+}
+
+/** Writes the head of the response to a watch. */
+export function writeWatchHead(response: ServerResponse, encoding: Encoding): void {
+  response.writeHead(200, {
+    'content-type': STREAM_MEDIA_TYPES[encoding],
+    'cache-control': 'no-cache, private',
+  });
 }

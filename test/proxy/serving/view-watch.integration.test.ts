@@ -29,10 +29,10 @@ const watch = (query: Record<string, string>, encoding: Encoding = 'protobuf') =
   useWatch(proxy.url + SLICES, query, encoding);
 
 /** Version of the view that watch() follows; each encoding has its own. */
-async function listVersion(): Promise<string> {
-  const response = await fetch(proxy.url + SLICES, { headers: { accept: ACCEPT.protobuf } });
+async function listVersion(encoding: Encoding = 'protobuf'): Promise<string> {
+  const response = await fetch(proxy.url + SLICES, { headers: { accept: ACCEPT[encoding] } });
   const body = Buffer.from(await response.arrayBuffer());
-  return CODECS.protobuf.decodeList([body]).resourceVersion;
+  return CODECS[encoding].decodeList([body]).resourceVersion;
 }
 
 function versionOf(event: RawEvent | undefined): string {
@@ -84,12 +84,46 @@ describe('WATCH', () => {
     expect(recorder.names()).toEqual(['MODIFIED web-a']);
   });
 
-  test('from a version that was never issued gets 410, also above the newest', async () => {
-    const version = BigInt(await listVersion());
-    for (const other of [version - 1n, version + 1n, version * 1000n, 1n]) {
-      await expect(watch({ resourceVersion: String(other) })).rejects.toThrow('410');
-    }
+  // kube-apiserver 1.36 and 1.37: its cacher sends errors as events once a watch is authorized and its version parsed.
+  test.each<Encoding>(['json', 'protobuf'])(
+    'from a version that was never issued is one ERROR event of 410 in %s, also above the newest',
+    async (encoding) => {
+      const version = BigInt(await listVersion(encoding));
+      for (const other of [
+        version - 1n,
+        version + 1n,
+        version * 1000n,
+        1n,
+        2n ** 64n,
+        10n ** 40n,
+      ]) {
+        const recorder = await watch({ resourceVersion: String(other) }, encoding);
+        await recorder.ended;
+        expect(recorder.events).toEqual([
+          { type: 'ERROR', status: expect.objectContaining({ code: 410, reason: 'Expired' }) },
+        ]);
+      }
+      const refused = { listener: 'listen', reason: 'Expired' };
+      expect(proxy.listeners.refusals.counter.of(refused.listener, refused.reason)).toBe(6);
+    },
+  );
+
+  test('a streaming list of a version above the newest is one ERROR event of 504', async () => {
+    const above = BigInt(await listVersion()) + 1n;
+    const recorder = await watch({ ...STREAMING_LIST, resourceVersion: String(above) });
+    await recorder.ended;
+    const causes = [{ reason: 'ResourceVersionTooLarge', message: expect.any(String) }];
+    expect(recorder.events).toEqual([
+      { type: 'ERROR', status: expect.objectContaining({ code: 504, causes }) },
+    ]);
   });
+
+  test.each(['abc', '-1', '1.5', '0x10', '1e3', ' 1'])(
+    'from version %p, which is malformed, gets the status 400',
+    async (resourceVersion) => {
+      await expect(watch({ resourceVersion })).rejects.toThrow('400');
+    },
+  );
 
   test('a bookmark has the version of the last event, and a watch can resume from it', async () => {
     proxy = await useWrapper(url, { bookmarkMs: 50 });

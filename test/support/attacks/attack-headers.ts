@@ -62,10 +62,13 @@ const WATCH = '/api/v1/services?watch=true&timeoutSeconds=1';
 const EXEC = '/api/v1/namespaces/a/pods/b/exec?command=id';
 const WEBSOCKET = 'Upgrade: websocket';
 
-/** Protocols are not switched. A client of fabric8 falls back to http after 503. */
+/** Protocols are not switched. A client of fabric8 falls back to http after 200. */
 const UPGRADES: Attack[] = [
-  [WATCH, WEBSOCKET, '503', '503'],
-  [WATCH, `${WEBSOCKET}\r\nOrigin: http://evil.example`, '403', '503'],
+  [WATCH, WEBSOCKET, '200', '200'],
+  [WATCH, `${WEBSOCKET}\r\nOrigin: http://evil.example`, '403', '200'],
+  ['/api/v1/pods?watch=true', WEBSOCKET, '403', '404|400 +'],
+  ['/api/v1/services', WEBSOCKET, '403', '403'],
+  ['/api/v1/services?watch=false', WEBSOCKET, '403', '403'],
   [EXEC, WEBSOCKET, '403', '403'],
   [EXEC, 'Upgrade: SPDY/3.1', '403', '403'],
   ['/api/v1/watch/services', WEBSOCKET, '403', '403'],
@@ -177,16 +180,21 @@ const HOSTS: Attack[] = [
 ];
 
 const ACCEPTS: Attack[] = [
-  ...['application/json', '*/*', 'application/*', 'application/vnd.kubernetes.protobuf', ''].map(
-    (value) => header(`Accept: ${value}`, '200', '200'),
-  ),
+  ...[
+    'application/json',
+    '*/*',
+    'application/vnd.kubernetes.protobuf',
+    '',
+    'application/json;q=0',
+    'application/json;drop=metadata.managedFields',
+  ].map((value) => header(`Accept: ${value}`, '200', '200')),
   header('Accept: application/json;q=0.1, text/html', '200', '200'),
   header('Accept: application/json;as=Table;g=meta.k8s.io;v=v1, application/json', '200', '200'),
   ...[
     'text/html',
     'application/yaml',
     'application/cbor',
-    'application/json;q=0',
+    'application/*',
     'constructor',
     '__proto__',
   ].map((value) => header(`Accept: ${value}`, '406', '406')),
