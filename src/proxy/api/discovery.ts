@@ -11,6 +11,11 @@ const AGGREGATED_TYPE = `${JSON_TYPE};g=apidiscovery.k8s.io;v=v2;as=APIGroupDisc
 const VERBS = ['get', 'list', 'watch'];
 /** The collections by API group. Those of one group have the same version. */
 const GROUPS = Map.groupBy(RESOURCES, ({ group }) => group);
+/**
+ * The version of Kubernetes whose requests views answer. Clients such as kr8s read it before anything else. The API
+ * server's own version would need a request to it.
+ */
+const KUBERNETES = { major: '1', minor: '36', gitVersion: 'v1.36.0+kube-proxy-wrapper' };
 /** Short names and categories of kubectl, by plural (pkg/registry/core/…/storage.go). */
 const NAMES: Readonly<Record<string, object>> = {
   services: { shortNames: ['svc'], categories: ['all'] },
@@ -19,16 +24,18 @@ const NAMES: Readonly<Record<string, object>> = {
 };
 
 /**
- * The discovery document of a path; undefined: the path is not one of discovery. The documents list the collections
+ * The discovery document of a path; undefined: the path is not one of discovery. A slash at its end changes nothing:
+ * clients in Python send it. The documents list the collections
  * that views serve and nothing else, so that a client finds here what it can read here. They need no API server.
  *
  * `/api` and `/apis` have two forms: for clients since Kubernetes 1.30 one document lists all resources, for others it
  * lists group versions, and each of these has a document of its own.
  */
 export function discoveryOf(
-  path: string,
+  requested: string,
   accept: string | undefined,
 ): DiscoveryDocument | undefined {
+  const path = requested.replace(/(?<=.)\/$/, '');
   const isRoot = path === '/api' || path === '/apis';
   if (isRoot && acceptsAggregated(accept)) {
     return documentOf(AGGREGATED_TYPE, aggregated(path === '/api'));
@@ -50,6 +57,7 @@ function acceptsAggregated(accept = ''): boolean {
 }
 
 function plainDocument(path: string): object | undefined {
+  if (path === '/version') return KUBERNETES;
   if (path === '/api') {
     return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
   }

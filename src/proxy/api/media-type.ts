@@ -121,7 +121,7 @@ function isBefore(a: Clause, b: Clause): boolean {
 }
 
 function parseClause(text: string): Clause {
-  const [name = '', ...rest] = text.split(';');
+  const [name = '', ...rest] = text.trim().split(';');
   // Of a name that is given twice the last value counts. What is not `name=value` is ignored, except a `=` at its end.
   const parameters = new Map<string, string>();
   for (const parameter of rest) {

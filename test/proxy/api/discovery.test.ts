@@ -90,13 +90,27 @@ describe('discoveryOf()', () => {
     }
   });
 
+  test.each(['/api', '/apis', '/api/v1', '/apis/discovery.k8s.io/v1', '/version'])(
+    '%s may end in a slash, as kr8s and kopf send it',
+    (path) => {
+      expect(read(`${path}/`)).toEqual(read(path));
+      expect(read(path)).not.toBeNull();
+    },
+  );
+
+  test('/version is one of Kubernetes, in the form that clients parse', () => {
+    const { major, minor, gitVersion } = read('/version');
+    expect(gitVersion).toMatch(new RegExp(`^v${major}\\.${minor}\\.0\\+[a-z-]+$`));
+  });
+
   test.each([
     '/',
-    '/api/',
+    '//',
+    '/api//',
     '/api/v2',
     '/apis/apps',
     '/apis/apps/v1',
-    '/version',
+    '/versions',
     '/openapi/v3',
     '/api/v1/pods',
   ])('%s is not a document of discovery', (path) => {

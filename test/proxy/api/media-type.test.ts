@@ -33,6 +33,7 @@ describe('negotiate()', () => {
     ['application/json;profile=local;export=1;sv=v1;x;y=;z=1=2;as=Table==', 'json'],
     ['application/vnd.kubernetes.protobuf;AS=Table', 'protobuf'],
     ['application/vnd.kubernetes.protobuf;as=', 'protobuf'],
+    ['application/vnd.kubernetes.protobuf;as= , application/json', 'protobuf'],
     ['application/vnd.kubernetes.protobuf;stream=other, application/json', 'json'],
     ['application/vnd.kubernetes.protobuf;sv=v2, application/json', 'json'],
     ['application/vnd.kubernetes.protobuf;g=meta.k8s.io, application/json', 'json'],

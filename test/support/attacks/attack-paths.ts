@@ -22,14 +22,14 @@ const VIEWS = [
 ].map((value) => path(value, '200', '200'));
 
 /** Discovery: over http the wrapper answers itself, and the API server is not reached. */
-const DISCOVERY = ['/api', '/api?timeout=32s', '/api/v1', '/apis', '/apis/discovery.k8s.io/v1'].map(
-  (value) => path(value, '200', '2xx|4xx +'),
-);
+const DISCOVERY = [
+  ...['/api', '/api?timeout=32s', '/api/v1', '/apis', '/apis/discovery.k8s.io/v1', '/version'],
+  ...['/api/', '/apis/', '/api/v1/', '/version/'],
+].map((value) => path(value, '200', '2xx|4xx +'));
 
 /** Not for kube-proxy: 403 over http; over https forwarded, for the API server to decide. */
 const FOREIGN = [
   '/',
-  '/version',
   '/healthz',
   '/livez',
   '/readyz',
