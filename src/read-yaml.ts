@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { loadAll } from 'js-yaml';
+import { CORE_SCHEMA, loadAll, mergeTag } from 'js-yaml';
 import { WrapperError } from './errors.ts';
 import { messageOf } from './util/message-of.ts';
 
@@ -59,13 +59,16 @@ function readNow(fd: number, chunk: Buffer): number {
   }
 }
 
+/** The YAML that kubectl reads: with merge keys (`<<`), of which js-yaml takes 10,000 at most. */
+export const YAML_SCHEMA = CORE_SCHEMA.withTags(mergeTag);
+
 /**
  * The documents of a YAML text, without empty ones. Throws for invalid YAML, and for aliases that refer to themselves
  * or expand to many times the size of the text ("billion laughs"): js-yaml shares the values of aliases, but whatever
  * walks over them, such as JSON.stringify, does not.
  */
 export function parseYaml(text: string): unknown[] {
-  const documents = loadAll(text).filter((document) => document !== null);
+  const documents = loadAll(text, { schema: YAML_SCHEMA }).filter((document) => document !== null);
   const sizes = new Map<object, number>();
   const size = documents.reduce<number>((sum, each) => sum + expandedSize(each, sizes), 0);
   if (size <= Math.max(2 * text.length, MIN_EXPANDED)) return documents;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import { readManifests } from '../cli/simulate/read-manifests.ts';
 import { loadSettings } from '../src/config/settings.ts';
+import { selectContext } from '../src/proxy/credentials/kubeconfig.ts';
 import { parseYaml, readBounded } from '../src/read-yaml.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'read-yaml-'));
@@ -52,4 +53,33 @@ test('a file that never ends, or is too long, is not read to its end', () => {
     /cannot read the settings file .*: it has more than 1048576 bytes/,
   );
   expect(readBounded(file('a: 1'))).toBe('a: 1');
+});
+
+// As sigs.k8s.io/yaml, which kubectl uses.
+test.each([
+  ['{x: 1, y: 2}', '<<: *a', { x: 1, y: 2 }],
+  ['{x: 1, y: 2}', 'y: 3\n  <<: *a', { x: 1, y: 3 }],
+  ['{x: 1, y: 2}', '<<: [*a, {y: 4, z: 5}]', { x: 1, y: 2, z: 5 }],
+  ['{x: 1}', '"<<": 2', { '<<': 2 }],
+])('a merge key is merged: %s, %s', (anchor, lines, merged) => {
+  expect(parseYaml(`a: &a ${anchor}\nb:\n  ${lines}\n`)).toEqual([
+    { a: expect.anything(), b: merged },
+  ]);
+});
+
+test('a kubeconfig may have merge keys', () => {
+  const lines = [
+    'x: &tls {server: "https://10.0.0.1:6443"}',
+    'current-context: a',
+    'contexts: [{name: a, context: {cluster: a, user: a}}]',
+    'clusters: [{name: a, cluster: {<<: *tls, tls-server-name: b}}]',
+    'users: [{name: a}]',
+  ];
+  const { cluster } = selectContext([{ file: '/x', text: lines.join('\n') }]);
+  expect(cluster).toMatchObject({ server: 'https://10.0.0.1:6443', 'tls-server-name': 'b' });
+});
+
+test('a settings file may have merge keys', () => {
+  const settings = loadSettings({}, { NODE_NAME: 'edge-1' }, file('<<: {listen: "127.0.0.1:1"}\n'));
+  expect(settings.listen).toMatchObject({ port: 1 });
 });
