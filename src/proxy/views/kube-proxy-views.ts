@@ -1,5 +1,6 @@
 import { SERVICES } from '../../filter/codec/facts/resource.ts';
 import { isSubdomain } from '../../topology/policy/label.ts';
+import { isForEndpoints, slicesBeside } from '../api/kube-proxy-queries.ts';
 import type { Query } from '../api/query.ts';
 import type { OpenViews } from './open-views.ts';
 import type { EntryLease, ViewEntry } from './view-entry.ts';
@@ -12,7 +13,8 @@ const REFUSED_MS = 60_000;
  * The views that the kube-proxy of this node reads, or that the newest one would read until one comes.
  *
  * Who reads can only be told by the query: it is that of a kube-proxy. Until there is one, any client that reads all
- * namespaces counts. What a kube-proxy reads does not change while it reads: a request for another view may be curl's.
+ * namespaces counts. Another client may have the query of an older kube-proxy for one collection: a kube-proxy also
+ * reads the other collection with the same selectors. Of equals the first one remains: the other may be curl's.
  *
  * The view of endpoints remains open without a request, so that explain, the page and metrics work while kube-proxy is
  * away. One in JSON does not, because it counts in the budget.
@@ -20,6 +22,8 @@ const REFUSED_MS = 60_000;
 export class KubeProxyViews {
   readonly #views: OpenViews;
   readonly #topologyServices: () => ViewEntry | undefined;
+  /** The open views of all namespaces that a request has read. */
+  readonly #seen = new Set<ViewEntry>();
   #services: ViewEntry | undefined;
   #endpoints: ViewEntry | undefined;
   #kept: EntryLease | undefined;
@@ -68,15 +72,16 @@ export class KubeProxyViews {
   /** A request reads a view. */
   noteRead(entry: ViewEntry): void {
     const { query } = entry.source;
-    if (query.namespace !== '') return;
-    if (query.resource === SERVICES) {
-      if (this.#replaces(entry, this.#services)) this.#services = entry;
-    } else if (isEndpointsSource(entry.source) && this.#replaces(entry, this.#endpoints)) {
-      this.#endpoints = entry;
-      if (!this.#isKubeProxys(entry)) return;
-      this.#hasRead = true;
-      this.keep(query.encoding === 'protobuf' ? query : undefined);
-    }
+    const isEndpoints = isForEndpoints(query);
+    if (query.namespace !== '' || (query.resource !== SERVICES && !isEndpoints)) return;
+    this.#seen.add(entry);
+    if (isEndpoints && this.#isKubeProxys(entry)) this.#hasRead = true;
+    if (entry.readers === 1) this.#choose();
+  }
+
+  /** A request has ended. */
+  noteEnd(entry: ViewEntry): void {
+    if (entry.readers === 0) this.#choose();
   }
 
   /** Keeps this view of endpoints open instead of the last one; undefined: none. */
@@ -102,9 +107,46 @@ export class KubeProxyViews {
     return this.#ifServed(this.#endpoints) ?? this.#ifServed(this.#kept?.entry);
   }
 
-  #replaces(entry: ViewEntry, last: ViewEntry | undefined): boolean {
-    if (last === undefined || last.readers === 0) return true;
-    return this.#isKubeProxys(entry) && !this.#isKubeProxys(last);
+  #choose(): void {
+    for (const entry of this.#seen) if (!this.#views.isOpen(entry)) this.#seen.delete(entry);
+    this.#services = this.#best(false, this.#services);
+    const last = this.#endpoints;
+    this.#endpoints = this.#best(true, last);
+    if (this.#endpoints === undefined || this.#endpoints === last) return;
+    const { query } = this.#endpoints.source;
+    if (this.#isKubeProxys(this.#endpoints)) {
+      this.keep(query.encoding === 'protobuf' ? query : undefined);
+    }
+  }
+
+  #best(isEndpoints: boolean, last: ViewEntry | undefined): ViewEntry | undefined {
+    let best = last;
+    for (const entry of this.#seen) {
+      if (isForEndpoints(entry.source.query) !== isEndpoints) continue;
+      if (best === undefined || this.#rank(entry) > this.#rank(best)) best = entry;
+    }
+    return best;
+  }
+
+  /** How likely it is that the kube-proxy of this node reads a view. */
+  #rank(entry: ViewEntry): number {
+    if (this.#ifServed(entry) === undefined) return -1;
+    const isRead = entry.readers > 0;
+    if (!this.#isKubeProxys(entry)) return isRead && !this.#hasRead ? 2 : 0;
+    if (!isRead) return 1;
+    return this.#isReadBeside(entry) ? 4 : 3;
+  }
+
+  /** Whether the other collection is read with the selectors of the same kube-proxy. */
+  #isReadBeside({ source: { query } }: ViewEntry): boolean {
+    const isPair = (endpoints: Query, services: Query): boolean =>
+      slicesBeside(services).labelSelector === endpoints.labelSelector;
+    const isEndpoints = isForEndpoints(query);
+    return [...this.#seen].some((other) => {
+      const { query: beside } = other.source;
+      if (isForEndpoints(beside) === isEndpoints || !this.#isKubeProxys(other)) return false;
+      return other.readers > 0 && (isEndpoints ? isPair(query, beside) : isPair(beside, query));
+    });
   }
 
   /** Whether it is a kube-proxy's query. It may be configured for JSON. */

@@ -139,7 +139,11 @@ export class ViewRegistry {
     this.#needAllServicesBeside(query);
     const lease = this.#views.acquire(query, caller);
     this.kubeProxy.noteRead(lease.entry);
-    return lease;
+    const release = (): void => {
+      lease.release();
+      this.kubeProxy.noteEnd(lease.entry);
+    };
+    return { ...lease, release };
   }
 
   /**

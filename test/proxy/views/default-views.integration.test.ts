@@ -173,6 +173,50 @@ describe('when a kube-proxy comes', () => {
     }
   });
 
+  // A client with the selectors of a kube-proxy up to 1.34, beside a kube-proxy 1.36: status said [FAIL] for minutes.
+  test.each([
+    ['slices', 'services'],
+    ['services', 'slices'],
+  ] as const)(
+    'another client with the query of an older one for %s is not it',
+    async (kind, beside) => {
+      await start({ defaultViewsMs: 100_000 });
+      const release = await use(OLD[kind]);
+      const shown = { slices: 'endpoints', services: 'services' } as const;
+      const read = (of: 'slices' | 'services') => proxy.views.kubeProxy[shown[of]]?.query;
+      expect(read(kind)).toEqual(OLD[kind]);
+      await use(NEW[kind]);
+      const end = await use(NEW[beside]);
+      expect([read(kind), read(beside)]).toEqual([NEW[kind], NEW[beside]]);
+      release();
+      end();
+      await use(NEW[beside]);
+      expect([read(kind), read(beside)]).toEqual([NEW[kind], NEW[beside]]);
+    },
+  );
+
+  test('when another client with all queries of an older one ends, the kube-proxy that reads is it', async () => {
+    await start({ defaultViewsMs: 100_000 });
+    const ends = [await use(OLD.slices), await use(OLD.services)];
+    await use(NEW.slices);
+    await use(NEW.services);
+    expect(proxy.views.kubeProxy.endpoints?.query).toEqual(OLD.slices);
+    for (const end of ends) end();
+    const { endpoints, services } = proxy.views.kubeProxy;
+    expect([endpoints?.query, services?.query]).toEqual([NEW.slices, NEW.services]);
+    expect([endpoints, services].map((source) => source && proxy.views.unusedMs(source))).toEqual([
+      0, 0,
+    ]);
+  });
+
+  test('when it has gone, no other client stands for it', async () => {
+    await start({ defaultViewsMs: 100_000 });
+    const end = await use(NEW.slices);
+    await use({ ...NEW.slices, labelSelector: '' });
+    end();
+    expect(proxy.views.kubeProxy.endpoints?.query).toEqual(NEW.slices);
+  });
+
   test.each(['services', 'slices'] as const)(
     'with hidden Services, a view of %s stays open beside its own, because it decides which ones are hidden',
     async (kind) => {
