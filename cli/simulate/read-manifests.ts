@@ -2,6 +2,7 @@ import { WrapperError } from '../../src/errors.ts';
 import { ENDPOINT_SLICES, type Resource } from '../../src/filter/codec/facts/resource.ts';
 import { CODECS } from '../../src/proxy/api/codecs.ts';
 import { parseYaml, reading } from '../../src/read-yaml.ts';
+import { TOPOLOGY_KEYS_ANNOTATION } from '../../src/topology/policy/annotation-names.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
 import { readManifestFiles } from './manifest-files.ts';
 
@@ -9,7 +10,13 @@ interface Manifest {
   readonly apiVersion?: unknown;
   readonly kind?: unknown;
   readonly items?: unknown;
-  readonly metadata?: { readonly namespace?: unknown; readonly name?: unknown };
+  readonly metadata?: {
+    readonly namespace?: unknown;
+    readonly name?: unknown;
+    readonly labels?: unknown;
+    readonly annotations?: unknown;
+  };
+  readonly spec?: unknown;
 }
 
 /** Manifests by their names. The last one with a name counts, as with kubectl apply. */
@@ -34,7 +41,10 @@ export function readManifests(paths: readonly string[], recursive = false): Clus
   }
   for (const { resource, manifest, where } of manifests.values()) {
     const object = Buffer.from(JSON.stringify(manifest));
-    reading(where, () => addObject(cluster, resource, CODECS.json, object));
+    reading(where, () => {
+      assertAccepted(manifest);
+      addObject(cluster, resource, CODECS.json, object);
+    });
   }
   return cluster;
 }
@@ -67,4 +77,21 @@ function addManifest(manifests: Manifests, document: unknown, file: string): voi
 /** `discovery.k8s.io` of `discovery.k8s.io/v1`; the core group has no name. */
 function groupOf(apiVersion: string): string {
   return apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/')));
+}
+
+/**
+ * Throws for common mistakes that kubectl and API server refuse: nobody can roll out what only a simulation accepts.
+ */
+function assertAccepted({ kind, metadata, spec }: Manifest): void {
+  for (const field of ['annotations', 'labels'] as const) {
+    const wrong = Object.entries(metadata?.[field] ?? {}).find(
+      ([, value]) => value !== null && typeof value !== 'string',
+    );
+    if (wrong === undefined) continue;
+    throw new Error(`the value of ${wrong[0]} in ${field} is not a string: write it in quotes`);
+  }
+  if (kind === 'Service' && Object.hasOwn(Object(spec), 'topologyKeys')) {
+    const instead = `write the annotation ${TOPOLOGY_KEYS_ANNOTATION} with the same list, as a string`;
+    throw new Error(`Kubernetes removed spec.topologyKeys in 1.22; ${instead}`);
+  }
 }

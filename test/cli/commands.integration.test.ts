@@ -221,6 +221,9 @@ describe('simulate', () => {
     'nested/parts --from IN/later.yaml -A',
     // It was a column or a row without a name.
     'unnamed-node.yaml',
+    'annotation-list.yaml',
+    'label-bool.yaml',
+    'removed-field.yaml',
     'unnamed-service.yaml',
     'wrong-node.yaml',
     'wrong-service.yaml',
