@@ -324,10 +324,11 @@ function countedPorts(
   );
   for (const copies of Map.groupBy(all, ({ address }) => address).values()) {
     const better: typeof all = [];
+    const taken = new Set<string>();
     for (const copy of copies.sort((a, b) => compareOrders(a.order, b.order))) {
       const rivals = better.filter(({ number }) => number === copy.number);
-      const taken = new Set(rivals.flatMap((rival) => counted.get(rival.endpoint) ?? []));
-      const own = copy.ports.filter((port) => !taken.has(port));
+      const own = copy.ports.filter((port) => !taken.has(`${copy.number} ${port}`));
+      for (const port of own) taken.add(`${copy.number} ${port}`);
       const isMixedUp = rivals.some(
         ({ ports, state, ends }) =>
           ends === copy.ends &&

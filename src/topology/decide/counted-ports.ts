@@ -54,7 +54,7 @@ const MAX_COMPARED = 1_000_000;
  * 5. One of a slice with more ports; then the first one. The groups have a fixed order.
  *
  * An endpoint counts for those of its ports for which it is the first. If it is worse than a copy from which kube-proxy
- * does not tell it apart, it counts for none: it would be shown for all its ports.
+ * does not tell it apart, it counts for none: it would be shown for all its ports. None counts in its place.
  *
  * @param masks of all endpoints, as in Decision
  * @returns undefined: there are no copies, as in nearly all Services
@@ -166,12 +166,11 @@ class BetterCopies {
   /** Adds the next one, and returns the ports for which it counts. */
   add({ terminating, state }: Endpoint, ids: readonly number[]): readonly number[] {
     const states = this.#states[terminating ? 1 : 0];
-    // kube-proxy does not tell it apart from a better one.
-    if (ids.some((id) => (states.get(id) ?? state) !== state)) return [];
     const own = ids.filter((id) => !this.#taken.has(id));
-    if (own.length === 0) return [];
     for (const id of own) this.#taken.add(id);
-    for (const id of ids) states.set(id, state);
+    // kube-proxy does not tell it apart from a better one. A worse one must not take its place either.
+    if (ids.some((id) => (states.get(id) ?? state) !== state)) return [];
+    if (own.length > 0) for (const id of ids) states.set(id, state);
     return own;
   }
 }

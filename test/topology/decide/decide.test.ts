@@ -298,6 +298,16 @@ describe('decide()', () => {
       expect(keptOf([better, groupOf(both, [near], [1])])).toEqual([0, 1]);
     });
 
+    // Found by the property about kube-proxy's cache.
+    test('none counts in place of one that is cut because of another port', () => {
+      const both = ['TCP/http', 'TCP/metrics'];
+      const groups = [
+        groupOf(PORTS, [near], [1]),
+        groupOf(both, [notReady, endpoint('0', 'serving')], [1, 1]),
+      ];
+      expect(keptOf(groups)).toEqual([1, 0, 0]);
+    });
+
     test('ports that the Service lacks do not matter', () => {
       const ports = ['IPv4 TCP/http'];
       const other = groupOf(['TCP/metrics'], [near], [1]);
