@@ -1,10 +1,15 @@
 import { WrapperError } from '../../src/errors.ts';
-import { ENDPOINT_SLICES, type Resource } from '../../src/filter/codec/facts/resource.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  type Resource,
+} from '../../src/filter/codec/facts/resource.ts';
 import { CODECS } from '../../src/proxy/api/codecs.ts';
 import { parseYaml, reading } from '../../src/read-yaml.ts';
 import { TOPOLOGY_KEYS_ANNOTATION } from '../../src/topology/policy/annotation-names.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
 import { readManifestFiles } from './manifest-files.ts';
+import { mirroredSlices } from './mirrored-endpoints.ts';
 
 interface Manifest {
   readonly apiVersion?: unknown;
@@ -27,8 +32,8 @@ type Manifests = Map<
 
 /**
  * Reads manifests in YAML or JSON: files, folders and `-`, standard input. A file can contain several documents and
- * lists, like the output of `kubectl get -o yaml`. Kinds that do not affect endpoints are ignored. If an object occurs
- * more than once, the last one counts. Throws `InvalidSettings` with the names of the file and the object.
+ * lists, like the output of `kubectl get -o yaml`. Endpoints are read as the control plane copies them; kinds that do not
+ * affect endpoints are ignored. If an object occurs more than once, the last one counts. Throws `InvalidSettings` with the names of the file and the object.
  */
 export function readManifests(paths: readonly string[], recursive = false): ClusterObjects {
   const cluster = emptyCluster();
@@ -39,14 +44,34 @@ export function readManifests(paths: readonly string[], recursive = false): Clus
       addManifest(manifests, document, name);
     }
   }
+  const isMirrored = mirrorTest(manifests);
   for (const { resource, manifest, where } of manifests.values()) {
-    const object = Buffer.from(JSON.stringify(manifest));
+    const add = (as: Resource, object: object): void =>
+      addObject(cluster, as, CODECS.json, Buffer.from(JSON.stringify(object)));
     reading(where, () => {
       assertAccepted(manifest);
-      addObject(cluster, resource, CODECS.json, object);
+      if (resource !== ENDPOINTS) add(resource, manifest);
+      else if (isMirrored(manifest)) {
+        for (const slice of mirroredSlices(manifest)) add(ENDPOINT_SLICES, slice);
+      }
     });
   }
   return cluster;
+}
+
+/** Whether the control plane copies an Endpoints object: its Service has no selector. A dump may have the copies. */
+function mirrorTest(manifests: Manifests): (endpoints: Manifest) => boolean {
+  const withSlices = new Set<string>();
+  for (const { resource, manifest } of manifests.values()) {
+    if (resource !== ENDPOINT_SLICES) continue;
+    const service = Object(manifest.metadata?.labels)['kubernetes.io/service-name'];
+    withSlices.add(`${manifest.metadata?.namespace}/${service}`);
+  }
+  return ({ metadata }) => {
+    const name = `${metadata?.namespace}/${metadata?.name}`;
+    const service = manifests.get(`Service ${name}`)?.manifest;
+    return service !== undefined && !Object(service.spec).selector && !withSlices.has(name);
+  };
 }
 
 function addManifest(manifests: Manifests, document: unknown, file: string): void {
@@ -59,7 +84,7 @@ function addManifest(manifests: Manifests, document: unknown, file: string): voi
     for (const item of items) addManifest(manifests, { ...typed, ...item }, file);
     return;
   }
-  const resource = COLLECTIONS.find((each) => each.kind === kind);
+  const resource = [...COLLECTIONS, ENDPOINTS].find((each) => each.kind === kind);
   if (resource === undefined) return;
   // Other groups have kinds with the same names.
   if (apiVersion !== undefined && resource.group !== groupOf(String(apiVersion))) return;

@@ -18,6 +18,7 @@ import { nodeSetsOf, type SharedTopology, simulateTopology } from './simulated-t
  * The room `simulate`: what every node would see. It decides with the classes of the wrapper, and writes nothing.
  *   simulate-command.ts, simulation-input.ts                         the command, and what its flags choose
  *   read-manifests.ts, manifest-files.ts, read-cluster.ts            the objects, from files or a cluster
+ *   mirrored-endpoints.ts                                            Endpoints in files
  *   simulation.ts, simulated-topology.ts, simulated-service.ts       the decisions
  *   findings.ts, compare.ts                                          what is wrong, and what changes
  *   matrix.ts, format-findings.ts, simulation-report.ts              all of it as text

@@ -209,6 +209,8 @@ describe('simulate', () => {
   });
 
   test.each([
+    // As in the cluster, the Services had endpoints there and none here.
+    'endpoints.yaml -o wide',
     'hints.yaml',
     'hints.yaml --from IN/hints-cut.yaml',
     'nested',
