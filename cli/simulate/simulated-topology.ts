@@ -1,6 +1,8 @@
 import type { PartialObjectMetadata } from '../../src/filter/codec/codec.ts';
 import { matchesLabels, parseLabelSelector } from '../../src/topology/policy/label-selector.ts';
 import type { Policy } from '../../src/topology/policy/policy.ts';
+import { ZONE_KEY } from '../../src/topology/policy/topology-keys.ts';
+import type { NodeFinder } from '../../src/topology/state/node-lookups.ts';
 import type { NodeSetWatcher } from '../../src/topology/state/node-set.ts';
 import {
   type Communities,
@@ -15,8 +17,6 @@ export interface SharedTopology {
   readonly policies: ReadonlyMap<string, Policy>;
   /** The ports that count, of each Service; undefined: those of its slices. */
   readonly ports: ReadonlyMap<string, readonly string[] | undefined>;
-  /** Services with an endpoint that names a node but no zone. */
-  readonly withoutZone: readonly string[];
   /** Names of the nodes that a label selector matches. */
   readonly membersOf: (selector: string) => readonly string[];
 }
@@ -38,7 +38,7 @@ export function nodeSetsOf(nodes: readonly PartialObjectMetadata[]): SharedTopol
 
 /** The Topology of one node, with all node sets synced. It is the same class that decides on the node. */
 export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopology): Topology {
-  const { options, communities, policies, ports, withoutZone, membersOf } = shared;
+  const { options, communities, policies, ports, membersOf } = shared;
   const topology = new Topology({
     ...options,
     nodeName: node.name,
@@ -47,10 +47,6 @@ export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopo
   });
   if (options.declaredCommunities) topology.setCommunities(communities);
   topology.setOwnNode(node);
-  topology.setServicesWithoutZone(
-    shared,
-    new Map(withoutZone.map((service) => [service, true] as const)),
-  );
   topology.setPolicies(policies, ports);
   for (;;) {
     const waiting = [...topology.nodeSets.values()].filter(({ state }) => state === 'syncing');
@@ -62,9 +58,22 @@ export function simulateTopology(node: PartialObjectMetadata, shared: SharedTopo
   }
 }
 
-/** The members of node sets are passed in. No time passes. */
+/** No time passes. */
+const STILL = { now: () => 0, after: () => () => undefined };
+
+/** All Nodes of the input are known. Those that slices name besides do not exist. */
+export function finderOf(nodes: readonly PartialObjectMetadata[]): NodeFinder {
+  return {
+    clock: STILL,
+    known: new Map(nodes.map(({ name, labels }) => [name, labels.get(ZONE_KEY) ?? ''])),
+    find: () => undefined,
+    onTooMany: () => undefined,
+  };
+}
+
+/** The members of node sets are passed in. */
 const NOT_WATCHED: NodeSetWatcher = {
-  clock: { after: () => () => undefined },
+  clock: STILL,
   open: () => ({ status: { connected: false }, close: () => Promise.resolve() }),
   onOverLimit: () => undefined,
 };

@@ -4,7 +4,6 @@ import type { NodeProxyOptions } from '../../src/proxy/node-proxy.ts';
 import { nodesOfCommunity } from '../../src/proxy/own-watches/communities-handler.ts';
 import { decidedPorts, describeService } from '../../src/proxy/own-watches/services-handler.ts';
 import type { EndpointGroup } from '../../src/topology/decide/endpoint.ts';
-import { hasEndpointWithoutZone } from '../../src/topology/decide/endpoint.ts';
 import { PolicyResolver } from '../../src/topology/policy/policy-resolver.ts';
 import { namespacePolicyOf } from '../../src/topology/policy/service-policy.ts';
 import { readerOf, readsSlice } from '../../src/topology/policy/service-reader.ts';
@@ -12,7 +11,12 @@ import type { Topology } from '../../src/topology/state/topology.ts';
 import { Interner } from '../../src/util/interner.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
 import { SimulatedService } from './simulated-service.ts';
-import { nodeSetsOf, type SharedTopology, simulateTopology } from './simulated-topology.ts';
+import {
+  finderOf,
+  nodeSetsOf,
+  type SharedTopology,
+  simulateTopology,
+} from './simulated-topology.ts';
 
 /*
  * The room `simulate`: what every node would see. It decides with the classes of the wrapper, and writes nothing.
@@ -82,7 +86,13 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
   const declaredCommunities = fabedgeCluster !== undefined;
   const included = cluster.services.filter(isIncluded(settings));
   return {
-    options: { topologyMatch, declaredCommunities, withholdsServices, maxNodeSets },
+    options: {
+      topologyMatch,
+      declaredCommunities,
+      withholdsServices,
+      maxNodeSets,
+      nodeFinder: finderOf(cluster.nodes),
+    },
     communities: new Map(
       cluster.communities.map((each) => [each.name, nodesOfCommunity(each, fabedgeCluster ?? '')]),
     ),
@@ -90,11 +100,6 @@ function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): 
       included.map((facts) => [nameOf(facts), resolver.setService(describeService(facts))]),
     ),
     ports: new Map(included.map((facts) => [nameOf(facts), decidedPorts(facts)])),
-    withoutZone: [
-      ...new Set(
-        cluster.slices.filter(({ groups }) => hasEndpointWithoutZone(groups)).map(serviceOf),
-      ),
-    ],
     membersOf: nodeSetsOf(cluster.nodes),
   };
 }

@@ -201,6 +201,8 @@ export interface Inputs<Group extends ModelGroup<Candidate> = ModelSlice> {
   readonly nodeContext: Pick<ModelCluster, 'nodes' | 'off' | 'communities'>;
   /** The other nodes, for each key. */
   readonly nodes: (key: string) => Pick<ModelCluster, 'nodes'>;
+  /** Whether it is known already that a Node is in another zone than a slice says; default: it is. */
+  readonly isLookedUp?: (node: string) => boolean;
   readonly slices: { readonly slices: ReadonlyMap<string, Group> };
 }
 
@@ -358,18 +360,23 @@ function portsOf({ family, ports }: ModelGroup<Candidate>, counted: Ports): stri
 function matches(key: string, { node, zone }: Candidate, place: Place): boolean {
   const { nodeContext, self, settings } = place;
   if (key === '*') return true;
-  if (node === '') return false;
-  if (key === HOST) return node === self;
   const own = nodeContext.nodes.get(self) ?? {};
   const other = node === self ? own : place.nodes(key).nodes.get(node);
-  if (key === ZONE && zone !== '') return own[ZONE] === zone;
+  if (key === ZONE) {
+    // A node with an empty zone is in none, as in kube-proxy.
+    const zoneOf = own[ZONE] ?? '';
+    if (zoneOf === '') return false;
+    if (other?.[ZONE] === zoneOf) return true;
+    const isKnown = other !== undefined && (place.isLookedUp?.(node) ?? true);
+    return !isKnown && zone === zoneOf;
+  }
+  if (node === '') return false;
+  if (key === HOST) return node === self;
   if (key === CLOUD) return other !== undefined && !EDGE_NODES[settings.edge](other);
   if (key === COMMUNITY) {
     const mine = communitiesOf(self, own, place);
     return communitiesOf(node, other ?? {}, place).some((name) => mine.includes(name));
   }
-  // A node with an empty zone is in none, as in kube-proxy.
-  if (key === ZONE && own[key] === '') return false;
   return other?.[key] !== undefined && other[key] === own[key];
 }
 

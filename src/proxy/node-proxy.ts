@@ -15,6 +15,7 @@ import { DEFAULT_READ_LIMITS, type ReadLimits } from './api/read-limits.ts';
 import type { Credentials } from './credentials/credentials.ts';
 import { waitUntilReadyToListen } from './hot-restart/hot-restart.ts';
 import { LocalRuntime, type LocalRuntimeOptions } from './local-runtime/local-runtime.ts';
+import { NodeListFinder } from './own-watches/node-list-finder.ts';
 import { NodeSetReflectors } from './own-watches/node-set-reflectors.ts';
 import type { OpenCollection } from './own-watches/open-collection.ts';
 import { PolicyLog } from './own-watches/policy-log.ts';
@@ -148,7 +149,7 @@ async function start(
   parts: AsyncDisposableStack,
 ): Promise<Omit<NodeProxy, 'close'>> {
   const { upstream, apiServers, certificate } = await connect(options, parts);
-  const shown = await openViews(options, upstream, parts);
+  const shown = await openViews(options, { upstream, apiServers }, parts);
   const listeners = await createListeners(
     {
       ...options,
@@ -194,7 +195,7 @@ async function connect(options: NodeProxyOptions, parts: AsyncDisposableStack) {
 /** Creates what this node knows of the cluster, and opens the watches that no client requests. Views open later. */
 async function openViews(
   options: NodeProxyOptions,
-  upstream: Upstream,
+  { upstream, apiServers }: Record<'upstream' | 'apiServers', Upstream>,
   parts: AsyncDisposableStack,
 ) {
   const { nodeName, policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
@@ -221,6 +222,10 @@ async function openViews(
     logger,
   };
   const nodeSetWatcher = parts.adopt(new NodeSetReflectors(reflecting, nodeSetTime), closePart);
+  const nodeFinder = parts.adopt(
+    new NodeListFinder(reflecting, apiServers, nodeSetTime),
+    closePart,
+  );
   const topology = parts.adopt(
     new Topology<OpenCollection>({
       nodeName,
@@ -230,6 +235,7 @@ async function openViews(
       withholdsServices: options.withholdsServices,
       maxNodeSets: options.maxNodeSets,
       nodeSetWatcher,
+      nodeFinder,
     }),
     closePart,
   );

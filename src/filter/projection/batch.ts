@@ -52,21 +52,13 @@ export class Batches {
     this.#endpoints.add(projection);
     return {
       onChanges: (changes) => {
-        const withoutZone = new Map<string, boolean>();
-        for (const report of projection.update(changes)) {
-          this.#commit(projection, report.withheld);
-          for (const [service, value] of report.withoutZone) withoutZone.set(service, value);
-        }
-        this.#runNext(this.#topology.setServicesWithoutZone(projection, withoutZone));
+        for (const withheld of projection.update(changes)) this.#commit(projection, withheld);
       },
       onSynced: () => {
         projection.listed();
         this.#commit(projection, projection.start());
       },
-      close: () => {
-        this.#endpoints.delete(projection);
-        this.#runNext(this.#topology.forgetView(projection));
-      },
+      close: () => void this.#endpoints.delete(projection),
     };
   }
 

@@ -1,4 +1,4 @@
-import { type EndpointGroup, hasEndpointWithoutZone } from '../../topology/decide/endpoint.ts';
+import type { EndpointGroup } from '../../topology/decide/endpoint.ts';
 import { Interner } from '../../util/interner.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
 
@@ -20,8 +20,6 @@ export interface EndpointsObject {
   readonly service: string | undefined;
   readonly hinted: boolean;
   readonly groups: readonly EndpointGroup[];
-  /** Whether any of its endpoints names a node but no zone. */
-  readonly withoutZone: boolean;
   /** Whether the view may show it; if not, decisions use it all the same. */
   readonly selected: boolean;
   /** Whether its labels leave it to another proxy, see EndpointsProjectionOptions. */
@@ -83,7 +81,6 @@ export class EndpointIndex {
       service,
       hinted: facts.hinted,
       groups: this.#internGroups(facts.groups),
-      withoutZone: hasEndpointWithoutZone(facts.groups),
       selected,
       ofOtherProxy,
       raw,

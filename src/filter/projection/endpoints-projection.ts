@@ -61,15 +61,8 @@ export interface EndpointsProjectionOptions {
  */
 const FIRST_PORTION = 32;
 
-/** What the topology must learn from a batch. */
-export interface BatchReport {
-  /** Services that were decided, and whether all their traffic goes to the cloud; undefined: not reported. */
-  readonly withheld: ReadonlyMap<string, boolean> | undefined;
-  /** Services whose objects changed, and whether any of their endpoints names a node but no zone. */
-  readonly withoutZone: ReadonlyMap<string, boolean>;
-}
-
-const WAITED: Cause = { kind: 'nodes', subject: '' };
+/** Services that were decided, and whether all their traffic goes to the cloud; undefined: not reported. */
+type WithheldReport = ReadonlyMap<string, boolean> | undefined;
 
 /** Services to be decided again, each with the keys of what it had, which is gone or moved and is still shown. */
 type AffectedServices = Map<string, string[]>;
@@ -84,8 +77,7 @@ type AffectedServices = Map<string, string[]>;
  *
  * Batches calls it, and commits what it has written. Invariant: after each call, the view equals that of a fresh list
  * under the same topology, except for versions and for changes that do not count (see Edit.withoutNoise). A Service
- * whose first policy is pending shows no objects. A Service that cannot be decided, because its endpoints lost their
- * zones, remains as it was shown.
+ * whose first policy is pending shows no objects.
  */
 export class EndpointsProjection {
   readonly view: View;
@@ -95,10 +87,6 @@ export class EndpointsProjection {
   readonly #index = new EndpointIndex();
   readonly #decider: ServiceDecider;
   readonly #writer: EndpointsWriter;
-  /**
-   * Services that cannot be decided yet, each with the keys of its objects that no longer exist and are still shown.
-   */
-  readonly #undecided = new Map<string, readonly string[]>();
   #isListed = false;
   #injected = 0;
 
@@ -146,19 +134,11 @@ export class EndpointsProjection {
    * Takes changes of objects, and writes what they alter. An object that changes twice is shown twice, and each time
    * must be committed before the next one.
    */
-  *update(changes: readonly Change<EndpointsFacts>[]): Generator<BatchReport> {
+  *update(changes: readonly Change<EndpointsFacts>[]): Generator<WithheldReport> {
     for (const step of changeSteps(changes)) {
       const affected = this.#store(step);
       if (this.view.started) this.#project(step, affected);
-      const withoutZone = new Map<string, boolean>();
-      for (const service of affected.keys()) {
-        const objects = this.#index.ofService(service);
-        withoutZone.set(
-          service,
-          objects.some((object) => object.withoutZone),
-        );
-      }
-      yield { withheld: this.#withheld(affected.keys()), withoutZone };
+      yield this.#withheld(affected.keys());
     }
   }
 
@@ -167,9 +147,14 @@ export class EndpointsProjection {
     this.#isListed = true;
   }
 
-  /** Starts the view if that is possible now. Returns what BatchReport.withheld is for all Services. */
-  start(): BatchReport['withheld'] {
-    if (this.view.started || !this.#isListed || !this.#options.topology.synced) return undefined;
+  /** Starts the view if that is possible now. Reports all Services. */
+  start(): WithheldReport {
+    const { topology } = this.#options;
+    if (this.view.started || !this.#isListed || !topology.synced) return undefined;
+    for (const service of this.#index.services()) {
+      this.#decider.lookUpNodes(service, this.#index.ofService(service));
+    }
+    if (topology.lookups.isWaiting) return undefined;
     this.#writer.start(this.#initialObjects());
     return this.#withheld(this.#index.services());
   }
@@ -178,27 +163,24 @@ export class EndpointsProjection {
    * Decides Services again that a change of the topology affects, and writes what differs. Each portion must be
    * committed before the next one, see {@link FIRST_PORTION}.
    */
-  *decideAgain(change: TopologyChange): Generator<BatchReport['withheld']> {
+  *decideAgain(change: TopologyChange): Generator<WithheldReport> {
     if (!this.view.started) {
       yield this.start();
       return;
     }
     const cause = causeOfTopology(change);
-    // One whose policy has not changed could not be decided, and has waited for nodes.
-    const causeOf = (service: string): Cause =>
-      cause.kind === 'policy' && !change.services.has(service) ? WAITED : cause;
     const services = [...this.#affectedBy(change)];
     const before = this.view.log.end;
     for (let start = 0, end = FIRST_PORTION; start < services.length; start = end, end *= 2) {
       const portion = services.slice(start, end);
-      for (const service of portion) this.#projectService(service, causeOf(service));
+      for (const service of portion) this.#projectService(service, cause);
       yield this.#withheld(portion);
     }
     this.#injected += this.view.log.end - before;
   }
 
   #affectedBy({ services, nodes, ownNode }: TopologyChange): Set<string> {
-    const all = new Set([...services, ...this.#servicesOn(nodes), ...this.#undecided.keys()]);
+    const all = new Set([...services, ...this.#servicesOn(nodes)]);
     // The topology does not know these Services, and this node may have been switched off or on.
     for (const service of ownNode === undefined ? [] : this.#index.services()) {
       if (this.#options.topology.policies.pendingOrActive(service) === UNKNOWN_SERVICE)
@@ -207,12 +189,10 @@ export class EndpointsProjection {
     return all;
   }
 
-  /** Of these Services, those that the last batch has decided; see BatchReport. */
-  #withheld(services: Iterable<string>): BatchReport['withheld'] {
+  #withheld(services: Iterable<string>): WithheldReport {
     if (!this.#options.reportsWithheld || !this.view.started) return undefined;
     const withheld = new Map<string, boolean>();
     for (const service of services) {
-      if (this.#undecided.has(service)) continue;
       const outcome = this.#decider.outcome(service);
       withheld.set(service, outcome.kind === 'withheld' && isHidden(outcome));
     }
@@ -222,7 +202,7 @@ export class EndpointsProjection {
   *#initialObjects(): Generator<ProjectedEndpoints> {
     for (const service of this.#index.services()) {
       const projected = this.#decider.decide(service, this.#index.ofService(service), undefined);
-      if (typeof projected === 'string') continue;
+      if (projected === 'hidden') continue;
       for (const each of projected) if (each.object.selected) yield each;
     }
     for (const object of this.#index.objects()) {
@@ -281,7 +261,7 @@ export class EndpointsProjection {
       if (object === undefined) continue;
       if (object.service === undefined) {
         this.#show({ object, keep: undefined, managed: false });
-      } else if (this.#isDecided(object.service, affected) && this.view.get(key) !== undefined) {
+      } else if (!affected.has(object.service) && this.view.get(key) !== undefined) {
         // The decision uses nothing of what changed, so the last one still applies.
         const { keep, managed = false } = object.shown ?? {};
         this.#writer.show({ object, keep, managed });
@@ -289,27 +269,16 @@ export class EndpointsProjection {
     }
   }
 
-  /** Whether the last decision about a Service applies to its objects as they are now. */
-  #isDecided(service: string, affected: AffectedServices): boolean {
-    return !affected.has(service) && !this.#undecided.has(service);
-  }
-
   /** @param removed objects of the Service that no longer exist and are still shown; they leave last */
   #projectService(service: string, cause: Cause, removed: readonly string[] = []): void {
     const objects = this.#index.ofService(service);
     const projected = this.#decider.decide(service, objects, cause);
-    const gone = [...(this.#undecided.get(service) ?? []), ...removed];
-    if (projected === 'unchanged') {
-      this.#undecided.set(service, gone);
-      return;
-    }
-    this.#undecided.delete(service);
     if (projected === 'hidden') {
       for (const object of objects) this.#writer.hide(object);
     } else {
       for (const each of mostReadyFirst(projected)) this.#show(each);
     }
-    for (const key of gone) if (this.#index.get(key)?.shown === undefined) this.view.delete(key);
+    for (const key of removed) if (this.#index.get(key)?.shown === undefined) this.view.delete(key);
   }
 
   /** Shows an object as it was decided, if the view selects it. */

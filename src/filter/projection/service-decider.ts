@@ -2,7 +2,7 @@ import type { Decision, PortDecision } from '../../topology/decide/decide.ts';
 import { countEndpoints, groupsOf } from '../../topology/decide/endpoint.ts';
 import { type ManagedPolicy, type Policy, UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { type DecidedService, decideService } from '../../topology/state/decide-service.ts';
-import { isHidden, type ServiceOutcome, undecided } from '../../topology/state/service-outcome.ts';
+import { isHidden, type ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
 import { Interner } from '../../util/interner.ts';
@@ -18,23 +18,20 @@ export interface ProjectedEndpoints {
   readonly managed: boolean;
 }
 
-/**
- * What is shown of the objects of a Service: those that are not shown so already. `unchanged`: it cannot be decided
- * yet, so it remains as it is shown.
- */
-export type ProjectedService = readonly ProjectedEndpoints[] | 'hidden' | 'unchanged';
+/** What is shown of the objects of a Service: those that are not shown so already. */
+export type ProjectedService = readonly ProjectedEndpoints[] | 'hidden';
 
 interface NewDecision {
   readonly projected: ProjectedService;
   readonly outcome: ServiceOutcome;
-  /** As in DecidedOutcome; undefined: the Service cannot be decided yet, and the last decision stays. */
+  /** As in DecidedOutcome; undefined: the first policy is pending. */
   readonly decision?: Pick<DecidedOutcome, 'id' | 'mask'> | undefined;
 }
 
 /** What is known of a Service that has endpoints objects. */
 interface ServiceState {
   readonly outcome: ServiceOutcome;
-  /** The last decision; it remains while the Service cannot be decided. Undefined: there was none. */
+  /** The last decision; undefined: there was none. */
   readonly decided: DecidedOutcome | undefined;
 }
 
@@ -71,7 +68,7 @@ export class ServiceDecider {
     cause: Cause | undefined,
   ): ProjectedService {
     const before = this.#services.get(service)?.decided;
-    const { projected, outcome, decision } = this.#newDecision(service, objects, before);
+    const { projected, outcome, decision } = this.#newDecision(service, objects);
     const after = objects.length === 0 ? undefined : this.#nextOutcome(outcome, before, decision);
     if (objects.length === 0) this.#services.delete(service);
     else this.#services.set(service, { outcome, decided: after });
@@ -82,9 +79,14 @@ export class ServiceDecider {
 
   /** What was decided last about a Service. One without endpoints objects is not stored. */
   outcome(service: string): ServiceOutcome {
-    return (
-      this.#services.get(service)?.outcome ?? this.#newDecision(service, [], undefined).outcome
-    );
+    return this.#services.get(service)?.outcome ?? this.#newDecision(service, []).outcome;
+  }
+
+  /** Looks up the Nodes that the first decision about these objects depends on. */
+  lookUpNodes(service: string, objects: readonly EndpointsObject[]): void {
+    const { topology } = this.#options;
+    const policy = topology.activePolicy(service);
+    if (policy?.managed === true) topology.lookUpNodes(service, policy, groupsOf(objects));
   }
 
   /** For how long the same keys have won, in milliseconds; undefined: nothing was decided. */
@@ -93,20 +95,13 @@ export class ServiceDecider {
     return decided && this.#options.clock.now() - decided.since;
   }
 
-  #newDecision(
-    service: string,
-    objects: readonly EndpointsObject[],
-    before: DecidedOutcome | undefined,
-  ): NewDecision {
+  #newDecision(service: string, objects: readonly EndpointsObject[]): NewDecision {
     const { topology } = this.#options;
     const policy = topology.activePolicy(service);
     const groups = groupsOf(objects);
     const ofOtherProxy = this.#isOfOtherProxy(service, objects);
     const decided = decideService(topology, service, groups, ofOtherProxy);
     const { outcome, decision } = decided;
-    if (policy !== undefined && outcome.kind === 'undecided') {
-      return { projected: 'unchanged', outcome: undecided(service, before?.outcome, groups) };
-    }
     const isCut = decision !== undefined && !outcome.dryRun;
     const shown = isCut ? this.#cut(objects, decision.keep) : showAll(objects);
     const projected = isHidden(outcome) ? 'hidden' : shown;

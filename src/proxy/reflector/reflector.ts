@@ -25,6 +25,8 @@ import { TrackedObjects } from './tracked-objects.ts';
 export interface ReflectorStatus extends HealthStatus {
   /** The objects are complete: a list or a snapshot has arrived. They may be old. */
   readonly synced: boolean;
+  /** The resourceVersion that the handler has been notified of; empty: none yet. */
+  readonly version: string;
   /**
    * When the snapshot was written that the objects come from, in milliseconds since the epoch; undefined: they come
    * from the API server.
@@ -144,6 +146,7 @@ export class Reflector<Facts extends ObjectMeta> {
       ...this.#sent,
       listRatio: this.#objects.bytes / this.#options.readLimits.maxListBytes,
       synced: contents.from !== 'nowhere',
+      version: this.#position.notified,
       restoredFrom: contents.from === 'snapshot' ? contents.savedAt : undefined,
     };
   }

@@ -57,13 +57,6 @@ export function portLabel({ family, port }: FamilyPort): string {
   return `${family} ${port || 'without port'}`;
 }
 
-/** Whether any of these endpoints names a node but no zone. */
-export function hasEndpointWithoutZone(groups: readonly EndpointGroup[]): boolean {
-  return groups.some(({ endpoints }) => {
-    return endpoints.some(({ node, zone }) => node !== '' && zone === '');
-  });
-}
-
 /** The groups of all objects of a Service. */
 export function groupsOf(
   objects: readonly { readonly groups: readonly EndpointGroup[] }[],

@@ -34,7 +34,7 @@ function meaningOf(topology: Topology, key: string): string {
   const value = topology.nodeContext && ownValue(key, topology.nodeContext);
   if (value === undefined && key === ZONE_KEY) return 'nothing: this node is in no zone';
   if (value === undefined) return `nothing: this node has no label ${key}`;
-  return key === ZONE_KEY ? `endpoints in zone ${value}` : `nodes with ${key}=${value}`;
+  return `nodes with ${key}=${value}`;
 }
 
 /** Nodes known to match a key now; undefined if they are not known, or the key does not depend on nodes. */
@@ -44,7 +44,7 @@ export function nodesOfKey(topology: Topology, key: string): ReadonlySet<string>
   return matchingNodes(topology, match);
 }
 
-/** Nodes known to match now; undefined if a node set is not known (for zones it may not be needed). */
+/** Nodes known to match now; undefined if a node set is not known. */
 function matchingNodes(topology: Topology, match: TopologyMatch): ReadonlySet<string> | undefined {
   const parts = [match.nodes];
   for (const selector of match.selectors) {

@@ -65,19 +65,16 @@ export function explainOutcome(
 ): OutcomeExplanation {
   const { kind, dryRun } = outcome;
   const waitsFor = topology.waitsFor(outcome.service);
-  return { kind, text: describeOutcome(topology, outcome, decided, waitsFor), dryRun, waitsFor };
+  return { kind, text: describeOutcome(outcome, decided, waitsFor), dryRun, waitsFor };
 }
 
 function describeOutcome(
-  topology: Topology,
-  { service, kind, reason, total }: ServiceOutcome,
+  { kind, reason, total }: ServiceOutcome,
   decided: DecidedEndpoints | undefined,
   waitsFor: readonly string[],
 ): string {
   if (kind === 'undecided') {
-    const isFirst = topology.activePolicy(service) === undefined;
-    const until = isFirst ? '' : '; until then what is shown does not change';
-    return `waits for the API server to list the nodes that match ${waitsFor.join('; ')}${until}`;
+    return `waits for the API server to list the nodes that match ${waitsFor.join('; ')}`;
   }
   if (kind === 'withheld')
     return 'all its traffic goes to the cloud, to which its address is routed';

@@ -1,5 +1,5 @@
 import type { PolicySource } from '../policy/policy.ts';
-import { ANY_KEY } from '../policy/topology-keys.ts';
+import { ANY_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 
 /** Something that an operator may need to know. */
 export interface Warning {
@@ -69,7 +69,7 @@ const NOTES = {
   'no-other-node': (key: string) =>
     `${key} matches this node only: no other node is known to match`,
   'endpoint-without-node': (count: number) =>
-    `${count} endpoints have no node; they match only ${ANY_KEY}`,
+    `${count} endpoints have no node; they match only ${ANY_KEY}, and ${ZONE_KEY} if their slice says so`,
   // Several endpoints have one address and port.
   'copies-cut': (count: number) =>
     `${count} endpoints are copies of others, with the same address and port; kube-proxy uses one of them, and only that is shown`,

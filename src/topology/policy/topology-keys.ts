@@ -4,7 +4,7 @@ import { quote } from './quote.ts';
 
 /** Matches an endpoint on this node. */
 export const HOSTNAME_KEY = 'kubernetes.io/hostname';
-/** Matches an endpoint in this node's zone, by the zone of the endpoint. */
+/** Matches an endpoint whose node is in this node's zone; where no such node is known, by the zone of the endpoint. */
 export const ZONE_KEY = 'topology.kubernetes.io/zone';
 /** Matches an endpoint on a node that shares a community with this one. */
 export const COMMUNITY_KEY = 'kube-proxy-wrapper.io/community';

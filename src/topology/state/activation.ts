@@ -5,7 +5,6 @@ import { inOrderOfShares } from './node-set-shares.ts';
 import type { PolicyStates } from './policy-states.ts';
 import type { TopologyChange } from './topology-change.ts';
 import type { NodeContext } from './topology-match.ts';
-import type { ViewReports } from './view-reports.ts';
 
 /** What the pending node context changes about one key. */
 interface KeyChange {
@@ -26,17 +25,15 @@ const NO_NAMES: ReadonlySet<string> = new Set();
 export class Activation {
   readonly #policies: PolicyStates;
   readonly #matcher: KeyMatcher;
-  readonly #withoutZone: ViewReports<true>;
   /** The last order of node sets, because it depends only on the context and on who uses which key. */
   readonly #ordered = new WeakMap<
     NodeContext,
     { revision: number; selectors: readonly string[] }
   >();
 
-  constructor(policies: PolicyStates, matcher: KeyMatcher, withoutZone: ViewReports<true>) {
+  constructor(policies: PolicyStates, matcher: KeyMatcher) {
     this.#policies = policies;
     this.#matcher = matcher;
-    this.#withoutZone = withoutZone;
   }
 
   /**
@@ -68,12 +65,12 @@ export class Activation {
     return [...new Set(all)];
   }
 
-  /** Whether the active policy of a Service applies: none of its node sets is without room. */
-  applies(service: string, { keys }: ManagedPolicy): boolean {
+  /** Whether an active policy applies: none of its node sets is without room. */
+  applies({ keys }: ManagedPolicy): boolean {
     const { nodeSets, ownNode } = this.#matcher;
     const { active } = ownNode;
     if (active === undefined || nodeSets.withoutRoom.size === 0) return true;
-    return keys.every((key) => nodeSets.apply(this.#requiredBy(key, active, service)));
+    return keys.every((key) => nodeSets.apply(this.#requiredBy(key, active)));
   }
 
   /** Services that use a key for which this node set is needed now. */
@@ -156,26 +153,13 @@ export class Activation {
   #unsyncedSelectors(service: string, context: NodeContext): readonly string[] {
     const policy = this.#policies.pendingOrActive(service);
     if (!policy.managed) return [];
-    const required = policy.keys.flatMap((key) => this.#requiredBy(key, context, service));
+    const required = policy.keys.flatMap((key) => this.#requiredBy(key, context));
     return required.filter((selector) => !this.#matcher.nodeSets.areKnown([selector]));
   }
 
-  /**
-   * The node sets that must be known before a key can be decided.
-   *
-   * @param service the only one that is decided; undefined: all that use the key
-   */
-  #requiredBy(key: string, context: NodeContext, service?: string): readonly string[] {
-    if (context.off) return [];
-    if (key === ZONE_KEY && !this.#needsZoneNodes(service)) return [];
-    return this.#matcher.of(key, context).selectors;
-  }
-
-  /** Most endpoints name their zone: then the zone key needs no nodes. */
-  #needsZoneNodes(service: string | undefined): boolean {
-    return service === undefined
-      ? this.#withoutZone.hasAnyOf(this.#policies.usersOf(ZONE_KEY))
-      : this.#withoutZone.get(service) === true;
+  /** The node sets that must be known before a key can be decided. */
+  #requiredBy(key: string, context: NodeContext): readonly string[] {
+    return context.off ? [] : this.#matcher.of(key, context).selectors;
   }
 
   /** Selectors of the node sets that a context requires. Their order matters only if there are too many. */

@@ -5,13 +5,12 @@ import type { Topology } from './topology.ts';
 
 export interface DecidedService {
   readonly outcome: ServiceOutcome;
-  /** Undefined: no policy selects endpoints, or the Service cannot be decided yet. */
+  /** Undefined: no policy selects endpoints, or the first one is pending. */
   readonly decision: Decision | undefined;
 }
 
 /**
- * What this node makes of a Service now, with all its endpoints. The projection, simulate and tests decide with it. A
- * Service that cannot be decided has the kind `undecided`; a dry run shows all endpoints, so it waits for nothing.
+ * What this node makes of a Service now, with all its endpoints. The projection, simulate and tests decide with it.
  *
  * @param ofOtherProxy as in KindInput
  */
@@ -27,10 +26,7 @@ export function decideService(
   if (active?.managed !== true) {
     return { outcome: outcomeOf(service, input, groups), decision: undefined };
   }
-  if (active.dryRun !== true && !topology.canDecide(active, groups)) {
-    const outcome = outcomeOf(service, { ...input, policy: undefined }, groups);
-    return { outcome, decision: undefined };
-  }
+  topology.lookUpNodes(service, active, groups);
   const decision = topology.decide(service, groups, active);
   const withheld = topology.isWithheld(active, decision);
   return { outcome: outcomeOf(service, { ...input, withheld }, groups, decision), decision };

@@ -1,10 +1,12 @@
-import type { Endpoint } from '../decide/endpoint.ts';
+import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
 import type { KeyMaskOf } from '../decide/endpoint-classes.ts';
 import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
+import type { NodeLookups } from './node-lookups.ts';
 import type { NodeSetRegistry } from './node-set-registry.ts';
 import type { OwnNodeState } from './own-node-state.ts';
 import {
   type NodeContext,
+  ownValue,
   type TopologyMatch,
   type TopologyMatchSettings,
   topologyMatchOf,
@@ -22,6 +24,7 @@ const MASK_BYTES = 100;
 export class KeyMatcher {
   readonly ownNode: OwnNodeState;
   readonly nodeSets: NodeSetRegistry;
+  readonly #lookups: NodeLookups;
   readonly #nodeName: string;
   readonly #settings: TopologyMatchSettings;
   /** What the keys of {@link places} match depends on nothing but the node context. */
@@ -35,11 +38,13 @@ export class KeyMatcher {
     settings: TopologyMatchSettings,
     ownNode: OwnNodeState,
     nodeSets: NodeSetRegistry,
+    lookups: NodeLookups,
   ) {
     this.#nodeName = nodeName;
     this.#settings = settings;
     this.ownNode = ownNode;
     this.nodeSets = nodeSets;
+    this.#lookups = lookups;
   }
 
   /** What a key matches by the active node context; undefined while there is none. */
@@ -75,16 +80,35 @@ export class KeyMatcher {
   }
 
   /** Whether a key matches an endpoint, by the active node context. */
-  matches(key: string, { node, zone }: Endpoint): boolean {
+  matches(key: string, endpoint: Endpoint): boolean {
     if (key === ANY_KEY) return true;
-    if (node === '') return false;
-    if (key === ZONE_KEY && zone !== '') return this.ownNode.active?.labels.get(key) === zone;
+    const { node } = endpoint;
     const match = this.active(key);
     if (match === undefined) return false;
     // Own Node decides, not a node set: two watches may disagree for a moment.
     if (node === this.#nodeName) return match.self;
-    if (match.nodes.has(node)) return true;
-    return this.nodeSets.include(match.selectors, node);
+    if (match.nodes.has(node) || this.nodeSets.include(match.selectors, node)) return true;
+    return key === ZONE_KEY && this.isInZoneByField(endpoint) && !this.#lookups.isElsewhere(node);
+  }
+
+  /** Whether an endpoint is in this node's zone by its own field, which applies if its Node is not known. */
+  isInZoneByField({ zone }: Endpoint): boolean {
+    const { active } = this.ownNode;
+    return active !== undefined && zone !== '' && ownValue(ZONE_KEY, active) === zone;
+  }
+
+  /** The nodes of endpoints that only their field puts into this node's zone, though its node set is known. */
+  *namedByField(groups: readonly EndpointGroup[]): Generator<string> {
+    const { selectors = [] } = this.active(ZONE_KEY) ?? {};
+    const isSynced = selectors.every((each) => this.nodeSets.all.get(each)?.state === 'synced');
+    if (!isSynced) return;
+    for (const { endpoints } of groups) {
+      for (const endpoint of endpoints) {
+        const { node } = endpoint;
+        if (node === '' || node === this.#nodeName || !this.isInZoneByField(endpoint)) continue;
+        if (!this.nodeSets.include(selectors, node)) yield node;
+      }
+    }
   }
 
   /** The same for a list of keys, cached until {@link invalidate}. Equal endpoints are one object. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../../util/clock.ts';
+import { ZONE_KEY } from '../policy/topology-keys.ts';
 
 /**
  * How long a node set that no policy needs is still watched, in milliseconds. So an annotation or a label that is
@@ -8,7 +9,8 @@ export const NODE_SET_LINGER_MS = 60_000;
 
 /** The watch of a node set at the API server. */
 export interface NodeWatch {
-  readonly status: { readonly connected: boolean };
+  /** `version`: its resourceVersion; empty or undefined: none yet. */
+  readonly status: { readonly connected: boolean; readonly version?: string };
   /** Ends it, and waits for it. */
   close(): Promise<void>;
 }
@@ -169,11 +171,12 @@ export class NodeSet<Watch extends NodeWatch = NodeWatch> {
 }
 
 /** What the refusal of a node set means for decisions, in words. */
-export function consequenceOfRefusal(set: Pick<NodeSet, 'state'> | undefined): string {
-  if (set?.state === 'overLimit') {
+export function consequenceOfRefusal(set: Pick<NodeSet, 'state' | 'selector'>): string {
+  if (set.state === 'overLimit') {
     return 'Services whose policies need it are unfiltered (raise maxNodeSets, or allow fewer keys with allowedTopologyKeys)';
   }
-  return set?.state === 'synced'
-    ? 'the known nodes remain, and changes are not received'
-    : 'only this node itself counts as one of them';
+  if (set.state === 'synced') return 'the known nodes remain, and changes are not received';
+  const ownNode = 'only this node itself counts as one of them';
+  const isZone = set.selector.startsWith(`${ZONE_KEY}=`);
+  return isZone ? `${ownNode}, and endpoints whose slices name the zone` : ownNode;
 }

@@ -1,6 +1,6 @@
 import { firstFew } from '../../util/first-few.ts';
 import type { Decision, PortDecision } from '../decide/decide.ts';
-import { countEndpoints, type EndpointGroup, portId, portLabel } from '../decide/endpoint.ts';
+import { type EndpointGroup, portId, portLabel } from '../decide/endpoint.ts';
 import { classesByPort, type EndpointClass } from '../decide/endpoint-classes.ts';
 import type { Policy, UnmanagedReason } from '../policy/policy.ts';
 
@@ -9,8 +9,7 @@ import type { Policy, UnmanagedReason } from '../policy/policy.ts';
  * - `unfiltered`: all endpoints are shown
  * - `hidden`: the Service is hidden, because another proxy serves it
  * - `withheld`: the Service is hidden, because all its traffic goes to the cloud
- * - `undecided`: the Service waits for node sets. If its first policy is pending, it is hidden unless the policy is a
- *   dry run. Otherwise it remains as it was shown
+ * - `undecided`: the first policy of the Service waits for node sets. It is hidden, unless the policy is a dry run
  */
 export type OutcomeKind = 'filtered' | 'unfiltered' | 'hidden' | 'withheld' | 'undecided';
 
@@ -100,18 +99,6 @@ export function outcomeOf(
   const winners = isFiltered ? winnersOf(policy.keys, decision) : [];
   const reason = policy?.managed === false ? policy.reason : undefined;
   return { service, kind, dryRun, reason, winners, total, kept, ready, problem, problemPorts };
-}
-
-/**
- * The outcome of a Service that cannot be decided yet: it remains as it was shown, with the endpoints that it has now.
- */
-export function undecided(
-  service: string,
-  before: ServiceOutcome | undefined,
-  groups: readonly EndpointGroup[],
-): ServiceOutcome {
-  const none = { service, dryRun: false, winners: [], kept: 0, ready: 0 };
-  return { ...none, ...before, kind: 'undecided', total: countEndpoints(groups) };
 }
 
 /** Keys that won for any port, sorted. */

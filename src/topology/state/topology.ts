@@ -6,12 +6,13 @@
  * - node-set.ts: a node set, with its watch and its timer; node-set-registry.ts, node-set-shares.ts: which are open
  * - activation.ts: makes active what has all its node sets
  * - key-matcher.ts, topology-match.ts: which nodes and endpoints a topology key matches
+ * - node-lookups.ts: the Nodes that only a field of endpoints puts into this node's zone
  * - decide-service.ts, service-outcome.ts: what this node makes of a Service, and whether it hides it
  * - view-reports.ts: what views have reported about Services
  */
 
 import { type Decision, decide } from '../decide/decide.ts';
-import { type Endpoint, type EndpointGroup, hasEndpointWithoutZone } from '../decide/endpoint.ts';
+import type { Endpoint, EndpointGroup } from '../decide/endpoint.ts';
 import {
   CLOUD_NODE,
   type ManagedPolicy,
@@ -22,6 +23,7 @@ import {
 import { CLOUD_KEY, HOSTNAME_KEY, ZONE_KEY } from '../policy/topology-keys.ts';
 import { Activation } from './activation.ts';
 import { KeyMatcher } from './key-matcher.ts';
+import { type NodeFinder, NodeLookups } from './node-lookups.ts';
 import type { NodeSet, NodeSetWatcher, NodeWatch } from './node-set.ts';
 import { NodeSetRegistry } from './node-set-registry.ts';
 import { type Communities, type OwnNode, OwnNodeState } from './own-node-state.ts';
@@ -32,6 +34,7 @@ import {
   communitiesOf,
   isEdge,
   type NodeContext,
+  ownValue,
   type TopologyMatch,
   type TopologyMatchSettings,
 } from './topology-match.ts';
@@ -51,6 +54,7 @@ export interface TopologyOptions<Watch extends NodeWatch = NodeWatch> {
   /** Node sets that are watched at the same time at most; default: see NodeSetRegistry. */
   readonly maxNodeSets?: number;
   readonly nodeSetWatcher: NodeSetWatcher<Watch>;
+  readonly nodeFinder: NodeFinder;
 }
 
 /** What must be complete once before the topology is. */
@@ -64,19 +68,18 @@ type Source = 'services' | 'namespaces';
  * Invariant: a decision never mixes two states of the topology. A new node context (own labels, declared communities)
  * and a new policy become active only when the node sets that they require are known. Until then the previous ones
  * remain active, and the node sets of both are watched. A Service that had no policy before is hidden meanwhile.
- * Endpoints that lose their zones may require a node set too: until it is known, they cannot be decided (canDecide).
  */
 export class Topology<Watch extends NodeWatch = NodeWatch> {
   readonly nodeName: string;
   readonly policies = new PolicyStates();
   readonly #options: TopologyOptions<Watch>;
   readonly #listeners = new Set<(change: TopologyChange) => void>();
-  /** Services with an endpoint that names a node but no zone: only these need the nodes of the zone. */
-  readonly #withoutZone = new ViewReports<true>();
   /** Services that the topology does not read, and whether their labels hide them. */
   readonly #unread = new ViewReports<boolean>();
   readonly #nodeSets: NodeSetRegistry<Watch>;
   readonly #ownNode: OwnNodeState;
+  /** What is known of Nodes outside the node set of the zone. */
+  readonly lookups: NodeLookups;
   readonly #matcher: KeyMatcher;
   readonly #activation: Activation;
   #withheld: Set<string> | undefined;
@@ -95,8 +98,20 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
       onClosed: () => this.#matcher.invalidate(),
     });
     this.#ownNode = new OwnNodeState(nodeName, declaredCommunities);
-    this.#matcher = new KeyMatcher(nodeName, topologyMatch, this.#ownNode, this.#nodeSets);
-    this.#activation = new Activation(this.policies, this.#matcher, this.#withoutZone);
+    this.lookups = new NodeLookups({
+      finder: options.nodeFinder,
+      ownZone: () => this.nodeContext && ownValue(ZONE_KEY, this.nodeContext),
+      version: () => this.#zoneVersion,
+      onNodes: (nodes) => this.#onNodesFound(nodes),
+    });
+    this.#matcher = new KeyMatcher(
+      nodeName,
+      topologyMatch,
+      this.#ownNode,
+      this.#nodeSets,
+      this.lookups,
+    );
+    this.#activation = new Activation(this.policies, this.#matcher);
     this.#incomplete = new Set(namespaces ? ['services', 'namespaces'] : ['services']);
   }
 
@@ -174,19 +189,6 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   }
 
   /**
-   * A view has (true) or no longer has (false) endpoints of these Services that name a node but no zone. Policies of
-   * such a Service require the nodes of the zone if they use the zone key. Returns the change, for which no listener is
-   * called; undefined: none.
-   */
-  setServicesWithoutZone(
-    view: object,
-    services: ReadonlyMap<string, boolean>,
-  ): TopologyChange | undefined {
-    const reported = Array.from(services, ([service, has]) => [service, has || undefined] as const);
-    return this.#zonesChanged(this.#withoutZone.set(view, reported));
-  }
-
-  /**
    * Which of these Services are hidden because all their traffic goes to the cloud; the view of slices that decides
    * about cloud passthrough reports them, first all of them. No listener is called.
    */
@@ -211,9 +213,7 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
 
   /** A view was closed: what it has reported no longer counts. Returns as {@link setUnreadServices}. */
   forgetView(view: object): TopologyChange | undefined {
-    const unread = changeOf(this.#unread.forget(view));
-    // A view of Services reports these, and a view of endpoints those.
-    return unread ?? this.#zonesChanged(this.#withoutZone.forget(view));
+    return changeOf(this.#unread.forget(view));
   }
 
   /** Whether a Service that the topology does not read is hidden by its labels; undefined: no view has it. */
@@ -230,7 +230,7 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     if (policy === undefined || context === undefined) return policy;
     if (!policy.managed) return policy;
     if (policy.edgeOnly === true && !this.#isEdge(context)) return CLOUD_NODE;
-    return this.#activation.applies(service, policy) ? policy : NODE_SET_LIMIT;
+    return this.#activation.applies(policy) ? policy : NODE_SET_LIMIT;
   }
 
   /**
@@ -249,18 +249,19 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     );
   }
 
-  /**
-   * Whether all that a decision about these endpoints needs is known. Only the zone key depends on the endpoints: if
-   * they have no zone, it needs the nodes of the zone.
-   */
-  canDecide({ keys }: ManagedPolicy, groups: readonly EndpointGroup[]): boolean {
-    if (!keys.includes(ZONE_KEY)) return true;
-    const { selectors = [] } = this.matchOf(ZONE_KEY) ?? {};
-    const isKnown = this.#nodeSets.areKnown(selectors) && this.#nodeSets.apply(selectors);
-    return isKnown || !hasEndpointWithoutZone(groups);
+  /** Looks up the Nodes that a decision about these endpoints depends on, and that no node set has. */
+  lookUpNodes(service: string, { keys }: ManagedPolicy, groups: readonly EndpointGroup[]): void {
+    if (!keys.includes(ZONE_KEY)) return;
+    const namespace = service.slice(0, service.indexOf('/'));
+    let hasRoom = true;
+    for (const node of this.#matcher.namedByField(groups)) {
+      if (!this.lookups.request(node, namespace)) hasRoom = false;
+    }
+    if (!hasRoom) this.#options.nodeFinder.onTooMany(namespace);
+    this.lookups.send();
   }
 
-  /** Decides about all endpoints of a managed Service. Only if {@link canDecide}. */
+  /** Decides about all endpoints of a managed Service. */
   decide(service: string, groups: readonly EndpointGroup[], policy: ManagedPolicy): Decision {
     const { keys, minReady, keepsLocal } = policy;
     const alsoKeep = (endpoint: Endpoint) => this.#matcher.matches(HOSTNAME_KEY, endpoint);
@@ -308,8 +309,9 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     return this.#activation.waitsFor(service);
   }
 
-  /** Ends the watches of all node sets, and waits for them. */
+  /** Ends the look-ups and the watches of all node sets, and waits for these. */
   close(): Promise<void> {
+    this.lookups.close();
     return this.#nodeSets.close();
   }
 
@@ -322,8 +324,21 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     for (const key of this.#matcher.places(this.nodeContext)) {
       if (this.matchOf(key)?.selectors.includes(selector) !== true) continue;
       if (this.policies.usersOf(key).size === 0) continue;
+      if (key === ZONE_KEY) this.lookups.forget(changed);
       for (const node of changed) change.addNode(node, key);
     }
+    this.#notify(change);
+  }
+
+  get #zoneVersion(): string {
+    const [selector = ''] = this.matchOf(ZONE_KEY)?.selectors ?? [];
+    return this.#nodeSets.all.get(selector)?.watch?.status.version ?? '';
+  }
+
+  #onNodesFound(nodes: readonly string[]): void {
+    this.#matcher.invalidate();
+    const change = new TopologyChange();
+    for (const node of nodes) change.addNode(node, ZONE_KEY);
     this.#notify(change);
   }
 
@@ -332,14 +347,6 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     const change = new TopologyChange();
     if (!applied) this.#addUsers(change, selector);
     this.#notify(this.#settle(change));
-  }
-
-  /** @param services those that began or ceased to have endpoints without a zone */
-  #zonesChanged(services: readonly string[]): TopologyChange | undefined {
-    const change = changeOf(services);
-    if (change === undefined) return undefined;
-    const { selectors = [] } = this.matchOf(ZONE_KEY) ?? {};
-    return this.#settle(this.#nodeSets.apply(selectors) ? undefined : change, services);
   }
 
   #notify(change: TopologyChange): void {

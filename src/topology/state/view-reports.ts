@@ -12,14 +12,6 @@ export class ViewReports<Value> {
     return undefined;
   }
 
-  /** Whether any view has reported any of these Services. */
-  hasAnyOf(services: ReadonlySet<string>): boolean {
-    for (const reported of this.#byView.values()) {
-      if (!services.isDisjointFrom(reported)) return true;
-    }
-    return false;
-  }
-
   /** Takes the report of a view; undefined: nothing about this Service any more. Returns the Services that changed. */
   set(
     view: object,

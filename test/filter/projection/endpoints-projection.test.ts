@@ -10,6 +10,7 @@ import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
+import type { FoundNodes } from '../../../src/topology/state/node-lookups.ts';
 import { winnerText } from '../../../src/topology/state/service-outcome.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
@@ -30,11 +31,13 @@ let view: View;
 let clock: ManualClock;
 let projection: EndpointsProjection;
 let handler: ViewHandler<EndpointsFacts>;
+/** Answers the look-up of Nodes. */
+let found: (nodes: FoundNodes) => void;
 
 beforeEach(() => start(ENDPOINT_SLICES));
 
 function start(resource: Resource): void {
-  ({ topology, view, clock, projection, handler } = startSliceProjection({ resource }));
+  ({ topology, view, clock, projection, handler, found } = startSliceProjection({ resource }));
   topology.setOwnNode({ labels: new Map([[ZONE, 'z']]), annotations: new Map() });
   setKeys(['default/web'], HOST);
   topology.setSynced('services');
@@ -129,10 +132,12 @@ describe('the events of one change', () => {
 
   test('have slices with endpoints before empty ones, if no endpoint is ready', () => {
     setKeys(['default/web'], ZONE);
-    handler.onChanges([slice('a', 'web', { ...NEAR, zone: 'z', ready: false })]);
+    topology.nodeSets.get(`${ZONE}=z`)?.sync();
+    handler.onChanges([slice('a', 'web', { ...NEAR, node: 'mid', zone: 'z', ready: false })]);
     handler.onChanges([slice('b', 'web', { ...FAR, zone: 'z2', ready: false })]);
     first = view.log.end;
     topology.setOwnNode({ labels: new Map([[ZONE, 'z2']]), annotations: new Map() });
+    topology.nodeSets.get(`${ZONE}=z2`)?.sync();
     expect(events()).toEqual(['MODIFIED b 10.0.0.2', 'MODIFIED a']);
   });
 });
@@ -259,17 +264,30 @@ test('the age of a decision is that of its keys, whatever endpoints they match',
   expect(age()).toBe(0);
 });
 
-test('a Service that cannot be decided keeps the outcome that is shown, and counts its endpoints', () => {
-  setKeys(['default/web'], ZONE);
-  const inZone = { ...NEAR, zone: 'z' };
-  handler.onChanges([slice('a', 'web', inZone)]);
+test('a slice that moves to another Service is one of its old Service no longer', () => {
+  handler.onChanges([slice('a', 'web', NEAR), slice('b', 'web', NEAR)]);
   handler.onSynced();
-  const outcome = () => projection.inspect('default/web').outcome;
-  expect(outcome()).toMatchObject({ kind: 'filtered', winners: [ZONE], kept: 1, total: 1 });
-  handler.onChanges([slice('a', 'web', inZone, FAR)]);
-  expect(outcome()).toMatchObject({ kind: 'undecided', winners: [ZONE], kept: 1, total: 2 });
+  handler.onChanges([slice('a', 'other', FAR)]);
+  const total = (service: string) => projection.inspect(service).outcome.total;
+  expect([total('default/web'), total('default/other')]).toEqual([1, 1]);
+  expect(shown()).toEqual({ 'default/a': ['10.0.0.2'], 'default/b': ['10.0.0.1'] });
+});
+
+test('a change that alters no decision is shown', () => {
+  handler.onChanges([slice('a', 'web', NEAR)]);
+  handler.onSynced();
+  handler.onChanges([slice('a', 'web', { ...NEAR, ip: '10.0.0.7' })]);
+  expect(shown()).toEqual({ 'default/a': ['10.0.0.7'] });
+});
+
+test('no view starts before the Nodes are looked up that only slices put into the zone', () => {
+  setKeys(['default/web'], ZONE);
+  handler.onChanges([slice('a', 'web', { ...FAR, zone: 'z' })]);
+  handler.onSynced();
   topology.nodeSets.get(`${ZONE}=z`)?.sync();
-  expect(outcome()).toMatchObject({ kind: 'filtered', kept: 1, total: 2 });
+  expect(view.started).toBe(false);
+  found({ zones: new Map([['far', 'y']]) });
+  expect(shown()).toEqual({ 'default/a': [] });
 });
 
 test('more endpoints of a Service without a policy are not another decision', () => {
@@ -294,7 +312,7 @@ test('only decided Services are reported to the topology as withheld or not', ()
   expect(reported).toEqual([['default/web'], ['default/other']]);
 });
 
-test('a closed projection changes nothing and needs no nodes', () => {
+test('a closed projection changes nothing', () => {
   topology.setPolicies(new Map([['default/web', policy(ZONE, '*')] as const]));
   handler.onChanges([slice('a', 'web', FAR)]);
   topology.nodeSets.get(`${ZONE}=z`)?.sync();
@@ -302,7 +320,6 @@ test('a closed projection changes nothing and needs no nodes', () => {
   topology.nodeSets.get(`${ZONE}=z`)?.change(['far'], []);
   const { end } = view.log;
   handler.close();
-  expect([...topology.nodeSets.values()].filter(({ needed }) => needed)).toEqual([]);
   setKeys(['default/web'], HOST);
   expect(view.log.end).toBe(end);
 });

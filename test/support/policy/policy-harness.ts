@@ -7,6 +7,7 @@ import {
   type ModelSettings,
   type ModelSlice,
   OWN,
+  ZONE,
 } from '../../../harness/history/expected-view.ts';
 import type {
   Codec,
@@ -34,6 +35,7 @@ import { parseLabelSelector } from '../../../src/topology/policy/label-selector.
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
 import { PRESETS } from '../../../src/topology/policy/topology-keys.ts';
+import type { FoundNodes, NodeRequest } from '../../../src/topology/state/node-lookups.ts';
 import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { notReentrant } from '../projection/not-reentrant.ts';
@@ -63,6 +65,9 @@ interface Opened extends HarnessViews {
   readonly ofSlices: ViewHandler<EndpointsFacts>;
 }
 
+/** See {@link PolicyHarness.unanswered}. */
+const LOOKUP = 'look-up';
+
 const policyLog = new PolicyLog(pino({ level: 'silent' }));
 
 /**
@@ -83,6 +88,10 @@ export class PolicyHarness {
   readonly #objects: ModelObjects;
   /** Closes node sets that are not needed. */
   readonly #nodeSetTime = new ManualClock();
+  /** Looks Nodes up again. */
+  readonly #lookupTime = new ManualClock();
+  /** The look-up that is under way. */
+  #lookup: { request: NodeRequest; done: (found: FoundNodes) => void } | undefined;
   /** Node sets that were answered, each with the nodes sent so far. */
   readonly #answered = new Map<string, Set<string>>();
 
@@ -105,6 +114,13 @@ export class PolicyHarness {
         },
         onOverLimit: () => undefined,
       },
+      nodeFinder: {
+        clock: this.#lookupTime,
+        find: (request, done) => {
+          this.#lookup = { request, done };
+        },
+        onTooMany: () => undefined,
+      },
     });
     const { topology } = this;
     this.#batches = new Batches(topology);
@@ -125,13 +141,23 @@ export class PolicyHarness {
     this.ofKubeProxy = ofKubeProxy;
   }
 
-  /** Node sets that the topology waits for. */
+  /** Node sets that the topology waits for, and `look-up` if it waits for one. */
   unanswered(): string[] {
     const watched = [...this.topology.nodeSets.values()].filter(
       ({ state }) => state !== 'overLimit',
     );
     const selectors = watched.map(({ selector }) => selector);
-    return selectors.filter((selector) => !this.#answered.has(selector));
+    const sets = selectors.filter((selector) => !this.#answered.has(selector));
+    return this.#lookup === undefined ? sets : [...sets, LOOKUP];
+  }
+
+  /** Nodes are looked up again, as within an hour. */
+  lookUpAgain(cluster: ModelCluster): void {
+    this.#lookupTime.pass(3_600_000);
+    for (let n = 0; this.#lookup !== undefined || n === 0; n++) {
+      this.#answerLookup(cluster);
+      this.#lookupTime.pass(1_000);
+    }
   }
 
   /** Sends everything, as the first lists would. */
@@ -205,15 +231,27 @@ export class PolicyHarness {
     for (const [selector, known] of this.#answered) this.#update(selector, known, cluster);
   }
 
-  /** Answers one of the wanted node sets. */
+  /** Answers one of the wanted node sets, or a look-up. */
   answer(which: number, cluster: ModelCluster): void {
     const waiting = this.unanswered();
     const selector = waiting[which % Math.max(1, waiting.length)];
     if (selector === undefined) return;
+    if (selector === LOOKUP) {
+      this.#answerLookup(cluster);
+      return;
+    }
     const known = new Set<string>();
     this.#answered.set(selector, known);
     this.#update(selector, known, cluster);
     this.topology.nodeSets.get(selector)?.sync();
+  }
+
+  /** Nodes have no hostname label, so more than a few are found by name only. */
+  #answerLookup({ nodes }: ModelCluster): void {
+    const { request, done } = this.#lookup ?? {};
+    this.#lookup = undefined;
+    const found = request?.by === 'name' ? request.names.filter((name) => nodes.has(name)) : [];
+    done?.({ zones: new Map(found.map((name) => [name, nodes.get(name)?.[ZONE] ?? ''])) });
   }
 
   #update(selector: string, known: Set<string>, { nodes }: ModelCluster): void {

@@ -57,6 +57,8 @@ export class History {
   #between: ModelCluster[] = [];
   /** Objects that this step deletes. It may create them again. */
   #deleted: ReadonlySet<string> = new Set();
+  /** Nodes were created or deleted since all Nodes were looked up. */
+  #hasOtherNodes = false;
   #version = 100;
 
   constructor(settings: ModelSettings, cluster: ModelCluster) {
@@ -83,7 +85,12 @@ export class History {
     this.#remember();
     this.#take(step);
     checkExplained(this.#harness.topology, this.#harness.ofKubeProxy);
-    if (this.#harness.unanswered().length === 0) this.#settle();
+    if (this.#harness.unanswered().length > 0) return;
+    // A relabelled Node is found by events. One that is created or deleted is only found later.
+    if (this.#hasOtherNodes) this.#order.step(() => this.#harness.lookUpAgain(this.#now));
+    if (this.#harness.unanswered().length > 0) return;
+    this.#hasOtherNodes = false;
+    this.#settle();
   }
 
   /** Every view's log, followed from its start, led to each of its states. */
@@ -172,6 +179,8 @@ export class History {
                 nodes,
               };
               yield this.#expected(views, view, service, inputs);
+              const isLookedUp = (node: string) => this.#harness.topology.lookups.isElsewhere(node);
+              yield this.#expected(views, view, service, { ...inputs, isLookedUp });
             }
           }
         }
@@ -290,6 +299,7 @@ export class History {
       case 'node':
         // Several labels together may move a node between two sets of a key, which takes events of two watches.
         if (step.labels !== undefined && before.nodes.has(step.node)) return;
+        this.#hasOtherNodes = true;
         this.#setNode(step.node, step.labels);
         return;
       case 'namespace': {

@@ -103,7 +103,7 @@ export const anySettings: fc.Arbitrary<ModelSettings> = fc.record({
 const anyEndpoint: fc.Arbitrary<ModelEndpoint> = fc
   .record({
     address: fc.integer({ min: 1, max: 6 }),
-    node: fc.constantFrom(...NODES, ''),
+    node: fc.constantFrom(...NODES, 'of-another-cluster', ''),
     zone: fc.constantFrom('z1', 'z2', 'z2', ''),
     state: fc.constantFrom('ready', 'ready', 'ready', 'serving', 'gone'),
     ends: fc.nat(4),

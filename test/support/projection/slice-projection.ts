@@ -4,6 +4,7 @@ import { Batches } from '../../../src/filter/projection/batch.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
+import type { FoundNodes, NodeFinder } from '../../../src/topology/state/node-lookups.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { ManualClock, PLAIN_TOPOLOGY } from './topology.ts';
 
@@ -14,7 +15,14 @@ import { ManualClock, PLAIN_TOPOLOGY } from './topology.ts';
  * @param startedAt when the process started, in milliseconds
  */
 export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0 } = {}) {
-  const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeName: 'own' });
+  let answer: (found: FoundNodes) => void = () => undefined;
+  const nodeFinder: NodeFinder = {
+    ...PLAIN_TOPOLOGY.nodeFinder,
+    find: (_, done) => {
+      answer = done;
+    },
+  };
+  const topology = new Topology({ ...PLAIN_TOPOLOGY, nodeFinder, nodeName: 'own' });
   const clock = new ManualClock();
   const codec = new ProtobufCodec();
   const window = { entries: 10_000, bytes: 1 << 24 };
@@ -27,5 +35,6 @@ export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0
     reportsWithheld: true,
   });
   const handler = new Batches(topology).endpoints(projection);
-  return { topology, view, clock, projection, handler, versions };
+  const found = (nodes: FoundNodes): void => answer(nodes);
+  return { topology, view, clock, projection, handler, versions, found };
 }

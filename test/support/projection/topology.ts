@@ -1,5 +1,6 @@
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';
+import type { NodeFinder } from '../../../src/topology/state/node-lookups.ts';
 import type { NodeSetWatcher } from '../../../src/topology/state/node-set.ts';
 import type { TopologyOptions } from '../../../src/topology/state/topology.ts';
 import type { Clock } from '../../../src/util/clock.ts';
@@ -13,6 +14,11 @@ export function notWatched(clock: Clock): NodeSetWatcher {
   return { clock, open: () => watch, onOverLimit: () => undefined };
 }
 
+/** Nodes whose look-ups are never answered. */
+export function notFound(clock: Clock): NodeFinder {
+  return { clock, find: () => undefined, onTooMany: () => undefined };
+}
+
 /** A topology in which nodes match by labels only. */
 export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
   topologyMatch: {
@@ -23,6 +29,7 @@ export const PLAIN_TOPOLOGY: Omit<TopologyOptions, 'nodeName'> = {
   namespaces: false,
   withholdsServices: false,
   nodeSetWatcher: notWatched(stillClock),
+  nodeFinder: notFound(stillClock),
 };
 
 /** Settings under which a Service has a policy only by its own annotation. */

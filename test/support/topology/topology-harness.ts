@@ -1,5 +1,6 @@
 import type { Endpoint } from '../../../src/topology/decide/endpoint.ts';
 import type { ManagedPolicy, Policy } from '../../../src/topology/policy/policy.ts';
+import type { FoundNodes } from '../../../src/topology/state/node-lookups.ts';
 import { Topology, type TopologyOptions } from '../../../src/topology/state/topology.ts';
 import type { TopologyChange } from '../../../src/topology/state/topology-change.ts';
 import { ManualClock, notWatched, PLAIN_TOPOLOGY } from '../projection/topology.ts';
@@ -20,12 +21,25 @@ export class TopologyHarness {
   readonly topology: Topology;
   /** Closes node sets that are not needed. */
   readonly clock = new ManualClock();
+  /** Looks Nodes up again. */
+  readonly lookupClock = new ManualClock();
+  /** Names that are being looked up. */
+  lookedUp: readonly string[] = [];
+  #answer: (found: FoundNodes) => void = () => undefined;
   #changes: TopologyChange[] = [];
   constructor(options: Partial<TopologyOptions> = {}) {
     this.topology = new Topology({
       ...PLAIN_TOPOLOGY,
       nodeName: 'edge-1',
       nodeSetWatcher: notWatched(this.clock),
+      nodeFinder: {
+        clock: this.lookupClock,
+        find: ({ names }, done) => {
+          this.lookedUp = names;
+          this.#answer = done;
+        },
+        onTooMany: () => undefined,
+      },
       ...options,
     });
     this.topology.subscribe((change) => this.#changes.push(change));
@@ -61,6 +75,19 @@ export class TopologyHarness {
       const groups = [groupOf([], [endpoint])];
       return this.topology.decide('default/other', groups, managed(...keys)).keep[0] === 1;
     });
+  }
+
+  /** Whether this node sees each of these endpoints of one Service. Looks up what that depends on, as a view does. */
+  seesAfterLookup(keys: string[], ...endpoints: Endpoint[]): boolean[] {
+    const groups = [groupOf([], endpoints)];
+    this.topology.lookUpNodes('default/other', managed(...keys), groups);
+    return this.sees(keys, ...endpoints);
+  }
+
+  /** Answers the look-up with the zones of the Nodes that exist. */
+  found(zones: Record<string, string>): void {
+    this.lookedUp = [];
+    this.#answer({ zones: new Map(Object.entries(zones)) });
   }
 
   setOwnLabels(own: Record<string, string>): void {

@@ -117,7 +117,7 @@ describe('what a key means on this node', () => {
     ['*', {}, 'any endpoint'],
     ['kubernetes.io/hostname', {}, 'endpoints on this node'],
     [CLOUD, {}, 'nodes that are not edge nodes'],
-    [ZONE, { [ZONE]: 'z1' }, 'endpoints in zone z1'],
+    [ZONE, { [ZONE]: 'z1' }, `nodes with ${ZONE}=z1`],
     [ZONE, { [ZONE]: '' }, 'nothing: this node is in no zone'],
     ['site', { site: 'a' }, 'nodes with site=a'],
     ['site', { site: '' }, 'nodes with site='],

@@ -369,7 +369,7 @@ describe('explainService()', () => {
     [
       'undecided',
       { policy: managed(ZONE), labels: { [ZONE]: 'z1' }, endpoints: [NEAR] },
-      'until then what is shown does not change',
+      `${ZONE}=z1`,
     ],
     ['hidden', { policy: { managed: false, reason: 'other-proxy' } }, ''],
     [

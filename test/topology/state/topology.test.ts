@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import type { Endpoint } from '../../../src/topology/decide/endpoint.ts';
 import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 import { groupOf } from '../../support/topology/endpoint-group.ts';
@@ -54,29 +55,14 @@ test('an empty label value is a value', () => {
 });
 
 describe('a node set is needed', () => {
-  test('not by hostname, "*" and zones of endpoints, nor by an endpoint without a zone of another Service', () => {
-    const keys = ['kubernetes.io/hostname', ZONE, '*'];
-    harness.settle(
-      { [ZONE]: 'z1' },
-      { 'default/web': managed(...keys), 'default/db': managed('*') },
-    );
-    const view = {};
-    harness.topology.setServicesWithoutZone(view, new Map([['default/db', true]]));
+  test('not by hostname and "*"', () => {
+    const keys = ['kubernetes.io/hostname', '*'];
+    harness.settle({ [ZONE]: 'z1' }, { 'default/web': managed(...keys) });
     expect([harness.wanted, harness.topology.synced]).toEqual([[], true]);
-    expect(harness.sees([ZONE], on('a', 'z1'), on('b', 'z2'), on('', 'z1'))).toEqual([
-      true,
-      false,
-      false,
-    ]);
-    harness.topology.setServicesWithoutZone(view, new Map([['default/web', true]]));
-    expect(harness.wanted).toEqual([`${ZONE}=z1`]);
-    harness.topology.setServicesWithoutZone(view, new Map([['default/web', false]]));
-    expect(harness.wanted).toEqual([]);
   });
 
   test('not by an empty zone, which is none, as in kube-proxy; any other label may be empty', () => {
     harness.settle({ [ZONE]: '', site: '' }, { 'default/web': managed(ZONE, 'site') });
-    harness.topology.setServicesWithoutZone({}, new Map([['default/web', true]]));
     expect(harness.wanted).toEqual(['site=']);
     harness.sync('site=', 'near');
     expect(harness.sees([ZONE], on('edge-1'), on('near'), on('near', 'z1'))).toEqual([
@@ -110,7 +96,6 @@ describe('a node set is needed', () => {
   test('not by a policy with the zone key that was replaced', () => {
     harness.settle({ [ZONE]: 'z1', site: 'a' }, { 'default/web': managed(ZONE) });
     harness.setKeys('default/web', 'site');
-    harness.topology.setServicesWithoutZone({}, new Map([['default/web', true]]));
     harness.sync('site=a');
     expect(harness.wanted).toEqual(['site=a']);
   });
@@ -138,6 +123,102 @@ describe('a node set is needed', () => {
     expect([harness.topology.synced, harness.wanted]).toEqual([true, []]);
     harness.setOwnLabels({ site: 'b' });
     expect(harness.wanted).toEqual(['site=b']);
+  });
+});
+
+describe('the zone key', () => {
+  const sees = (...endpoints: Endpoint[]) => harness.seesAfterLookup([ZONE], ...endpoints);
+
+  beforeEach(() => {
+    harness.settle({ [ZONE]: 'z1' }, { 'default/web': managed(ZONE) });
+    harness.sync(`${ZONE}=z1`, 'near');
+    harness.touched();
+  });
+
+  test('waits for the nodes of the zone, as every other key does', () => {
+    harness.setOwnLabels({ [ZONE]: 'z2' });
+    expect([harness.topology.hasPending, sees(on('edge-1'), on('near', 'z2'))]).toEqual([
+      true,
+      [true, true],
+    ]);
+    harness.sync(`${ZONE}=z2`, 'far');
+    expect(sees(on('edge-1'), on('near'), on('far', 'z1'))).toEqual([true, false, true]);
+  });
+
+  test('compares the labels of nodes, whatever zone the slice says; of this node its own', () => {
+    expect(sees(on('near', 'z9'), on('edge-1', 'z9'), on('far', 'z9'), on('far'))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(harness.lookedUp).toEqual([]);
+    harness.setOwnLabels({});
+    expect(sees(on('near', 'z1'), on('edge-1', 'z1'))).toEqual([false, false]);
+  });
+
+  test('takes the zone of the slice only if no node is named, or there is no such Node', () => {
+    const endpoints = [on('', 'z1'), on('', 'z2'), on(''), on('abroad', 'z1'), on('abroad', 'z2')];
+    const expected = [true, false, false, true, false];
+    expect(sees(...endpoints)).toEqual(expected);
+    expect(harness.lookedUp).toEqual(['abroad']);
+    harness.found({});
+    expect([sees(...endpoints), harness.lookedUp]).toEqual([expected, []]);
+  });
+
+  // The slice says z1 until its Pod changes.
+  test('follows a Node that is moved to another zone, and asks for nothing twice', () => {
+    const endpoint = on('near', 'z1');
+    harness.topology.nodeSets.get(`${ZONE}=z1`)?.change([], ['near']);
+    expect([harness.touchedNodes(), sees(endpoint), harness.lookedUp]).toEqual([
+      { near: [ZONE] },
+      [true],
+      ['near'],
+    ]);
+    harness.touched();
+    harness.found({ near: 'z2' });
+    expect([harness.touchedNodes(), sees(endpoint)]).toEqual([{ near: [ZONE] }, [false]]);
+    expect(harness.lookedUp).toEqual([]);
+    harness.topology.nodeSets.get(`${ZONE}=z1`)?.change(['near'], []);
+    expect(sees(endpoint)).toEqual([true]);
+    harness.topology.nodeSets.get(`${ZONE}=z1`)?.change([], ['near']);
+    expect([sees(endpoint), harness.lookedUp]).toEqual([[true], ['near']]);
+  });
+
+  test('does not flap when a Node is deleted and registered again', () => {
+    const endpoint = on('near', 'z1');
+    const seen: boolean[] = [];
+    const steps = [
+      () => harness.topology.nodeSets.get(`${ZONE}=z1`)?.change([], ['near']),
+      () => harness.found({}),
+      () => harness.lookupClock.pass(1_000),
+      () => harness.found({ near: '' }),
+      () => harness.topology.nodeSets.get(`${ZONE}=z1`)?.change(['near'], []),
+    ];
+    for (const step of steps) {
+      step();
+      seen.push(...sees(endpoint));
+    }
+    expect(seen).toEqual([true, true, true, false, true]);
+  });
+
+  test('of a new Node whose slice comes before it counts immediately', () => {
+    expect(sees(on('new', 'z1'))).toEqual([true]);
+    harness.topology.nodeSets.get(`${ZONE}=z1`)?.change(['new'], []);
+    harness.found({ new: 'z0' });
+    expect(sees(on('new', 'z1'))).toEqual([true]);
+  });
+
+  test('looks up nothing for policies without it, and nothing while the node set is refused', () => {
+    harness.setKeys('default/web', 'site', '*');
+    harness.topology.lookUpNodes('default/web', managed('site', '*'), [
+      groupOf([], [on('far', 'z1')]),
+    ]);
+    harness = new TopologyHarness();
+    harness.settle({ [ZONE]: 'z1' }, { 'default/web': managed(ZONE) });
+    harness.topology.nodeSets.get(`${ZONE}=z1`)?.refuse('nodes is forbidden');
+    expect(sees(on('far', 'z1'), on('far', 'z2'))).toEqual([true, false]);
+    expect(harness.lookedUp).toEqual([]);
   });
 });
 
@@ -295,19 +376,6 @@ describe('above maxNodeSets', () => {
     harness.sync('site=b', 'edge-3');
     expect([reasonOf('a/web'), harness.touched()]).toEqual(['site', ['a/web']]);
     expect([stateOf('site=a'), harness.sees(['site'], on('edge-3'))]).toEqual([undefined, [true]]);
-  });
-
-  test('the zone key needs a set only for endpoints without a zone', () => {
-    harness = new TopologyHarness({ maxNodeSets: 1 });
-    const both = { 'a/web': managed('rack'), 'a/db': managed(ZONE) };
-    harness.settle({ rack: 'r', [ZONE]: 'z' }, both);
-    harness.sync('rack=r');
-    expect(reasonOf('a/db')).toBe(ZONE);
-    const change = harness.topology.setServicesWithoutZone({}, new Map([['a/db', true]]));
-    expect([reasonOf('a/db'), change?.services]).toEqual(['node-set-limit', new Set(['a/db'])]);
-    // Endpoints that the topology does not know of yet wait until it does.
-    const groups = [groupOf([], [on('edge-2')])];
-    expect(harness.topology.canDecide(managed(ZONE), groups)).toBe(false);
   });
 });
 
