@@ -1,5 +1,5 @@
 import type { Decision } from '../decide/decide.ts';
-import { countEndpoints, type EndpointGroup, groupsOf } from '../decide/endpoint.ts';
+import { countEndpoints, type Endpoint, type EndpointGroup, groupsOf } from '../decide/endpoint.ts';
 import type { ManagedPolicy } from '../policy/policy.ts';
 import type { OutcomeKind } from '../state/service-outcome.ts';
 import { endpointReasons } from './endpoint-reasons.ts';
@@ -30,12 +30,17 @@ export interface ListedEndpoints {
   readonly ready: number;
 }
 
-/** Lists endpoints up to the limit, those that are kept first, and counts all that are kept. */
+/**
+ * Lists endpoints up to the limit, those that are kept first, and counts all that are kept.
+ *
+ * @param noteOf what is worth knowing of an endpoint besides
+ */
 export function explainEndpoints(
   objects: readonly ExplainedObject[],
   decided: DecidedEndpoints | undefined,
   outcome: OutcomeKind,
   limit: number,
+  noteOf: (endpoint: Endpoint) => string | undefined = () => undefined,
 ): ListedEndpoints {
   const keep = keptEndpoints(objects, decided, outcome);
   const reasons =
@@ -53,7 +58,9 @@ export function explainEndpoints(
         const list = isKept ? lists.kept : lists.left;
         if (list.length < limit) {
           const address = addresses()[index] ?? '';
-          const reason = reasons?.(ports, endpoint, all) ?? outcome;
+          const note = reasons && noteOf(endpoint);
+          const why = reasons?.(ports, endpoint, all) ?? outcome;
+          const reason = note === undefined ? why : `${why}; ${note}`;
           list.push({ address, node, zone, state, object: name, kept: isKept, reason });
         }
         index++;

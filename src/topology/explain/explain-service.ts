@@ -4,12 +4,13 @@
  * - explain-service.ts: the whole explanation of one Service
  * - policy-origins.ts, explain-outcome.ts: its policy, and what that means for the Service
  * - explain-keys.ts, explain-ports.ts, explain-endpoints.ts: what each key matches, and what was decided about each
- *   port and endpoint; endpoint-reasons.ts: why an endpoint is shown or not
+ *   port and endpoint; endpoint-reasons.ts, zone-note.ts: why an endpoint is shown or not
  * - warning-catalogue.ts: all warnings with their texts; explain-warnings.ts: which of them apply
  */
 
-import { countEndpoints, type EndpointGroup, groupsOf } from '../decide/endpoint.ts';
+import { countEndpoints, type Endpoint, type EndpointGroup, groupsOf } from '../decide/endpoint.ts';
 import type { Policy } from '../policy/policy.ts';
+import { ZONE_KEY } from '../policy/topology-keys.ts';
 import type { ServiceOutcome } from '../state/service-outcome.ts';
 import type { Topology } from '../state/topology.ts';
 import {
@@ -22,6 +23,7 @@ import { explainOutcome, explainPolicy } from './explain-outcome.ts';
 import { explainPorts } from './explain-ports.ts';
 import { warningsOf } from './explain-warnings.ts';
 import type { PolicyOrigin, ServiceExplanation } from './explanation.ts';
+import { zoneNote } from './zone-note.ts';
 
 export type { ExplainedObject } from './explain-endpoints.ts';
 
@@ -56,7 +58,9 @@ export function explainService(input: ExplainInput): ServiceExplanation {
   const policyText = explainPolicy(policy, origins);
   const outcomeText = explainOutcome(topology, outcome, decided);
   const ports = decided === undefined ? [] : explainPorts(decided, limits.ports);
-  const listed = explainEndpoints(objects, decided, outcome.kind, limits.endpoints);
+  const usesZone = decided?.policy.keys.includes(ZONE_KEY) === true;
+  const noteOf = usesZone ? (endpoint: Endpoint) => zoneNote(topology, endpoint) : undefined;
+  const listed = explainEndpoints(objects, decided, outcome.kind, limits.endpoints, noteOf);
   const { endpoints, kept, ready } = listed;
   const explanation = {
     service,
