@@ -73,7 +73,7 @@ export class History {
       endpoints: () => this.#setEndpoints(random, service),
       node: () => this.#relabel(random, other),
       'own node': () => this.#relabel(random, self),
-      'no node': () => this.#setNode(other, undefined),
+      'no node': () => this.#deleteNode(other),
       policy: () => this.#setPolicy(random, service),
       'no service': () => this.#deleteService(service),
       'recreated service': () => this.#recreate(random, service),
@@ -145,11 +145,31 @@ export class History {
     const { self, shape } = this.#options;
     const { state } = this.timeline;
     const now = (node === self ? state.self : state.nodes.get(node)) ?? {};
-    const sets = node === self ? shape.ownLabels : shape.otherLabels;
+    const isNew = node !== self && !state.nodes.has(node);
+    const all = node === self ? shape.ownLabels : shape.otherLabels;
+    const sets = isNew ? all.filter((set) => this.#isInZoneOfSlices(node, set)) : all;
+    if (sets.length === 0) return;
     const near = sets.filter((set) => countDifferences(set, now) === 1);
     const isNear = near.length > 0 && random.chance(0.6);
     const others = sets.filter((set) => countDifferences(set, now) > 0);
     await this.#setNode(node, random.pick(isNear ? near : others));
+  }
+
+  async #deleteNode(name: string): Promise<void> {
+    const labels = this.timeline.state.nodes.get(name) ?? {};
+    if (this.#isInZoneOfSlices(name, labels)) await this.#setNode(name, undefined);
+  }
+
+  /**
+   * Whether no slice puts a node into another zone than its label. Otherwise its endpoints would move when the Node is
+   * created or deleted, which a wrapper notices only when it looks the Node up again.
+   */
+  #isInZoneOfSlices(node: string, labels: ModelLabels): boolean {
+    const zones = [...this.timeline.state.slices.values()]
+      .flatMap(({ groups }) => groups.flatMap(({ endpoints }) => endpoints))
+      .filter((endpoint) => endpoint.node === node)
+      .map(({ zone }) => zone ?? labels['topology.kubernetes.io/zone']);
+    return zones.every((zone) => zone === labels['topology.kubernetes.io/zone']);
   }
 
   async #setNode(name: string, labels: ModelLabels | undefined): Promise<void> {
@@ -192,7 +212,8 @@ export class History {
 
   async #setSlice(random: Random, service: string, letter: string): Promise<void> {
     const seq = this.timeline.nextSeq();
-    const what = { ...this.#options, random, service, letter, seq };
+    const { nodes } = this.timeline.state;
+    const what = { ...this.#options, random, service, letter, seq, nodes };
     const groups = [{ ports: randomPorts(what), endpoints: randomEndpoints(what) }];
     this.timeline.slices.of(`${service}-${letter}`).push({ seq, service, groups });
     await this.#write('endpointslices', `${service}-${letter}`);
@@ -205,13 +226,16 @@ export class History {
 
   async #setEndpoints(random: Random, service: string): Promise<void> {
     const seq = this.timeline.nextSeq();
+    const { nodes } = this.timeline.state;
     // An Endpoints object has no zones, and only ready and not ready addresses.
     const plain = (letter: string) =>
-      randomEndpoints({ ...this.#options, random, service, letter, seq }).map((endpoint) => ({
-        ...endpoint,
-        zone: undefined,
-        state: ['ready', 'unknown'].includes(endpoint.state) ? 'ready' : 'notReady',
-      })) as ModelEndpoint[];
+      randomEndpoints({ ...this.#options, random, service, letter, seq, nodes }).map(
+        (endpoint) => ({
+          ...endpoint,
+          zone: undefined,
+          state: ['ready', 'unknown'].includes(endpoint.state) ? 'ready' : 'notReady',
+        }),
+      ) as ModelEndpoint[];
     // The API server joins groups of the same ports, so they differ.
     const groups = [
       { ports: ['http'], endpoints: plain('d') },

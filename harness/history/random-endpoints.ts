@@ -4,6 +4,8 @@ import type { ModelEndpoint } from './model.ts';
 
 /** The other nodes of a history. */
 export const OTHERS = ['n1', 'n2', 'n3'] as const;
+/** A node of another cluster, which has no Node here. */
+const ABROAD = 'abroad';
 
 /** A slice, or a part of an Endpoints object, that is written. */
 interface Write {
@@ -14,6 +16,8 @@ interface Write {
   readonly service: string;
   readonly letter: string;
   readonly seq: number;
+  /** The other nodes that exist. */
+  readonly nodes: ReadonlyMap<string, unknown>;
 }
 
 export function randomPorts({ random, shape, service }: Write): readonly string[] {
@@ -25,13 +29,15 @@ export function randomPorts({ random, shape, service }: Write): readonly string[
 
 /** Endpoints on random nodes, two at most on each. Their addresses tell the node, and differ between slices. */
 export function randomEndpoints(write: Write): ModelEndpoint[] {
-  const { random, shape, self, service } = write;
+  const { random, shape, self, service, nodes } = write;
   const isSteady = service === shape.steady?.service;
-  return [self, ...OTHERS, undefined].flatMap((node, index) =>
+  return [self, ...OTHERS, undefined, ABROAD].flatMap((node, index) =>
     [0, 1].flatMap((host): ModelEndpoint[] => {
-      const isKept = isSteady && node !== undefined && host === 0;
+      const isKept = isSteady && node !== undefined && node !== ABROAD && host === 0;
       if (!isKept && !random.chance(node === undefined ? 0.1 : 0.3)) return [];
-      const zone = random.chance(0.6) ? random.pick(['z1', 'z2']) : undefined;
+      // That a Node was deleted is not known immediately, see History.
+      const hasZone = node === undefined || node === self || node === ABROAD || nodes.has(node);
+      const zone = hasZone && random.chance(0.6) ? random.pick(['z1', 'z2']) : undefined;
       const state = isKept ? 'ready' : random.pick(shape.states);
       return [{ address: addressOf(write, index, host), node, zone, state }];
     }),
