@@ -33,7 +33,7 @@ const LEADER_ANNOTATION = 'control-plane.alpha.kubernetes.io/leader';
 /** The control plane drops further addresses of a subset. */
 const MAX_ADDRESSES = 1_000;
 
-/** The slices that the control plane makes of an Endpoints object whose Service has no selector. Zones are not copied. */
+/** The slices that the control plane makes of an Endpoints object whose Service has no selector. They have no zones. */
 export function mirroredSlices({ metadata = {}, subsets }: EndpointsManifest): object[] {
   const { namespace, name, labels, annotations } = metadata;
   if (Object(labels)[SKIP_LABEL] === 'true') return [];

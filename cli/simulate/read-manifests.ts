@@ -32,8 +32,9 @@ type Manifests = Map<
 
 /**
  * Reads manifests in YAML or JSON: files, folders and `-`, standard input. A file can contain several documents and
- * lists, like the output of `kubectl get -o yaml`. Endpoints are read as the control plane copies them; kinds that do not
- * affect endpoints are ignored. If an object occurs more than once, the last one counts. Throws `InvalidSettings` with the names of the file and the object.
+ * lists, like the output of `kubectl get -o yaml`. Endpoints are read as the control plane copies them. Kinds that do
+ * not affect endpoints are ignored. If an object occurs more than once, the last one counts. Throws `InvalidSettings`
+ * with the names of the file and the object.
  */
 export function readManifests(paths: readonly string[], recursive = false): ClusterObjects {
   const cluster = emptyCluster();
