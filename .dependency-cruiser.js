@@ -52,7 +52,12 @@ const CORE = { dependencyTypes: ['core'] };
 
 /** Name, from, to, and what is right. */
 const RULES = [
-  ['programs', '^(src|cli)/', '^cli/(main|kubectl-kpw)\\.ts$', 'nothing imports a program'],
+  [
+    'programs',
+    '^(src|cli)/',
+    '^cli/(main|kubectl-kpw|kubectl-complete-kpw)\\.ts$',
+    'nothing imports a program',
+  ],
   ['src', '^src/', `^(cli/|${AROUND})`, 'the product knows nothing of what is around it'],
   ['cli', '^cli/', `^${AROUND}`, 'the product knows nothing of what is around it'],
   [

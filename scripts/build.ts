@@ -1,5 +1,5 @@
 /**
- * Builds dist/: main.js, kubectl-kpw.js and demo.js, the parts that they load, the page, and the licences of their
+ * Builds dist/: main.js, kubectl-kpw.js, kubectl_complete-kpw.js and demo.js, the parts that they load, the page, and the licences of their
  * packages.
  */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -113,6 +113,7 @@ const { metafile } = await build({
   entryPoints: {
     main: 'cli/main.ts',
     'kubectl-kpw': 'cli/kubectl-kpw.ts',
+    'kubectl_complete-kpw': 'cli/kubectl-complete-kpw.ts',
     ...(existsSync(join(root, 'demo')) ? { demo: 'demo/run-demo.ts' } : {}),
   },
   outdir: building,

@@ -8,7 +8,8 @@ import { messageOf } from '../../src/util/message-of.ts';
 /*
  * The room `client`: how commands reach a wrapper and an API server. It prints nothing.
  *   admin-client.ts, read-pages.ts      the admin port of a wrapper, and lists that have several pages
- *   kube-client.ts, response-error.ts   the API server
+ *   kube-client.ts, response-error.ts,  the API server
+ *   impersonation.ts
  *   port-forward.ts                     a port of a Pod, through the API server
  */
 

@@ -3,6 +3,7 @@ import { type Credentials, loadCredentials } from '../../src/proxy/credentials/c
 import { Upstream } from '../../src/proxy/upstream/upstream.ts';
 import { readBody } from '../../src/proxy/upstream/upstream-body.ts';
 import type { UserKubeconfig } from '../command-line/user-kubeconfig.ts';
+import { impersonating } from './impersonation.ts';
 import { notAnApiServer, responseError } from './response-error.ts';
 
 /** The API server as the user of a command reaches it. */
@@ -28,7 +29,11 @@ export async function withKubeClient<T>(
   use: (client: KubeClient) => Promise<T>,
 ): Promise<T> {
   const logger = pino({ level: 'silent' });
-  const credentials = await loadCredentials({ ...identity, logger });
+  const { kubeconfig, context } = identity;
+  const credentials = impersonating(
+    await loadCredentials({ kubeconfig, context, logger }),
+    identity,
+  );
   const upstream = new Upstream({ credentials, logger });
   try {
     return await use({

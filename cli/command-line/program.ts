@@ -8,7 +8,9 @@ import { UsageError } from './usage-error.ts';
  * The room `command-line`: from arguments to an exit code. It knows no single command.
  *   program.ts           runs one command line
  *   command-line.ts      parses it with commander
+ *   completion.ts        what a shell may complete it with
  *   command.ts           what a command and a program are
+ *   watch.ts             prints a status again when it changes
  *   service-argument.ts  a Service as an argument
  *   user-kubeconfig.ts   the kubeconfig of the caller
  */

@@ -2,34 +2,40 @@ import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { WrapperError } from '../../src/errors.ts';
+import { UsageError } from './usage-error.ts';
 
 /** Flags that name a kubeconfig. */
 export interface KubeconfigFlags {
   readonly kubeconfig?: string;
   /** Absent: its current context. */
   readonly context?: string;
+  /** User to impersonate. */
+  readonly as?: string;
+  /** Its groups. */
+  readonly asGroup?: readonly string[];
 }
 
 /** The kubeconfig of the user who calls a command. */
-export interface UserKubeconfig {
+export interface UserKubeconfig extends Omit<KubeconfigFlags, 'kubeconfig'> {
   /** Paths of files that are read as one. */
   readonly kubeconfig: readonly string[];
-  /** Absent: its current context. */
-  readonly context?: string;
 }
 
 /**
  * The kubeconfig of --kubeconfig, else of $KUBECONFIG, which can name several files, else ~/.kube/config. Throws
- * `InvalidSettings` if there is none.
+ * `InvalidSettings` if there is none, and UsageError for groups without a user, as kubectl.
  */
 export function userKubeconfig(
-  { kubeconfig, context }: KubeconfigFlags,
+  { kubeconfig, ...flags }: KubeconfigFlags,
   env: Readonly<Record<string, string | undefined>> = process.env,
   home: string = homedir(),
 ): UserKubeconfig {
+  const { context, as, asGroup } = flags;
+  if (asGroup !== undefined && as === undefined) throw new UsageError('--as-group needs --as');
+  const who = { context, as, asGroup };
   const named = env.KUBECONFIG?.split(delimiter).filter((path) => path !== '') ?? [];
-  if (kubeconfig !== undefined) return { kubeconfig: [kubeconfig], context };
-  return { kubeconfig: named.length > 0 ? named : [defaultFile(home)], context };
+  if (kubeconfig !== undefined) return { kubeconfig: [kubeconfig], ...who };
+  return { kubeconfig: named.length > 0 ? named : [defaultFile(home)], ...who };
 }
 
 function defaultFile(home: string): string {

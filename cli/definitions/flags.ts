@@ -40,6 +40,11 @@ export function kubeconfigFlags(kubeconfig: string): Option[] {
   return [
     new Option('--kubeconfig <FILE>', `${kubeconfig}; default: $KUBECONFIG or ~/.kube/config`),
     new Option('--context <NAME>', 'context of the kubeconfig; default: its current one'),
+    new Option(
+      '--as <USER>',
+      'act as this user, or service account; needs the right to impersonate',
+    ),
+    listFlag('--as-group <GROUP>', 'act as a member of this group, with --as'),
   ];
 }
 
@@ -49,6 +54,11 @@ export function outputFlag(...formats: readonly string[]): Option {
     .choices(formats)
     .default(formats[0]);
 }
+
+export const WATCH = new Option(
+  '-w, --watch',
+  'look every 5 s, and print again what has changed, until a signal comes',
+);
 
 /** A flag that can be given several times. */
 export function listFlag(flags: string, help: string): Option {

@@ -1,9 +1,9 @@
 import { InvalidArgumentError, Option } from 'commander';
 import type { Command, Program } from '../command-line/command.ts';
+import type { ClusterStatusFlags } from '../remote/cluster-status.ts';
 import type { RemoteExplainFlags } from '../remote/remote-explain.ts';
-import type { WrapperFlags } from '../remote/wrappers.ts';
 import { explain } from './explain.ts';
-import { ADMIN, kubeconfigFlags, numberFlag, outputFlag } from './flags.ts';
+import { ADMIN, kubeconfigFlags, numberFlag, outputFlag, WATCH } from './flags.ts';
 import { simulate } from './simulate.ts';
 import { version } from './version.ts';
 
@@ -50,7 +50,7 @@ With --all-nodes, nodes that see the same of a Service share one line.`,
   execute: async (call) => (await import('../remote/remote-explain.ts')).executeRemoteExplain(call),
 };
 
-const clusterStatus: Command<WrapperFlags> = {
+const clusterStatus: Command<ClusterStatusFlags> = {
   name: 'status',
   summary: 'show whether it is well, on all nodes or one',
   description: `Shows whether it is well: Pods of the wrapper that do not run, and why; two versions or settings for long; and what
@@ -59,7 +59,7 @@ status says on each node. Nodes with the same outcome share one line, the proble
     ['[flags]', 'all nodes'],
     ['--node NAME [flags]', 'one node, all its lines'],
   ],
-  flags: [...TARGET, ...CONNECTION, outputFlag('text', 'json', 'yaml'), REMOVED_CONFIG],
+  flags: [...TARGET, ...CONNECTION, WATCH, outputFlag('text', 'json', 'yaml'), REMOVED_CONFIG],
   notes: `It needs the rights to list pods, and to create and get pods/portforward. With the right to list nodes it names those
 without a wrapper, and does not wait for those whose kubelet no longer reports.`,
   examples: ['{program} status', '{program} status --node edge-1', '{program} status -o json'],

@@ -2,6 +2,7 @@ import type { NodeStatus } from '../../src/admin/status/status-line.ts';
 import { printLine } from '../../src/untrusted-text.ts';
 import { type AdminFlags, withAdmin } from '../client/admin-client.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
+import { type WatchFlags, watchStatus } from '../command-line/watch.ts';
 import { formatStatusLines } from '../output/status-text.ts';
 
 /*
@@ -12,8 +13,14 @@ import { formatStatusLines } from '../output/status-text.ts';
  *   diff-text.ts, data-age.ts
  */
 
+export interface StatusFlags extends AdminFlags, WatchFlags {}
+
 /** Executes `status`. */
-export async function executeStatus({ flags }: Call<AdminFlags>): Promise<Result> {
+export async function executeStatus({ flags }: Call<StatusFlags>): Promise<Result> {
+  return await watchStatus(() => findStatus(flags), flags);
+}
+
+async function findStatus(flags: AdminFlags): Promise<Result> {
   const status = await withAdmin(flags, (admin) => admin.request<NodeStatus>('/status'));
   const isProblem = status.lines.some(({ state }) => state === 'problem');
   return {

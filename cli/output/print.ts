@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { paint } from './colour.ts';
 import { formatData } from './format-output.ts';
 import type { OutputFlags, Report } from './report.ts';
@@ -20,5 +18,6 @@ export async function printReport(
   const text = isData
     ? formatData(report.data, output)
     : paint(report.text({ wide: output === 'wide', headers }));
-  await pipeline(Readable.from([text]), process.stdout, { end: false });
+  // pipeline() leaves listeners behind at each call. An error is for endWithReader().
+  await new Promise<void>((resolve) => process.stdout.write(text, () => resolve()));
 }

@@ -9,6 +9,7 @@ import { WrapperError } from '../../src/errors.ts';
 import { escapeUntrusted } from '../../src/untrusted-text.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
+import { type WatchFlags, watchStatus } from '../command-line/watch.ts';
 import type { AskedNode } from './asked-node.ts';
 import { judgeLabels } from './cluster-labels.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
@@ -24,9 +25,13 @@ import {
 } from './wrapper-pods.ts';
 import { type WrapperFlags, type Wrappers, withWrappers } from './wrappers.ts';
 
+export interface ClusterStatusFlags extends WrapperFlags, WatchFlags {}
+
 /** Executes `kubectl kpw status`. */
-export async function executeClusterStatus({ flags }: Call<WrapperFlags>): Promise<Result> {
-  return await withWrappers(flags, (wrappers) => reportOf(wrappers, flags));
+export async function executeClusterStatus({ flags }: Call<ClusterStatusFlags>): Promise<Result> {
+  return await withWrappers(flags, (wrappers) =>
+    watchStatus(() => reportOf(wrappers, flags), flags),
+  );
 }
 
 async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise<Result> {

@@ -50,10 +50,13 @@ test.each([
   expect(pattern.exec(readFileSync(join(root, name), 'utf8'))?.[1]).toBe(FLAG);
 });
 
-test.each(['cli/main.ts', 'cli/kubectl-kpw.ts'])('%s closes the inspector first', (name) => {
-  const [first] = /^import.*/m.exec(readFileSync(join(root, name), 'utf8')) ?? [];
-  expect(first).toBe("import '../src/no-inspector.ts';");
-});
+test.each(['cli/main.ts', 'cli/kubectl-kpw.ts', 'cli/kubectl-complete-kpw.ts'])(
+  '%s closes the inspector first',
+  (name) => {
+    const [first] = /^import.*/m.exec(readFileSync(join(root, name), 'utf8')) ?? [];
+    expect(first).toBe("import '../src/no-inspector.ts';");
+  },
+);
 
 test.each([
   ['without the option', []],

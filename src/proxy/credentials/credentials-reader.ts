@@ -12,7 +12,10 @@ import { type ClusterEntry, type UserEntry, unusable } from './kubeconfig.ts';
  * count. `rejectUnauthorized` is false only with `insecure-skip-tls-verify`.
  */
 export type TlsOptions = Readonly<
-  Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'rejectUnauthorized' | 'servername'>
+  Pick<
+    ConnectionOptions,
+    'ca' | 'cert' | 'key' | 'rejectUnauthorized' | 'servername' | 'ALPNProtocols'
+  >
 >;
 
 /** The content of the files at one reading. */

@@ -37,6 +37,9 @@ export interface CredentialsOptions {
   readonly logger: Logger;
 }
 
+/** Names in lower case. A name with several values is sent several times. */
+export type RequestHeaders = Readonly<Record<string, string | string[]>>;
+
 /** Where the API server is, and how it is trusted. */
 export interface ServerAccess {
   /** URLs of the API server, at least one. A path in a URL is a prefix of all paths. May change, as {@link tls}. */
@@ -53,7 +56,7 @@ export interface Credentials extends ServerAccess {
    * The headers that authenticate a request, names in lower case. If a file becomes unusable, the content read
    * before stays in use.
    */
-  headers(): Promise<Readonly<Record<string, string>>>;
+  headers(): Promise<RequestHeaders>;
   /**
    * Reads everything again, after the API server answered 401. Never rejects. Concurrent calls share one reading.
    */
@@ -130,7 +133,7 @@ class FollowedCredentials implements Credentials {
     return this.#reading.tls;
   }
 
-  async headers(): Promise<Readonly<Record<string, string>>> {
+  async headers(): Promise<RequestHeaders> {
     const age = performance.now() - this.#readAt;
     if (this.#reading.dynamic && age >= this.#tokenMaxAgeMs) await this.#follower.reread();
     const { headers } = this.#reading;

@@ -178,7 +178,7 @@ export class Line {
     // The name that a server with several certificates, or a gateway, chooses by. An IP address is none.
     const servername = tls.servername ?? (isIP(hostname) === 0 ? hostname : '');
     const socket = isTls
-      ? connectTls({ ...address, ...tls, servername, ALPNProtocols: ['h2', 'http/1.1'] })
+      ? connectTls({ ALPNProtocols: ['h2', 'http/1.1'], ...address, ...tls, servername })
       : connectTcp(address);
     sockets.add(socket);
     socket.setNoDelay(true).setKeepAlive(true, isRelay ? RELAY_KEEP_ALIVE_MS : KEEP_ALIVE_MS);

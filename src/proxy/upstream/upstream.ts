@@ -5,6 +5,7 @@ import { WrapperError } from '../../errors.ts';
 import { abortable, LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { VERSION } from '../../version.ts';
 import type { RequestEnd } from '../api/request-end.ts';
+import type { RequestHeaders } from '../credentials/credentials.ts';
 import { Failover, type FailoverOptions } from './failover.ts';
 import { Line, type LineOptions, NoConnection } from './line.ts';
 import { ServerState } from './server-state.ts';
@@ -236,7 +237,7 @@ export class Upstream {
   /** Waits for the response. */
   async #respond(
     request: UpstreamRequest,
-    identity: Readonly<Record<string, string>>,
+    identity: RequestHeaders,
     server: URL,
     abort: LinkedAbortController,
   ): Promise<Dispatcher.ResponseData> {

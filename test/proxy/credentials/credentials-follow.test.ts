@@ -54,7 +54,7 @@ function stateOf(pid: string): string | undefined {
 }
 
 async function authorization(credentials: Credentials): Promise<string | undefined> {
-  return (await credentials.headers()).authorization;
+  return (await credentials.headers()).authorization?.toString();
 }
 
 describe('a token file', () => {

@@ -134,7 +134,7 @@ echo "{\\"status\\":{\\"token\\":\\"$token\\"}}"
       chmodSync(inFolder('plugin.sh', script), 0o755);
       const kubeconfig = writeKubeconfig(folder, { server: SERVER, ...cluster }, { exec });
       const { authorization = '' } = await (await load({ kubeconfig })).headers();
-      return JSON.parse(Buffer.from(authorization.slice(7), 'base64').toString()).spec;
+      return JSON.parse(Buffer.from(authorization.toString().slice(7), 'base64').toString()).spec;
     }
 
     test('as the kubeconfig has it', async () => {

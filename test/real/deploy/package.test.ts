@@ -52,6 +52,7 @@ test('the package brings all that it needs, and nothing else', () => {
     'dist/demo-bar.json',
     'dist/demo.js',
     'dist/kubectl-kpw.js',
+    'dist/kubectl_complete-kpw.js',
     'dist/main.js',
     'dist/page.json',
     'docs',

@@ -12,11 +12,10 @@ export interface Printed {
 export async function runInProcess(program: Program, args: readonly string[]): Promise<Printed> {
   let out = '';
   let err = '';
-  // Each pipeline() into it leaves listeners.
-  process.stdout.setMaxListeners(0);
   const write = { out: process.stdout.write, err: process.stderr.write };
-  process.stdout.write = ((text: string) => {
+  process.stdout.write = ((text: string, written?: () => void) => {
     out += text;
+    written?.();
     return true;
   }) as typeof process.stdout.write;
   process.stderr.write = ((text: string) => {

@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createSecureServer } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { withKubeClient } from '../../cli/client/kube-client.ts';
+import { userKubeconfig } from '../../cli/command-line/user-kubeconfig.ts';
+import { KUBECTL_KPW } from '../../cli/definitions/remote.ts';
+import { closedLater } from '../support/closed-later.ts';
+import { transcriptOf } from '../support/commands/transcript.ts';
+import { useFolder } from '../support/use-folder.ts';
+import { servingTls } from '../support/wrapper/small-cluster.ts';
+
+/** An API server that answers whom it takes the caller for. It speaks HTTP/2 to those who offer it. */
+async function startWhoAmI(): Promise<string> {
+  const server = createSecureServer({ ...servingTls(), allowHTTP1: true }, (request, response) => {
+    const { rawHeaders } = request;
+    const values = (name: string) =>
+      rawHeaders.flatMap((each, at) =>
+        at % 2 === 0 && each.toLowerCase() === name ? [rawHeaders[at + 1]] : [],
+      );
+    const who = { user: values('impersonate-user'), groups: values('impersonate-group') };
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(who));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  closedLater({ close: async () => void server.close() });
+  const kubeconfig = join(useFolder(), 'kubeconfig');
+  const cluster = {
+    server: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    'insecure-skip-tls-verify': true,
+  };
+  const named = { name: 'a', cluster, user: { token: 't' }, context: { cluster: 'a', user: 'a' } };
+  const lists = { clusters: [named], users: [named], contexts: [named] };
+  writeFileSync(kubeconfig, JSON.stringify({ ...lists, 'current-context': 'a' }));
+  return kubeconfig;
+}
+
+test.each([
+  [{}, { user: [], groups: [] }],
+  [{ as: 'bob' }, { user: ['bob'], groups: [] }],
+  // Over HTTP/2 they would be one group with a comma in its name.
+  [
+    { as: 'bob', asGroup: ['dev', 'ops'] },
+    { user: ['bob'], groups: ['dev', 'ops'] },
+  ],
+])('with the flags %j the API server gets %j', async (flags, expected) => {
+  const identity = userKubeconfig({ ...flags, kubeconfig: await startWhoAmI() });
+  const who = await withKubeClient(identity, (client) => client.get('/', 'ask'));
+  expect(who).toEqual(expected);
+});
+
+test('groups without a user are a wrong command line, as with kubectl', async () => {
+  const printed = await transcriptOf(KUBECTL_KPW, 'status --kubeconfig /none --as-group dev');
+  expect(printed).toBe('\nkubectl kpw: --as-group needs --as\nexit code 2\n');
+});
