@@ -1,6 +1,6 @@
 /**
- * Builds dist/: main.js, kubectl-kpw.js, kubectl_complete-kpw.js and demo.js, the parts that they load, the page, and the licences of their
- * packages.
+ * Builds dist/: main.js, kubectl-kpw.js, kubectl_complete-kpw.js and demo.js, the parts that they load, the page, and
+ * the licences of their packages.
  */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
