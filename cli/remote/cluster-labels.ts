@@ -5,9 +5,7 @@ import {
   type StatusLine,
   warning,
 } from '../../src/admin/status/status-line.ts';
-import { didYouMean } from '../../src/did-you-mean.ts';
-import { localName } from '../../src/topology/policy/label.ts';
-import { WELL_KNOWN } from '../../src/topology/policy/similar-key.ts';
+import { nearestLabel, WELL_KNOWN } from '../../src/topology/policy/similar-key.ts';
 import { COMMUNITY_KEY } from '../../src/topology/policy/topology-keys.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { AskedNode } from './asked-node.ts';
@@ -65,7 +63,7 @@ function nowhereLine(label: MissingLabel, labels: readonly string[]): StatusLine
     key === COMMUNITY_KEY
       ? `no node is in a community, which ${key} needs`
       : `no node of the cluster has the label ${key}, which Services use`;
-  const near = didYouMean(key, labels) ?? labels.find((each) => localName(each) === localName(key));
+  const near = nearestLabel(key, labels);
   const meant = near === undefined ? '' : `; did you mean ${near}?`;
   // A cluster may have no zones. As long as another key wins, nothing is wrong.
   const make = failing > 0 || !WELL_KNOWN.includes(key) ? problem : warning;

@@ -1,3 +1,4 @@
+import { nearestLabel } from '../../src/topology/policy/similar-key.ts';
 import { printLine } from '../../src/untrusted-text.ts';
 import { firstFew } from '../../src/util/first-few.ts';
 import { answerOn } from './matrix.ts';
@@ -59,7 +60,9 @@ export function formatFinding({ severity, service, message, subjects }: Finding)
 /** What is wrong with the policies, the warnings first. */
 export function findingsOf(simulation: Simulation): Finding[] {
   const findings = simulation.emptyKeys.map((key) => {
-    const message = `no node has a label for ${key}: the key has no effect anywhere`;
+    const near = nearestLabel(key, simulation.labels);
+    const meant = near === undefined ? '' : `; did you mean ${near}?`;
+    const message = `no node has a label for ${key}: the key has no effect anywhere${meant}`;
     return finding('key-without-nodes', '', message);
   });
   for (const service of simulation.services) {

@@ -44,6 +44,8 @@ export interface Simulation {
   readonly services: readonly SimulatedService[];
   /** Keys in use, except in a dry run, that match no node on any node, not even itself. */
   readonly emptyKeys: readonly string[];
+  /** Keys of the labels of all nodes. */
+  readonly labels: readonly string[];
 }
 
 /**
@@ -73,7 +75,8 @@ export function simulate(
     for (const row of rows) row.decideOn(index, topology);
   }
   const nodes = cluster.nodes.map(({ name }) => name);
-  return { nodes, services: rows, emptyKeys: [...empty] };
+  const labels = new Set(cluster.nodes.flatMap((node) => [...node.labels.keys()]));
+  return { nodes, services: rows, emptyKeys: [...empty], labels: [...labels] };
 }
 
 function sharedTopology(cluster: ClusterObjects, settings: SimulationSettings): SharedTopology {

@@ -1,3 +1,4 @@
+import { didYouMean } from '../../did-you-mean.ts';
 import { isWithinEdits } from '../../edit-distance.ts';
 import { localName } from './label.ts';
 import { HOSTNAME_KEY, ZONE_KEY } from './topology-keys.ts';
@@ -30,6 +31,17 @@ export function similarKey(key: string, labels: Iterable<string> = []): string |
   const plain = plainKey(key);
   for (const label of labels) if (plainKey(label) === plain) return label;
   return undefined;
+}
+
+/**
+ * The label that a key was probably meant to be which no node of the cluster has: its letters are near, or only its prefix
+ * differs, as with failure-domain.beta.kubernetes.io/zone, which Kubernetes has renamed.
+ *
+ * @param labels keys of the labels of all nodes
+ */
+export function nearestLabel(key: string, labels: readonly string[]): string | undefined {
+  const wanted = localName(key);
+  return didYouMean(key, labels) ?? labels.find((label) => localName(label) === wanted);
 }
 
 /** Failure-domain labels are old names that nodes may still have. */

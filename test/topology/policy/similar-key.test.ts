@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { similarKey } from '../../../src/topology/policy/similar-key.ts';
+import { nearestLabel, similarKey } from '../../../src/topology/policy/similar-key.ts';
 
 test.each([
   ['topolgy.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
@@ -30,4 +30,19 @@ test.each([
 // Other nodes may have it.
 test('a label of this node that differs in a letter is not similar', () => {
   expect(similarKey('rack', ['track', 'racks', 'example.com/rack'])).toBeUndefined();
+});
+
+test.each([
+  ['failure-domain.beta.kubernetes.io/zone', 'topology.kubernetes.io/zone'],
+  ['failure-domain.beta.kubernetes.io/region', 'topology.kubernetes.io/region'],
+  ['Site', 'site'],
+  ['sites', 'site'],
+  ['rack', undefined],
+])('of the labels of all nodes, %s was meant to be %s', (key, label) => {
+  const labels = [
+    'kubernetes.io/os',
+    'topology.kubernetes.io/zone',
+    'topology.kubernetes.io/region',
+  ];
+  expect(nearestLabel(key, [...labels, 'site'])).toBe(label);
 });
