@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg, release, totalmem } from 'node:os';
+import { KUBERNETES } from '../harness/process/binaries.ts';
 import { runCommand } from '../harness/process/run-command.ts';
 
 /** Where and when a run was made. */
@@ -33,7 +34,7 @@ export async function describeMachine(): Promise<Machine> {
     memoryGb: Math.round(totalmem() / 2 ** 30),
     kernel: release(),
     node: process.version,
-    kubeApiserver: '1.36.3',
+    kubeApiserver: KUBERNETES,
     commit: await commit(),
     loadBefore: loadavg()[0] ?? 0,
   };

@@ -66,7 +66,6 @@ export async function startMeasuredNode(options: MeasuredNodeOptions): Promise<M
       netns,
       mode,
       kubeconfig,
-      version: '1.36.3',
       nodeName: NODE_NAME,
       minSyncPeriod: 'stock',
       wait: false,

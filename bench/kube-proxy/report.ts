@@ -1,3 +1,4 @@
+import { KUBERNETES } from '../../harness/process/binaries.ts';
 import { describeRun, type Run } from '../machine.ts';
 import type { ClusterShape } from '../options.ts';
 import { figure, formatRows } from '../table.ts';
@@ -68,7 +69,7 @@ export function formatGainContext(results: GainResults): string {
   const churn = `${rate} slices change a second, or fewer if the machine is too slow`;
   return [
     describeRun(machine, seconds, `${described}; ${churn}; all`),
-    `kube-proxy 1.36.3, ${tools.join(', ')}.`,
+    `kube-proxy ${KUBERNETES}, ${tools.join(', ')}.`,
   ].join('\n');
 }
 

@@ -62,5 +62,6 @@ export async function ensureYurtHub(): Promise<string> {
 
 /** These have a module of their own. So a change of it does not rebuild what the other suites use, and vice versa. */
 function ofNode(name: string): Component {
-  return { ...kubernetes(name, '1.36.3'), module: 'components/kubernetes-1.36-node' };
+  const component = kubernetes(name);
+  return { ...component, module: `${component.module}-node` };
 }

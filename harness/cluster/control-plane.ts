@@ -116,8 +116,8 @@ function startComponents(
 
 function controllerArgs(accountKey: string, { certFile, keyFile }: ServingCert): string[] {
   return [
-    // Without those of a cloud. The Pod ranges of nodes are fixed; see network.ts.
-    '--controllers=*,-nodeipam,-node-route-controller,-cloud-node-lifecycle-controller',
+    // The Pod ranges of nodes are fixed; see network.ts.
+    '--controllers=*,-nodeipam',
     '--allocate-node-cidrs=false',
     `--root-ca-file=${certFile}`,
     // Signs requests for certificates that somebody has approved.

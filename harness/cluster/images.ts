@@ -2,6 +2,7 @@ import { cpSync, existsSync, mkdirSync, realpathSync, writeFileSync } from 'node
 import { dirname, join } from 'node:path';
 import { layOutImage } from '../deploy/image.ts';
 import { readText } from '../deploy/repository.ts';
+import { KUBERNETES } from '../process/binaries.ts';
 import { runCommand } from '../process/run-command.ts';
 import { searchPath } from '../process/search-path.ts';
 import type { ClusterBinaries } from './binaries.ts';
@@ -9,7 +10,7 @@ import { type ImageOptions, writeImage } from './write-image.ts';
 
 /** Image of the sandboxes and of the test servers. */
 export const POD_IMAGE = 'docker.io/local/pod:1';
-export const KUBE_PROXY_IMAGE = 'registry.k8s.io/kube-proxy:v1.36.3';
+export const KUBE_PROXY_IMAGE = `registry.k8s.io/kube-proxy:v${KUBERNETES}`;
 
 /** Version of the sources, which is the tag of the wrapper's image in manifests and documents. */
 export const VERSION = (JSON.parse(readText('package.json')) as { version: string }).version;
@@ -39,7 +40,7 @@ async function podImage(binaries: ClusterBinaries, folder: string): Promise<stri
 /** Like the image of Kubernetes: kube-proxy at /usr/local/bin, with nft, iptables and conntrack. */
 async function kubeProxyImage(binaries: ClusterBinaries, folder: string): Promise<string> {
   const root = join(folder, 'kube-proxy');
-  place(binaries.kubeProxy['1.36.3'], join(root, 'usr/local/bin/kube-proxy'));
+  place(binaries.kubeProxy, join(root, 'usr/local/bin/kube-proxy'));
   await placeTools(root, ['nft', 'conntrack', 'iptables', 'ip6tables']);
   const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
   const path = `${root}.tar`;

@@ -31,6 +31,7 @@ const guestPackages = [
   'iproute2',
   'iptables',
   'ipset',
+  'nftables',
   'conntrack',
 ];
 
@@ -47,7 +48,7 @@ export async function ensureGuestImage(
   report: (line: string) => void = () => {},
 ): Promise<GuestImage> {
   await ensureOsPackages({ 'qemu-system-x86_64': 'qemu-system-x86', 'dpkg-deb': 'dpkg' });
-  const kubeProxy = (await ensureBinaries()).kubeProxy['1.36.3'];
+  const kubeProxy = (await ensureBinaries()).kubeProxy;
   const cache = resolve(process.env.KPW_CACHE ?? join(scripts, '../../../.cache'), 'ipvs');
   const sources = globSync(join(import.meta.dirname, 'guest-*.ts'));
   const files = [`${kubeProxy}.stamp`, ...readdirSync(scripts).map((name) => join(scripts, name))];

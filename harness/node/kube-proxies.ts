@@ -14,7 +14,7 @@ export interface WrapperOfNode {
   readonly url: string;
 }
 
-/** 1.36.3 (nftables, streaming list) beside the wrapper, 1.33.13 (iptables, LIST) in a second namespace. */
+/** One in nftables mode beside the wrapper, and one in a second namespace in iptables mode, without streaming lists. */
 export async function createKubeProxies(
   plane: ControlPlane,
   { nodeName, netns, url }: WrapperOfNode,
@@ -26,8 +26,8 @@ export async function createKubeProxies(
   await other.relay(host, socket);
   const kubeconfig = plane.kubeconfig('kubeProxy', { server: url });
   const common = { binaries: plane.binaries, nodeName, kubeconfig };
-  const beside = { netns, version: '1.36.3', mode: 'nftables' } as const;
-  const apart = { netns: other, version: '1.33.13', mode: 'iptables' } as const;
+  const beside = { netns, mode: 'nftables' } as const;
+  const apart = { netns: other, mode: 'iptables', streamingLists: false } as const;
   return [
     describeKubeProxy({ ...common, ...beside }),
     describeKubeProxy({ ...common, ...apart }, other),
@@ -35,16 +35,19 @@ export async function createKubeProxies(
 }
 
 function describeKubeProxy(options: Parameters<typeof startKubeProxy>[0], own?: NodeNetns) {
-  const { netns, mode, version } = options;
+  const { netns, mode } = options;
+  const name = `kube-proxy in ${mode} mode`;
   let running: ManagedProcess | undefined;
   return {
-    name: `${version} ${mode}`,
+    name,
     /** @param wait until it has written its tables */
     start: async (wait: boolean) => {
       running = await startKubeProxy({ ...options, wait });
     },
     stop: async (signal?: NodeJS.Signals) => await running?.stop(signal),
     signal: (signal: NodeJS.Signals) => running?.child.kill(signal),
+    /** How it ended, such as `code 1`; undefined while it runs. */
+    ending: () => running?.ending(),
     /** What it has written since its first start. */
     log: () => running?.log() ?? '',
     /** Waits until its kernel has just these backends; resolves with the milliseconds. An error includes its log. */
@@ -53,7 +56,7 @@ function describeKubeProxy(options: Parameters<typeof startKubeProxy>[0], own?: 
         return await waitForBackends(netns, mode, wanted, timeoutMs);
       } catch (cause) {
         const log = running?.log().slice(-6_000);
-        throw new Error(`${(cause as Error).message}\nlog of ${version}: ${log}`, { cause });
+        throw new Error(`${(cause as Error).message}\nlog of ${name}: ${log}`, { cause });
       }
     },
     /** Ends it, and its namespace if it has one of its own. */

@@ -1,24 +1,22 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NodeNetns } from '../network/node-netns.ts';
-import type { Binaries, KubeProxyVersion } from '../process/binaries.ts';
+import type { Binaries } from '../process/binaries.ts';
 import { type ManagedProcess, waitUntilReady } from '../process/managed-process.ts';
 
 /** How a kube-proxy writes its tables. */
 export type KubeProxyMode = 'iptables' | 'nftables';
 
-/** A kube-proxy that is not one of those that the harness builds. */
-export interface KubeProxyProgram {
-  readonly version: string;
-  /** Its path. */
-  readonly program: string;
+/** How a kube-proxy writes its tables, and how it reads. */
+export interface KubeProxyKind {
+  readonly mode: KubeProxyMode;
+  /** False: it lists and then watches, as all did before 1.35. Default true. */
+  readonly streamingLists?: boolean;
 }
 
-export interface KubeProxyOptions {
-  readonly binaries: Binaries;
+export interface KubeProxyOptions extends KubeProxyKind {
+  readonly binaries: Pick<Binaries, 'kubeProxy'>;
   readonly netns: NodeNetns;
-  readonly version: KubeProxyVersion | KubeProxyProgram;
-  readonly mode: KubeProxyMode;
   /** Name of its Node object, which should have the namespace's address. */
   readonly nodeName: string;
   /** Path of the kubeconfig. */
@@ -38,13 +36,9 @@ export interface KubeProxyOptions {
  * default it does so once a second at most, which would hide how long everybody before it takes.
  */
 export async function startKubeProxy(options: KubeProxyOptions): Promise<ManagedProcess> {
-  const { binaries, netns, mode, wait = true } = options;
-  const { version, program } =
-    typeof options.version === 'string'
-      ? { version: options.version, program: binaries.kubeProxy[options.version] }
-      : options.version;
+  const { binaries, netns, mode, streamingLists = true, wait = true } = options;
   const { healthz, metrics } = options.ports ?? { healthz: 10256, metrics: 10249 };
-  const name = `kube-proxy-${version}-${mode}-${metrics}`;
+  const name = `kube-proxy-${mode}-${metrics}`;
   const config = join(netns.folder, `${name}.json`);
   const { minSyncPeriod = '1ms' } = options;
   const pace = minSyncPeriod === 'stock' ? {} : { minSyncPeriod };
@@ -56,6 +50,7 @@ export async function startKubeProxy(options: KubeProxyOptions): Promise<Managed
       clientConnection: { kubeconfig: options.kubeconfig },
       hostnameOverride: options.nodeName,
       mode,
+      ...(streamingLists ? {} : { featureGates: { WatchListClient: false } }),
       iptables: pace,
       nftables: pace,
       // Sysctls of the host, which a namespace can't set.
@@ -66,7 +61,7 @@ export async function startKubeProxy(options: KubeProxyOptions): Promise<Managed
   );
   const process = netns.spawn({
     name,
-    command: program,
+    command: binaries.kubeProxy,
     args: ['--config', config, '--v=2'],
     logFile: join(netns.folder, `${name}.log`),
     env: options.env ?? {},

@@ -19,7 +19,7 @@ async function startServedNode(options: ServedNodeOptions) {
   return await withCleanups(async (cleanups) => {
     const node = await startWrappedNode(options);
     cleanups.defer(() => node.stop());
-    await node.startKubeProxy({ version: '1.36.3', mode });
+    await node.startKubeProxy({ mode });
     return {
       ...node,
       mode,

@@ -7,7 +7,12 @@ import { readBackends } from '../kernel-tables/read-backends.ts';
 import { createNodeNetns, type NodeNetns } from '../network/node-netns.ts';
 import { poll } from '../poll.ts';
 import { withCleanups } from '../with-cleanups.ts';
-import { type KubeProxyMode, type KubeProxyOptions, startKubeProxy } from './kube-proxy.ts';
+import {
+  type KubeProxyKind,
+  type KubeProxyMode,
+  type KubeProxyOptions,
+  startKubeProxy,
+} from './kube-proxy.ts';
 import { startWrapper } from './wrapper.ts';
 
 export interface WrappedNodeOptions {
@@ -44,8 +49,10 @@ export async function startWrappedNode(options: WrappedNodeOptions) {
         wrapper = await start();
       },
       /** Starts a kube-proxy behind the wrapper. */
-      startKubeProxy: async (how: Pick<KubeProxyOptions, 'ports' | 'version' | 'mode'>) => {
-        const { binaries } = plane;
+      startKubeProxy: async (
+        how: KubeProxyKind & Pick<KubeProxyOptions, 'ports'>,
+        binaries: KubeProxyOptions['binaries'] = plane.binaries,
+      ) => {
         const behind = plane.kubeconfig('kubeProxy', { server: wrapper.url });
         const options = { binaries, netns, nodeName, kubeconfig: behind, ...how };
         const kubeProxy = await startKubeProxy(options);

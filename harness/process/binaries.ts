@@ -10,8 +10,11 @@ import {
 import { join, resolve } from 'node:path';
 import { runCommand } from './run-command.ts';
 
-/** Versions of kube-proxy that the harness can run: the newest, and the last kind that LISTs. */
-export type KubeProxyVersion = '1.36.3' | '1.33.13';
+/**
+ * The release of Kubernetes that all suites run; `versions` also runs others. A new one needs its modules in
+ * components/: `kubernetes-<minor>`, `kubernetes-<minor>-node` and the version in `informer`.
+ */
+export const KUBERNETES = '1.37.2';
 
 /** Paths of the programs that the harness runs. */
 export interface Binaries {
@@ -19,7 +22,7 @@ export interface Binaries {
   readonly kubeApiserver: string;
   readonly kubeControllerManager: string;
   readonly kubectl: string;
-  readonly kubeProxy: Readonly<Record<KubeProxyVersion, string>>;
+  readonly kubeProxy: string;
   readonly informer: string;
 }
 
@@ -48,13 +51,10 @@ export async function ensureBinaries(report: (line: string) => void = () => {}):
   const path = async (component: Component) => await ensureBinary(component, report);
   return {
     etcd: await path(etcd),
-    kubeApiserver: await path(kubernetes('kube-apiserver', '1.36.3')),
-    kubeControllerManager: await path(kubernetes('kube-controller-manager', '1.36.3')),
-    kubectl: await path(kubernetes('kubectl', '1.36.3')),
-    kubeProxy: {
-      '1.36.3': await path(kubernetes('kube-proxy', '1.36.3')),
-      '1.33.13': await path(kubernetes('kube-proxy', '1.33.13')),
-    },
+    kubeApiserver: await path(kubernetes('kube-apiserver')),
+    kubeControllerManager: await path(kubernetes('kube-controller-manager')),
+    kubectl: await path(kubernetes('kubectl')),
+    kubeProxy: await path(kubernetes('kube-proxy')),
     informer: await path(informer),
   };
 }
@@ -70,7 +70,7 @@ const etcd: Component = {
 
 const informer: Component = {
   name: 'informer',
-  version: '0.36.3',
+  version: KUBERNETES.replace('1.', '0.'),
   module: 'components/informer',
   target: '.',
   flags: [],
@@ -78,7 +78,7 @@ const informer: Component = {
 };
 
 /** A component of Kubernetes itself. */
-export function kubernetes(name: string, version: string): Component {
+export function kubernetes(name: string, version = KUBERNETES): Component {
   const [major, minor] = version.split('.');
   const stamp = 'k8s.io/component-base/version';
   return {
@@ -86,8 +86,7 @@ export function kubernetes(name: string, version: string): Component {
     version,
     module: `components/kubernetes-${major}.${minor}`,
     target: `k8s.io/kubernetes/cmd/${name}`,
-    // The module of 1.33 can't be tidied: a test dependency of it is gone.
-    flags: minor === '33' ? ['-mod=mod'] : [],
+    flags: [],
     // Without these a component takes itself for v0.0.0 and refuses its own feature gates.
     ldflags: `-s -w -X ${stamp}.gitVersion=v${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`,
   };

@@ -28,18 +28,20 @@ const allKubeProxies: readonly KubeProxyRow[] = [
   // Since 1.31 nftables needs no feature gate.
   { version: '1.31.4', modes: BOTH },
   { version: '1.32.2', modes: BOTH },
+  { version: '1.33.13', modes: BOTH },
   { version: '1.34.4', modes: BOTH },
   { version: '1.35.4', modes: BOTH },
+  { version: '1.36.3', modes: BOTH },
 ];
 export const kubeProxies = allKubeProxies.filter(({ version }) => isChosen(version));
 
-/** API servers beside 1.36.3, which test/real/e2e runs. */
-export const apiServers = ['1.33.13', '1.34.4', '1.35.4'].filter(isChosen);
+/** API servers beside that of test/real/e2e. */
+export const apiServers = ['1.33.13', '1.34.4', '1.35.4', '1.36.3'].filter(isChosen);
 
 /** A component of a version of Kubernetes that only this matrix runs. */
 function ofMatrix(name: string, version: string): Component {
   const component = kubernetes(name, version);
-  return { ...component, module: `versions/${component.module}`, flags: [] };
+  return { ...component, module: `versions/${component.module}` };
 }
 
 type Report = (line: string) => void;

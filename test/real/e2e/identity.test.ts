@@ -70,20 +70,21 @@ describe('over https, in front of a real API server', () => {
   });
 
   test.each([
-    ['1.36.3', 'nftables', { healthz: 10256, metrics: 10249 }],
-    ['1.33.13', 'iptables', { healthz: 10266, metrics: 10269 }],
-  ] as const)('kube-proxy %s programs %s', async (version, mode, ports) => {
+    { mode: 'nftables', streamingLists: true, ports: { healthz: 10256, metrics: 10249 } },
+    { mode: 'iptables', streamingLists: false, ports: { healthz: 10266, metrics: 10269 } },
+  ] as const)('kube-proxy programs $mode (streaming lists: $streamingLists)', async (kind) => {
+    const { mode, streamingLists } = kind;
     const server = 'https://127.0.0.1:10362';
     const kubeconfig = plane.kubeconfig('kubeProxy', { server, caFile });
     const { binaries } = plane;
     const since = Date.now();
     const { netns, nodeName } = node;
-    const options = { binaries, netns, version, mode, nodeName, kubeconfig, ports };
+    const options = { binaries, netns, nodeName, kubeconfig, ...kind };
     stoppedLater(await startKubeProxy(options));
     await waitForBackends(node.netns, mode, { [target]: [NEAR] });
     const user = testUsers.kubeProxy;
     // The second one is known, and asks nothing for half a minute.
-    if (version === '1.36.3') {
+    if (streamingLists) {
       const reviews = plane.requests({ user, resource: 'selfsubjectaccessreviews', since });
       expect(reviews.length).toBeGreaterThan(0);
     }

@@ -44,11 +44,12 @@ const FILTER = 'kube-proxy-wrapper.io/filter';
 const keyed = (topologyKeys: string) => ({ topologyKeys });
 
 describe.each([
-  { id: 'a', version: '1.36.3', mode: 'nftables' },
-  { id: 'b', version: '1.36.3', mode: 'iptables' },
-  { id: 'c', version: '1.33.13', mode: 'iptables' },
-  { id: 'd', version: '1.33.13', mode: 'nftables' },
-] as const)('a stock kube-proxy $version ($mode) behind the wrapper', ({ id, version, mode }) => {
+  { id: 'a', streamingLists: true, mode: 'nftables' },
+  { id: 'b', streamingLists: true, mode: 'iptables' },
+  { id: 'c', streamingLists: false, mode: 'iptables' },
+  { id: 'd', streamingLists: false, mode: 'nftables' },
+] as const)('a stock kube-proxy ($mode, streaming lists: $streamingLists)', (row) => {
+  const { id, mode } = row;
   const namespace = `ns-${id}`;
   const here = `here-${id}`;
   const near = `near-${id}`;
@@ -70,7 +71,7 @@ describe.each([
       settings: { namespacePolicies: true, compatibility: ['openyurt'] },
     });
     await node.netns.addEndpoints(BOTH);
-    await node.startKubeProxy({ version, mode });
+    await node.startKubeProxy(row);
   });
 
   afterAll(async () => {

@@ -71,9 +71,11 @@ async function untilQuiet(user: User, since: number): Promise<void> {
 const NODE_SETS = ['nodes labelSelector=rack=r1', 'nodes labelSelector=site=a'];
 
 describe.each([
-  { version: '1.36.3', mode: 'nftables', otherMode: 'iptables' },
-  { version: '1.33.13', mode: 'iptables', otherMode: 'nftables' },
-] as const)('of a kube-proxy $version, the API server', ({ version, mode, otherMode }) => {
+  { streamingLists: true, mode: 'nftables', otherMode: 'iptables' },
+  { streamingLists: false, mode: 'iptables', otherMode: 'nftables' },
+] as const)('of a kube-proxy (streaming lists: $streamingLists), the API server', (row) => {
+  const { streamingLists, mode, otherMode } = row;
+  const kind = { streamingLists, mode };
   const nodeName = `here-${mode}`;
   let node: WrappedNode;
   let since: number;
@@ -87,11 +89,11 @@ describe.each([
     const { netns } = node;
     const kubeconfig = plane.kubeconfig('kubeProxy', { server: plane.serverAt(netns.hostAddress) });
     const { binaries } = plane;
-    const direct = await startKubeProxy({ binaries, netns, version, mode, nodeName, kubeconfig });
+    const direct = await startKubeProxy({ binaries, netns, nodeName, kubeconfig, ...kind });
     await untilQuiet('kubeProxy', since);
     alone = openWatches('kubeProxy', since);
     await direct.stop();
-    await node.startKubeProxy({ version, mode });
+    await node.startKubeProxy(kind);
     await untilQuiet('wrapper', since);
   });
 
@@ -129,7 +131,7 @@ describe.each([
   test('gets no further request for a second kube-proxy and informers behind the same wrapper', async () => {
     const from = Date.now();
     const ports = { healthz: 11256, metrics: 11249 };
-    const second = await node.startKubeProxy({ version, mode: otherMode, ports });
+    const second = await node.startKubeProxy({ ...kind, mode: otherMode, ports });
     // The query of kube-proxy itself.
     const [labelSelector = ''] = alone.flatMap(
       (watch) => /^endpointslices labelSelector=(.*)/.exec(watch)?.[1] ?? [],

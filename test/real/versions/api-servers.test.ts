@@ -8,7 +8,7 @@ import { apiServers, ensureApiServer } from '../../../harness/versions/component
 import { expectToFollowSite } from '../../../harness/versions/kube-proxy-judge.ts';
 import { startSiteScene } from '../../../harness/versions/site-scene.ts';
 
-/* Older API servers behind the wrapper, with the newest kube-proxy and the last that lists. */
+/* Older API servers behind the wrapper, with a kube-proxy that streams its lists, and one that does not. */
 
 jest.setTimeout(180_000);
 
@@ -29,15 +29,16 @@ describe.each(apiServers)('API server %s', (version) => {
   });
 
   test.each([
-    ['1.36.3', 'nftables'],
-    ['1.33.13', 'iptables'],
+    { mode: 'nftables', streamingLists: true },
+    { mode: 'iptables', streamingLists: false },
   ] as const)(
-    'kube-proxy %s programs %s and follows a relabel, over HTTP/2',
-    async (kubeProxy, mode) => {
+    'kube-proxy (streaming lists: $streamingLists) programs $mode and follows a relabel, over HTTP/2',
+    async (kind) => {
+      const { mode } = kind;
       const since = Date.now();
       const scene = await startSiteScene({ plane, id: mode });
       try {
-        await scene.node.startKubeProxy({ version: kubeProxy, mode });
+        await scene.node.startKubeProxy(kind);
         await expectToFollowSite(scene, mode);
         // One connection for all watches, and one for Events, which are forwarded. With HTTP/1.1 each watch would need
         // its own.

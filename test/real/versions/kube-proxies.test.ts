@@ -5,7 +5,7 @@ import { expectToFollowSite } from '../../../harness/versions/kube-proxy-judge.t
 import { type SiteScene, startSiteScene } from '../../../harness/versions/site-scene.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
-/* Stock kube-proxies of many versions behind the wrapper, at API server 1.36.3. */
+/* Stock kube-proxies of many versions behind the wrapper, at the API server of all suites. */
 
 jest.setTimeout(120_000);
 
@@ -30,8 +30,8 @@ describe.each(rows)('kube-proxy $version ($mode)', ({ version, mode }) => {
   });
 
   test('programs the endpoints of the site, and follows a relabel of its node', async () => {
-    const program = await ensureKubeProxy(version);
-    const { log } = await scene.node.startKubeProxy({ version: { version, program }, mode });
+    const kubeProxy = await ensureKubeProxy(version);
+    const { log } = await scene.node.startKubeProxy({ mode }, { kubeProxy });
     await expectToFollowSite(scene, mode);
     expect(log()).toContain(`v${version}`);
   });
