@@ -54,7 +54,7 @@ describe('parseNftables()', () => {
   const map = (name: string, elem: unknown[]) => ({ map: { family: 'ip', name, elem } });
   const rule = (chain: string, ...expr: unknown[]) => ({ rule: { family: 'ip', chain, expr } });
 
-  test('reads a map of endpoints (since 1.35), and chains for each of them (before)', () => {
+  test('reads a map of endpoints (since 1.35), one endpoint (since 1.37), and chains for each of them (before)', () => {
     const nftables = [
       { metainfo: {} },
       map('no-endpoint-services', [
@@ -63,11 +63,13 @@ describe('parseNftables()', () => {
       map('service-ips', [
         [concat('10.96.0.10', 80), { goto: { target: 'service-A' } }],
         [concat('10.96.0.11', 80), { goto: { target: 'service-B' } }],
+        [concat('10.96.0.13', 80), { goto: { target: 'service-C' } }],
       ]),
       rule('service-A', {
         dnat: { addr: { map: { data: { set: [[0, { concat: ['10.244.1.10', 8080] }]] } } } },
       }),
       rule('service-B', { vmap: { data: { set: [[0, { goto: { target: 'endpoint-1' } }]] } } }),
+      rule('service-C', { match: {} }, { dnat: { addr: '10.244.3.10', port: 8080 } }),
       rule('endpoint-1', { dnat: { addr: '10.244.2.10', port: 8080 } }),
     ];
     expect(parseNftables(JSON.stringify({ nftables }))).toEqual(
@@ -75,6 +77,7 @@ describe('parseNftables()', () => {
         ['TCP 10.96.0.12:80', []],
         ['TCP 10.96.0.10:80', ['10.244.1.10:8080']],
         ['TCP 10.96.0.11:80', ['10.244.2.10:8080']],
+        ['TCP 10.96.0.13:80', ['10.244.3.10:8080']],
       ]),
     );
   });
