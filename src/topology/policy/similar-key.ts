@@ -34,8 +34,8 @@ export function similarKey(key: string, labels: Iterable<string> = []): string |
 }
 
 /**
- * The label that a key was probably meant to be which no node of the cluster has: its letters are near, or only its prefix
- * differs, as with failure-domain.beta.kubernetes.io/zone, which Kubernetes has renamed.
+ * The label that was probably meant by a key that no node of the cluster has: its letters are near, or only its prefix
+ * differs, as that of failure-domain.beta.kubernetes.io/zone, which Kubernetes has renamed.
  *
  * @param labels keys of the labels of all nodes
  */
