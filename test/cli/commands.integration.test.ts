@@ -226,6 +226,7 @@ describe('simulate', () => {
     'annotation-list.yaml',
     'label-bool.yaml',
     'removed-field.yaml',
+    'old-zone.yaml',
     'unnamed-service.yaml',
     'wrong-node.yaml',
     'wrong-service.yaml',
