@@ -66,8 +66,8 @@ const FEW = 4;
 const MOST_NAMES = 100;
 /** At most so many names that no Node is known to have: tenants invent them. Nodes that exist do not count. */
 const MAX_UNKNOWN = 4096;
-/** Requests at once, and one a second in the long run. */
-const REQUESTS = { burst: 16, refillMs: 1_000 };
+/** Requests at once, and two a second in the long run, as of a reflector. */
+const REQUESTS = { burst: 32, refillMs: 500 };
 /** When a Node is looked up again, because it may be created or deleted: each time twice as late, in milliseconds. */
 const AGAIN = { firstMs: 1_000, maxMs: 600_000, elsewhereMs: 3_600_000 };
 /** After a failure, each time twice as late, in milliseconds. */
@@ -88,7 +88,7 @@ const FAILED = { firstMs: 1_000, maxMs: 30_000 };
  *   any of them: forget(), because the node entered or left the zone's node set ──▶ absent
  * ```
  *
- * Invariants: one request at a time, and one a second in the long run, whatever tenants write. Namespaces take turns.
+ * Invariants: one request at a time, and two a second in the long run, whatever tenants write. Namespaces take turns.
  * Names that no Node has are at most {@link MAX_UNKNOWN}. If there are more, the Namespace with the most gives way.
  */
 export class NodeLookups {
@@ -214,7 +214,8 @@ export class NodeLookups {
     if (due.length === 0) return;
     const inTurn = byTurns(due);
     const together = inTurn.filter(({ isByName }) => !isByName).slice(0, MOST_NAMES);
-    const by = together.length > FEW ? 'hostname' : 'name';
+    const isUrgent = together.some(isOpen) || !due.some(isOpen);
+    const by = together.length > FEW && isUrgent ? 'hostname' : 'name';
     const asked = by === 'hostname' ? together : inTurn.slice(0, FEW);
     // One request for each name; there is a token for the first one.
     const sent = by === 'name' ? asked.filter(() => this.#bucket.take() === 0) : asked;
@@ -312,10 +313,14 @@ export class NodeLookups {
   }
 }
 
-/** The first of each Namespace come before the second ones, so that none has to wait for all names of another. */
+/**
+ * The first of each Namespace come before the second ones, so that none has to wait for all names of another. In each
+ * Namespace, those that are looked up again come last.
+ */
 function byTurns(lookups: readonly Lookup[]): readonly Lookup[] {
-  const queues = [...Map.groupBy(lookups, ({ namespace }) => namespace).values()];
-  if (queues.length === 1) return lookups;
+  const inOrder = [...lookups.filter(isOpen), ...lookups.filter((lookup) => !isOpen(lookup))];
+  const queues = [...Map.groupBy(inOrder, ({ namespace }) => namespace).values()];
+  if (queues.length === 1) return inOrder;
   const inTurn: Lookup[] = [];
   for (let turn = 0; inTurn.length < lookups.length; turn++) {
     for (const queue of queues) {
@@ -324,4 +329,9 @@ function byTurns(lookups: readonly Lookup[]): readonly Lookup[] {
     }
   }
   return inTurn;
+}
+
+/** Whether a look-up has no answer yet. */
+function isOpen({ state }: Lookup): boolean {
+  return state !== 'answered';
 }

@@ -173,17 +173,30 @@ describe('many Nodes', () => {
     expect(requests.at(-1)?.by).toBe('name');
   });
 
-  test('cost one request a second in the long run, and no view waits for them', () => {
+  test('cost two requests a second in the long run, and no view waits for them', () => {
     need(names('n', 3_000));
-    for (let n = 0; n < 30; n++) found();
+    for (let n = 0; n < 60; n++) found();
     const asked = () =>
       requests.reduce((sum, { by, names: each }) => sum + (by === 'name' ? each.length : 1), 0);
-    expect([asked(), lookups.isWaiting]).toEqual([16, false]);
-    for (let second = 1; second <= 20; second++) {
-      clock.pass(1_000);
+    expect([asked(), lookups.isWaiting]).toEqual([32, false]);
+    for (let n = 1; n <= 20; n++) {
+      clock.pass(500);
       found();
-      expect(asked()).toBe(16 + second);
+      expect(asked()).toBe(32 + n);
     }
+  });
+
+  // Those that were found were looked up again and again, and the others never.
+  test('that are found by name only are all found, whatever is looked up again meanwhile', () => {
+    const many = names('n', 100);
+    const exist = Object.fromEntries(many.map((node) => [node, 'z2']));
+    need(many);
+    for (let n = 0; n < 200; n++) {
+      if (requests.at(-1)?.by === 'name') found(exist);
+      else found();
+      clock.pass(500);
+    }
+    expect(many.filter((node) => !lookups.isElsewhere(node))).toEqual([]);
   });
 
   test('of two Namespaces take turns', () => {

@@ -152,6 +152,7 @@ describe('the zone key', () => {
       false,
       false,
     ]);
+    expect(sees(on('near', 'z1'), on('edge-1', 'z1'))).toEqual([true, true]);
     expect(harness.lookedUp).toEqual([]);
     harness.setOwnLabels({});
     expect(sees(on('near', 'z1'), on('edge-1', 'z1'))).toEqual([false, false]);
