@@ -81,12 +81,15 @@ export class EventLog {
     return newest;
   }
 
-  /** Records that there are no changes up to a version of the API server, except those that are appended. */
+  /**
+   * Records that there are no changes up to a version of the API server, except the entries and those that the caller
+   * appends before it commits.
+   */
   reach(version: bigint): void {
     if (version > this.#reached) this.#reached = version;
   }
 
-  /** Appends a change with a version above {@link version}. Watchers are notified at {@link commit}. */
+  /** Appends a change with a version above that of the newest entry. Watchers are notified at {@link commit}. */
   append(entry: LogEntry): void {
     this.#entries.push(entry);
     this.#bytes += entry.object.length;

@@ -129,6 +129,11 @@ export class View {
     return () => this.#waiting.delete(callback);
   }
 
+  /** Throws why the view was closed, if it was: clients would take the empty state for the API server's. */
+  assertOpen(): void {
+    if (this.#closed !== undefined) throw this.#closed;
+  }
+
   /** Records that the API server refuses the query, or (with undefined) that it no longer does. */
   refuse(refusal: WrapperError | undefined): void {
     this.#refusal = refusal;
@@ -185,10 +190,10 @@ export class View {
 
   /**
    * The current state, in the order of the keys, as etcd has it. Throws before the view has started, and once it is
-   * closed: clients would take the empty state for the API server's.
+   * closed.
    */
   snapshot(): Snapshot {
-    if (this.#closed !== undefined) throw this.#closed;
+    this.assertOpen();
     const { version, end } = this.log;
     this.#sort();
     return { version, position: end, items: [...this.#objects.values()] };

@@ -37,12 +37,13 @@ export function readList(view: View, options: ListOptions, only?: string): Buffe
   return view.codec.encodeList(view.resource, String(version), listed);
 }
 
-/** The body of a GET of one object. Throws `NotFound` if the view does not have it. */
+/** The body of a GET of one object. Throws `NotFound` if the view does not have it, or why it was closed. */
 export function readObject(
   view: View,
   info: { readonly namespace: string; readonly name: string },
   options: ListOptions,
 ): Buffer[] {
+  view.assertOpen();
   assertNotNewer(view.log.version, options.version);
   const object = view.get(objectKey(info));
   if (object === undefined) throw notFound(view.resource, info.name);

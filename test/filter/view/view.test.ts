@@ -4,6 +4,8 @@ import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
+import { parseListOptions } from '../../../src/proxy/api/list-options.ts';
+import { readList, readObject } from '../../../src/proxy/serving/view-response.ts';
 
 const OBJECT = Buffer.from('{"metadata":{"name":"web","resourceVersion":"1"}}');
 
@@ -65,7 +67,18 @@ test('its state cannot be read once it is closed, because it would be empty', ()
   const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
   view.start([['default/web', OBJECT]]);
   view.close(new WrapperError('LimitExceeded', 'no room'));
-  expect(() => view.snapshot()).toThrow('no room');
+  for (const read of [
+    () => view.snapshot(),
+    () => readList(view, parseListOptions(new URLSearchParams())),
+    () =>
+      readObject(
+        view,
+        { namespace: 'default', name: 'web' },
+        parseListOptions(new URLSearchParams()),
+      ),
+  ]) {
+    expect(read).toThrow('no room');
+  }
 });
 
 test("with the API server's versions, it starts again at a later one and forgets what was before", () => {
