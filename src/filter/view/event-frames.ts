@@ -4,13 +4,15 @@ import type { EventLog } from './event-log.ts';
 
 /** Frames of consecutive entries of a log, encoded for a watch stream. */
 export interface FrameBatch {
-  readonly bytes: Buffer;
+  /** One buffer; several that the log has too if it is one large frame. To be written in order. */
+  readonly buffers: readonly Buffer[];
+  readonly bytes: number;
   /** Position after the last entry. */
   readonly next: number;
 }
 
-/** A batch ends with the frame that reaches this size. */
-const MAX_BATCH_BYTES = 256 * 1024;
+/** A batch of several frames has at most this size: a client that reads nothing keeps it. */
+const MAX_BATCH_BYTES = 32 * 1024;
 
 /**
  * Encodes the entries of a log for its watchers. Most watchers are at the same position, so the last batch is cached:
@@ -42,17 +44,17 @@ export class EventFrames {
     const buffers: Buffer[] = [];
     let bytes = 0;
     let next = position;
-    while (bytes < MAX_BATCH_BYTES) {
-      const entry = this.#log.at(next);
-      if (entry === undefined) break;
-      for (const buffer of this.#codec.encodeEvent(this.#resource, entry.type, entry.object)) {
-        buffers.push(buffer);
-        bytes += buffer.length;
-      }
+    for (let entry = this.#log.at(next); entry !== undefined; entry = this.#log.at(next)) {
+      const frame = this.#codec.encodeEvent(this.#resource, entry.type, entry.object);
+      const size = frame.reduce((sum, { length }) => sum + length, 0);
+      if (next > position && bytes + size > MAX_BATCH_BYTES) break;
+      buffers.push(...frame);
+      bytes += size;
       next++;
     }
     if (next === position) return undefined;
-    const batch = { bytes: Buffer.concat(buffers, bytes), next };
+    const isSmall = bytes <= MAX_BATCH_BYTES;
+    const batch = { buffers: isSmall ? [Buffer.concat(buffers, bytes)] : buffers, bytes, next };
     this.#last = { ...batch, position, end };
     return batch;
   }

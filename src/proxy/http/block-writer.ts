@@ -1,8 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { startWriteTimeout, type WriteTimeout } from './write-timeout.ts';
 
-/** Buffers are copied into a block of at most this size: one write per block, not one per object. */
-const WRITE_BLOCK_BYTES = 256 * 1024;
+/**
+ * Buffers are copied into a block of at most this size: one write per block, not one per object. A client that reads
+ * nothing keeps one block; over TLS, another one that is encrypted.
+ */
+export const WRITE_BLOCK_BYTES = 32 * 1024;
+/** The bytes that a client must read in a millisecond, once the write timeout has passed: 512 kbit/s. */
+const MIN_RATE = 64;
 
 export interface BlocksOptions extends WriteTimeout {
   /** They must not change until the response has closed. */
@@ -15,12 +20,15 @@ export interface BlocksOptions extends WriteTimeout {
 
 /**
  * Writes many buffers to a response, in one block that is filled again after each write. So the client reads while the
- * next part is copied, and a list of any size costs one block.
+ * next part is copied, and a list of any size costs one block. A client that reads slower than 512 kbit/s is
+ * disconnected after the write timeout: it would keep the state from which the body is written.
  */
 export function writeBlocks(response: ServerResponse, options: BlocksOptions): void {
-  const { buffers, bytes, onWritten = () => response.end() } = options;
+  const { buffers, bytes, writeTimeoutMs, onWritten = () => response.end() } = options;
   const block = Buffer.allocUnsafeSlow(Math.min(WRITE_BLOCK_BYTES, bytes));
   const blocks = filled(block, buffers);
+  const start = performance.now();
+  let written = 0;
   /** Runs until the client has read the last write. */
   let timer: NodeJS.Timeout | undefined;
   const stop = (): void => clearTimeout(timer);
@@ -32,7 +40,9 @@ export function writeBlocks(response: ServerResponse, options: BlocksOptions): v
       onWritten();
       return;
     }
-    timer = startWriteTimeout(response, options);
+    const lateMs = Math.max(0, performance.now() - start - written / MIN_RATE);
+    timer = startWriteTimeout(response, { ...options, writeTimeoutMs: writeTimeoutMs - lateMs });
+    written += value.length;
     // The block is free only in this callback: a write that returns true may still be in progress.
     response.write(value, (error) => {
       stop();

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Encoding } from '../../filter/codec/codec.ts';
+import type { Body } from '../../filter/view/view-state.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { writeBlocks } from './block-writer.ts';
 import type { WriteTimeout } from './write-timeout.ts';
@@ -8,10 +9,9 @@ import type { WriteTimeout } from './write-timeout.ts';
 export function sendBody(
   response: ServerResponse,
   encoding: Encoding,
-  buffers: readonly Buffer[],
+  { buffers, bytes }: Body,
   timeout: WriteTimeout,
 ): void {
-  const bytes = buffers.reduce((sum, { length }) => sum + length, 0);
   response.writeHead(200, {
     'content-type': MEDIA_TYPES[encoding],
     'content-length': bytes,

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { WrapperError } from '../../errors.ts';
 import type { EventLog } from '../../filter/view/event-log.ts';
 import type { View } from '../../filter/view/view.ts';
+import type { Body, ListBody } from '../../filter/view/view-state.ts';
 import { discoveryOf } from '../api/discovery.ts';
 import type { ListOptions } from '../api/list-options.ts';
 import { negotiate } from '../api/media-type.ts';
@@ -177,18 +178,19 @@ export class RequestHandler {
       this.#watch(view, response, options);
       return;
     }
-    const buffers =
+    const body =
       info.kind === 'object' ? readObject(view, info, options) : readList(view, options, only);
-    sendBody(response, query.encoding, buffers, this.#writeTimeout(response));
-    this.#endWithState(view.log, response);
+    sendBody(response, query.encoding, body, this.#writeTimeout(response));
+    this.#endWithState(view.log, response, body);
   }
 
   /**
    * Ends a response whose body is not written yet when the log drops its state. Its client could not continue from
-   * there, and the body would keep objects in memory that nothing else has.
+   * there, and the body would keep objects in memory that nothing else has. Keeps the body until then, for those that
+   * share it.
    */
-  #endWithState(log: EventLog, response: ServerResponse): void {
-    const position = log.end;
+  #endWithState(log: EventLog, response: ServerResponse, body: Body | ListBody): void {
+    const { position } = 'state' in body ? body.state : { position: log.end };
     const unsubscribe = log.subscribe(() => {
       if (log.holds(position)) return;
       unsubscribe();

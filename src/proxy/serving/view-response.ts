@@ -3,6 +3,7 @@ import { WrapperError } from '../../errors.ts';
 import { objectKey } from '../../filter/codec/facts/change.ts';
 import type { Resource } from '../../filter/codec/facts/resource.ts';
 import type { View } from '../../filter/view/view.ts';
+import { type Body, bodyOf, type ListBody, type ViewState } from '../../filter/view/view-state.ts';
 import type { ListOptions } from '../api/list-options.ts';
 import { statusOf } from '../api/status.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
@@ -23,18 +24,19 @@ const MAX_WATCH_MS = 24 * 60 * 60_000;
  *
  * @param only key of the only object that is listed; default: all objects
  */
-export function readList(view: View, options: ListOptions, only?: string): Buffer[] {
+export function readList(view: View, options: ListOptions, only?: string): ListBody {
   if (options.continue !== '') {
     // We never send a list in chunks: another server issued the token, for a state that we do not have.
     throw new WrapperError('Expired', 'the continue token is from another server; list again');
   }
-  const { version, items } = view.snapshot();
+  const state = view.state();
+  const { version } = state;
   assertNotNewer(version, options.version);
   if (options.match === 'Exact' && options.version !== version) {
     throw new WrapperError('Expired', `only the newest state can be listed, which is ${version}`);
   }
-  const listed = only === undefined ? items : [view.get(only)].filter((each) => each !== undefined);
-  return view.codec.encodeList(view.resource, String(version), listed);
+  if (only === undefined) return state.list;
+  return state.listOf([view.get(only)].filter((each) => each !== undefined));
 }
 
 /** The body of a GET of one object. Throws `NotFound` if the view does not have it, or why it was closed. */
@@ -42,12 +44,12 @@ export function readObject(
   view: View,
   info: { readonly namespace: string; readonly name: string },
   options: ListOptions,
-): Buffer[] {
+): Body {
   view.assertOpen();
   assertNotNewer(view.log.version, options.version);
   const object = view.get(objectKey(info));
   if (object === undefined) throw notFound(view.resource, info.name);
-  return view.codec.encodeObject(view.resource, object);
+  return bodyOf(view.codec.encodeObject(view.resource, object));
 }
 
 /** The API server's own 404 (apimachinery api/errors NewNotFound), except that the message says who answers. */
@@ -69,17 +71,19 @@ export function startWatch(
     options.timeoutSeconds === undefined
       ? times.minWatchMs * (1 + Math.random())
       : Math.min(options.timeoutSeconds * 1000, MAX_WATCH_MS);
+  const { initial, position, initialEventsEnd } = startOf(view, options);
   const watcher = new Watcher({
     view,
     response,
-    ...startOf(view, options),
+    position,
+    initialEventsEnd,
     bookmarks: options.allowWatchBookmarks,
     bookmarkMs: times.bookmarkMs,
     timeoutMs,
     writeTimeoutMs: times.writeTimeoutMs,
     onTimeout: times.onTimeout,
   });
-  watcher.start();
+  watcher.start(initial);
   return watcher;
 }
 
@@ -93,15 +97,18 @@ export function refuseWatch({ codec }: View, response: ServerResponse, error: Wr
 }
 
 /** Where a watch begins: with the whole state, or exactly after a version of the log. */
-function startOf(view: View, options: ListOptions) {
+function startOf(
+  view: View,
+  options: ListOptions,
+): { initial?: ViewState; position: number; initialEventsEnd: boolean } {
   if (options.sendInitialEvents === true) {
-    const initial = view.snapshot();
+    const initial = view.state();
     assertNotNewer(initial.version, options.version);
     const initialEventsEnd = options.allowWatchBookmarks;
     return { initial, position: initial.position, initialEventsEnd };
   }
   if (options.version === undefined) {
-    const initial = view.snapshot();
+    const initial = view.state();
     // With sendInitialEvents=false the client has the state already. Otherwise it gets ADDED for every object.
     const fromNow = options.sendInitialEvents === false;
     if (fromNow) return { position: initial.position, initialEventsEnd: false };

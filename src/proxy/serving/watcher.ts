@@ -2,7 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Status } from '../../errors.ts';
 import type { Encoding } from '../../filter/codec/codec.ts';
 import type { EventLog } from '../../filter/view/event-log.ts';
-import type { Snapshot, View } from '../../filter/view/view.ts';
+import type { View } from '../../filter/view/view.ts';
+import type { ViewState } from '../../filter/view/view-state.ts';
 import { STREAM_MEDIA_TYPES } from '../api/media-type.ts';
 import { statusOf } from '../api/status.ts';
 import { writeBlocks } from '../http/block-writer.ts';
@@ -13,8 +14,6 @@ export interface WatcherOptions extends WriteTimeout {
   readonly response: ServerResponse;
   /** The position in the log at which to begin. */
   readonly position: number;
-  /** A state that is sent first, as ADDED events. */
-  readonly initial?: Snapshot;
   /** Whether a bookmark marks the end of the initial events. */
   readonly initialEventsEnd: boolean;
   readonly bookmarks: boolean;
@@ -32,35 +31,37 @@ const END_TIMEOUT_MS = 10_000;
 /**
  * One watch of one client: a position in the log, and the http response that follows it.
  *
- *     initial events --> following the log --> ended
- *           \________________________________^
+ *     initial events --> following the log <--> a large frame
+ *           |                  |                     |
+ *           └──────────────────┴──────────▶ ended ◀──┘
  *
- * In the first two states the watcher writes until the socket is full, and continues when it has drained. It ends
- * when its time is over, when the view or the response closes, and with ERROR 410 when its position has left the log.
+ * The watcher writes until the socket is full, and continues when it has drained. It ends when its time is over, when
+ * the view or the response closes, and with ERROR 410 when its position has left the log.
  *
  * The watcher buffers no events: what the client has not read yet waits in the log. A bookmark is written only when
  * the client has everything before it. A client that reads nothing for a while is disconnected, because its socket
- * keeps a batch in memory, and a client without all initial events keeps that whole state.
+ * keeps a batch in memory, and a client without all initial events keeps that whole state. Initial events and frames
+ * above a block are written in blocks, so no client keeps more than one.
  */
 export class Watcher {
   readonly #view: View;
   readonly #log: EventLog;
   readonly #response: ServerResponse;
-  /** Without the initial state, which a watch would otherwise keep for minutes. */
-  readonly #options: Omit<WatcherOptions, 'initial'>;
+  readonly #options: WatcherOptions;
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #unsubscribe: () => void;
-  /** The state that is being sent; undefined as soon as the watch follows the log. */
-  #initial: Snapshot | undefined;
+  /** Whether initial events or a large frame are being written in blocks. */
+  #inBlocks = false;
+  /** Behind the last event that is written. */
   #position: number;
   /** Runs while the socket is full; undefined: the socket accepts writes. */
   #writeTimer: NodeJS.Timeout | undefined;
+  /** Whether the watch ends when the blocks are written, so that no event is cut. */
+  #isEnding = false;
   #ended = false;
 
   constructor(options: WatcherOptions) {
-    const { initial, ...rest } = options;
-    this.#options = rest;
-    this.#initial = initial;
+    this.#options = options;
     this.#view = options.view;
     this.#log = options.view.log;
     this.#response = options.response;
@@ -68,8 +69,12 @@ export class Watcher {
     this.#unsubscribe = this.#log.subscribe(() => this.#pump());
   }
 
-  /** Sends the headers and the events so far. Then follows the log until the client or we end the watch. */
-  start(): void {
+  /**
+   * Sends the headers and the events so far. Then follows the log until the client or we end the watch.
+   *
+   * @param initial a state that is sent first, as ADDED events
+   */
+  start(initial?: ViewState): void {
     const { response, bookmarks, bookmarkMs, timeoutMs } = this.#options;
     writeWatchHead(response, this.#view.codec.encoding);
     response.flushHeaders();
@@ -78,13 +83,18 @@ export class Watcher {
     response.on('error', () => this.#stop());
     this.#timers.push(setTimeout(() => this.end(), timeoutMs));
     if (bookmarks) this.#timers.push(setInterval(() => this.#bookmark(), bookmarkMs));
-    if (this.#initial === undefined) this.#pump();
-    else this.#writeInitial(this.#initial);
+    if (initial === undefined) this.#pump();
+    else this.#writeInitial(initial);
   }
 
   /** Ends the watch with a last bookmark and the end of the stream. */
   end(): void {
-    if (this.#ended) return;
+    if (this.#ended || this.#isEnding) return;
+    if (this.#inBlocks) {
+      this.#isEnding = true;
+      this.#limitEnd();
+      return;
+    }
     if (this.#options.bookmarks) this.#bookmark();
     this.#response.end();
     this.#stop();
@@ -96,19 +106,30 @@ export class Watcher {
     this.#pump();
   }
 
-  #writeInitial(initial: Snapshot): void {
-    writeBlocks(this.#response, {
-      ...this.#options,
-      buffers: this.#initialFrames(initial),
-      bytes: initial.items.reduce((sum, { length }) => sum + length + FRAME_BYTES, FRAME_BYTES),
-      onWritten: () => {
-        this.#initial = undefined;
-        this.#pump();
-      },
-    });
+  #writeInitial(initial: ViewState): void {
+    const bytes = initial.items.reduce(
+      (sum, { length }) => sum + length + FRAME_BYTES,
+      FRAME_BYTES,
+    );
+    this.#writeInBlocks(this.#initialFrames(initial), bytes, this.#position);
   }
 
-  *#initialFrames({ items, version }: Snapshot): Iterable<Buffer> {
+  /** @param next position behind what is written */
+  #writeInBlocks(buffers: Iterable<Buffer>, bytes: number, next: number): void {
+    const { writeTimeoutMs, onTimeout } = this.#options;
+    this.#inBlocks = true;
+    const onWritten = (): void => {
+      this.#inBlocks = false;
+      this.#position = next;
+      if (this.#isEnding) {
+        this.#isEnding = false;
+        this.end();
+      } else this.#pump();
+    };
+    writeBlocks(this.#response, { writeTimeoutMs, onTimeout, buffers, bytes, onWritten });
+  }
+
+  *#initialFrames({ items, version }: ViewState): Iterable<Buffer> {
     const { codec, resource } = this.#view;
     for (const object of items) yield* codec.encodeEvent(resource, 'ADDED', object);
     if (this.#options.initialEventsEnd) {
@@ -120,14 +141,19 @@ export class Watcher {
     const { closed } = this.#view;
     if (closed !== undefined) this.#fail(statusOf(closed));
     else if (this.#log.isEnding) this.end();
-    // Also if the initial state is not written yet: it would stay in memory, and the client could not continue after
-    // it.
+    // Also if it is written in blocks: the state would stay in memory, and the client could not continue after it.
     else if (this.#writeTimer === undefined && !this.#log.holds(this.#position)) this.#expire();
-    while (!this.#ended && this.#initial === undefined && this.#writeTimer === undefined) {
+    while (!this.#ended && !this.#inBlocks && this.#writeTimer === undefined) {
       const batch = this.#view.frames.from(this.#position);
       if (batch === undefined) return;
-      this.#position = batch.next;
-      this.#write(batch.bytes);
+      const { buffers, bytes, next } = batch;
+      const [first] = buffers;
+      if (first?.length === bytes) {
+        this.#position = next;
+        this.#write(first);
+      } else {
+        this.#writeInBlocks(buffers, bytes, next);
+      }
     }
   }
 
@@ -148,18 +174,18 @@ export class Watcher {
   }
 
   /**
-   * Ends the watch with an ERROR event. Initial events that are not all written end anywhere, perhaps within an object,
-   * whose rest the client would take from the ERROR event: then only the end of the connection says so.
+   * Ends the watch with an ERROR event. What is written in blocks ends anywhere, perhaps within an object, whose rest
+   * the client would take from the ERROR event: then only the end of the connection says so.
    */
   #fail(status: Status): void {
     if (this.#ended) return;
-    if (this.#initial === undefined) this.#response.end(this.#view.codec.encodeErrorEvent(status));
+    if (!this.#inBlocks) this.#response.end(this.#view.codec.encodeErrorEvent(status));
     else this.#response.destroy();
     this.#stop();
   }
 
   #bookmark(): void {
-    const upToDate = this.#initial === undefined && this.#position === this.#log.end;
+    const upToDate = !this.#inBlocks && this.#position === this.#log.end;
     if (this.#ended || this.#writeTimer !== undefined || !upToDate) return;
     const version = String(this.#log.version);
     const frame = this.#view.codec.encodeBookmark(this.#view.resource, version, false);
@@ -172,7 +198,10 @@ export class Watcher {
     this.#unsubscribe();
     for (const timer of this.#timers) clearTimeout(timer);
     clearTimeout(this.#writeTimer);
-    this.#initial = undefined;
+    this.#limitEnd();
+  }
+
+  #limitEnd(): void {
     if (this.#response.closed) return;
     const timer = startWriteTimeout(this.#response, { writeTimeoutMs: END_TIMEOUT_MS });
     this.#response.once('close', () => clearTimeout(timer));

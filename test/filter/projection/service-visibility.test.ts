@@ -60,7 +60,7 @@ function service(name: string, labels: Record<string, string> = {}): Change<Serv
 }
 
 function shown(): string[] {
-  return view.snapshot().items.map((item) => codec.meta(item).name);
+  return view.state().items.map((item) => codec.meta(item).name);
 }
 
 describe('a Service that is not in the topology', () => {

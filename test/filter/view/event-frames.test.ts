@@ -25,9 +25,9 @@ describe('EventFrames', () => {
     append(a);
     append(b);
     const first = frames.from(0);
-    expect(first?.bytes).toEqual(Buffer.concat([frameOf(a), frameOf(b)]));
+    expect(first?.buffers).toEqual([Buffer.concat([frameOf(a), frameOf(b)])]);
     expect(first?.next).toBe(2);
-    expect(frames.from(0)?.bytes).toBe(first?.bytes);
+    expect(frames.from(0)?.buffers).toBe(first?.buffers);
   });
 
   test('a watcher that reaches a position later also gets the entries appended meanwhile', () => {
@@ -38,21 +38,30 @@ describe('EventFrames', () => {
     expect(frames.from(1)).toBeUndefined();
     append(b);
     expect(frames.from(0)).toMatchObject({ next: 2 });
-    expect(frames.from(1)?.bytes).toEqual(frameOf(b));
+    expect(frames.from(1)?.buffers).toEqual([frameOf(b)]);
     append(c);
-    expect(frames.from(1)?.bytes).toEqual(Buffer.concat([frameOf(b), frameOf(c)]));
+    expect(frames.from(1)?.buffers).toEqual([Buffer.concat([frameOf(b), frameOf(c)])]);
   });
 
-  test('many entries are encoded in several batches', () => {
-    const { append, frames } = setUp();
-    const large = Buffer.alloc(100_000, 1);
-    for (let i = 0; i < 7; i++) append(large);
-    let [position, batches] = [0, 0];
+  test('a batch has at most 32 KB, unless one entry is larger, whose object is not copied', () => {
+    const { log, append, frames } = setUp();
+    const sizes = [10_000, 10_000, 10_000, 10_000, 100_000, 10_000, 100_000];
+    for (const size of sizes) append(Buffer.alloc(size, 1));
+    const entries: number[] = [];
+    const sent: Buffer[] = [];
+    let position = 0;
     for (let batch = frames.from(0); batch !== undefined; batch = frames.from(position)) {
-      expect(batch.bytes.length).toBeLessThan(256 * 1024 + 101_000);
+      entries.push(batch.next - position);
+      expect(batch.bytes).toBe(Buffer.concat(batch.buffers).length);
+      const isLarge = batch.bytes > 32 * 1024;
+      expect(isLarge).toBe(batch.buffers.length > 1);
+      if (isLarge) expect(batch.buffers).toContain(log.at(position)?.object);
+      sent.push(...batch.buffers);
       position = batch.next;
-      batches++;
     }
-    expect([position, batches]).toEqual([7, 3]);
+    expect(entries).toEqual([3, 1, 1, 1, 1]);
+    expect(Buffer.concat(sent)).toEqual(
+      Buffer.concat(sizes.map((size) => frameOf(Buffer.alloc(size, 1)))),
+    );
   });
 });

@@ -52,13 +52,30 @@ test('its objects have the order of their keys, whatever was added in between', 
   const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
   const named = (name: string) =>
     Buffer.from(`{"metadata":{"name":"${name}","resourceVersion":"1"}}`);
-  const order = () => view.snapshot().items.map((item) => JSON.parse(String(item)).metadata.name);
+  const order = () => view.state().items.map((item) => JSON.parse(String(item)).metadata.name);
   view.start(['b/x', 'a/y', 'a-b/z'].map((key) => [key, named(key)] as const));
   expect(order()).toEqual(['a-b/z', 'a/y', 'b/x']);
   for (const key of ['a/x', 'a/y']) view.set(key, named(key));
   view.delete('b/x');
   expect(order()).toEqual(['a-b/z', 'a/x', 'a/y']);
   expect([...view.keys()]).toHaveLength(view.size);
+});
+
+test('all that read the same state share it and its list, and a change ends that', () => {
+  const window = { entries: 10, bytes: 1 << 20 };
+  const versions = new VersionAllocator(0);
+  const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
+  view.start([['default/web', OBJECT]]);
+  const first = view.state();
+  expect([view.state(), view.state().list]).toEqual([first, first.list]);
+  expect(view.state().list.buffers).toBe(first.list.buffers);
+  view.set('default/web', Buffer.from('{"metadata":{"name":"other","resourceVersion":"2"}}'));
+  expect(String(Buffer.concat(view.state().list.buffers))).toContain('other');
+  view.log.reach(view.log.version + 7n);
+  expect(String(view.state().list.buffers[0])).toContain(String(view.log.version));
+  view.startAt(view.log.version);
+  view.delete('default/web');
+  expect(view.state().items).toEqual([]);
 });
 
 test('its state cannot be read once it is closed, because it would be empty', () => {
@@ -68,7 +85,7 @@ test('its state cannot be read once it is closed, because it would be empty', ()
   view.start([['default/web', OBJECT]]);
   view.close(new WrapperError('LimitExceeded', 'no room'));
   for (const read of [
-    () => view.snapshot(),
+    () => view.state(),
     () => readList(view, parseListOptions(new URLSearchParams())),
     () =>
       readObject(

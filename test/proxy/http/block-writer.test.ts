@@ -1,8 +1,9 @@
+import { EventEmitter } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import { writeBlocks } from '../../../src/proxy/http/block-writer.ts';
+import { WRITE_BLOCK_BYTES, writeBlocks } from '../../../src/proxy/http/block-writer.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
 const TIMEOUT = { writeTimeoutMs: 60_000 };
@@ -109,6 +110,30 @@ describe('writeBlocks()', () => {
     expect(then).toBeLessThan(500);
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect(reads).toBe(then);
+  });
+
+  test.each([
+    ['faster than 512 kbit/s', 500, false],
+    ['slower, though it never stops', 900, true],
+  ])('a client that reads %s may take its time: a block in %d ms', (_how, readMs, isLate) => {
+    jest.useFakeTimers();
+    const response = Object.assign(new EventEmitter(), {
+      destroyed: false,
+      write: (_block: Buffer, onRead: () => void) => setTimeout(onRead, readMs),
+      end: () => {},
+      destroy: () => {
+        response.destroyed = true;
+      },
+    });
+    const bytes = 40 * WRITE_BLOCK_BYTES;
+    writeBlocks(response as unknown as ServerResponse, {
+      writeTimeoutMs: 1_000,
+      buffers: [Buffer.alloc(bytes)],
+      bytes,
+    });
+    jest.advanceTimersByTime(60_000);
+    jest.useRealTimers();
+    expect(response.destroyed).toBe(isLate);
   });
 
   test('disconnects a client that reads nothing, and not one that reads slowly', async () => {

@@ -5,7 +5,9 @@ import { WrapperError } from '../../../src/errors.ts';
 import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
-import { type Snapshot, View } from '../../../src/filter/view/view.ts';
+import { View } from '../../../src/filter/view/view.ts';
+import { ViewState } from '../../../src/filter/view/view-state.ts';
+import { WRITE_BLOCK_BYTES } from '../../../src/proxy/http/block-writer.ts';
 import { Watcher } from '../../../src/proxy/serving/watcher.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -86,18 +88,17 @@ function change(text: string): void {
   view.log.commit();
 }
 
-function watch({ bookmarks = true, initial = undefined as Snapshot | undefined } = {}): Watcher {
+function watch({ bookmarks = true, initial = undefined as ViewState | undefined } = {}): Watcher {
   const watcher = new Watcher({
     view,
     response,
     bookmarks,
-    initial,
     position: view.log.end,
     initialEventsEnd: false,
     ...TIMES,
     onTimeout: () => stalled++,
   });
-  watcher.start();
+  watcher.start(initial);
   return watcher;
 }
 
@@ -174,12 +175,62 @@ describe('initial events that are not all read', () => {
     ['the view closes', () => view.close(new WrapperError('LimitExceeded', 'no memory'))],
   ])('end with the connection, not with ERROR within an object, when %s', async (_, happens) => {
     readsNothing = true;
-    watch({ initial: { version: 1n, position: view.log.end, items: [large] } });
+    const { codec, resource } = view;
+    const position = view.log.end;
+    watch({ initial: new ViewState({ codec, resource, version: 1n, position }, [large]) });
     await had('ADDED');
     happens();
     const incoming = await client;
     await eventually(() => incoming.closed, true);
     expect([incoming.complete, events(), released()]).toEqual([false, ['ADDED'], 1]);
+  });
+});
+
+describe('an event larger than a block', () => {
+  const text = 'x'.repeat(500_000);
+
+  test('waits in the log, so that its client keeps one block of it', async () => {
+    readsNothing = true;
+    watch();
+    change(text);
+    await had('MODIFIED');
+    const [first] = jest.mocked(response.write).mock.calls[0] ?? [];
+    expect(first).toHaveLength(WRITE_BLOCK_BYTES);
+    jest.advanceTimersByTime(TIMES.writeTimeoutMs);
+    expect([stalled, response.destroyed]).toEqual([1, true]);
+  });
+
+  test('is followed by the events of the meantime', async () => {
+    watch();
+    change(text);
+    change('two');
+    await had('MODIFIED', 'MODIFIED');
+  });
+
+  test('is sent to its end when the watch ends', async () => {
+    const watcher = watch();
+    change(text);
+    watcher.end();
+    const incoming = await client;
+    await eventually(() => incoming.complete, true);
+    expect(events()).toEqual(['MODIFIED', 'BOOKMARK']);
+    expect(() =>
+      received()
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line)),
+    ).not.toThrow();
+  });
+
+  test('ends with the connection, not with ERROR within it, when it has left the log', async () => {
+    readsNothing = true;
+    watch();
+    change(text);
+    await had('MODIFIED');
+    view.log.clear();
+    const incoming = await client;
+    await eventually(() => incoming.closed, true);
+    expect([incoming.complete, events(), released()]).toEqual([false, ['MODIFIED'], 1]);
   });
 });
 

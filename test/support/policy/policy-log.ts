@@ -25,7 +25,7 @@ export function follow(view: View, isManaged: (object: Buffer) => boolean): void
   const states: State[] = [];
   const recorded: Followed = { states, significant: new Set() };
   const record = () => {
-    const { position, version, items } = view.snapshot();
+    const { position, version, items } = view.state();
     const from = states.at(-1)?.position ?? position;
     for (let at = from; at < position; at++) {
       const entry = view.log.at(at);

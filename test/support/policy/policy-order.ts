@@ -26,7 +26,7 @@ export class OrderWatch {
     for (const view of [services, slices]) {
       const take = (object: Buffer, type: string) =>
         this.#take(view, keyOf(encoding, object), object, type);
-      for (const object of view.snapshot().items) take(object, 'ADDED');
+      for (const object of view.state().items) take(object, 'ADDED');
       let at = view.log.end;
       view.log.subscribe(() => {
         for (let entry = view.log.at(at); entry !== undefined; entry = view.log.at(++at)) {
