@@ -40,17 +40,34 @@ export interface Relay {
   close(): Promise<void>;
 }
 
-/** Limits for 200 nodes, each with its own Node and 12 connections. They are one user with many tokens. */
+/**
+ * Limits for 200 nodes, each with its own Node and 12 connections. They are one user with many tokens. Another user has
+ * what these leave; one token has a quarter of its user's share, because nodes can share one.
+ */
 const MAX_CONNECTIONS = 4_096;
 const MAX_VIEWS = 1_024;
+const USER_READS = 2_560;
+/**
+ * Bytes of all bodies that are being sent, and of one user's. Most of them wait in the kernel, where they count as
+ * memory of the Pod; each connection has a block here. 20 lists of 6 MB keep a link of 1 Gbit/s busy.
+ */
+const MAX_BODY_BYTES = 256 * 1024 * 1024;
+const USER_BODY_BYTES = MAX_BODY_BYTES / 2;
 const HTTPS_LIMITS = {
   maxCallers: 2_048,
   maxReviews: 64,
   reads: {
     maxRequests: MAX_CONNECTIONS,
-    maxPerCaller: 3_072,
+    maxPerCaller: USER_READS,
+    maxPerToken: USER_READS / 4,
     // One node more goes to the API server: it does not wait here.
     refusal: { code: 503, reason: 'ServiceUnavailable' },
+  },
+  // A node that finds the others before it comes again a second later.
+  bodies: {
+    maxRequests: MAX_BODY_BYTES,
+    maxPerCaller: USER_BODY_BYTES,
+    maxPerToken: USER_BODY_BYTES / 4,
   },
 };
 /**

@@ -1,4 +1,5 @@
 import { expect, jest, test } from '@jest/globals';
+import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RawConnection, raw } from '../support/http/http-client.ts';
 import { useReviewedRelay } from '../support/relay/relay-fixture.ts';
@@ -50,4 +51,45 @@ test('200 nodes of one service account fit, what is beyond its quota is refused,
   const list = `${own('other')}resourceVersion=0`;
   expect((await ask(list, { token: 'other' })).code).toBe(200);
   expect((await ask(list.replace('other', 'another'), { token: 'wrapper' })).code).toBe(503);
+});
+
+/** Slices of 8 MB together in JSON. */
+function putFatSlices(cluster: ApiServer): void {
+  for (let n = 0; n < 40; n++) {
+    const endpoints = Array.from({ length: 1_000 }, (_, i) => ({
+      ip: `10.${n}.${i >> 8}.${i & 255}`,
+      node: `edge-${n}-${'x'.repeat(60)}`,
+    }));
+    putSlice(cluster, `fat-${n}`, 'web', endpoints);
+  }
+}
+
+test('lists that nobody reads take no room from other tokens, nor from other users', async () => {
+  const { relay, cluster, ca, ask } = await useReviewedRelay();
+  putFatSlices(cluster);
+  const path = `${SLICES}resourceVersion=0`;
+  const lists: RawConnection[] = [];
+  /** Holds lists of one token until one more is refused; returns how many there are. */
+  const hold = async (token: string): Promise<number> => {
+    for (let held = 0; ; held++) {
+      const lines = `Host: x\r\nAccept: application/json\r\nAuthorization: Bearer ${token}\r\n`;
+      const list = raw(relay.url, `GET ${path} HTTP/1.1\r\n${lines}\r\n`, { ca });
+      lists.push(list);
+      await eventually(() => /^HTTP.1.1 \d+/.test(list.received()), true);
+      list.socket.pause();
+      if (list.received().startsWith('HTTP/1.1 200')) continue;
+      expect(list.received()).toMatch(/^HTTP.1.1 429 [^]*retry-after: 1\r\n/i);
+      return held;
+    }
+  };
+  const bytes = (await ask(path, { token: 'node/0' })).body.length;
+  expect(await hold('tenant/0')).toBeGreaterThanOrEqual(Math.floor((32 * 2 ** 20) / bytes));
+  // The same account has room for three more, and another account as much again.
+  let tokens = 1;
+  while ((await hold(`tenant/${tokens}`)) > 0) tokens++;
+  expect(tokens).toBeGreaterThanOrEqual(4);
+  expect((await ask(path, { token: 'node/0' })).code).toBe(200);
+  // What is refused is not remembered.
+  for (const { socket } of lists) socket.destroy();
+  await eventually(async () => (await ask(path, { token: 'tenant/0' })).code, 200);
 });

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestTarget } from '../api/request-info.ts';
+import type { CountedCaller } from '../http/caller-limits.ts';
 
 /*
  * The room auth: who sends a request, and whether it may be read or forwarded.
@@ -48,8 +49,11 @@ export interface Access {
    */
   forward(response: ServerResponse, target: RequestTarget): Promise<void> | undefined;
   /**
-   * Resolves with the id of the user, by which quotas count; undefined: anyone. The read counts until the response is
-   * closed. Rejects with `Forbidden`, `Unauthorized`, `LimitExceeded` or `Unreachable` if the caller may not read this.
+   * Resolves with the caller, by whom quotas count; undefined: anyone. The read counts until the response is closed.
+   * Rejects with `Forbidden`, `Unauthorized`, `LimitExceeded` or `Unreachable` if the caller may not read this.
    */
-  authorize(attributes: ReadAttributes, response: ServerResponse): Promise<string | undefined>;
+  authorize(
+    attributes: ReadAttributes,
+    response: ServerResponse,
+  ): Promise<CountedCaller | undefined>;
 }

@@ -187,7 +187,7 @@ export class AccessReviewAuthorizer {
     user: string | undefined,
     review: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const leave = user === undefined ? undefined : this.#active.enter(user);
+    const leave = user === undefined ? undefined : this.#active.enter({ user });
     const { deniedMs, reviewMs = REVIEW_MS } = this.#options;
     const signal = AbortSignal.timeout(reviewMs);
     this.#counts.asked++;

@@ -43,7 +43,7 @@ export function createCallerPolicy(options: CallerAccessOptions): AccessPolicy {
     const forward = async (response: ServerResponse, changes: ForwardOptions): Promise<void> => {
       const user = await authorizer.identify(caller, goneSignal(response));
       if (response.closed) return;
-      response.once('close', forwarding.enter(user));
+      response.once('close', forwarding.enter({ user }));
       const read = isSmallBody(request) ? { body: await readRequestBody(request, BODY_MS) } : {};
       passthrough?.forward(request, response, { ...changes, ...read });
     };
@@ -54,8 +54,9 @@ export function createCallerPolicy(options: CallerAccessOptions): AccessPolicy {
       },
       authorize: async (attributes, response) => {
         const user = await authorizer.authorize(caller, attributes, goneSignal(response));
-        if (!response.closed) response.once('close', reads.enter(user));
-        return user;
+        const counted = { user, token: caller.id };
+        if (!response.closed) response.once('close', reads.enter(counted));
+        return counted;
       },
     };
   };

@@ -32,6 +32,8 @@ export interface HttpsListenerOptions extends CertificateFiles {
   readonly forwarding?: { readonly maxRequests: number; readonly maxPerCaller: number };
   /** Limits of reads of views; default: a quarter of maxConnections for each user. */
   readonly reads?: Omit<CallerLimitsOptions, 'what'>;
+  /** Limits of the bytes of bodies that are being sent; absent: `maxConnections` limits them enough. */
+  readonly bodies?: Omit<CallerLimitsOptions, 'what'>;
 }
 
 export interface ListenersOptions {
@@ -163,6 +165,7 @@ async function createHttps(
     maxPerCaller: Math.max(MIN_READS, Math.floor(maxConnections * READS_SHARE)),
     ...https.reads,
   });
+  const bodies = https.bodies && new CallerLimits({ what: 'bytes of answers', ...https.bodies });
   const reviews = new AccessReviewAuthorizer({
     ...https,
     maxWaiting: Math.floor(maxConnections * WAITING_SHARE),
@@ -173,6 +176,7 @@ async function createHttps(
     name: 'https.listen',
     address: https.address,
     certificate,
+    bodies,
     accessPolicy: createCallerPolicy({
       nodeName,
       passthrough,
@@ -186,7 +190,10 @@ async function createHttps(
 
 function createRequestHandler(
   context: ListenersContext,
-  listener: Pick<RequestHandlerOptions, 'name' | 'address' | 'accessPolicy' | 'certificate'>,
+  listener: Pick<
+    RequestHandlerOptions,
+    'name' | 'address' | 'accessPolicy' | 'certificate' | 'bodies'
+  >,
 ): RequestHandler {
   const { listenerLimits = DEFAULT_LISTENER_LIMITS, drainMs = 0 } = context;
   const { writeTimeoutMs = WRITE_TIMEOUT_MS } = context;

@@ -10,6 +10,7 @@ import type { Query } from '../api/query.ts';
 import { parseRequestInfo, type RequestTarget } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import type { AccessPolicy } from '../auth/access-policy.ts';
+import type { CallerLimits, CountedCaller } from '../http/caller-limits.ts';
 import { sendError } from '../http/http-errors.ts';
 import { HttpListener, type HttpListenerOptions } from '../http/http-listener.ts';
 import { reasonOf } from '../http/refusal-log.ts';
@@ -34,6 +35,8 @@ export interface RequestHandlerOptions
   /** Parses each read in place of {@link parseRead}, in a relay. Throws if it is refused. */
   readonly parse?: (request: IncomingMessage, target: RequestTarget) => ReadRequest;
   readonly acquire: (query: Query, caller: CallerId) => ViewLease;
+  /** Limits the bytes of bodies that are being sent to callers; absent: they are not limited. */
+  readonly bodies?: CallerLimits | undefined;
   /** How long a request waits until its view is complete, in milliseconds. */
   readonly readyWaitMs: number;
   /** A client that reads nothing of a response for this long is disconnected, in milliseconds. */
@@ -143,8 +146,8 @@ export class RequestHandler {
         }
         read = parseRead(request, target, encoding, this.#options);
       }
-      const user = await access.authorize(read.attributes, response);
-      if (!response.closed) await this.#answer(response, read, user ?? ANYONE);
+      const caller = await access.authorize(read.attributes, response);
+      if (!response.closed) await this.#answer(response, read, caller);
     } catch (error) {
       this.#recordRefusal(request, error);
       sendError(request, response, error);
@@ -165,9 +168,9 @@ export class RequestHandler {
   async #answer(
     response: ServerResponse,
     { info, options, query, only }: ReadRequest,
-    callerId: CallerId,
+    caller: CountedCaller | undefined,
   ): Promise<void> {
-    const lease = this.#options.acquire(query, callerId);
+    const lease = this.#options.acquire(query, caller?.user ?? ANYONE);
     response.once('close', () => lease.release());
     await this.#waitUntilReady(lease.view, response, query);
     if (response.closed) return;
@@ -180,6 +183,8 @@ export class RequestHandler {
     }
     const body =
       info.kind === 'object' ? readObject(view, info, options) : readList(view, options, only);
+    const leave = caller && this.#options.bodies?.enter(caller, body.bytes);
+    if (leave !== undefined) response.once('close', leave);
     sendBody(response, query.encoding, body, this.#writeTimeout(response));
     this.#endWithState(view.log, response, body);
   }
