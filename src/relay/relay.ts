@@ -45,7 +45,14 @@ export interface Relay {
  * what these leave; one token has a quarter of its user's share, because nodes can share one.
  */
 const MAX_CONNECTIONS = 4_096;
+/** A connection over TLS costs 70 KB before its first request. */
+const MAX_WITHOUT_REQUEST = 1_024;
 const MAX_VIEWS = 1_024;
+const LISTENER_LIMITS = {
+  ...DEFAULT_LISTENER_LIMITS,
+  maxConnections: MAX_CONNECTIONS,
+  maxWithoutRequest: MAX_WITHOUT_REQUEST,
+};
 const USER_READS = 2_560;
 /**
  * Bytes of all bodies that are being sent, and of one user's. Most of them wait in the kernel, where they count as
@@ -131,7 +138,7 @@ async function start(
       ...options,
       http: undefined,
       https: { ...https, ...HTTPS_LIMITS },
-      listenerLimits: { ...DEFAULT_LISTENER_LIMITS, maxConnections: MAX_CONNECTIONS },
+      listenerLimits: LISTENER_LIMITS,
       serverAccess: upstream.failover,
       upstream,
       nodeName: '',

@@ -13,6 +13,8 @@ export interface ConnectionLimits {
   readonly maxRequests: number;
   /** Further connections that can be open without an active request; at least 1. */
   readonly spare: number;
+  /** Maximum number of connections without an active request, at least 1; default: only the sum is limited. */
+  readonly maxWithoutRequest?: number | undefined;
   /** A lower limit for the requests of one kind; absent: only `maxRequests` applies. */
   readonly maxOfKind?: Readonly<Record<string, number>>;
 }
@@ -33,7 +35,8 @@ interface ConnectionEntry {
  *
  * A request that has arrived and is not answered yet is never evicted. A request beyond the limit is refused.
  *
- * Invariants: at most `maxRequests` requests are active, and at most `maxRequests + spare` connections are open.
+ * Invariants: at most `maxRequests` requests are active, at most `maxRequests + spare` connections are open, and at most
+ * `maxWithoutRequest` of these have no active request.
  */
 export class ConnectionTable<Connection> {
   readonly #limits: ConnectionLimits;
@@ -69,6 +72,7 @@ export class ConnectionTable<Connection> {
     const { maxRequests, spare } = this.#limits;
     if (this.#entries.size >= maxRequests + spare) this.#makeRoom();
     this.#entries.set(connection, { request: undefined, served: false });
+    this.#limitWithoutRequest(connection);
   }
 
   /** Begins a request. Returns false if too many are active, or the connection was evicted. */
@@ -95,6 +99,7 @@ export class ConnectionTable<Connection> {
     // Moves it to the end of the order.
     this.#entries.delete(connection);
     this.#entries.set(connection, { request: undefined, served: true });
+    this.#limitWithoutRequest(connection);
   }
 
   /** Removes a connection that is closed. */
@@ -103,10 +108,17 @@ export class ConnectionTable<Connection> {
     this.#entries.delete(connection);
   }
 
-  #makeRoom(): void {
-    for (const isVictim of [isIdle, isIncomplete, isAnswered]) {
+  /** @param newest stays, because its client may have just sent its next request */
+  #limitWithoutRequest(newest: Connection): void {
+    const { maxWithoutRequest = Number.POSITIVE_INFINITY } = this.#limits;
+    if (this.#entries.size - this.#inUse.size > maxWithoutRequest)
+      this.#makeRoom([isIdle, isSilent], newest);
+  }
+
+  #makeRoom(order = [isIdle, isIncomplete, isAnswered], except?: Connection): void {
+    for (const isVictim of order) {
       for (const [connection, entry] of this.#entries) {
-        if (!isVictim(entry)) continue;
+        if (connection === except || !isVictim(entry)) continue;
         this.#remove(connection);
         return;
       }
@@ -133,6 +145,11 @@ export class ConnectionTable<Connection> {
 
 function isIdle({ request, served }: ConnectionEntry): boolean {
   return request === undefined && served;
+}
+
+/** Without any request so far. */
+function isSilent({ request, served }: ConnectionEntry): boolean {
+  return request === undefined && !served;
 }
 
 function isIncomplete({ request, served }: ConnectionEntry): boolean {

@@ -78,7 +78,8 @@ export class HttpListener {
     const { listenerLimits, certificate, maxOfKind = {}, keepAliveMs = CLIENT_IDLE_MS } = options;
     const server = createHttpServer(listenerLimits, keepAliveMs, certificate);
     this.#server = server;
-    const limits = { maxRequests: listenerLimits.maxConnections, maxOfKind };
+    const { maxConnections: maxRequests, maxWithoutRequest } = listenerLimits;
+    const limits = { maxRequests, maxWithoutRequest, maxOfKind };
     this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
       this.#record(TOO_MANY, 'a connection was closed for another (maxConnections)', 'warn');
     });

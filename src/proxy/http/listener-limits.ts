@@ -2,6 +2,8 @@
 export interface ListenerLimits {
   /** Connections in use at the same time (maxConnections). */
   readonly maxConnections: number;
+  /** Connections without an active request, at most; default: `maxConnections` less those in use, and 32. */
+  readonly maxWithoutRequest?: number;
   /** Bytes of the headers of one request. */
   readonly maxHeaderBytes: number;
   /**

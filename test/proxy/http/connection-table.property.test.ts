@@ -10,7 +10,7 @@ interface Client {
   answered: boolean;
 }
 
-const LIMITS = { maxRequests: 3, spare: 2, maxOfKind: { other: 2 } };
+const LIMITS = { maxRequests: 3, spare: 2, maxWithoutRequest: 4, maxOfKind: { other: 2 } };
 
 type Step = readonly [action: string, which: number];
 
@@ -106,6 +106,7 @@ function check(
     table.requests === busy.length &&
     table.size <= LIMITS.maxRequests + LIMITS.spare &&
     busy.length <= LIMITS.maxRequests &&
+    all.length - busy.length <= LIMITS.maxWithoutRequest &&
     busy.filter(({ kind }) => kind === 'other').length <= LIMITS.maxOfKind.other &&
     !evicted.some(inProgress);
   // Jest's own comparison would take most of the time.
@@ -158,4 +159,22 @@ test('the least useful connection is evicted first: idle, incomplete, answered; 
   expect(evicted).toHaveLength(6);
   for (const name of ['n5', 'n6']) table.begin(name, state(true, false));
   expect(evicted.slice(6)).toEqual(['unread']);
+});
+
+test('beyond the limit of connections without a request, an idle one is evicted, then a silent one', () => {
+  const evicted: string[] = [];
+  const limits = { maxRequests: 5, spare: 5, maxWithoutRequest: 2 };
+  const table = new ConnectionTable<string>(limits, (name) => evicted.push(name));
+  for (const name of ['serving', 'trickling', 'idle']) {
+    table.add(name);
+    table.begin(name, state(name !== 'trickling', false));
+  }
+  table.end('idle');
+  for (const name of ['n1', 'n2', 'n3']) table.add(name);
+  expect(evicted).toEqual(['idle', 'n1']);
+  // A connection that becomes idle is the newest of them.
+  table.end('serving');
+  expect(evicted).toEqual(['idle', 'n1', 'n2']);
+  table.add('n4');
+  expect(evicted).toEqual(['idle', 'n1', 'n2', 'serving']);
 });
