@@ -53,11 +53,19 @@ export function writeBlocks(response: ServerResponse, options: BlocksOptions): v
   writeNext();
 }
 
-/** Copies the buffers to a block, again and again; yields the part that is filled. */
+/**
+ * Copies the buffers to a block, again and again; yields the part that is filled. A part of a large buffer is yielded as
+ * it is: clients that do not read share it.
+ */
 function* filled(block: Buffer, buffers: Iterable<Buffer>): Generator<Buffer, void> {
   let used = 0;
   for (const buffer of buffers) {
     for (let offset = 0; offset < buffer.length; ) {
+      if (used === 0 && buffer.length - offset >= block.length) {
+        yield buffer.subarray(offset, offset + block.length);
+        offset += block.length;
+        continue;
+      }
       const copied = buffer.copy(block, used, offset);
       offset += copied;
       used += copied;
