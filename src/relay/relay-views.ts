@@ -18,13 +18,14 @@ export interface RelayViewsOptions extends RelayContext, BudgetLimits {
   readonly idleMs: number;
 }
 
-/** The share of maxViews that one user may read: all wrappers are one, and each has its own Node. */
+/** The share of maxViews and maxViewBytes that one user has: all wrappers are one, and each has its own Node. */
 const USER_SHARE = 3 / 4;
 /** How often lost views are looked for, in milliseconds. */
 const LOST_CHECK_MS = 1_000;
 /**
- * The last listed query of each of these is read also while nobody asks, so that a relay that is ready has most at
- * hand.
+ * Of each of these, one query of kube-proxy is read also while nobody asks, so that a relay that is ready has most at
+ * hand: that of the newest kube-proxy, or the last one that was listed. No other query of a caller decides whether the
+ * relay is ready, because there may be no room for it, or no right to it.
  */
 const KEPT: readonly Resource[] = [SERVICES, ENDPOINT_SLICES];
 
@@ -86,9 +87,8 @@ export class RelayViews {
   }
 
   #keep({ query, view }: ViewSource): void {
-    const { resource, namespace } = query;
-    // Who asks for what the API server rejects, or does not list, must not make the relay unready.
-    if (!KEPT.includes(resource) || namespace !== '' || !view.started) return;
+    const { resource } = query;
+    if (!KEPT.includes(resource) || !this.#views.isKubeProxys(query) || !view.started) return;
     const last = this.#kept.get(resource);
     this.#kept.set(resource, this.#views.hold(query));
     last?.release();

@@ -200,7 +200,21 @@ test('without the API server it is not ready, ends its watches and answers 503 w
   expect(body.message).toContain('receives no changes');
   await cluster.listen(port);
   await eventually(() => relay.views.problem, undefined);
+  await eventually(async () => (await ask(`${relay.url}${KEPT}&${ANY}`)).code, 200);
   // Nothing was missed: a watch continues where it was.
   void ask(`${relay.url}${KEPT}&watch=true&resourceVersion=${version}`).catch(() => {});
   await eventually(() => relay.listeners.watches, 1);
+});
+
+test('whether it is ready does not depend on what callers read', async () => {
+  const files = await writeServingFiles(useFolder());
+  const small = await useRelayOf(api, files, { maxViewBytes: 30_000 });
+  await eventually(() => small.views.problem, undefined);
+  const code = async (selector: string): Promise<number> =>
+    (await ask(`${small.url}${SLICES}?${ANY}&labelSelector=${selector}`)).code;
+  expect(await code('x%21%3D1')).toBe(200);
+  const endpoints = Array.from({ length: 900 }, (_, n) => ({ ip: `10.0.${n >> 8}.${n & 255}`, node: 'edge-1' }));
+  putSlice(cluster, 'web-a', 'web', endpoints);
+  await eventually(() => code('x%21%3D1'), 503);
+  expect(small.views.problem).toBeUndefined();
 });

@@ -95,7 +95,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter(
     'view_budget_refusals_total',
-    'Views refused or closed because of a limit: of all clients (views, bytes) or of one user (caller_views).',
+    'Views refused or closed because of a limit: of all clients (views, bytes) or of one user (caller_views, caller_bytes).',
     by('reason', ({ views }) => samples(views.budget.refusals)),
   ),
   gauge(

@@ -9,10 +9,13 @@ export interface BudgetLimits {
 }
 
 /** The limit that a refused view would exceed. */
-export type BudgetReason = 'views' | 'bytes' | 'caller_views';
+export type BudgetReason = 'views' | 'bytes' | 'caller_views' | 'caller_bytes';
 
 export interface ViewBudgetOptions extends BudgetLimits {
-  /** The share of maxViews that one caller may read, above 0 and at most 1; at least one view. */
+  /**
+   * The share of maxViews that one caller may read, above 0 and at most 1; at least one view. Of maxViewBytes it is at
+   * least a half, because views differ in size.
+   */
   readonly shareOf: (caller: CallerId) => number;
   /** The open views. */
   readonly entries: () => Iterable<ViewEntry>;
@@ -25,15 +28,18 @@ export interface ViewBudgetOptions extends BudgetLimits {
  * with ever new queries would cause a list and a snapshot for each of them, as fast as it sends them.
  */
 const ROOM_MS = 5_000;
+/** The share of maxViewBytes that one caller may take at least. */
+const BYTES_SHARE = 1 / 2;
 /** How long a refusal is shown as a remark, in milliseconds. */
 const REMARK_MS = 60_000;
 /** Retry-After of a refused client, in seconds. */
 export const RETRY_AFTER_SECONDS = 30;
 
 /**
- * Limits the views and their bytes in total, and the views of each caller.
+ * Limits the views and their bytes, in total and of each caller. A view that several callers read counts for each. It
+ * may grow if one of them has room.
  *
- * Invariant: none of these limits is ever exceeded.
+ * Invariant: none of these limits is exceeded when a view is opened, grows or gets another reader.
  */
 export class ViewBudget {
   readonly limits: BudgetLimits;
@@ -42,6 +48,7 @@ export class ViewBudget {
     views: 0,
     bytes: 0,
     caller_views: 0,
+    caller_bytes: 0,
   };
   readonly #options: ViewBudgetOptions;
   #refused: { readonly at: number; readonly message: string } | undefined;
@@ -78,13 +85,16 @@ export class ViewBudget {
 
   /** Throws `LimitExceeded` if this caller reads too many other views. */
   assertMayRead(entry: ViewEntry, caller: CallerId): void {
-    if (!entry.countsFor(caller)) this.#assertShare(caller);
+    if (entry.countsFor(caller)) return;
+    this.#assertShare(caller);
+    this.#assertBytesShare([caller], entry, entry.bytes);
   }
 
   /** Sets the bytes of a view. Throws `LimitExceeded` if there is no room for more, and then nothing has changed. */
   resize(entry: ViewEntry, bytes: number): void {
     const more = bytes - entry.bytes;
     const { maxViewBytes } = this.limits;
+    if (more > 0) this.#assertBytesShare(entry.callers, entry, more);
     const isFull = (): boolean => more > 0 && this.used.bytes + more > maxViewBytes;
     if (!this.#makeRoom(isFull, (other) => other !== entry)) {
       const problem = `views hold ${mb(this.used.bytes)} of ${mb(maxViewBytes)}, and this one needs ${mb(more)} more (maxViewBytes)`;
@@ -99,6 +109,25 @@ export class ViewBudget {
     if (this.#makeRoom(isFull, (entry) => entry.countsFor(caller))) return;
     const problem = `this client reads ${this.viewsOf(caller)} of the ${most} views that one may read (maxViews)`;
     throw this.#refusal('caller_views', problem);
+  }
+
+  /** @param callers of whom one must have room; none: this process itself needs the view */
+  #assertBytesShare(callers: readonly CallerId[], entry: ViewEntry, more: number): void {
+    const { maxViewBytes } = this.limits;
+    const hasRoom = (caller: CallerId): boolean => {
+      const most = maxViewBytes * Math.max(BYTES_SHARE, this.#options.shareOf(caller));
+      const isFull = (): boolean => this.#bytesOf(caller) + more > most;
+      return this.#makeRoom(isFull, (other) => other !== entry && other.countsFor(caller));
+    };
+    if (callers.length === 0 || callers.some(hasRoom)) return;
+    const used = callers.map((caller) => mb(this.#bytesOf(caller))).join(' and ');
+    const problem = `views of this client hold ${used} of ${mb(maxViewBytes)}, of which it may have a part, and this one needs ${mb(more)} more (maxViewBytes)`;
+    throw this.#refusal('caller_bytes', problem);
+  }
+
+  #bytesOf(caller: CallerId): number {
+    const own = this.#counted().filter((entry) => entry.countsFor(caller));
+    return own.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
   #counted(): ViewEntry[] {

@@ -60,8 +60,14 @@ export class ViewEntry {
   }
 
   /** A view counts for each caller that reads it or, if none does, for the last one. */
+  get callers(): readonly CallerId[] {
+    const callers = new Set([...this.leases].map(({ caller }) => caller));
+    callers.delete(undefined);
+    if (callers.size === 0) callers.add(this.lastCaller);
+    return [...callers].filter((caller) => caller !== undefined);
+  }
+
   countsFor(caller: CallerId): boolean {
-    if (this.readers === 0) return caller === this.lastCaller;
-    return [...this.leases].some((lease) => lease.caller === caller);
+    return this.callers.includes(caller);
   }
 }

@@ -88,11 +88,26 @@ class Model {
     lease.release();
   }
 
-  reserve({ view, reserve }: FakeSource, bytes: number, isListing: boolean): void {
+  reserve({ query, view, reserve }: FakeSource, bytes: number, isListing: boolean): void {
+    const entry = this.views.find(query);
+    const before = entry?.bytes ?? 0;
     attempt(() => reserve?.(bytes, isListing));
+    if (entry !== undefined && entry.bytes > before) this.#assertShareOfBytes(entry);
     if (view.closed !== undefined && !this.refused.has(view)) {
       this.refused.set(view, performance.now());
     }
+  }
+
+  /** One of the callers of a view that has grown has room for it. */
+  #assertShareOfBytes(grown: ViewEntry): void {
+    const counted = QUERIES.flatMap((query) => this.views.find(query) ?? []).filter(
+      (entry) => entry.isCounted,
+    );
+    const bytesOf = (caller: string) =>
+      counted.filter((entry) => entry.countsFor(caller)).reduce((sum, { bytes }) => sum + bytes, 0);
+    const callers = CALLERS.filter((caller) => grown.countsFor(caller));
+    const hasRoom = callers.some((caller) => bytesOf(caller) <= LIMITS.maxViewBytes / 2);
+    if (callers.length > 0) expect(hasRoom).toBe(true);
   }
 
   assertRight(): void {

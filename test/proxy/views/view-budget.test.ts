@@ -36,10 +36,28 @@ describe('the budget of views', () => {
     openFor('a');
     expect([...open]).toEqual(expect.arrayContaining([idle[0], idle[2], idle[3]]));
     expect([...open]).not.toContain(idle[1]);
-    budget.resize(idle[3] as ViewEntry, 950);
+    budget.resize(idle[3] as ViewEntry, 500);
+    budget.resize(openFor('c'), 450);
     budget.resize(openFor('d'), 100);
     expect(idle.filter((entry) => open.has(entry))).toEqual([]);
-    expect(() => budget.resize(openFor('d'), 901)).toThrow('maxViewBytes');
+    budget.resize(openFor('e'), 450);
+    expect(() => budget.resize(openFor('f'), 451)).toThrow('maxViewBytes');
+  });
+
+  test('leaves half of the bytes to others, though they read the same view', () => {
+    const { budget, openFor } = create();
+    const [own, shared] = [openFor('a'), openFor('b')];
+    budget.resize(own, 400);
+    budget.resize(shared, 101);
+    expect(() => budget.assertMayRead(shared, 'a')).toThrow('views of this client');
+    budget.resize(shared, 100);
+    budget.assertMayRead(shared, 'a');
+    shared.leases.add({ caller: 'a' } as EntryLease);
+    expect(() => budget.resize(own, 401)).toThrow('views of this client');
+    // The other reader has room for it.
+    budget.resize(shared, 500);
+    expect(budget.refusals).toMatchObject({ caller_bytes: 2, bytes: 0 });
+    budget.resize(own, 300);
   });
 
   type Open = ReturnType<typeof create>['openFor'];
@@ -60,13 +78,21 @@ describe('the budget of views', () => {
       },
     ],
     ['views', 'maxViews', /8 of 8 views/, (_, open) => openAll(open, 'aabbccdde')],
-    ['bytes', 'maxViewBytes', /0.0 MB/, (budget, open) => budget.resize(open('a'), 1_001)],
+    ['caller_bytes', 'maxViewBytes', /0.0 MB/, (budget, open) => budget.resize(open('a'), 501)],
+    [
+      'bytes',
+      'maxViewBytes',
+      /0.0 MB/,
+      (budget, open) => {
+        for (const caller of 'abc') budget.resize(open(caller), 400);
+      },
+    ],
   ])('a refusal counts as %s and names %s and the used amount', (reason, setting, used, act) => {
     const { budget, openFor } = create();
     expect(budget.remark).toBeUndefined();
     expect(() => act(budget, openFor)).toThrow(setting);
     expect(budget.remark).toMatch(used);
-    const none = { views: 0, bytes: 0, caller_views: 0 };
+    const none = { views: 0, bytes: 0, caller_views: 0, caller_bytes: 0 };
     expect(budget.refusals).toEqual({ ...none, [reason]: 1 });
   });
 });
