@@ -2,9 +2,17 @@ import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
 import { reading } from '../../read-yaml.ts';
-import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
+import type { RequestEnd } from '../api/request-end.ts';
 import type { Credentials, ServerAccess, TlsOptions } from '../credentials/credentials.ts';
 import { assertCertificates } from '../system/pem.ts';
+import {
+  initialChoice,
+  inOrder,
+  MAX_SERVER_ERRORS,
+  nextChoice,
+  type ServerChoice,
+  type ServerEvent,
+} from './server-choice.ts';
 import { addressOf } from './upstream-error.ts';
 
 /** Relays near this node; see src/relay. They get the token of the credentials, and no client certificate. */
@@ -33,26 +41,14 @@ export interface FailoverOptions {
   readonly logger: Logger;
 }
 
-/** The server in use. */
-interface InUse {
-  readonly href: string;
-  /** Since when it is used; monotonic, in milliseconds. */
-  readonly since: number;
-  /** Whether it was used because a preferred server answers again. */
-  readonly isReturn: boolean;
-  /** 5xx in a row. */
-  errors: number;
-}
-
-/** After so many 5xx, or responses that are not of an API server, in a row the next server is used. */
-const MAX_SERVER_ERRORS = 3;
 const RETURN_MS = 60_000;
-const MAX_LONGER = 16;
 /** So much of the time until a return is added at random, so that the nodes of a cluster do not return in step. */
 const SPREAD = 0.25;
 
 /** Why a server was left, for the log. */
-const WHY: Partial<Record<RequestEnd, string>> = {
+const WHY: Partial<Record<RequestEnd | ServerEvent['type'], string>> = {
+  silent: 'does not answer',
+  unserved: 'is a relay that has brought neither a list nor a watch for 30 s',
   unreachable: 'does not answer',
   serverError: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx`,
   foreign: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx, or not as an API server does`,
@@ -61,12 +57,8 @@ const WHY: Partial<Record<RequestEnd, string>> = {
 
 /**
  * Chooses which API server is used: one list, tried in order. The kubeconfig's server is the preferred one, then
- * come the further ones; relays come before all. Its first server is the one in use. Its listeners are notified
- * when that changes.
- *
- *     preferred ── no answer, or 3 x 5xx in a row ──▶ next ── the same ──▶ next … ──▶ preferred
- *         ▲                                              │
- *         └─── a minute later a list from it arrives ────┘
+ * come the further ones; relays come before all. {@link nextChoice} decides which one is in use; this class has the
+ * timers, the log, and the listeners that are notified when that changes.
  *
  * The return is to the first server of the list that sends one. 4xx are answers. After a return open watches move: the
  * other server may lag behind. At any other change they stay where they are, because they may be the only ones that
@@ -77,27 +69,23 @@ export class Failover implements ServerAccess {
   readonly #options: FailoverOptions;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
-  #inUse: InUse;
-  /** How many times `returnMs` the next return waits. */
-  #longer = 1;
+  #choice: ServerChoice;
   /** The next attempt to return, or the one under way. */
   #returning: NodeJS.Timeout | undefined;
-  /** Servers tried since one answered: after all of them the log is quiet. */
-  #tried = 0;
   #switches = 0;
 
-  /** Throws `InvalidSettings` if the servers have different schemes, or if the authority of relays cannot be used. */
+  /** Throws `InvalidSettings` if the API servers have different schemes, or if the authority of relays cannot be used. */
   constructor(options: FailoverOptions) {
     const { credentials, servers = [], relays } = options;
     this.#options = options;
-    const { protocol, href } = this.#preferred;
-    this.#inUse = { href, since: Number.NEGATIVE_INFINITY, isReturn: false, errors: 0 };
+    this.#choice = initialChoice(this.#all().map(({ href }) => href));
     if (relays !== undefined) {
       const { caFile } = relays;
       reading(`the file ${caFile} of relays.caFile`, () =>
         assertCertificates(readFileSync(caFile)),
       );
     }
+    const protocol = this.#protocol;
     const other = [...credentials.servers, ...servers].find(
       (server) => server.protocol !== protocol,
     );
@@ -110,12 +98,13 @@ export class Failover implements ServerAccess {
 
   /** The server in use first, then the others in the order in which they are tried; at least one. */
   get servers(): readonly [URL, ...URL[]] {
-    const all = this.#all();
-    const index = Math.max(
-      0,
-      all.findIndex(({ href }) => href === this.#inUse.href),
-    );
-    return [...all.slice(index), ...all.slice(0, index)] as [URL, ...URL[]];
+    const all = new Map(this.#all().map((server) => [server.href, server]));
+    return inOrder(this.#choice).flatMap((href) => all.get(href) ?? []) as [URL, ...URL[]];
+  }
+
+  /** Since when the relay in use is used; monotonic, in milliseconds. Undefined: an API server is in use. */
+  get relaySince(): number | undefined {
+    return this.isRelay(this.servers[0]) ? this.#choice.since : undefined;
   }
 
   /** How often the server in use has changed. */
@@ -152,16 +141,7 @@ export class Failover implements ServerAccess {
 
   /** Records how a request to a server ended. */
   report(server: URL, end: RequestEnd): void {
-    if (server.href !== this.#inUse.href) return;
-    const { failover } = REQUEST_ENDS[end];
-    if (failover === 'stays') {
-      this.#inUse.errors = 0;
-      this.#tried = 0;
-    } else if (failover === 'counts') {
-      if (++this.#inUse.errors >= MAX_SERVER_ERRORS) this.#next(end);
-    } else if (failover === 'next') {
-      this.#next(end);
-    }
+    this.#handle({ type: 'ended', server: server.href, end }, end);
   }
 
   /**
@@ -170,27 +150,28 @@ export class Failover implements ServerAccess {
    * @param since monotonic, in milliseconds
    */
   leave(since: number): boolean {
-    const untried = this.servers.length - this.#tried;
-    if (untried > 1 && this.#inUse.since <= since) this.#next('unreachable');
-    return untried > 0 && this.#inUse.since > since;
+    const untried = this.#choice.servers.length - this.#choice.left;
+    this.#handle({ type: 'silent', since }, 'silent');
+    return untried > 0 && this.#choice.since > since;
   }
 
-  /** Uses the next server of the list, if there is another one. */
-  #next(end: RequestEnd): void {
-    const [from, to] = this.servers;
-    if (to === undefined) return;
-    this.#tried++;
-    const fields = { from: addressOf(from), to: addressOf(to), why: WHY[end] };
-    const level = this.#tried < this.servers.length ? 'warn' : 'debug';
+  /** Gives up a relay that has brought a query nothing since then, if it has been in use since then. */
+  leaveRelay(since: number): void {
+    if (this.relaySince !== undefined) this.#handle({ type: 'unserved', since }, 'unserved');
+  }
+
+  #handle(event: ServerEvent, why: keyof typeof WHY): void {
+    const { returnMs = RETURN_MS } = this.#options;
+    const [from] = this.servers;
+    const before = this.#choice;
+    this.#choice = nextChoice(before, event, { now: performance.now(), returnMs });
+    if (this.#choice.inUse === before.inUse) return;
+    const { left, servers } = this.#choice;
+    const fields = { from: addressOf(from), to: addressOf(this.servers[0]), why: WHY[why] };
+    // After all of them the log is quiet.
+    const level = left < servers.length ? 'warn' : 'debug';
     this.#options.logger[level](fields, 'another API server is used');
-    const { since, isReturn } = this.#inUse;
-    // Only the first after a return counts: those after it may all be full, or gone.
-    if (isReturn) {
-      const { returnMs = RETURN_MS } = this.#options;
-      const isSoon = performance.now() - since < returnMs * this.#longer;
-      this.#longer = isSoon ? Math.min(2 * this.#longer, MAX_LONGER) : 1;
-    }
-    this.#use(to, false);
+    this.#onSwitch();
   }
 
   /** Uses the first server before the current one from which a list arrives. */
@@ -199,61 +180,65 @@ export class Failover implements ServerAccess {
     const timer = setTimeout(
       async () => {
         for (const server of this.#all()) {
-          if (server.href === this.#inUse.href) break;
+          if (server.href === this.#choice.inUse) break;
           const list = tryServer?.(server) ?? Promise.reject();
           const arrives = await list.then(() => true).catch(() => false);
           if (this.#returning !== timer) return;
           if (!arrives) continue;
           logger.info({ server: addressOf(server) }, 'a preferred API server is used again');
-          this.#use(server, true);
+          const event = { type: 'listed', server: server.href } as const;
+          this.#choice = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
+          this.#onSwitch();
           onReturn();
           return;
         }
         this.#returnLater();
       },
-      returnMs * this.#longer * (1 + SPREAD * Math.random()),
+      returnMs * this.#choice.longer * (1 + SPREAD * Math.random()),
     );
     this.#returning = timer.unref();
   }
 
-  #use({ href }: URL, isReturn: boolean): void {
-    this.#inUse = { href, since: performance.now(), isReturn, errors: 0 };
+  #onSwitch(): void {
     this.#switches++;
     this.#onChange();
   }
 
   #onCredentialsChange(): void {
-    if (this.#all().every(({ href }) => href !== this.#inUse.href)) {
-      this.#inUse = { ...this.#inUse, href: this.#preferred.href, errors: 0 };
-    }
+    const { returnMs = RETURN_MS } = this.#options;
+    const event = { type: 'replaced', servers: this.#all().map(({ href }) => href) } as const;
+    this.#choice = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
     this.#onChange();
   }
 
   #onChange(): void {
-    const isPreferred = this.#preferred.href === this.#inUse.href;
+    const isPreferred = this.#choice.servers[0] === this.#choice.inUse;
     clearTimeout(this.#returning);
     this.#returning = undefined;
     if (!isPreferred) this.#returnLater();
     for (const listener of this.#listeners) listener();
   }
 
-  /** All servers by preference. Schemes are never mixed, because plain http would expose the credentials. */
+  /**
+   * All servers by preference. API servers have one scheme, because plain http would expose the credentials that
+   * belong to https. Relays have https, also before a cache on this machine that has plain http.
+   */
   #all(): URL[] {
     const { credentials, servers = [] } = this.#options;
-    const { protocol } = this.#preferred;
-    const all = [...this.#relays, ...credentials.servers, ...servers].filter(
-      (each) => each.protocol === protocol,
-    );
+    const protocol = this.#protocol;
+    const own = [...credentials.servers, ...servers].filter((each) => each.protocol === protocol);
+    const all = [...this.#relays, ...own];
     return [...new Map(all.map((each) => [each.href, each])).values()];
+  }
+
+  /** The scheme of the API servers. */
+  get #protocol(): string {
+    const [server] = this.#options.credentials.servers;
+    if (server !== undefined) return server.protocol;
+    throw new WrapperError('Credentials', 'the credentials name no API server');
   }
 
   get #relays(): readonly URL[] {
     return this.#options.relays?.servers ?? [];
-  }
-
-  get #preferred(): URL {
-    const [server] = [...this.#relays, ...this.#options.credentials.servers];
-    if (server !== undefined) return server;
-    throw new WrapperError('Credentials', 'the credentials name no API server');
   }
 }

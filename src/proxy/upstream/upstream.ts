@@ -169,6 +169,16 @@ export class Upstream {
     return isOther;
   }
 
+  /** Since when the relay in use is used; monotonic, in milliseconds. Undefined: an API server is in use. */
+  get relaySince(): number | undefined {
+    return this.failover.relaySince;
+  }
+
+  /** Gives up the relay in use; see {@link Failover.leaveRelay}. Open watches stay where they are. */
+  leaveRelay(since: number): void {
+    this.failover.leaveRelay(since);
+  }
+
   /** Ends all requests and waits until no connection is left. */
   async close(): Promise<void> {
     const problem = 'the connection to the API server is being closed';

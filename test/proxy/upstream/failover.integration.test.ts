@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
+import { writeServingFiles } from '../../../harness/certificates.ts';
 import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
 import { Failover, type FailoverOptions } from '../../../src/proxy/upstream/failover.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
+import { useFolder } from '../../support/use-folder.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const [A, B, C] = ['https://a:6443', 'https://b:6443', 'https://c:6443'].map(
@@ -233,6 +235,26 @@ describe('the API server in use', () => {
     of.report(A, 'unreachable');
     credentials.setTls({});
     expect(hosts(of)).toBe('ba');
+  });
+
+  // The start ended with an error about the server of the kubeconfig, as if it were one of `servers`.
+  test('may be a relay over https before a cache on this machine over plain http', async () => {
+    const { caFile } = await writeServingFiles(useFolder());
+    const cache = new URL('http://127.0.0.1:8080');
+    const relays = { servers: [new URL('https://10.96.0.50')], caFile };
+    const of = failoverOf([], { credentials: new FakeCredentials(cache), relays });
+    expect(of.servers.map(({ href }) => href)).toEqual(['https://10.96.0.50/', cache.href]);
+    // Only a relay is left because it brings nothing: an API server may be slow.
+    for (const expected of [cache.hostname, cache.hostname]) {
+      of.leaveRelay(performance.now());
+      expect(of.servers[0].hostname).toBe(expected);
+    }
+    expect(() => failoverOf([B], { credentials: new FakeCredentials(cache), relays })).toThrow(
+      'servers: https://b:6443 must use http, as the server of the kubeconfig does',
+    );
+    expect(() => failoverOf([cache], { relays })).toThrow(
+      'servers: http://127.0.0.1:8080 must use',
+    );
   });
 
   test('never has another scheme, because plain http would expose the credentials', () => {

@@ -1,0 +1,111 @@
+import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
+
+/** Which of several servers is used, and what is remembered of it. Times are monotonic, in milliseconds. */
+export interface ServerChoice {
+  /** By preference; at least one. */
+  readonly servers: readonly string[];
+  /** One of them. */
+  readonly inUse: string;
+  readonly since: number;
+  /** Whether it is used because a preferred server answers again. */
+  readonly isReturn: boolean;
+  /** Its failures in a row that count. */
+  readonly failures: number;
+  /** Servers that were left since one answered. */
+  readonly left: number;
+  /** How many times `returnMs` the next return waits. */
+  readonly longer: number;
+}
+
+export type ServerEvent =
+  /** A request to a server has ended. */
+  | { readonly type: 'ended'; readonly server: string; readonly end: RequestEnd }
+  /** Nothing has arrived since then, though a query waits. */
+  | { readonly type: 'silent'; readonly since: number }
+  /** A relay that has been in use since then, or longer, brings a query nothing. */
+  | { readonly type: 'unserved'; readonly since: number }
+  /** A list has arrived from a preferred server. */
+  | { readonly type: 'listed'; readonly server: string }
+  /** There are other servers now. */
+  | { readonly type: 'replaced'; readonly servers: readonly string[] };
+
+/** When an event happens, and how long a return waits at least. */
+export interface ChoiceTimes {
+  readonly now: number;
+  readonly returnMs: number;
+}
+
+/** After so many 5xx, or responses that are not of an API server, in a row the next server is used. */
+export const MAX_SERVER_ERRORS = 3;
+const MAX_LONGER = 16;
+
+export function initialChoice(servers: readonly string[]): ServerChoice {
+  const [inUse = ''] = servers;
+  const since = Number.NEGATIVE_INFINITY;
+  return { servers, inUse, since, isReturn: false, failures: 0, left: 0, longer: 1 };
+}
+
+/**
+ * The next choice:
+ *
+ *     preferred ── no answer, 3 failures in a row, silent, unserved ──▶ next ── the same ──▶ next … ──▶ preferred
+ *         ▲                                                              │
+ *         └──────────────── a list from it has arrived ──────────────────┘
+ *
+ * A server is left once, whoever finds it at fault: an event about another one, or about a time before it was used,
+ * changes nothing. If the server of a return is left soon, the next return takes twice as long.
+ */
+export function nextChoice(
+  choice: ServerChoice,
+  event: ServerEvent,
+  times: ChoiceTimes,
+): ServerChoice {
+  const { servers, inUse, since, failures, left } = choice;
+  switch (event.type) {
+    case 'ended': {
+      if (event.server !== inUse) return choice;
+      const { failover } = REQUEST_ENDS[event.end];
+      if (failover === 'stays') return { ...choice, failures: 0, left: 0 };
+      if (failover === '-') return choice;
+      const isOver = failover === 'next' || failures + 1 >= MAX_SERVER_ERRORS;
+      return isOver ? leave(choice, times) : { ...choice, failures: failures + 1 };
+    }
+    case 'silent':
+      return since <= event.since && servers.length - left > 1 ? leave(choice, times) : choice;
+    case 'unserved':
+      return since <= event.since ? leave(choice, times) : choice;
+    case 'listed':
+      return { ...choice, inUse: event.server, since: times.now, isReturn: true, failures: 0 };
+    case 'replaced': {
+      const [first = ''] = event.servers;
+      const isKnown = event.servers.includes(inUse);
+      const replaced = isKnown ? {} : { inUse: first, failures: 0 };
+      return { ...choice, servers: event.servers, ...replaced };
+    }
+  }
+}
+
+/** The servers in the order in which they are tried, the one in use first. */
+export function inOrder({ servers, inUse }: ServerChoice): readonly string[] {
+  const index = Math.max(0, servers.indexOf(inUse));
+  return [...servers.slice(index), ...servers.slice(0, index)];
+}
+
+/** Uses the next server of the list, if there is another one. */
+function leave(choice: ServerChoice, { now, returnMs }: ChoiceTimes): ServerChoice {
+  const { since, isReturn, left, longer } = choice;
+  const [, to] = inOrder(choice);
+  if (to === undefined) return { ...choice, failures: choice.failures + 1 };
+  // Only the first after a return counts: those after it may all be full, or gone.
+  const isSoon = now - since < returnMs * longer;
+  const later = isSoon ? Math.min(2 * longer, MAX_LONGER) : 1;
+  return {
+    ...choice,
+    inUse: to,
+    since: now,
+    isReturn: false,
+    failures: 0,
+    left: left + 1,
+    longer: isReturn ? later : longer,
+  };
+}
