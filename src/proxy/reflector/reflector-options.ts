@@ -11,7 +11,10 @@ import type { OwnReadMemory, ReadMemory } from '../system/read-memory.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
 export interface ReflectorOptions<Facts extends ObjectMeta> {
-  readonly upstream: Pick<Upstream, 'request' | 'address' | 'serverState' | 'leaveServer'>;
+  readonly upstream: Pick<
+    Upstream,
+    'request' | 'address' | 'serverState' | 'leaveServer' | 'relaySince' | 'leaveRelay'
+  >;
   readonly query: Query;
   /** Reads the facts of an object; throws `Malformed`. */
   readonly decode: (object: ObjectBytes) => Facts;

@@ -18,6 +18,7 @@ import { olderState } from './older-state.ts';
 import * as position from './position.ts';
 import { type HealthStatus, ReflectorHealth } from './reflector-health.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
+import { RelayLimit } from './relay-limit.ts';
 import { RetryBackoff } from './retry-backoff.ts';
 import { TrackedObjects } from './tracked-objects.ts';
 
@@ -109,6 +110,7 @@ export class Reflector<Facts extends ObjectMeta> {
   readonly #snapshot: SnapshotRestore | undefined;
   readonly #health: ReflectorHealth;
   readonly #backoff: RetryBackoff;
+  readonly #relayLimit: RelayLimit;
   #position = position.initialPosition('0');
   #contents: Contents = { from: 'nowhere' };
   readonly #sent = { lists: 0, watches: 0 };
@@ -122,7 +124,8 @@ export class Reflector<Facts extends ObjectMeta> {
     const collection = queryPath(options.query);
     this.#clock = clock;
     this.#server = options.upstream.serverState;
-    this.#client = new CollectionClient(options);
+    this.#relayLimit = new RelayLimit(options.upstream, clock);
+    this.#client = new CollectionClient({ ...options, upstream: this.#relayLimit });
     this.#objects = new TrackedObjects(options);
     this.#log = options.logger.child({ collection });
     this.#health = new ReflectorHealth(this.#server.log, collection, clock);
@@ -165,13 +168,20 @@ export class Reflector<Facts extends ObjectMeta> {
     while (!signal.aborted) {
       this.#health.closed();
       const attempt = { since: this.#clock.now(), isOpen: false, isUseful: false };
+      const turn = new LinkedAbortController(signal);
+      this.#relayLimit.begin(() => turn.abort(interrupted));
       try {
-        await this.#send(attempt, signal);
+        await this.#send(attempt, turn.signal);
       } catch (error) {
         // The signal ends a wait too, and then the loop.
-        if (!signal.aborted) await this.#waitAfter(error, attempt, signal).catch(() => undefined);
+        if (!signal.aborted) {
+          await this.#waitAfter(error, attempt, turn.signal).catch(() => undefined);
+        }
+      } finally {
+        turn.release();
       }
     }
+    this.#relayLimit.end();
     this.#snapshot?.close();
   }
 
@@ -220,6 +230,7 @@ export class Reflector<Facts extends ObjectMeta> {
         this.#log.warn({ objects: listed.reduced }, text);
       }
       this.#applyList(listed, history);
+      this.#relayLimit.served();
       attempt.isUseful = true;
     } finally {
       this.#options.memory?.reading(0);
@@ -300,6 +311,7 @@ export class Reflector<Facts extends ObjectMeta> {
           address = watch.address;
           if (reachedAt !== address) await this.#confirm(version, watch, attempt);
           attempt.isOpen = true;
+          this.#relayLimit.served();
           this.#watchOpened();
           const release = this.#server.watchOpened();
           const cancel = this.#clock.after(GOOD_WATCH_MS, () => this.#progressed(attempt));
@@ -380,6 +392,7 @@ export class Reflector<Facts extends ObjectMeta> {
   async #waitAfter(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
     const error = WrapperError.from(thrown, 'Unreachable');
     const end = this.#endOf(error, attempt);
+    this.#relayLimit.failed(end, error);
     const waitMs = this.#backoff.failed(end, error);
     let failsAll = false;
     if (end === 'absent') this.#showNothing();

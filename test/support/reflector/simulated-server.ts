@@ -35,7 +35,10 @@ interface Answered {
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-type Served = Pick<Upstream, 'address' | 'request' | 'serverState' | 'leaveServer'>;
+type Served = Pick<
+  Upstream,
+  'address' | 'request' | 'serverState' | 'leaveServer' | 'relaySince' | 'leaveRelay'
+>;
 
 /**
  * An API server without sockets, whose time is a clock: one object per collection, whose value is a version. It keeps
@@ -142,6 +145,13 @@ export class SimulatedServer implements Served {
   leaveServer(): boolean {
     return false;
   }
+
+  /** It is not a relay. */
+  get relaySince(): number | undefined {
+    return undefined;
+  }
+
+  leaveRelay(_since: number): void {}
 }
 
 export function object(version: number): object {

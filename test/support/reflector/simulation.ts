@@ -11,10 +11,12 @@ import { SimulatedServer } from './simulated-server.ts';
 
 const STEP_MS = 50;
 
+type ServerOptions = ConstructorParameters<typeof SimulatedServer>[0];
+
 /** Reflectors of one simulated API server, and a clock that only {@link Simulation.pass} moves. */
-export class Simulation {
+export class Simulation<Server extends SimulatedServer = SimulatedServer> {
   readonly clock = new ManualClock();
-  readonly server: SimulatedServer;
+  readonly server: Server;
   readonly lines;
   readonly reflectors;
   /** The version of the object that each reflector has. */
@@ -25,12 +27,16 @@ export class Simulation {
   readonly refusals: (number | undefined)[] = [];
 
   /** The fifth query is of a custom resource, which may be absent. */
-  constructor(random: () => number, queries = 5) {
+  constructor(
+    random: () => number,
+    queries: number,
+    createServer: (options: ServerOptions) => Server,
+  ) {
     const { logger, lines } = recordingLogger();
     const codec = new JsonCodec();
     this.lines = lines;
     const { clock } = this;
-    this.server = new SimulatedServer({ clock, random, logger });
+    this.server = createServer({ clock, random, logger });
     this.reflectors = Array.from({ length: queries }, (_, n) => {
       const group = n === 4 ? 'example.com' : '';
       const resource: Resource = { ...SERVICES, plural: `things${n}`, group };
@@ -97,7 +103,9 @@ export class Simulation {
 
 /** A simulation in which all has been right for 15 s. It is closed later. */
 export async function useSimulation(seed = 7, queries = 5): Promise<Simulation> {
-  const simulation = closedLater(new Simulation(sequence(seed), queries));
+  const simulation = closedLater(
+    new Simulation(sequence(seed), queries, (options) => new SimulatedServer(options)),
+  );
   await simulation.untilRight(5_000);
   await simulation.pass(15_000);
   simulation.server.requests.splice(0);
@@ -106,7 +114,7 @@ export async function useSimulation(seed = 7, queries = 5): Promise<Simulation> 
 }
 
 /** Numbers in [0, 1) that look random and are the same in each run. */
-function sequence(seed: number): () => number {
+export function sequence(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state * 1_103_515_245 + 12_345) % 2 ** 31;
