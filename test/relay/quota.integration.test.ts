@@ -78,7 +78,7 @@ test('lists that nobody reads take no room from other tokens, nor from other use
       await eventually(() => /^HTTP.1.1 \d+/.test(list.received()), true);
       list.socket.pause();
       if (list.received().startsWith('HTTP/1.1 200')) continue;
-      expect(list.received()).toMatch(/^HTTP.1.1 429 [^]*retry-after: 1\r\n/i);
+      expect(list.received()).toMatch(/^HTTP.1.1 429 .*retry-after: 1\r\n/is);
       return held;
     }
   };

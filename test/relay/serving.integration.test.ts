@@ -213,7 +213,10 @@ test('whether it is ready does not depend on what callers read', async () => {
   const code = async (selector: string): Promise<number> =>
     (await ask(`${small.url}${SLICES}?${ANY}&labelSelector=${selector}`)).code;
   expect(await code('x%21%3D1')).toBe(200);
-  const endpoints = Array.from({ length: 900 }, (_, n) => ({ ip: `10.0.${n >> 8}.${n & 255}`, node: 'edge-1' }));
+  const endpoints = Array.from({ length: 900 }, (_, n) => ({
+    ip: `10.0.${n >> 8}.${n & 255}`,
+    node: 'edge-1',
+  }));
   putSlice(cluster, 'web-a', 'web', endpoints);
   await eventually(() => code('x%21%3D1'), 503);
   expect(small.views.problem).toBeUndefined();

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
-import type { KubeObject } from '../../../fake-apiserver/kube-object.ts';
 import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
 import { type HostWrapper, startHostWrapper } from '../../../harness/hostile/host-wrapper.ts';
 import { inLanes, send } from '../../../harness/hostile/http.ts';
 import { startLikeKubeProxy } from '../../../harness/hostile/kube-proxy-queries.ts';
+import { restoreManyServices } from '../../../harness/hostile/many-services.ts';
 import { report } from '../../../harness/hostile/report.ts';
 import { poll } from '../../../harness/poll.ts';
 import { peakMegabytes } from '../../../harness/process/process-figures.ts';
@@ -17,9 +17,7 @@ jest.setTimeout(300_000);
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 const NODE = 'edge-1';
-/** A real API server takes a minute to take so many Services; this one has them at once. */
 const SERVICES = 5_000;
-const ENDPOINTS = 20;
 /** A kube-proxy tries again for so long, in milliseconds: on a busy machine the lists of its views take their time. */
 const PATIENT_MS = 60_000;
 
@@ -30,9 +28,7 @@ let wrapper: HostWrapper;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'kpw-hostile-memory-'));
   cluster = createSmallCluster();
-  const indices = Array.from({ length: SERVICES }, (_, index) => index);
-  cluster.restore('services', indices.map(serviceOf), 1_000);
-  cluster.restore('endpointslices', indices.map(sliceOf), 1_000);
+  restoreManyServices(cluster, SERVICES);
   const kubeconfig = join(folder, 'kubeconfig');
   writeFileSync(kubeconfig, kubeconfigFor(await cluster.listen()));
   wrapper = await startHostWrapper({ kubeconfig, nodeName: NODE });
@@ -43,42 +39,6 @@ afterAll(async () => {
   await cluster?.close();
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
 });
-
-function serviceOf(index: number): KubeObject {
-  const annotations = { topologyKeys: '["site","*"]' };
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { ...metadataOf(index), ...(index % 2 === 0 ? { annotations } : {}) },
-    spec: {
-      clusterIP: `10.96.${index >> 8}.${index & 255}`,
-      type: 'ClusterIP',
-      ports: [{ name: 'http', port: 80, protocol: 'TCP' }],
-    },
-  };
-}
-
-function sliceOf(index: number): KubeObject {
-  const metadata = metadataOf(index);
-  return {
-    apiVersion: 'discovery.k8s.io/v1',
-    kind: 'EndpointSlice',
-    addressType: 'IPv4',
-    metadata: { ...metadata, labels: { 'kubernetes.io/service-name': metadata.name } },
-    ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
-    endpoints: Array.from({ length: ENDPOINTS }, (_, each) => ({
-      addresses: [`10.${128 + (index >> 8)}.${index & 255}.${each + 1}`],
-      nodeName: each % 2 === 0 ? 'edge-2' : 'edge-3',
-      conditions: { ready: true, serving: true, terminating: false },
-      targetRef: { kind: 'Pod', namespace: 'many', name: `${metadata.name}-5c9f7d8b6-${each}abcd` },
-    })),
-  };
-}
-
-function metadataOf(index: number) {
-  const name = `service-${index}`;
-  return { name, namespace: 'many', uid: `uid-${index}`, resourceVersion: '1000' };
-}
 
 /** Starts as a kube-proxy does, which tries again until it has read everything. */
 async function startKubeProxy(): Promise<void> {
