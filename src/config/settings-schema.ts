@@ -135,7 +135,7 @@ export const settingsSchema = mapping('', {
   ),
   maxViewBytes: described(
     v.optional(positive, 128 * 1024 * 1024),
-    'Estimated memory that the views of `maxViews` may use together. A view that needs more is closed, and its clients get 503.',
+    'Estimated memory that the views of `maxViews` may use together, half of it for one user over https. A view that needs more is closed, and its clients get 503.',
   ),
   maxNodeSets: described(
     v.optional(positive, DEFAULT_MAX_NODE_SETS),

@@ -54,8 +54,8 @@ export function writeBlocks(response: ServerResponse, options: BlocksOptions): v
 }
 
 /**
- * Copies the buffers to a block, again and again; yields the part that is filled. A part of a large buffer is yielded as
- * it is: clients that do not read share it.
+ * Copies the buffers to a block, again and again; yields the part that is filled. A part of a large buffer is yielded
+ * as it is: clients that do not read share it.
  */
 function* filled(block: Buffer, buffers: Iterable<Buffer>): Generator<Buffer, void> {
   let used = 0;

@@ -35,8 +35,8 @@ interface ConnectionEntry {
  *
  * A request that has arrived and is not answered yet is never evicted. A request beyond the limit is refused.
  *
- * Invariants: at most `maxRequests` requests are active, at most `maxRequests + spare` connections are open, and at most
- * `maxWithoutRequest` of these have no active request.
+ * Invariants: at most `maxRequests` requests are active, at most `maxRequests + spare` connections are open, and of
+ * these at most `maxWithoutRequest` have no active request.
  */
 export class ConnectionTable<Connection> {
   readonly #limits: ConnectionLimits;

@@ -74,7 +74,7 @@ export class Failover implements ServerAccess {
   #returning: NodeJS.Timeout | undefined;
   #switches = 0;
 
-  /** Throws `InvalidSettings` if the API servers have different schemes, or if the authority of relays cannot be used. */
+  /** Throws `InvalidSettings` if API servers have different schemes, or if the authority of relays cannot be used. */
   constructor(options: FailoverOptions) {
     const { credentials, servers = [], relays } = options;
     this.#options = options;
