@@ -115,7 +115,8 @@ export class ViewBudget {
   #assertBytesShare(callers: readonly CallerId[], entry: ViewEntry, more: number): void {
     const { maxViewBytes } = this.limits;
     const hasRoom = (caller: CallerId): boolean => {
-      const most = maxViewBytes * Math.max(BYTES_SHARE, this.#options.shareOf(caller));
+      const share = Math.max(BYTES_SHARE, this.#options.shareOf(caller));
+      const most = share < 1 ? share * maxViewBytes : Number.POSITIVE_INFINITY;
       const isFull = (): boolean => this.#bytesOf(caller) + more > most;
       return this.#makeRoom(isFull, (other) => other !== entry && other.countsFor(caller));
     };
