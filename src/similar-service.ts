@@ -16,8 +16,8 @@ export function similarService(service: string, known: Iterable<string>): string
     const slash = each.indexOf('/');
     const other = each.slice(slash + 1);
     if (other === name) return ` Did you mean ${each}?`;
-    const isNear = each.startsWith(`${namespace}/`) && isWithinEdits(name, other, editsOf(name));
-    if (isNear) near ??= each;
+    if (near !== undefined || !each.startsWith(`${namespace}/`)) continue;
+    if (isWithinEdits(name, other, editsOf(name))) near = each;
   }
   return near === undefined ? '' : ` Did you mean ${near}?`;
 }
