@@ -36,7 +36,7 @@ function readNothing(path: string): Socket {
 function putFatSlices(count: number): void {
   for (let n = 0; n < count; n++) {
     const fat = Array.from({ length: 900 }, (_, i) => ({
-      ip: `10.${n}.${i >> 8}.${i & 255}`,
+      ip: `10.${100 + n}.${i >> 8}.${i & 255}`,
       node: 'edge-1',
     }));
     putSlice(server, `fat-${n}`, 'web', fat);
