@@ -39,7 +39,7 @@ function putFatSlices(count: number): void {
       ip: `10.${100 + n}.${i >> 8}.${i & 255}`,
       node: 'edge-1',
     }));
-    putSlice(server, `fat-${n}`, 'web', fat);
+    putSlice(server, `fat-${n}`, 'fat', fat);
   }
 }
 
