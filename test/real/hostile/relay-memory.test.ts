@@ -30,6 +30,8 @@ const SLICES =
   '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=!service.kubernetes.io%2Fheadless';
 /** Resident memory that a relay may have under each of these attacks, in MB; its Pod may have 768. */
 const MOST_MB = 400;
+/** The same with 2,560 watches that do not read: each has a connection, and up to three blocks. */
+const MOST_WATCHES_MB = 700;
 
 let folder: string;
 let cluster: ApiServer;
@@ -112,10 +114,10 @@ async function expectServed(): Promise<void> {
   expect((await send(`http://${admin}/readyz`)).status).toBe(200);
 }
 
-function expectSmall(row: string, attack: string, idle: number): void {
+function expectSmall(row: string, attack: string, idle: number, most = MOST_MB): void {
   const peak = peakMegabytes(relay.pid);
   report(row, `${idle} MB before, ${peak} MB at most with ${attack}`);
-  expect(peak).toBeLessThanOrEqual(MOST_MB);
+  expect(peak).toBeLessThanOrEqual(most);
 }
 
 test('H1: 3,072 lists that nobody reads cost no more than their share', async () => {
@@ -139,7 +141,7 @@ test('H1: 3,072 watches that nobody reads keep a block each, of large objects to
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
   await expectServed();
-  expectSmall('H1', `${READS} watches (${JSON.stringify(statuses)})`, idle);
+  expectSmall('H1', `${READS} watches (${JSON.stringify(statuses)})`, idle, MOST_WATCHES_MB);
 });
 
 test('H5: 4,128 connections without a request are closed beyond 1,024', async () => {
