@@ -79,7 +79,11 @@ describe.each([
   });
 
   const addNode = async (name: string, site: string) =>
-    await createNode(plane.admin, name, { site, [NODE_POOL]: name === near ? 'p1' : 'p2' });
+    await createNode(plane.admin, name, {
+      site,
+      [NODE_POOL]: name === near ? 'p1' : 'p2',
+      [ZONE]: name === near ? 'z1' : 'z2',
+    });
   const addSlice = async (name: string, nodeName: string, at: string) =>
     await putSlice(plane.admin, { name, namespace, service: 'web' }, [
       { at, node: nodeName, zone: nodeName === near ? 'z1' : 'z2' },

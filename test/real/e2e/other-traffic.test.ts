@@ -27,7 +27,7 @@ const MID: Placed = { at: '10.244.1.2:80', node: 'mid', zone: 'z2' };
 const FAR: Placed = { at: '10.244.1.3:80', node: 'far', zone: 'z3' };
 const NEAR6: Placed = { ...NEAR, at: '[fd00:244::1]:80' };
 const FAR6: Placed = { ...FAR, at: '[fd00:244::3]:80' };
-/** On a node that has a wrapper, and in another zone than that node, so that the zone key does not match it. */
+/** On a node that has a wrapper. Its slice still says another zone than the label of the node, which decides. */
 const OWN: Placed = { at: '10.244.1.8:80', node: 'first', zone: 'z3' };
 
 const ZONE_ELSE_ANY = { topologyKeys: 'prefer-same-zone' };
@@ -105,7 +105,7 @@ describe('a Service with a traffic policy of its own', () => {
     const local = { type: 'LoadBalancer', externalTrafficPolicy: 'Local' };
     const { service, target } = await serve('external', [OWN, NEAR, FAR], local);
     await first.sees({ [target]: [OWN.at, NEAR.at] });
-    await second.sees({ [target]: [NEAR.at] });
+    await second.sees({ [target]: [OWN.at, NEAR.at] });
     const outside = async (client: ServedNode, server: ServedNode) => {
       const nodePort = `${server.netns.address}:${service.spec.ports[0].nodePort}`;
       return Object.keys(await client.netns.dial(nodePort, 20, 500));

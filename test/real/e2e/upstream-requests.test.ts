@@ -68,7 +68,9 @@ async function untilQuiet(user: User, since: number): Promise<void> {
   await poll(() => reads(user, since).length, isQuiet, { intervalMs: 500, what });
 }
 
-const NODE_SETS = ['nodes labelSelector=rack=r1', 'nodes labelSelector=site=a'];
+const NODE_SETS = ['rack=r1', 'site=a', 'topology.kubernetes.io/zone=z'].map(
+  (selector) => `nodes labelSelector=${selector}`,
+);
 
 describe.each([
   { streamingLists: true, mode: 'nftables', otherMode: 'iptables' },

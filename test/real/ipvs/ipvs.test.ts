@@ -24,7 +24,7 @@ jest.setTimeout(900_000);
 const ZONE = 'topology.kubernetes.io/zone';
 const NEAR: Placed = { at: '10.244.1.5:8080', node: 'near', zone: 'z1' };
 const FAR: Placed = { at: '10.244.1.6:8080', node: 'far', zone: 'z2' };
-/** In another zone than its node, so the zone key does not match it. */
+/** Its slice still says another zone than the label of its node, which decides. */
 const HERE: Placed = { at: '10.244.1.8:8080', node: 'edge1', zone: 'z2' };
 
 let plane: ControlPlane;
@@ -44,8 +44,8 @@ interface VirtualServers {
 beforeAll(async () => {
   plane = stoppedLater(await startControlPlane());
   machine = stoppedLater(await startMachine());
-  await createNode(plane.admin, 'near', { site: 'a' });
-  await createNode(plane.admin, 'far', { site: 'b' });
+  await createNode(plane.admin, 'near', { site: 'a', [ZONE]: 'z1' });
+  await createNode(plane.admin, 'far', { site: 'b', [ZONE]: 'z2' });
   web = await serve('web', '["site","*"]', [NEAR, FAR]);
   plain = await serve('plain', '[]', [NEAR, FAR]);
   const configFile = join(plane.folder, 'wrapper-settings.yaml');
