@@ -10,9 +10,10 @@
 import { type Status, WrapperError } from '../../errors.ts';
 import { MAX_ELEMENTS, tooManyElements } from './bytes/element-limit.ts';
 import { malformed } from './bytes/malformed.ts';
-import type { ObjectBytes, RawList } from './bytes/raw-objects.ts';
+import type { Encoding, ObjectBytes, RawList } from './bytes/raw-objects.ts';
 import type { WatchDecoder } from './bytes/watch-decoder.ts';
-import type { Cursor, Editor, MessageValue } from './cursor.ts';
+import type { MessageValue } from './cursor.ts';
+import { cursorOf, editorOf } from './encoded-object.ts';
 import { portNumbers, SERVICE_NAME_LABEL } from './facts/api-conventions.ts';
 import { type Edit, editObject } from './facts/edit.ts';
 import { EndpointCache } from './facts/endpoint-cache.ts';
@@ -44,13 +45,10 @@ import {
 } from './facts/schema.ts';
 import { statusValue } from './facts/status.ts';
 
-export type { ObjectBytes, RawEvent, RawList } from './bytes/raw-objects.ts';
+export type { Encoding, ObjectBytes, RawEvent, RawList } from './bytes/raw-objects.ts';
 export type { DecodedChunk, WatchDecoder } from './bytes/watch-decoder.ts';
 export type { Edit, EndpointsEdit } from './facts/edit.ts';
 export type * from './facts/object-facts.ts';
-
-/** How objects are encoded; one upstream stream and one view never mix them. */
-export type Encoding = 'json' | 'protobuf';
 
 /** Types of the events that a view sends to its watchers, apart from bookmarks and errors. */
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -68,14 +66,14 @@ const STATUS_RESOURCE: Resource = {
 };
 
 /**
- * Reads and writes one encoding. It never decodes an object into a typed structure to encode it again, because
- * objects contain fields newer than this program. Bytes that do not parse, or that contain a value of the wrong
+ * Reads and writes bodies of one encoding. It reads and edits an object in whichever encoding the object is, because
+ * the API server may change to another one. It never decodes an object into a typed structure to encode it again,
+ * because objects contain fields newer than this program. Bytes that do not parse, or that contain a value of the wrong
  * type, throw a `WrapperError` with code `Malformed` and, if possible, the offset. Its only state is a cache of
  * endpoints.
  */
 export abstract class Codec {
   abstract readonly encoding: Encoding;
-  protected abstract readonly editor: Editor;
   readonly #endpoints = new EndpointCache();
 
   /**
@@ -148,7 +146,7 @@ export abstract class Codec {
    * with the same name replaces are cut: clients that merge members must not see them.
    */
   edit(resource: Resource, object: ObjectBytes, edit: Edit): ObjectBytes {
-    return editObject(this.editor, resource, object, edit);
+    return editObject(editorOf(object), resource, object, edit);
   }
 
   /** A LIST body as a list of buffers, to be written in order. The objects are not copied. */
@@ -180,9 +178,6 @@ export abstract class Codec {
     return Buffer.concat(this.encodeObject(STATUS_RESOURCE, this.#statusBytes(status)));
   }
 
-  /** A cursor before the first field of an object. */
-  protected abstract cursor(object: ObjectBytes, message: AnyMessage): Cursor;
-
   /** Reads a Status body; undefined when it is not a Status. */
   protected abstract readStatus(body: Buffer): Status | undefined;
 
@@ -198,7 +193,7 @@ export abstract class Codec {
 
   #read<Values>(object: ObjectBytes, message: Message<Values>): Values {
     let elements = 0;
-    return readMessage(this.cursor(object, message), message, () => {
+    return readMessage(cursorOf(object, message), message, () => {
       if (++elements > MAX_ELEMENTS) throw tooManyElements(this.meta(object));
     });
   }

@@ -1,7 +1,7 @@
 /** Number of versions between two upstream versions, for changes that only this process makes. */
 export const STEP = 1_000_000_000n;
 /** A version of an API server is a revision of etcd, which is an int64. */
-const MAX_UPSTREAM = 2n ** 63n - 1n;
+const MAX_UPSTREAM = String(2n ** 63n - 1n);
 
 /**
  * The start offset grows by this per millisecond and wraps around after 2.7 hours. A process may make this many changes
@@ -47,13 +47,22 @@ export class VersionAllocator {
   }
 }
 
-/**
- * Reads a resourceVersion that an API server may have: a decimal up to 2⁶³ - 1. Undefined: any other text, which is
- * malformed wherever it comes from. A position there would be one that no API server ever reaches.
- */
+/** {@link isUpstreamVersion} as a number; undefined: it is not one. */
 export function parseUpstreamVersion(resourceVersion: string): bigint | undefined {
-  const version = parseVersion(resourceVersion);
-  return version === undefined || version > MAX_UPSTREAM ? undefined : version;
+  return isUpstreamVersion(resourceVersion) ? BigInt(resourceVersion) : undefined;
+}
+
+/**
+ * Whether an API server may have a resourceVersion: a decimal up to 2⁶³ - 1. Any other text is malformed wherever it
+ * comes from. No API server ever reaches a position there.
+ */
+export function isUpstreamVersion(resourceVersion: string): boolean {
+  return /^(0|[1-9][0-9]{0,18})$/.test(resourceVersion) && !isNewer(resourceVersion, MAX_UPSTREAM);
+}
+
+/** Whether a version is above another. Both are decimals without leading zeros; an empty one is below all. */
+export function isNewer(version: string, than: string): boolean {
+  return version.length === than.length ? version > than : version.length > than.length;
 }
 
 /** Reads a decimal resourceVersion of ours, without leading zeros; undefined for any other text. */

@@ -49,7 +49,7 @@ interface StartedView {
  */
 export class View {
   readonly resource: Resource;
-  readonly codec: Codec;
+  #codec: Codec;
   readonly #versions: VersionAllocator;
   readonly #window: LogBounds;
   readonly #most: LogBounds;
@@ -69,11 +69,16 @@ export class View {
 
   constructor(options: ViewOptions) {
     this.resource = options.resource;
-    this.codec = options.codec;
+    this.#codec = options.codec;
     this.#versions = options.versions;
     this.#window = options.window;
     this.#most = options.most ?? UNLIMITED;
     this.#peak = new RecentPeak(options.now);
+  }
+
+  /** Of the encoding in which all objects are. */
+  get codec(): Codec {
+    return this.#codec;
   }
 
   /** Whether the view is complete and can be read. Once true, it stays true. */
@@ -171,6 +176,22 @@ export class View {
   startAt(version: bigint): void {
     this.#open?.log.endWatches();
     this.#begin(version, true);
+  }
+
+  /**
+   * Changes to another encoding. Watches end with 410, because their clients read the last one.
+   *
+   * @param rewrite sets each object in the new encoding, or deletes it
+   */
+  reencode(codec: Codec, rewrite: () => void): void {
+    const before = this.#open?.log;
+    // What is appended meanwhile is in both encodings: no watch may read it.
+    before?.clear();
+    this.#codec = codec;
+    rewrite();
+    if (before !== undefined && this.#open?.log === before) {
+      this.#begin(this.#versions.next(), false);
+    }
   }
 
   /** The object as clients see it; undefined if it is not in the view. */

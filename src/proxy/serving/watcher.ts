@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Status } from '../../errors.ts';
-import type { Encoding } from '../../filter/codec/codec.ts';
+import type { Codec, Encoding } from '../../filter/codec/codec.ts';
 import type { EventLog } from '../../filter/view/event-log.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ViewState } from '../../filter/view/view-state.ts';
@@ -46,6 +46,8 @@ const END_TIMEOUT_MS = 10_000;
 export class Watcher {
   readonly #view: View;
   readonly #log: EventLog;
+  /** That of the stream, which the view may change. */
+  readonly #codec: Codec;
   readonly #response: ServerResponse;
   readonly #options: WatcherOptions;
   readonly #timers: NodeJS.Timeout[] = [];
@@ -64,6 +66,7 @@ export class Watcher {
     this.#options = options;
     this.#view = options.view;
     this.#log = options.view.log;
+    this.#codec = options.view.codec;
     this.#response = options.response;
     this.#position = options.position;
     this.#unsubscribe = this.#log.subscribe(() => this.#pump());
@@ -76,7 +79,7 @@ export class Watcher {
    */
   start(initial?: ViewState): void {
     const { response, bookmarks, bookmarkMs, timeoutMs } = this.#options;
-    writeWatchHead(response, this.#view.codec.encoding);
+    writeWatchHead(response, this.#codec.encoding);
     response.flushHeaders();
     response.on('drain', () => this.#onDrain());
     response.on('close', () => this.#stop());
@@ -130,7 +133,8 @@ export class Watcher {
   }
 
   *#initialFrames({ items, version }: ViewState): Iterable<Buffer> {
-    const { codec, resource } = this.#view;
+    const { resource } = this.#view;
+    const codec = this.#codec;
     for (const object of items) yield* codec.encodeEvent(resource, 'ADDED', object);
     if (this.#options.initialEventsEnd) {
       yield codec.encodeBookmark(resource, String(version), true);
@@ -179,7 +183,7 @@ export class Watcher {
    */
   #fail(status: Status): void {
     if (this.#ended) return;
-    if (!this.#inBlocks) this.#response.end(this.#view.codec.encodeErrorEvent(status));
+    if (!this.#inBlocks) this.#response.end(this.#codec.encodeErrorEvent(status));
     else this.#response.destroy();
     this.#stop();
   }
@@ -188,7 +192,7 @@ export class Watcher {
     const upToDate = !this.#inBlocks && this.#position === this.#log.end;
     if (this.#ended || this.#writeTimer !== undefined || !upToDate) return;
     const version = String(this.#log.version);
-    const frame = this.#view.codec.encodeBookmark(this.#view.resource, version, false);
+    const frame = this.#codec.encodeBookmark(this.#view.resource, version, false);
     this.#write(frame);
   }
 

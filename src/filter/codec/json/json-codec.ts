@@ -18,7 +18,6 @@ import {
 } from '../facts/schema.ts';
 import { readStatus } from '../facts/status.ts';
 import { JsonCursor } from './json-cursor.ts';
-import { JSON_EDITOR } from './json-editor.ts';
 import { OPEN_OBJECT, scanJson } from './json-scanner.ts';
 import { isBlank, parseObject, untypedJson } from './json-value.ts';
 import { JsonWatchDecoder } from './json-watch-decoder.ts';
@@ -43,7 +42,6 @@ const JSON_BOOKMARK_REST: ReadonlyMap<string, string> = new Map([
 /** The codec of `application/json`. */
 export class JsonCodec extends Codec {
   readonly encoding = 'json';
-  protected readonly editor = JSON_EDITOR;
 
   decodeList(buffers: readonly Buffer[], maxItems?: number): RawList {
     const body = concat(buffers);
@@ -54,14 +52,18 @@ export class JsonCodec extends Codec {
     const { kind, metadata } = readMessage(JsonCursor.over(list, LIST_BODY), LIST_BODY);
     assertList(kind, () => readStatus(JsonCursor.over(list, STATUS)));
     const items: ObjectBytes[] = [];
+    const itemKinds = new Set<string>();
     let from = start;
     for (const end of ends) {
       const item = body.subarray(from, end);
-      if (ends.length > 1 || !isBlank(item)) items.push(untypedJson(parseObject(item, from)));
+      const offset = from;
       from = end + 1;
+      if (ends.length === 1 && isBlank(item)) continue;
+      const object = parseObject(item, offset);
+      if (typeof object.kind === 'string') itemKinds.add(object.kind);
+      items.push(untypedJson(object));
     }
-    const { resourceVersion, continue: token } = metadata;
-    return { kind, resourceVersion, continue: token, items };
+    return { kind, ...metadata, items, itemKinds };
   }
 
   watchDecoder(maxFrameBytes: number): JsonWatchDecoder {
@@ -85,10 +87,6 @@ export class JsonCodec extends Codec {
   encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[] {
     const prefix = `{"type":"${type}","object":${objectPrefix(resource, object)}`;
     return [Buffer.from(prefix), object.subarray(1), EVENT_END];
-  }
-
-  protected cursor(object: ObjectBytes, message: AnyMessage): JsonCursor {
-    return JsonCursor.over(parseObject(object, 0), message);
   }
 
   protected readStatus(body: Buffer): Status | undefined {

@@ -30,7 +30,6 @@ import {
   UNKNOWN_TAIL,
 } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
-import { PROTOBUF_EDITOR } from './protobuf-editor.ts';
 import { ProtobufWatchDecoder } from './protobuf-watch-decoder.ts';
 
 /** A list of any kind. */
@@ -48,18 +47,18 @@ const PROTOBUF_BOOKMARK_REST: ReadonlyMap<string, Buffer> = new Map([
   [SERVICES.kind, Buffer.from('12101a0022003a00420052005a00600068001a020a00', 'hex')],
 ]);
 
+const NO_KINDS: ReadonlySet<string> = new Set();
 const NO_BYTES = Buffer.alloc(0);
 
 /** The codec of `application/vnd.kubernetes.protobuf`. */
 export class ProtobufCodec extends Codec {
   readonly encoding = 'protobuf';
-  protected readonly editor = PROTOBUF_EDITOR;
 
   decodeList(buffers: readonly Buffer[], maxItems = Number.POSITIVE_INFINITY): RawList {
     const body = new BufferList(buffers);
     const { kind, start, end } = openEnvelope(body, 0);
     assertList(kind, () => readStatus(FieldCursor.over(body.slice(start, end), STATUS, 0, start)));
-    let metadata = { resourceVersion: '', continue: '' };
+    let metadata = { resourceVersion: '', continue: '', selfLink: '' };
     const items: ObjectBytes[] = [];
     for (const span of fieldSpans(body, LIST_MESSAGE, start, end, 0)) {
       const content = body.slice(span.start, span.end);
@@ -70,8 +69,7 @@ export class ProtobufCodec extends Codec {
         metadata = readMessage(FieldCursor.over(content, LIST_META, 0, span.start), LIST_META);
       }
     }
-    const { resourceVersion, continue: token } = metadata;
-    return { kind, resourceVersion, continue: token, items };
+    return { kind, ...metadata, items, itemKinds: NO_KINDS };
   }
 
   watchDecoder(maxFrameBytes: number): ProtobufWatchDecoder {
@@ -100,10 +98,6 @@ export class ProtobufCodec extends Codec {
 
   encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[] {
     return [frameHead(type, headOf(resource), object.length), object, UNKNOWN_TAIL];
-  }
-
-  protected cursor(object: ObjectBytes, message: AnyMessage): FieldCursor {
-    return FieldCursor.over(object, message);
   }
 
   protected readStatus(body: Buffer): Status | undefined {
