@@ -82,6 +82,7 @@ export class RelaySource implements ViewSource, ChangeHandler {
       decode: (object) => codec.meta(object),
       handler: this,
       memory,
+      onEncoding: (encoding, take) => view.reencode(CODECS[encoding], take),
       onUnanswerable: (error) => view.refuse(error ?? this.problem),
     });
   }

@@ -40,7 +40,10 @@ type Sources = Pick<ShownState, 'views' | 'topology' | 'clusterWatchers' | 'upst
 /** The age of the data in all collections that this process needs. */
 export function dataAge(proxy: Sources): DataAge {
   const now = Date.now();
-  const silentMs = performance.now() - proxy.upstream.serverState.lastByteAt;
+  const { address, serverState } = proxy.upstream;
+  // A cache is silent while nothing changes. What it has may be old, which nobody knows.
+  const isSilent = serverState.isCache(address);
+  const silentMs = isSilent ? 0 : performance.now() - serverState.lastByteAt;
   const sources = [...readSources(proxy)];
   const aged = sources.map((source) => ({ ...source, ageMs: ageOf(source.status, silentMs, now) }));
   const oldest = aged.toSorted((a, b) => b.ageMs - a.ageMs)[0];

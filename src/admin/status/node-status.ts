@@ -98,12 +98,15 @@ const OLD: Readonly<Record<DataAge['state'], string>> = {
 
 function dataLine(
   { state, ageSeconds, missing, warning }: DataAge,
-  { address, failover }: ProxyState['upstream'],
+  { address, failover, serverState }: ProxyState['upstream'],
 ): StatusLine {
   if (missing) {
     return unknown('data', 'there is no data yet: the API server has not sent any since the start');
   }
   const from = failover.isRelay(failover.servers[0]) ? `, from the relay ${address}` : '';
+  if (warning === undefined && serverState.isCache(address)) {
+    return ok('data', state, `from the cache ${address}, which does not tell how old it is`);
+  }
   if (warning === undefined) return ok('data', state, `${ageSeconds} s old${from}`);
   const next = 'check the API server and the network of this node; until then nothing changes here';
   return problem('data', OLD[state], next, warning);

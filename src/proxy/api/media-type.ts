@@ -1,5 +1,6 @@
 import { WrapperError } from '../../errors.ts';
 import type { Encoding } from '../../filter/codec/codec.ts';
+import type { Query } from './query.ts';
 
 /** A Map, not an object: the keys to look up come from callers, and every object has `constructor`. */
 const ENCODINGS: ReadonlyMap<string, Encoding> = new Map([
@@ -70,6 +71,27 @@ export function metadataAccept(accept: string | undefined, kind: MetadataKind): 
     sent.add(`${MEDIA_TYPES[encoding]};as=${kind};g=meta.k8s.io;v=v1`);
   }
   return sent.size === 0 ? undefined : [...sent].join(',');
+}
+
+/** Whether a client can read this encoding, in whichever form. */
+export function accepts(accept: string | undefined, encoding: Encoding): boolean {
+  if (accept === undefined || accept.trim() === '') return true;
+  return clausesOf(accept).some((each) => each.encoding === encoding && each.quality > 0);
+}
+
+/**
+ * The Accept header of our own requests. Caches of edge platforms have JSON only, so it is always accepted; whole
+ * objects too, where they cannot cut metadata out.
+ */
+export function acceptOf(
+  { encoding, metadataOnly }: Pick<Query, 'encoding' | 'metadataOnly'>,
+  isWatch: boolean,
+): string {
+  const { json, protobuf } = MEDIA_TYPES;
+  if (metadataOnly !== true) return encoding === 'json' ? json : `${protobuf}, ${json};q=0.9`;
+  const form = `;as=PartialObjectMetadata${isWatch ? '' : 'List'};g=meta.k8s.io;v=v1`;
+  const partial = `${json}${form};q=0.9, ${json};q=0.8`;
+  return encoding === 'json' ? partial : `${protobuf}${form}, ${partial}`;
 }
 
 /** The encoding of an error: the requested one if it is supported, else JSON. */

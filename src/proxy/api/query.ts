@@ -19,6 +19,7 @@ export interface Query {
   /** Exactly as in the request; empty: none. The API server evaluates it. */
   readonly labelSelector: string;
   readonly fieldSelector: string;
+  /** The preferred one: where the API server has no protobuf, its objects come in JSON. */
   readonly encoding: Encoding;
   /** Objects as PartialObjectMetadata, without spec and status; default: whole. */
   readonly metadataOnly?: boolean;

@@ -18,6 +18,7 @@
  * - `refused`: any other Status, such as 409.
  * - `expired`: 410.
  * - `behind`: 504 ResourceVersionTooLarge, or a list older than it had to be.
+ * - `outdated`: a cache has listed an older state from its own store: it has lost the API server.
  * - `malformed`: objects or events that do not parse.
  * - `tooLarge`: a list, an object or an event exceeds a limit.
  * - `noRoom`: a limit for memory is reached (maxViewBytes, maxListBytes of all lists).
@@ -81,6 +82,7 @@ const END_RULES = {
   refused:      ['answers',     'stays',  'answer',  'patient', 'same',            'list',  'first'],
   expired:      ['answers',     'stays',  'answer',  'none',    'list',            'list',  'first'],
   behind:       ['answers',     'stays',  'answer',  'none',    'listNewest',      '-',     'first'],
+  outdated:     ['unreachable', 'counts',   'outage',  'patient', 'same',            '-',     'first'],
   malformed:    ['-',           '-',      'answer',  'costly',  'listAfterSecond', '-',     'first'],
   tooLarge:     ['-',           '-',      'at once', 'costly',  'listAfterSecond', '-',     'first'],
   noRoom:       ['-',           '-',      'answer',  'costly',  'same',            '-',     'first'],

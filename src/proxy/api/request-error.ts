@@ -1,4 +1,5 @@
 import { type ErrorStatus, WrapperError, type WrapperErrorOptions } from '../../errors.ts';
+import type { Encoding } from '../../filter/codec/codec.ts';
 import type { RequestEnd } from './request-end.ts';
 
 /** Why an API server refuses a version that it has not reached. */
@@ -54,4 +55,11 @@ export function tooLargeVersion(message: string): WrapperError {
   return new WrapperError('Refused', message, {
     status: { code: 504, reason: 'Timeout', message, causes },
   });
+}
+
+/** The API server answers in another encoding than before: only a list has all objects in it. */
+export function otherEncoding(encoding: Encoding): WrapperError {
+  const message = `the API server answers in ${encoding} now: all objects are listed again`;
+  const status = { code: 410, reason: 'Expired', message };
+  return new WrapperError('Refused', message, { status });
 }

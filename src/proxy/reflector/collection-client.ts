@@ -2,23 +2,24 @@ import { WrapperError } from '../../errors.ts';
 import { tooManyObjects } from '../../filter/codec/bytes/malformed.ts';
 import { ownedCopy } from '../../filter/codec/bytes/owned-copy.ts';
 import type {
-  Codec,
   DecodedChunk,
+  Encoding,
   ObjectBytes,
   ObjectMeta,
   RawEvent,
   RawList,
   WatchDecoder,
 } from '../../filter/codec/codec.ts';
-import { parseUpstreamVersion } from '../../filter/view/version-allocator.ts';
+import { isUpstreamVersion } from '../../filter/view/version-allocator.ts';
 import { READ_ANNOTATIONS } from '../../topology/policy/key-sources.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { CODECS } from '../api/codecs.ts';
-import { MEDIA_TYPES } from '../api/media-type.ts';
+import { acceptOf, MEDIA_TYPES } from '../api/media-type.ts';
 import { type Query, queryPath } from '../api/query.ts';
+import { otherEncoding } from '../api/request-error.ts';
 import type { Upstream, UpstreamResponse } from '../upstream/upstream.ts';
 import { readBuffers } from '../upstream/upstream-body.ts';
-import { mediaType } from './judge-response.ts';
+import { isListOf, mediaType } from './judge-response.ts';
 import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
@@ -34,19 +35,27 @@ export interface Listed {
   readonly reduced: number;
   /** `host:port` of the API server that sent the end of it. */
   readonly address: string;
+  /** In which all items are. */
+  readonly encoding: Encoding;
+  /** See RawList. */
+  readonly selfLink: string;
 }
 
 /** A list, or a page of one, and the `host:port` of its API server. */
-type Page = RawList & Pick<Listed, 'address'>;
+type Page = RawList & Pick<Listed, 'address' | 'encoding'>;
 
 /** A watch that an API server has accepted. */
 export interface AcceptedWatch {
   /** `host:port` of that API server. */
   readonly address: string;
+  /** In which its events are. */
+  readonly encoding: Encoding;
   /** Aborted when the watch ends. */
   readonly signal: AbortSignal;
   /** The API server has shown that it is there: {@link WATCH_SILENCE_MS} begins again. */
   readonly onProgress: () => void;
+  /** It sends no bookmarks: its silence shows nothing. */
+  readonly allowSilence: () => void;
 }
 
 /** Receives what a watch brings. */
@@ -102,12 +111,11 @@ export type CollectionClientOptions = Pick<
 };
 
 /**
- * Lists and watches one query at the API server, in one encoding. A response that is not from an API server counts as
- * `Unreachable`.
+ * Lists and watches one query at the API server, in its encoding, or in JSON where the server offers no other. A
+ * response that is not from an API server counts as `Unreachable`.
  */
 export class CollectionClient {
   readonly #options: CollectionClientOptions;
-  readonly #codec: Codec;
   readonly #limits: QueryLimits;
   readonly #clock: Clock;
   /** The last list was too large: the next one is read in pages of so many objects. */
@@ -115,7 +123,6 @@ export class CollectionClient {
 
   constructor(options: CollectionClientOptions) {
     this.#options = options;
-    this.#codec = CODECS[options.query.encoding];
     this.#clock = options.clock ?? systemClock;
     this.#limits = new QueryLimits(this.#clock);
   }
@@ -148,13 +155,12 @@ export class CollectionClient {
     const items: ObjectBytes[] = [];
     let reduced = 0;
     let bytes = 0;
-    // To be decoded, JSON is joined, so that it is held twice; see its decodeList.
-    const held = this.#codec.encoding === 'json' ? 2 : 1;
     const onBytes = (length: number): void => {
-      bytes += held * length;
+      bytes += length;
       memory?.reading(bytes);
     };
     let token = '';
+    let encoding: Encoding | undefined;
     for (;;) {
       const parameters = new URLSearchParams();
       if (token !== '') parameters.set('continue', token);
@@ -163,6 +169,9 @@ export class CollectionClient {
       if (inPages) parameters.set('limit', String(this.#pageObjects));
       const before = bytes;
       const page = await this.#listPage(parameters, signal, { onBytes, isFirst: token === '' });
+      // Another server has sent the next page.
+      encoding ??= page.encoding;
+      if (page.encoding !== encoding) throw otherEncoding(page.encoding);
       if (inPages) bytes = before;
       // Not push(...items): a page may have more items than a call accepts arguments.
       for (const item of page.items) {
@@ -175,15 +184,17 @@ export class CollectionClient {
       if (items.length > readLimits.maxObjects) throw tooManyObjects(readLimits.maxObjects);
       token = page.continue;
       if (token !== '') continue;
-      return { resourceVersion: page.resourceVersion, items, reduced, address: page.address };
+      const { resourceVersion, selfLink, address } = page;
+      return { resourceVersion, selfLink, items, reduced, address, encoding };
     }
   }
 
   /** A copy, so that it does not keep its page alive; a large object without annotations that nobody reads here. */
   #reduce(object: ObjectBytes): ObjectBytes {
     if (object.length < REDUCED_BYTES) return ownedCopy(object);
-    const { resource } = this.#options.query;
-    return ownedCopy(this.#codec.edit(resource, object, { onlyAnnotations: READ_ANNOTATIONS }));
+    const { resource, encoding } = this.#options.query;
+    const edit = { onlyAnnotations: READ_ANNOTATIONS };
+    return ownedCopy(CODECS[encoding].edit(resource, object, edit));
   }
 
   /**
@@ -201,16 +212,24 @@ export class CollectionClient {
       timeoutSeconds: String(timeout),
       watch: 'true',
     });
-    const decoder = this.#codec.watchDecoder(readLimits.maxObjectBytes);
     return withTimeouts(outer, async (signal, limit) => {
       const silence = limit(WATCH_SILENCE_MS, 'completed no event');
       const event = limit(EVENT_SILENCE_MS, 'did not go on with an event');
       event.stop();
-      const onProgress = silence.restart;
+      let mayBeSilent = false;
+      const onProgress = (): void => {
+        if (!mayBeSilent) silence.restart();
+      };
+      const allowSilence = (): void => {
+        mayBeSilent = true;
+        silence.stop();
+      };
       await this.#limits.request(false, signal);
       const response = await this.#get(query, parameters, signal);
-      await this.#assertServed(query, response, false);
-      await handlers.accepted({ address: response.address, signal, onProgress });
+      const encoding = await this.#assertServed(query, response, false);
+      const decoder = CODECS[encoding].watchDecoder(readLimits.maxObjectBytes);
+      const { address } = response;
+      await handlers.accepted({ address, encoding, signal, onProgress, allowSilence });
       await response.body.read((chunks) => {
         signal.throwIfAborted();
         const { events, fault } = decodeAll(decoder, chunks);
@@ -248,10 +267,12 @@ export class CollectionClient {
       await this.#limits.request(isFirst, signal);
       const response = await this.#get(query, parameters, signal);
       const silence = limit(LIST_SILENCE_MS, 'sent nothing in a list');
-      await this.#assertServed(query, response, isFirst);
-      return await this.#readList(query, response, (length) => {
+      const encoding = await this.#assertServed(query, response, isFirst);
+      // To be decoded, JSON is joined, so that it is held twice; see its decodeList.
+      const held = encoding === 'json' ? 2 : 1;
+      return await this.#readList(query, response, encoding, (length) => {
         silence.restart();
-        onBytes?.(length);
+        onBytes?.(held * length);
       });
     });
   }
@@ -260,29 +281,30 @@ export class CollectionClient {
   async #readList(
     query: Query,
     response: UpstreamResponse,
+    encoding: Encoding,
     onBytes: (length: number) => void,
   ): Promise<Page> {
     const { maxListBytes, maxObjects } = this.#options.readLimits;
-    const kind = query.metadataOnly ? 'PartialObjectMetadataList' : `${query.resource.kind}List`;
     const limits = { maxBytes: maxListBytes, setting: 'maxListBytes', onBytes };
     let buffers: readonly Buffer[] = [];
     let problem: string;
     try {
       buffers = await readBuffers(response, limits);
-      const list = this.#codec.decodeList(buffers, maxObjects);
+      const list = CODECS[encoding].decodeList(buffers, maxObjects);
       // An API server sends no list without a version.
       const isVersioned = list.resourceVersion !== '';
-      if (isVersioned && list.kind === kind) {
+      if (isVersioned && isListOf(query, list)) {
         assertVersion(list.resourceVersion);
-        response.report('answered');
-        return { ...list, address: response.address };
+        // From the store of a cache it says nothing about the API server.
+        if (list.selfLink === '') response.report('answered');
+        return { ...list, address: response.address, encoding };
       }
       problem = `a ${list.kind}${isVersioned ? '' : ' without a resourceVersion'}`;
     } catch (cause) {
       const { code, message } = WrapperError.from(cause, 'Unreachable');
       if (code !== 'Malformed' && code !== 'Refused') throw cause;
       // A body that breaks off may end as if it were complete; see Line.
-      if (code === 'Malformed' && beginsAsList(buffers, kind, query)) {
+      if (code === 'Malformed' && beginsAsList(buffers, query)) {
         const cut = `the list broke off, or is damaged: ${message}`;
         throw new WrapperError('Unreachable', cut, { cause });
       }
@@ -295,38 +317,38 @@ export class CollectionClient {
   /** Resolves with the headers of the response, whatever its status. */
   #get(query: Query, parameters: URLSearchParams, signal: AbortSignal): Promise<UpstreamResponse> {
     const isWatch = parameters.has('watch');
-    const headers: Record<string, string> = { accept: this.#accept(isWatch) };
+    const headers: Record<string, string> = { accept: acceptOf(query, isWatch) };
     if (!isWatch) headers['accept-encoding'] = 'gzip';
     const path = queryPath(query, parameters);
     return this.#options.upstream.request({ method: 'GET', path, headers, signal });
   }
 
   /**
-   * Resolves at a response of 200 in the encoding, whose body shows who has sent it. Throws `Refused` with the Status
+   * Resolves with the encoding of a response of 200, whose body shows who has sent it. Throws `Refused` with the Status
    * of the API server, and `Unreachable` if something else has answered.
    *
    * @param isList it counts as a list when the answer is 200, in whichever of the encodings
    */
-  async #assertServed(query: Query, response: UpstreamResponse, isList: boolean): Promise<void> {
+  async #assertServed(
+    query: Query,
+    response: UpstreamResponse,
+    isList: boolean,
+  ): Promise<Encoding> {
     if (response.statusCode === 200) {
       const type = mediaType(response);
-      if (isList && Object.values(MEDIA_TYPES).includes(type)) this.#limits.onList();
-      if (type === MEDIA_TYPES[this.#codec.encoding]) return;
+      const encoding = ENCODINGS.find((each) => MEDIA_TYPES[each] === type);
+      if (isList && encoding !== undefined) this.#limits.onList();
+      if (encoding === 'json' || encoding === query.encoding) return encoding;
     }
     throw await readRefusal(query, response);
   }
-
-  #accept(isWatch: boolean): string {
-    const { metadataOnly } = this.#options.query;
-    const type = MEDIA_TYPES[this.#codec.encoding];
-    if (!metadataOnly) return type;
-    return `${type};as=PartialObjectMetadata${isWatch ? '' : 'List'};g=meta.k8s.io;v=v1`;
-  }
 }
+
+const ENCODINGS: readonly Encoding[] = ['json', 'protobuf'];
 
 /** Throws `Malformed`. */
 function assertVersion(resourceVersion: string): void {
-  if (parseUpstreamVersion(resourceVersion) !== undefined) return;
+  if (isUpstreamVersion(resourceVersion)) return;
   const version = JSON.stringify(resourceVersion.slice(0, 40));
   throw new WrapperError('Malformed', `its resourceVersion is ${version}, which no API server has`);
 }

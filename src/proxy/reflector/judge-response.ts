@@ -1,4 +1,6 @@
 import type { Status } from '../../errors.ts';
+import type { RawList } from '../../filter/codec/codec.ts';
+import type { Query } from '../api/query.ts';
 import type { RequestEnd } from '../api/request-end.ts';
 import { endOfStatus } from '../api/request-error.ts';
 import type { UpstreamResponse } from '../upstream/upstream.ts';
@@ -37,4 +39,18 @@ export function judgeResponse(
 export function mediaType({ headers }: Pick<UpstreamResponse, 'headers'>): string {
   const [type = ''] = String(headers['content-type'] ?? '').split(';');
   return type.trim().toLowerCase();
+}
+
+/**
+ * Whether a list is of a query's collection. Caches of edge platforms make its kind up from the name of the collection
+ * (MetaServer: `ServicecidrList`), or send whole objects in place of metadata. Their items say what they are.
+ */
+export function isListOf(
+  { resource, metadataOnly }: Pick<Query, 'resource' | 'metadataOnly'>,
+  { kind, itemKinds }: Pick<RawList, 'kind' | 'itemKinds'>,
+): boolean {
+  const kinds = [resource.kind, ...(metadataOnly === true ? ['PartialObjectMetadata'] : [])];
+  if (![...itemKinds].every((each) => kinds.includes(each))) return false;
+  const found = kind.toLowerCase();
+  return itemKinds.size > 0 || kinds.some((each) => found === `${each}List`.toLowerCase());
 }

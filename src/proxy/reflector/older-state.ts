@@ -1,6 +1,8 @@
-import type { Codec, ObjectMeta, RawList } from '../../filter/codec/codec.ts';
+import type { ObjectMeta, RawList } from '../../filter/codec/codec.ts';
 import { objectKey } from '../../filter/codec/facts/change.ts';
 import { parseVersion } from '../../filter/view/version-allocator.ts';
+import { CODECS } from '../api/codecs.ts';
+import { RequestError, tooLargeVersion } from '../api/request-error.ts';
 
 /** What the API server had reached before. */
 export interface KnownState {
@@ -17,14 +19,13 @@ export interface KnownState {
 export function olderState(
   { resourceVersion, items }: Pick<RawList, 'resourceVersion' | 'items'>,
   { version, objects }: KnownState,
-  codec: Pick<Codec, 'meta'>,
 ): string | undefined {
   if (isOlder(resourceVersion, version)) {
     return `has reached only ${resourceVersion}, and had reached ${version} before`;
   }
   if (objects.size === 0) return undefined;
   for (const item of items) {
-    const meta = codec.meta(item);
+    const meta = CODECS.protobuf.meta(item);
     const key = objectKey(meta);
     const before = objects.get(key)?.resourceVersion ?? '';
     if (isOlder(meta.resourceVersion, before)) {
@@ -38,4 +39,20 @@ export function olderState(
 export function isOlder(version: string, than: string): boolean {
   const [a, b] = [parseVersion(version), parseVersion(than)];
   return a !== undefined && b !== undefined && a < b;
+}
+
+/**
+ * Throws why an older list is not used: as an API server that is behind would refuse it, unless it is the newest state,
+ * or because a cache has made it from its own store while it has no connection to the API server.
+ */
+export function assertHistory(
+  { selfLink }: Pick<RawList, 'selfLink'>,
+  older: string,
+  isNewest: boolean,
+): void {
+  if (selfLink !== '') {
+    const problem = 'a cache answers from its own store, as while it has lost the API server: it';
+    throw new RequestError('outdated', `${problem} ${older}`);
+  }
+  if (!isNewest) throw tooLargeVersion(`the API server ${older}`);
 }

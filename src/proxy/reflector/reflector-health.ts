@@ -25,7 +25,8 @@ const NO_FAILURES = { failures: 0, error: undefined };
  * Connection, failures and age of one reflector.
  *
  * A watch that brought unusable data, or ended without being of use, makes the next ones suspect: that they open proves
- * nothing. Only an event, a list, or a watch that stays open for a while does.
+ * nothing. Only an event, a list, or a watch that stays open for a while does. The objects are as old as the end of any
+ * watch that was open for a second: a load balancer may close each one.
  */
 export class ReflectorHealth {
   readonly #log: LimitedLog;
@@ -34,6 +35,8 @@ export class ReflectorHealth {
   readonly #logged = new OncePerCause();
   #isOpen = false;
   #isSuspect = false;
+  /** The open watch has brought all that there was when it began. */
+  #isProven = false;
   /** What failed since the last success. */
   #failures: Pick<HealthStatus, 'failures' | 'error'> = NO_FAILURES;
   /** When the objects were last certain to be up to date; monotonic. */
@@ -62,7 +65,13 @@ export class ReflectorHealth {
   /** A watch is open. */
   opened(): void {
     this.#isOpen = true;
+    this.#isProven = false;
     if (!this.#isSuspect) this.#recovered();
+  }
+
+  /** The watch has been open long enough to bring what was missed. It may end without an event, as the next ones. */
+  proven(): void {
+    this.#isProven = true;
   }
 
   /** A watch has been of use. */
@@ -79,7 +88,7 @@ export class ReflectorHealth {
    * were missed
    */
   closed(silentMs = 0): void {
-    if (this.#isOpen && !this.#isSuspect) {
+    if (this.#isOpen && (!this.#isSuspect || this.#isProven)) {
       this.#currentAt = Math.max(this.#currentAt, this.#clock.now() - silentMs);
     }
     this.#isOpen = false;

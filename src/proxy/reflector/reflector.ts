@@ -1,20 +1,20 @@
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import type { ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
+import type { Encoding, ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
+import { encodingOf } from '../../filter/codec/encoded-object.ts';
 import type { Change } from '../../filter/codec/facts/change.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { LinkedAbortController } from '../../util/linked-abort-controller.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { waitFor } from '../../util/wait-for.ts';
-import { CODECS } from '../api/codecs.ts';
 import { queryPath } from '../api/query.ts';
 import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
-import { endOf, RequestError, tooLargeVersion } from '../api/request-error.ts';
+import { endOf, otherEncoding, RequestError } from '../api/request-error.ts';
 import type { StoredState } from '../snapshot/snapshot-format.ts';
 import { SnapshotRestore } from '../snapshot/snapshot-restore.ts';
 import type { ServerState } from '../upstream/server-state.ts';
 import { type AcceptedWatch, CollectionClient, type Listed } from './collection-client.ts';
-import { olderState } from './older-state.ts';
+import { assertHistory, olderState } from './older-state.ts';
 import * as position from './position.ts';
 import { type HealthStatus, ReflectorHealth } from './reflector-health.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
@@ -54,8 +54,15 @@ interface Attempt {
   isOpen: boolean;
   /** It has brought a list or an event, or was open for {@link GOOD_WATCH_MS}. */
   isUseful: boolean;
+  /** The watch, if the API server has accepted one. */
+  watch?: AcceptedWatch;
 }
 
+/**
+ * An API server sends what a watch has missed as soon as it accepts it. So the objects are up to date if it is open for
+ * this long, in milliseconds, however often it ends.
+ */
+const PROVEN_WATCH_MS = 1_000;
 /** A watch that is open for this long is a success, in milliseconds. */
 const GOOD_WATCH_MS = 10_000;
 /** Ends a request: the API server has another history, or the preferred one is used again. */
@@ -237,18 +244,21 @@ export class Reflector<Facts extends ObjectMeta> {
     }
   }
 
-  #applyList({ items, resourceVersion, address }: Listed, history: number): void {
+  #applyList(listed: Listed, history: number): void {
+    const { items, resourceVersion, encoding, address } = listed;
     const { history: before, next, notified } = this.#position;
-    const codec = CODECS[this.#options.query.encoding];
-    const known = { version: notified, objects: this.#objects.known };
-    const older = olderState({ items, resourceVersion }, known, codec);
+    // Before the first list, the version of the snapshot was requested.
+    const version = next.verb === 'list' && notified === '' ? next.version : notified;
+    const known = { version, objects: this.#objects.known };
+    const older = olderState(listed, known);
     // Only the newest state shows that the history is another one, and not the API server behind another server.
     const isNewest = next.verb === 'list' && next.version === '';
-    if (older !== undefined && !isNewest) throw tooLargeVersion(`the API server ${older}`);
+    if (older !== undefined) assertHistory(listed, older, isNewest);
     const { from } = this.#contents;
     const changes = this.#replace(
       items,
       resourceVersion,
+      encoding,
       older !== undefined || before !== history,
     );
     if (older !== undefined && before === history) this.#server.history.noteWentBack(history);
@@ -265,16 +275,17 @@ export class Reflector<Facts extends ObjectMeta> {
   /** A collection that does not exist counts as empty. */
   #showNothing(): void {
     this.#watchOpened();
-    this.#replace([], '0');
+    this.#replace([], '0', this.#objects.encoding);
   }
 
   /** Uses the state of the API server. */
   #replace(
     items: readonly ObjectBytes[],
     resourceVersion: string,
+    encoding: Encoding,
     otherHistory = false,
   ): readonly Change<Facts>[] {
-    const changes = this.#objects.replace(items, resourceVersion, otherHistory);
+    const changes = this.#objects.replace(items, resourceVersion, encoding, otherHistory);
     this.#onContents({ from: 'server' });
     this.#snapshot?.update(changes, resourceVersion);
     return changes;
@@ -283,7 +294,10 @@ export class Reflector<Facts extends ObjectMeta> {
   /** Throws `Malformed`, `TooLarge` or `LimitExceeded` before the handler is notified. */
   #restore({ objects, resourceVersion, savedAt }: StoredState): readonly Change<Facts>[] {
     // An earlier process that showed this version may have counted on from it.
-    const changes = this.#objects.replace(objects, String(BigInt(resourceVersion) + 1n));
+    const [first] = objects;
+    const encoding = first === undefined ? this.#objects.encoding : encodingOf(first);
+    const from = String(BigInt(resourceVersion) + 1n);
+    const changes = this.#objects.replace(objects, from, encoding);
     this.#position = position.restored(this.#position, resourceVersion);
     this.#onContents({ from: 'snapshot', savedAt });
     return changes;
@@ -309,23 +323,30 @@ export class Reflector<Facts extends ObjectMeta> {
       const inTime = await this.#client.watch(version, signal, {
         accepted: async (watch) => {
           address = watch.address;
+          if (watch.encoding !== this.#objects.encoding) throw otherEncoding(watch.encoding);
           if (reachedAt !== address) await this.#confirm(version, watch, attempt);
           attempt.isOpen = true;
           this.#relayLimit.served();
+          attempt.watch = watch;
+          if (this.#server.isCache(address)) watch.allowSilence();
           this.#watchOpened();
-          const release = this.#server.watchOpened();
-          const cancel = this.#clock.after(GOOD_WATCH_MS, () => this.#progressed(attempt));
+          const ends = [
+            this.#server.watchOpened(),
+            this.#clock.after(PROVEN_WATCH_MS, () => this.#health.proven()),
+            this.#clock.after(GOOD_WATCH_MS, () => this.#progressed(attempt)),
+          ];
           ended = () => {
-            release();
-            cancel();
+            for (const end of ends) end();
           };
         },
-        events: (events) => this.#applyEvents(events, attempt),
+        events: (events) => this.#applyEvents(events, version, attempt),
       });
       const { notified } = this.#position;
       this.#position = position.watchFrom(notified, history, inTime ? address : undefined);
     } finally {
       ended();
+      // Its next watch would begin anew too, and only a list shows what was deleted.
+      if (this.#server.isCache(address)) this.#position = position.relist(this.#position);
     }
     if (!attempt.isUseful) {
       const problem = 'the API server ended the watch within 10 s, without an event';
@@ -376,8 +397,12 @@ export class Reflector<Facts extends ObjectMeta> {
   }
 
   /** Throws at an event that cannot be used, after the handler was notified of all events before it. */
-  #applyEvents(events: readonly RawEvent[], attempt: Attempt): void {
-    const { changes, resourceVersion, error } = this.#objects.apply(events);
+  #applyEvents(events: readonly RawEvent[], from: string, attempt: Attempt): void {
+    const { changes, resourceVersion, isReplay, error } = this.#objects.apply(events, from);
+    if (isReplay && attempt.watch !== undefined) {
+      this.#server.noteCache(attempt.watch.address);
+      attempt.watch.allowSilence();
+    }
     if (resourceVersion !== '') {
       this.#position = position.watchFrom(resourceVersion, this.#position.history);
       this.#snapshot?.update(changes, resourceVersion);

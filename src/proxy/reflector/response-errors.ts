@@ -1,4 +1,5 @@
 import { type Status, WrapperError } from '../../errors.ts';
+import { apiVersion } from '../../filter/codec/facts/resource.ts';
 import { CODECS } from '../api/codecs.ts';
 import { type Query, queryPath } from '../api/query.ts';
 import { RequestError } from '../api/request-error.ts';
@@ -58,17 +59,16 @@ async function readErrorStatus(
 
 /**
  * Whether a body has the beginning of a list of an API server: then no other service has sent it. In JSON, the lists of
- * custom resources begin with their apiVersion.
+ * custom resources begin with their apiVersion, and those of caches do.
  */
-export function beginsAsList(
-  [first = Buffer.alloc(0)]: readonly Buffer[],
-  kind: string,
-  { resource }: Query,
-): boolean {
+export function beginsAsList([first = Buffer.alloc(0)]: readonly Buffer[], query: Query): boolean {
+  const { resource } = query;
+  const kind = query.metadataOnly ? 'PartialObjectMetadataList' : `${resource.kind}List`;
   const head = first.toString('latin1', 0, HEAD_BYTES);
   if (head.startsWith('k8s\0')) return head.includes(kind);
   return (
-    head.startsWith(`{"kind":"${kind}"`) || head.startsWith(`{"apiVersion":"${resource.group}/`)
+    head.startsWith(`{"kind":"${kind}"`) ||
+    head.startsWith(`{"apiVersion":"${apiVersion(resource)}"`)
   );
 }
 

@@ -1,16 +1,23 @@
 import { WrapperError } from '../../errors.ts';
-import { objectTooLarge, tooManyObjects } from '../../filter/codec/bytes/malformed.ts';
-import type { Codec, ObjectBytes, ObjectMeta, RawEvent } from '../../filter/codec/codec.ts';
+import { malformed, objectTooLarge, tooManyObjects } from '../../filter/codec/bytes/malformed.ts';
+import type {
+  Codec,
+  Encoding,
+  ObjectBytes,
+  ObjectMeta,
+  RawEvent,
+} from '../../filter/codec/codec.ts';
+import { encodingOf } from '../../filter/codec/encoded-object.ts';
 import { type Change, objectKey } from '../../filter/codec/facts/change.ts';
 import { memoryCost } from '../../filter/codec/facts/memory-cost.ts';
-import { parseUpstreamVersion } from '../../filter/view/version-allocator.ts';
+import { isNewer, isUpstreamVersion } from '../../filter/view/version-allocator.ts';
 import { CODECS } from '../api/codecs.ts';
 import { isOlder, type KnownState } from './older-state.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 
 export type TrackedObjectsOptions<Facts extends ObjectMeta> = Pick<
   ReflectorOptions<Facts>,
-  'query' | 'decode' | 'handler' | 'versions' | 'readLimits' | 'memory' | 'onHandled'
+  'query' | 'decode' | 'handler' | 'versions' | 'readLimits' | 'memory' | 'onHandled' | 'onEncoding'
 >;
 
 /** What is kept of each object, to find differences. */
@@ -32,10 +39,12 @@ interface Delta<Facts extends ObjectMeta> {
 /** The changes that a batch of watch events makes. */
 export interface AppliedEvents<Facts extends ObjectMeta> {
   readonly changes: readonly Change<Facts>[];
-  /** Version of the last event that could be used; empty if none could. */
+  /** The newest version of the events that could be used; empty if none could. */
   readonly resourceVersion: string;
   /** Why the events after it could not: malformed, or an ERROR event. */
   readonly error: WrapperError | undefined;
+  /** Whether an event was from before the watch. An API server sends none. */
+  readonly isReplay: boolean;
 }
 
 /**
@@ -48,44 +57,62 @@ export interface AppliedEvents<Facts extends ObjectMeta> {
 export class TrackedObjects<Facts extends ObjectMeta> {
   readonly #options: TrackedObjectsOptions<Facts>;
   readonly #codec: Codec;
+  /** In which all objects are. */
+  #encoding: Encoding;
   readonly #known = new Map<string, Known>();
   /** Sums over all objects. */
   #sums = { cost: 0, size: 0 };
 
   constructor(options: TrackedObjectsOptions<Facts>) {
     this.#options = options;
-    this.#codec = CODECS[options.query.encoding];
+    this.#encoding = options.query.encoding;
+    this.#codec = CODECS[this.#encoding];
   }
 
   /**
    * Replaces all objects by a list. Throws `Malformed`, `TooLarge` or `LimitExceeded`. Only the metadata is read of an
    * object whose state is known.
    *
+   * @param encoding in which the items are
    * @param otherHistory the list may come from another history, in which the same version of an object may be another
    *   state: every object counts as changed
    */
   replace(
     items: readonly ObjectBytes[],
     resourceVersion: string,
+    encoding: Encoding,
     otherHistory = false,
   ): readonly Change<Facts>[] {
-    const delta = this.#difference(items, otherHistory);
+    const isSame = this.#encoding === encoding;
+    const delta = this.#difference(items, encoding, otherHistory || !isSame);
     const sums = this.#reserve(delta);
-    const { handler, versions } = this.#options;
+    const { handler, versions, onEncoding } = this.#options;
     versions.observe(resourceVersion);
     handler.onVersion?.(resourceVersion, true);
-    handler.onChanges(delta.changes);
-    handler.onSynced();
+    const take = (): void => {
+      handler.onChanges(delta.changes);
+      handler.onSynced();
+    };
+    if (isSame || onEncoding === undefined) take();
+    else onEncoding(encoding, take);
+    this.#encoding = encoding;
     this.#commit(delta, sums);
     return delta.changes;
   }
 
-  /** Applies the events of a watch, up to the first that cannot be used. Throws `LimitExceeded`. */
-  apply(events: readonly RawEvent[]): AppliedEvents<Facts> {
+  /**
+   * Applies the events of a watch, up to the first that cannot be used. Throws `LimitExceeded`.
+   *
+   * A cache may begin each watch with all that it has, also what is older than what is known, or deleted already. An
+   * event that is not newer than the object, or than the watch if there is no such object, changes nothing.
+   *
+   * @param from version from which the watch was requested
+   */
+  apply(events: readonly RawEvent[], from: string): AppliedEvents<Facts> {
     const arrived = performance.now();
     const { handler, versions, onHandled } = this.#options;
     const delta: Delta<Facts> = { changes: [], after: new Map() };
-    const applied = this.#changesOf(events, delta);
+    const applied = this.#changesOf(events, from, delta);
     const { changes, resourceVersion } = applied;
     const sums = this.#reserve(delta);
     if (resourceVersion !== '') {
@@ -98,6 +125,11 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     }
     this.#commit(delta, sums);
     return applied;
+  }
+
+  /** In which all objects are; before the first list that of the query. */
+  get encoding(): Encoding {
+    return this.#encoding;
   }
 
   /** Size of all objects in bytes: about that of a list of them. */
@@ -124,11 +156,15 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     return new Map(found);
   }
 
-  #difference(items: readonly ObjectBytes[], otherHistory: boolean): Delta<Facts> {
+  #difference(
+    items: readonly ObjectBytes[],
+    encoding: Encoding,
+    allChanged: boolean,
+  ): Delta<Facts> {
     this.#assertCount(items.length);
     const delta: Delta<Facts> = { changes: [], after: new Map() };
     const listed = new Set<string>();
-    const someAreKnown = this.#known.size > 0 && !otherHistory;
+    const someAreKnown = this.#known.size > 0 && !allChanged;
     for (const object of items) {
       this.#assertSize(object);
       const same = someAreKnown ? this.#keyOfSame(object) : undefined;
@@ -136,7 +172,7 @@ export class TrackedObjects<Facts extends ObjectMeta> {
         listed.add(same);
         continue;
       }
-      const facts = this.#decodeNamed(object);
+      const facts = this.#decodeNamed(object, encoding);
       const key = objectKey(facts);
       listed.add(key);
       put(delta, key, this.#known.get(key), facts, object);
@@ -146,9 +182,10 @@ export class TrackedObjects<Facts extends ObjectMeta> {
   }
 
   /** Adds the changes that events make, one by one, up to the first event that cannot be used. */
-  #changesOf(events: readonly RawEvent[], delta: Delta<Facts>): AppliedEvents<Facts> {
+  #changesOf(events: readonly RawEvent[], from: string, delta: Delta<Facts>): AppliedEvents<Facts> {
     const { changes, after } = delta;
     let resourceVersion = '';
+    let isReplay = false;
     let count = this.#known.size;
     try {
       for (const event of events) {
@@ -159,23 +196,26 @@ export class TrackedObjects<Facts extends ObjectMeta> {
           });
         }
         this.#assertSize(event.object);
-        const facts = this.#decodeNamed(event.object, event.type === 'BOOKMARK');
+        const facts = this.#decodeNamed(event.object, this.#encoding, event.type === 'BOOKMARK');
+        const { resourceVersion: version } = facts;
         const key = objectKey(facts);
-        if (event.type !== 'BOOKMARK') {
-          const known = after.has(key) ? after.get(key) : this.#known.get(key);
-          if (event.type !== 'DELETED') {
-            if (known === undefined) this.#assertCount(++count);
-            put(delta, key, known, facts, event.object);
-          } else if (known !== undefined) {
-            remove(delta, key, facts.resourceVersion);
-            count--;
-          }
+        if (!isNewer(from, version) && isNewer(version, resourceVersion)) resourceVersion = version;
+        if (event.type === 'BOOKMARK') continue;
+        if (!isNewer(version, from)) isReplay = true;
+        const known = after.has(key) ? after.get(key) : this.#known.get(key);
+        if (event.type === 'DELETED') {
+          if (known === undefined || isNewer(known.resourceVersion, version)) continue;
+          remove(delta, key, version);
+          count--;
+        } else if (isNewer(version, known?.resourceVersion ?? from)) {
+          if (known === undefined) this.#assertCount(++count);
+          put(delta, key, known, facts, event.object);
         }
-        resourceVersion = facts.resourceVersion;
       }
-      return { changes, resourceVersion, error: undefined };
+      return { changes, resourceVersion, isReplay, error: undefined };
     } catch (error) {
-      return { changes, resourceVersion, error: WrapperError.from(error, 'Malformed') };
+      const problem = WrapperError.from(error, 'Malformed');
+      return { changes, resourceVersion, isReplay, error: problem };
     }
   }
 
@@ -220,9 +260,11 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     return same ? key : undefined;
   }
 
-  #decodeNamed(object: ObjectBytes, bookmark = false): Facts {
+  #decodeNamed(object: ObjectBytes, encoding: Encoding, bookmark = false): Facts {
+    // A view could not show it: a body has one encoding.
+    if (encodingOf(object) !== encoding) throw malformed(`an object that is not ${encoding}`, 0);
     const facts = this.#options.decode(object);
-    const isVersion = parseUpstreamVersion(facts.resourceVersion) !== undefined;
+    const isVersion = isUpstreamVersion(facts.resourceVersion);
     if (!isVersion || (facts.name === '' && !bookmark)) {
       const name = JSON.stringify(objectKey(facts));
       const version = JSON.stringify(facts.resourceVersion.slice(0, 40));

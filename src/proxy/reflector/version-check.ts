@@ -4,10 +4,11 @@ import { objectKey } from '../../filter/codec/facts/change.ts';
 import { CODECS } from '../api/codecs.ts';
 import type { Query } from '../api/query.ts';
 import { REQUEST_ENDS } from '../api/request-end.ts';
-import { endOf, tooLargeVersion } from '../api/request-error.ts';
-import { type KnownState, olderState } from './older-state.ts';
+import { endOf } from '../api/request-error.ts';
+import { assertHistory, type KnownState, olderState } from './older-state.ts';
 
-type ListNamed = (query: Query) => Promise<RawList>;
+type NamedList = Pick<RawList, 'resourceVersion' | 'items' | 'selfLink'>;
+type ListNamed = (query: Query) => Promise<NamedList>;
 
 /** A name that no object should have, for a query without known objects. */
 const NO_OBJECT = 'nobody.kube-proxy-wrapper.io';
@@ -29,14 +30,13 @@ export async function assertReached(
   known: KnownState,
   list: ListNamed,
 ): Promise<void> {
-  const codec = CODECS[query.encoding];
   const keys = [...known.objects.keys()];
   for (const key of keys.length === 0 ? [NO_OBJECT] : keys) {
     const page = await listIfSelectable(list, namedQuery(query, key), known.version);
     if (page === undefined) return;
-    const older = olderState(page, known, codec);
-    if (older !== undefined) throw tooLargeVersion(`the API server ${older}`);
-    if (page.items.some((item) => objectKey(codec.meta(item)) === key)) return;
+    const older = olderState(page, known);
+    if (older !== undefined) assertHistory(page, older, false);
+    if (page.items.some((item) => objectKey(CODECS[query.encoding].meta(item)) === key)) return;
   }
   if (keys.length > 0) throw versionUnknown(`${keys.join()} do not exist any more`);
 }
@@ -46,7 +46,7 @@ async function listIfSelectable(
   list: ListNamed,
   query: Query,
   version: string,
-): Promise<RawList | undefined> {
+): Promise<NamedList | undefined> {
   try {
     return await list(query);
   } catch (error) {

@@ -5,7 +5,7 @@ import type { View } from '../../filter/view/view.ts';
 import type { Body, ListBody } from '../../filter/view/view-state.ts';
 import { discoveryOf } from '../api/discovery.ts';
 import type { ListOptions } from '../api/list-options.ts';
-import { negotiate } from '../api/media-type.ts';
+import { accepts, MEDIA_TYPES, negotiate } from '../api/media-type.ts';
 import type { Query } from '../api/query.ts';
 import { parseRequestInfo, type RequestTarget } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
@@ -177,6 +177,7 @@ export class RequestHandler {
     await lease.catchUp?.(options.version);
     if (response.closed) return;
     const { view } = lease;
+    assertAccepted(response, view);
     if (info.kind === 'collection' && options.watch) {
       this.#watch(view, response, options);
       return;
@@ -185,7 +186,7 @@ export class RequestHandler {
       info.kind === 'object' ? readObject(view, info, options) : readList(view, options, only);
     const leave = caller && this.#options.bodies?.enter(caller, body.bytes);
     if (leave !== undefined) response.once('close', leave);
-    sendBody(response, query.encoding, body, this.#writeTimeout(response));
+    sendBody(response, view.codec.encoding, body, this.#writeTimeout(response));
     this.#endWithState(view.log, response, body);
   }
 
@@ -257,4 +258,14 @@ export class RequestHandler {
     const name = query.resource.plural;
     throw new WrapperError('NotReady', `${name} are not synced yet; see /readyz for why`);
   }
+}
+
+/** Throws `NotAcceptable` unless the client can read the encoding of a view, which is the API server's. */
+function assertAccepted({ req: { headers } }: ServerResponse, { codec: { encoding } }: View): void {
+  if (accepts(headers.accept, encoding)) return;
+  const type = MEDIA_TYPES[encoding];
+  throw new WrapperError(
+    'NotAcceptable',
+    `what the wrapper reads from answers in ${type} only, as caches of edge platforms do; accept that too`,
+  );
 }

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib';
 import * as v from 'valibot';
 import type { ObjectBytes } from '../../filter/codec/codec.ts';
-import { parseUpstreamVersion } from '../../filter/view/version-allocator.ts';
+import { isUpstreamVersion } from '../../filter/view/version-allocator.ts';
 
 /**
  * The file of one query, all integers big-endian:
@@ -32,10 +32,7 @@ const headerSchema = v.object({
   /** Query with its encoding. 1.0.0 gave the field this name; another one would make its files unreadable. */
   question: v.string(),
   /** Version of the API server up to which everything is in here. */
-  resourceVersion: v.pipe(
-    v.string(),
-    v.check((version) => parseUpstreamVersion(version) !== undefined),
-  ),
+  resourceVersion: v.pipe(v.string(), v.check(isUpstreamVersion)),
   /** When the API server reported the state, in milliseconds since the epoch. */
   savedAt: count,
   objects: count,

@@ -64,6 +64,8 @@ export class ServerState {
   #isGivenUp = false;
   /** Watches that are open now. */
   #watches = 0;
+  /** `host:port` of servers that are caches: as many as an operator has listed, at most. */
+  readonly #caches = new Set<string>();
 
   constructor({ logger, clock = systemClock, random = Math.random }: ServerStateOptions) {
     this.#clock = clock;
@@ -140,6 +142,20 @@ export class ServerState {
     if (server === 'refusing') return;
     this.#usableAt = this.#contactAt;
     if (this.#condition.name !== 'reachable') this.#recover(this.#contactAt);
+  }
+
+  /**
+   * Whether a server is a cache of an edge platform: it begins each watch with all that it has, sends no bookmarks, and
+   * does not tell when it has lost the API server. So nobody knows how old its data is.
+   */
+  isCache(address: string): boolean {
+    return this.#caches.has(address);
+  }
+
+  noteCache(address: string): void {
+    if (this.#caches.has(address)) return;
+    this.#caches.add(address);
+    this.log.info({ address }, 'this server is a cache: all is listed again after each watch');
   }
 
   /** Whether any watch is open. */

@@ -26,6 +26,7 @@ import { isOfOtherProxy, type ServiceFilter } from '../../topology/policy/servic
 import { HEADLESS_LABEL, PROXY_NAME_LABEL } from '../../topology/policy/service-reader.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Clock } from '../../util/clock.ts';
+import { CODECS } from '../api/codecs.ts';
 import { type Query, queryKey } from '../api/query.ts';
 import { sliceSelectionOf } from '../api/slice-selection.ts';
 import type { Corrector } from '../local-runtime/corrector.ts';
@@ -284,6 +285,7 @@ function runSource<Facts extends ObjectMeta>(
     ...parts,
     query: whole ?? query,
     memory,
+    onEncoding: (encoding, take) => view.reencode(CODECS[encoding], take),
     onUnanswerable: (error) => view.refuse(error),
   });
   return {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { metadataAccept, negotiate } from '../../../src/proxy/api/media-type.ts';
+import { acceptOf, accepts, metadataAccept, negotiate } from '../../../src/proxy/api/media-type.ts';
 
 const METADATA =
   'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,' +
@@ -142,4 +142,32 @@ describe('metadataAccept()', () => {
     );
     expect(forwarded).toBeGreaterThan(50);
   });
+});
+
+describe('our own requests accept', () => {
+  test.each([
+    [{ encoding: 'json' }, false, 'application/json'],
+    [
+      { encoding: 'protobuf' },
+      false,
+      'application/vnd.kubernetes.protobuf, application/json;q=0.9',
+    ],
+    [
+      { encoding: 'protobuf', metadataOnly: true },
+      true,
+      'application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1;q=0.9, application/json;q=0.8',
+    ],
+  ] as const)('%j, watch %s: %s', (query, isWatch, accept) => {
+    expect(acceptOf(query, isWatch)).toBe(accept);
+  });
+});
+
+test.each([
+  ['application/vnd.kubernetes.protobuf, */*', true],
+  ['application/vnd.kubernetes.protobuf', false],
+  ['application/vnd.kubernetes.protobuf, application/json;q=0', false],
+  [undefined, true],
+  ['', true],
+])('a client with Accept %j reads JSON: %s', (accept, reads) => {
+  expect(accepts(accept, 'json')).toBe(reads);
 });

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Status } from '../../../src/errors.ts';
+import { NODES, SERVICE_CIDRS } from '../../../src/filter/codec/facts/resource.ts';
 import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
-import { judgeResponse } from '../../../src/proxy/reflector/judge-response.ts';
+import { isListOf, judgeResponse } from '../../../src/proxy/reflector/judge-response.ts';
 
 const PROTOBUF = 'application/vnd.kubernetes.protobuf';
 const SLICES = 'discovery.k8s.io';
@@ -74,4 +75,26 @@ test.each<[number, RequestEnd]>([
 ])('%i of a relay is %s', (statusCode, end) => {
   const response = { statusCode, headers: { 'content-type': PROTOBUF }, isRelay: true };
   expect(judgeResponse(response, { ...TOO_LARGE, code: statusCode }, SLICES)).toBe(end);
+});
+
+describe('a list is of a collection', () => {
+  const list = (kind: string, ...kinds: string[]) => ({ kind, itemKinds: new Set(kinds) });
+  const whole = { resource: SERVICE_CIDRS };
+  const partial = { resource: NODES, metadataOnly: true };
+
+  test.each([
+    [whole, list('ServiceCIDRList'), true],
+    [whole, list('ServicecidrList', 'ServiceCIDR'), true],
+    [whole, list('ServicecidrList'), true],
+    [whole, list('List', 'ServiceCIDR'), true],
+    [whole, list('List'), false],
+    [whole, list('ConfigMapList'), false],
+    [whole, list('ServiceCIDRList', 'ServiceCIDR', 'ConfigMap'), false],
+    [whole, list('PartialObjectMetadataList'), false],
+    [partial, list('PartialObjectMetadataList'), true],
+    [partial, list('NodeList', 'Node'), true],
+    [partial, list('PodList'), false],
+  ])('%j in %j: %s', (query, found, isOf) => {
+    expect(isListOf(query, found)).toBe(isOf);
+  });
 });

@@ -133,6 +133,25 @@ test('a watch continues from the last bookmark', async () => {
   expect(watches.map(({ version }) => version)).toEqual(['10', '11']);
 });
 
+// The age grew without end: a watch proved something only after 10 s.
+test.each([2_000, 6_000])(
+  'the data is new behind a load balancer that ends each watch after %d ms',
+  async (idleMs) => {
+    const ages: number[] = [];
+    for (let n = 0; n < 20; n++) {
+      await simulation.pass(idleMs);
+      simulation.server.end();
+      for (let waited = 0; waited < 4_000; waited += 500) {
+        await simulation.pass(500);
+        ages.push(status()?.staleMs ?? Number.POSITIVE_INFINITY);
+      }
+    }
+    expect(Math.max(...ages)).toBeLessThan(5_000);
+    simulation.server.change();
+    expect(await simulation.untilRight(5_000)).toBeLessThan(5_000);
+  },
+);
+
 // A watch lasts 5 to 10 minutes. An API server that stops ends it sooner.
 test.each([
   [15_000, ['check', 'watch']],

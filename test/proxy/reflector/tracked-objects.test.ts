@@ -46,7 +46,7 @@ function tracked(
       },
     },
   });
-  if (items.length > 0) objects.replace(items, '1');
+  if (items.length > 0) objects.replace(items, '1', 'json');
   return objects;
 }
 
@@ -88,9 +88,9 @@ describe('tracked objects', () => {
             else exists.set(`default/${name}`, each.object);
             return each;
           });
-          if (isList) objects.replace([...exists.values()], String(version));
-          else objects.apply(events);
-          expect(objects.replace([...exists.values()], String(version))).toEqual([]);
+          if (isList) objects.replace([...exists.values()], String(version), 'json');
+          else objects.apply(events, '0');
+          expect(objects.replace([...exists.values()], String(version), 'json')).toEqual([]);
           const wanted = [...exists].map(([key, bytes]) => [key, codec.meta(bytes)] as const);
           expect(seen).toEqual(new Map(wanted));
           const same = [0];
@@ -116,15 +116,15 @@ describe('tracked objects', () => {
       },
     });
     room.isLeft = false;
-    expect(() => objects.replace([object('db', '2')], '2')).toThrow('no room');
-    expect(() => objects.apply([event('ADDED', 'db', '2')])).toThrow('no room');
+    expect(() => objects.replace([object('db', '2')], '2', 'json')).toThrow('no room');
+    expect(() => objects.apply([event('ADDED', 'db', '2')], '1')).toThrow('no room');
     expect(reported).toEqual(['ADDED default/web', 'synced']);
     expect([...objects.known.keys()]).toEqual(['default/web']);
   });
 
   test('in another history the same version may be another state', () => {
     const objects = tracked([object('same', '1'), object('gone', '2')]);
-    expect(names(objects.replace([object('same', '1')], '2', true))).toEqual([
+    expect(names(objects.replace([object('same', '1')], '2', 'json', true))).toEqual([
       'MODIFIED default/same',
       'DELETED default/gone',
     ]);
@@ -133,10 +133,10 @@ describe('tracked objects', () => {
   test('a list that does not parse changes nothing', () => {
     const objects = tracked([object('web', '1')]);
     const list = [object('db', '2'), Buffer.from('{"metadata":')];
-    expect(() => objects.replace(list, '2')).toThrow(
+    expect(() => objects.replace(list, '2', 'json')).toThrow(
       expect.objectContaining({ code: 'Malformed' }),
     );
-    expect(names(objects.replace([object('web', '1')], '3'))).toEqual([]);
+    expect(names(objects.replace([object('web', '1')], '3', 'json'))).toEqual([]);
   });
 
   test('only new and changed objects of a list are decoded', () => {
@@ -148,7 +148,7 @@ describe('tracked objects', () => {
     };
     const objects = tracked([object('same', '1'), object('changed', '2')], { decode });
     read.length = 0;
-    objects.replace([object('same', '1'), object('changed', '5'), object('new', '6')], '6');
+    objects.replace([object('same', '1'), object('changed', '5'), object('new', '6')], '6', 'json');
     expect(read).toEqual(['changed', 'new']);
   });
 
@@ -163,22 +163,52 @@ describe('tracked objects', () => {
 
   test('a bookmark moves the version and changes nothing', () => {
     const bookmark = Buffer.from('{"metadata":{"resourceVersion":"99"}}');
-    const applied = tracked().apply([{ type: 'BOOKMARK', object: bookmark }]);
-    expect(applied).toEqual({ changes: [], resourceVersion: '99', error: undefined });
+    const applied = tracked().apply([{ type: 'BOOKMARK', object: bookmark }], '1');
+    expect(applied).toMatchObject({ changes: [], resourceVersion: '99', error: undefined });
   });
 
   test('the events before an unusable one count', () => {
     const status = { code: 410, reason: 'Expired', message: 'too old' };
     const objects = tracked();
-    const { changes, resourceVersion, error } = objects.apply([
-      event('ADDED', 'web', '2'),
-      { type: 'ERROR', status },
-      event('ADDED', 'db', '3'),
-    ]);
+    const { changes, resourceVersion, error } = objects.apply(
+      [event('ADDED', 'web', '2'), { type: 'ERROR', status }, event('ADDED', 'db', '3')],
+      '1',
+    );
     expect(names(changes)).toEqual(['ADDED default/web']);
     expect([...objects.known.keys()]).toEqual(['default/web']);
     expect(resourceVersion).toBe('2');
     expect(error).toMatchObject({ code: 'Refused', status });
+  });
+
+  // KubeEdge's MetaServer begins each watch with all that it has stored, and deletes nothing while it is offline.
+  test('a watch that begins with what a cache has changes nothing that is newer', () => {
+    const objects = tracked([object('web', '8'), object('db', '3')]);
+    const { changes, resourceVersion, isReplay } = objects.apply(
+      [
+        event('ADDED', 'web', '5'),
+        event('ADDED', 'db', '3'),
+        event('ADDED', 'ghost', '9'),
+        event('ADDED', 'new', '12'),
+        event('MODIFIED', 'db', '11'),
+        event('DELETED', 'web', '7'),
+        event('DELETED', 'new', '13'),
+        event('ADDED', 'new', '12'),
+      ],
+      '10',
+    );
+    expect(names(changes)).toEqual([
+      'ADDED default/new',
+      'MODIFIED default/db',
+      'DELETED default/new',
+      'ADDED default/new',
+    ]);
+    expect({ resourceVersion, isReplay }).toEqual({ resourceVersion: '13', isReplay: true });
+  });
+
+  test('a bookmark at the version of the watch is not of a cache', () => {
+    const bookmark = Buffer.from('{"metadata":{"resourceVersion":"10"}}');
+    const events = [{ type: 'BOOKMARK', object: bookmark }, event('ADDED', 'new', '11')] as const;
+    expect(tracked().apply(events, '10')).toMatchObject({ isReplay: false, resourceVersion: '11' });
   });
 
   test('the objects that changed last are found in order', () => {
@@ -192,14 +222,17 @@ describe('tracked objects', () => {
   test('the maximum number of objects is accepted, also when one replaces another', () => {
     const readLimits = { ...DEFAULT_READ_LIMITS, maxObjects: 2 };
     const objects = tracked([object('web', '1'), object('db', '2')], { readLimits });
-    const { changes, error } = objects.apply([
-      event('MODIFIED', 'web', '3'),
-      event('DELETED', 'web', '4'),
-      event('DELETED', 'unknown', '5'),
-      event('ADDED', 'new', '6'),
-      event('MODIFIED', 'new', '7'),
-      event('ADDED', 'more', '8'),
-    ]);
+    const { changes, error } = objects.apply(
+      [
+        event('MODIFIED', 'web', '3'),
+        event('DELETED', 'web', '4'),
+        event('DELETED', 'unknown', '5'),
+        event('ADDED', 'new', '6'),
+        event('MODIFIED', 'new', '7'),
+        event('ADDED', 'more', '8'),
+      ],
+      '2',
+    );
     expect(names(changes)).toEqual([
       'MODIFIED default/web',
       'DELETED default/web',
@@ -208,7 +241,9 @@ describe('tracked objects', () => {
     ]);
     expect(error).toMatchObject({ code: 'TooLarge' });
     const list = ['a', 'b', 'c'].map((name) => object(name, '1'));
-    expect(() => objects.replace(list, '9')).toThrow(expect.objectContaining({ code: 'TooLarge' }));
+    expect(() => objects.replace(list, '9', 'json')).toThrow(
+      expect.objectContaining({ code: 'TooLarge' }),
+    );
   });
 
   test('an object of the maximum size is accepted, a larger one is not', () => {

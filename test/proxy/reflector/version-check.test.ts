@@ -34,7 +34,7 @@ async function check(
     const version = has[name];
     const namespace = resource === NODES ? '' : 'default';
     const items = version === undefined ? [] : [object(name, version, namespace)];
-    return { kind: '', resourceVersion: '25', continue: '', items };
+    return { resourceVersion: '25', items, selfLink: '' };
   };
   await assertReached(query, { version: '20', objects }, list);
   return listed;
