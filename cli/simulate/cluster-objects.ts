@@ -5,6 +5,7 @@ import type {
   PartialObjectMetadata,
   ServiceFacts,
 } from '../../src/filter/codec/codec.ts';
+import { unnumberedPorts } from '../../src/filter/codec/facts/endpoint-groups.ts';
 import {
   ENDPOINT_SLICES,
   NAMESPACES,
@@ -17,11 +18,16 @@ import {
   type CommunityFacts,
   communityFacts,
 } from '../../src/proxy/own-watches/communities-handler.ts';
+import { sourceClusterOf } from '../../src/topology/explain/source-cluster.ts';
 
 /** An EndpointSlice with the first address of each endpoint, in the order of its groups, flattened. */
 export interface SimulatedSlice extends EndpointsFacts {
   readonly labels: ReadonlyMap<string, string>;
   readonly addresses: readonly string[];
+  /** Ports without a number, which kube-proxy ignores, as in EndpointGroup.ports. */
+  readonly unnumbered: readonly string[];
+  /** See sourceClusterOf. */
+  readonly sourceCluster: string | undefined;
 }
 
 /** The input of a simulation. */
@@ -64,6 +70,9 @@ function readSlice(codec: Codec, object: ObjectBytes): SimulatedSlice {
   const groups = codec.endpointGroups(ENDPOINT_SLICES, object);
   const endpoints = groups.flatMap((group) => group.endpoints);
   const addresses = endpoints.map(({ addresses: [first = ''] }) => first);
-  const { labels } = codec.partialMetadata(object);
-  return { ...codec.endpoints(ENDPOINT_SLICES, object), labels, addresses };
+  const unnumbered = groups.flatMap(unnumberedPorts);
+  const { labels, annotations } = codec.partialMetadata(object);
+  const sourceCluster = sourceClusterOf(labels, annotations);
+  const facts = codec.endpoints(ENDPOINT_SLICES, object);
+  return { ...facts, labels, addresses, unnumbered, sourceCluster };
 }

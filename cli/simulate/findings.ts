@@ -1,15 +1,20 @@
+import type { PortDecision } from '../../src/topology/decide/decide.ts';
+import { portLabel } from '../../src/topology/decide/endpoint.ts';
 import { nearestLabel } from '../../src/topology/policy/similar-key.ts';
 import { printLine } from '../../src/untrusted-text.ts';
 import { firstFew } from '../../src/util/first-few.ts';
 import { answerOn } from './matrix.ts';
 import type { SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
+import type { SliceProblem } from './slice-problems.ts';
 
 /** A problem that a rollout would cause. */
 export interface Finding {
   readonly code:
     | 'no-endpoint'
     | 'port-without-endpoints'
+    | 'port-without-number'
+    | SliceProblem['code']
     | 'key-without-nodes'
     | 'invalid-policy'
     | 'node-set-limit'
@@ -87,6 +92,7 @@ function findingsOfService(simulation: Simulation, service: SimulatedService): F
     ...withoutEndpoint(simulation, service),
     ...withoutNodeSet(simulation, service),
     ...mismatched(service),
+    ...ofSlices(service),
   ];
   return policy.dryRun === true ? findings.map(ofDryRun) : findings;
 }
@@ -121,11 +127,42 @@ function withoutNodeSet({ nodes }: Simulation, service: SimulatedService): Findi
 }
 
 /** kube-proxy matches the ports of Service and slices by name and protocol. The policy has no part in this. */
-function mismatched({ service, mismatched: ports }: SimulatedService): Finding[] {
+function mismatched({ service, mismatched: ports, unnumbered }: SimulatedService): Finding[] {
+  const [numberless, others] = [true, false].map((isNumberless) =>
+    ports.filter(({ port }) => unnumbered.has(port) === isNumberless),
+  ) as [PortDecision[], PortDecision[]];
+  return [
+    ...ofPorts(
+      finding(
+        'port-without-endpoints',
+        service,
+        'no endpoint has a port of this name and protocol, so connections fail',
+      ),
+      others,
+    ),
+    ...ofPorts(
+      finding(
+        'port-without-number',
+        service,
+        'EndpointSlices have this port without a number, which kube-proxy ignores',
+      ),
+      numberless,
+    ),
+  ];
+}
+
+function ofPorts(found: Finding, ports: readonly PortDecision[]): Finding[] {
   if (ports.length === 0) return [];
-  const message = 'no endpoint has a port of this name and protocol, so connections fail';
-  const subjects = ports.map((port) => ({ id: port, text: port }));
-  return [{ ...finding('port-without-endpoints', service, message), subjects }];
+  const subjects = ports.map(portLabel).map((port) => ({ id: port, text: port }));
+  return [{ ...found, subjects }];
+}
+
+function ofSlices({ service, sliceProblems }: SimulatedService): Finding[] {
+  return sliceProblems.map(({ code, severity, message, subjects }) => ({
+    ...finding(code, service, message),
+    severity,
+    subjects: subjects.map((each) => ({ id: each, text: each })),
+  }));
 }
 
 function finding(code: Finding['code'], service: string, message: string): Finding {

@@ -47,6 +47,26 @@ const KINDS: Readonly<Record<Finding['code'], Kind>> = {
     meaning: 'no endpoint has a port of the Service',
     next: 'give the Service and its EndpointSlices the same names of ports',
   },
+  'port-without-number': {
+    meaning: 'a port of the EndpointSlices has no number',
+    next: 'set the number of the port in the EndpointSlice',
+  },
+  'slices-headless': {
+    meaning: 'kube-proxy does not read their EndpointSlices, which have the label of headless ones',
+    next: 'delete these EndpointSlices; kube-controller-manager writes them again without the label',
+  },
+  'no-slices': {
+    meaning: 'they have a selector and no EndpointSlice',
+    next: 'look whether kube-controller-manager runs; kubectl describe endpointslices shows what it wrote',
+  },
+  'other-family': {
+    meaning: 'no endpoint has an address of the family of the Service',
+    next: 'compare spec.ipFamilies of the Service with the addressType of its EndpointSlices',
+  },
+  'imported-slices': {
+    meaning: 'imported EndpointSlices name nodes of this cluster',
+    next: 'give the nodes of the clusters different names, or annotate the Service with filter "off"',
+  },
   'key-without-nodes': {
     meaning: 'no node has the label of a key',
     next: 'check the spelling of the key, or label the nodes',

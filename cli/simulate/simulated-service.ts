@@ -11,6 +11,7 @@ import { type DecidedService, decideService } from '../../src/topology/state/dec
 import { mismatchedPorts, type ServiceOutcome } from '../../src/topology/state/service-outcome.ts';
 import type { Topology } from '../../src/topology/state/topology.ts';
 import type { SimulatedSlice } from './cluster-objects.ts';
+import type { SliceProblem } from './slice-problems.ts';
 
 /** What a group of nodes sees of a Service. */
 export interface SimulatedOutcome extends ServiceOutcome {
@@ -31,6 +32,7 @@ export interface RowOptions {
   readonly nodes: number;
   /** Returns one object for equal groups. */
   readonly intern: (group: EndpointGroup) => EndpointGroup;
+  readonly sliceProblems: readonly SliceProblem[];
 }
 
 /** A row of the matrix: what the nodes see of one Service. */
@@ -41,7 +43,10 @@ export class SimulatedService {
   /** Whether endpoints have topology hints, by which kube-proxy itself chooses if no policy applies. */
   readonly hinted: boolean;
   /** Ports of the Service that no endpoint has, while endpoints have only others. */
-  mismatched: readonly string[] = [];
+  mismatched: readonly PortDecision[] = [];
+  /** Those of them that a slice has without a number. */
+  readonly unnumbered: ReadonlySet<string>;
+  readonly sliceProblems: readonly SliceProblem[];
   /** Distinct answers. `byNode` has an index into this list for each node. */
   readonly answers: SimulatedOutcome[] = [];
   readonly byNode: Uint32Array;
@@ -53,11 +58,13 @@ export class SimulatedService {
     service: string,
     policy: Policy,
     slices: readonly SimulatedSlice[],
-    { nodes, intern }: RowOptions,
+    { nodes, intern, sliceProblems }: RowOptions,
   ) {
     this.service = service;
     this.policy = policy;
     this.byNode = new Uint32Array(nodes);
+    this.sliceProblems = sliceProblems;
+    this.unnumbered = new Set(slices.flatMap((slice) => slice.unnumbered));
     this.#groups = slices.flatMap(({ groups }) => groups.map(intern));
     this.endpoints = slices.flatMap(({ groups, addresses }) =>
       groups
@@ -79,7 +86,7 @@ export class SimulatedService {
     const id = `${outcome.kind} ${noRoom} ${outcome.winners.join()} ${keep}`;
     let known = this.#known.get(id);
     if (known === undefined) {
-      if (decision !== undefined) this.mismatched = mismatchedPorts(decision).map(portLabel);
+      if (decision !== undefined) this.mismatched = mismatchedPorts(decision);
       known = this.answers.push(this.#answer(decided)) - 1;
       this.#known.set(id, known);
     }

@@ -17,6 +17,7 @@ import {
   type SharedTopology,
   simulateTopology,
 } from './simulated-topology.ts';
+import { sliceProblemsOf } from './slice-problems.ts';
 
 /*
  * The room `simulate`: what every node would see. It decides with the classes of the wrapper, and writes nothing.
@@ -24,7 +25,7 @@ import {
  *   read-manifests.ts, manifest-files.ts, read-cluster.ts            the objects, from files or a cluster
  *   mirrored-endpoints.ts                                            Endpoints in files
  *   simulation.ts, simulated-topology.ts, simulated-service.ts       the decisions
- *   findings.ts, compare.ts                                          what is wrong, and what changes
+ *   findings.ts, slice-problems.ts, compare.ts                       what is wrong, and what changes
  *   matrix.ts, format-findings.ts, simulation-report.ts              all of it as text
  */
 
@@ -136,11 +137,14 @@ function matchesAnyNode(topology: Topology, key: string): boolean {
 function rowsOf(
   { services, slices, nodes }: ClusterObjects,
   { policies }: SharedTopology,
-  names: readonly string[],
+  rows: readonly string[],
 ): SimulatedService[] {
   const readers = new Map(services.map((facts) => [nameOf(facts), readerOf(facts)]));
   const read = slices.filter((slice) => readsSlice(readers.get(serviceOf(slice)), slice.labels));
   const byService = Map.groupBy(read, serviceOf);
+  const allByService = Map.groupBy(slices, serviceOf);
+  const factsOf = new Map(services.map((facts) => [nameOf(facts), facts]));
+  const names = new Set(nodes.map(({ name }) => name));
   // As in a view, equal endpoints are shared, so that each is matched once per node.
   const cache = new EndpointCache();
   const ports = new Interner<readonly string[]>();
@@ -149,9 +153,16 @@ function rowsOf(
     ports: ports.of(group.ports.join('\n'), () => group.ports),
     endpoints: group.endpoints.map((endpoint) => cache.intern(endpoint)),
   });
-  return names.map((name) => {
+  return rows.map((name) => {
     const policy = policies.get(name) as SimulatedService['policy'];
     const own = (byService.get(name) ?? []).toSorted(byName);
-    return new SimulatedService(name, policy, own, { nodes: nodes.length, intern });
+    const facts = factsOf.get(name) as ServiceFacts;
+    const all = allByService.get(name) ?? [];
+    const sliceProblems = sliceProblemsOf(facts, all, own, (node) => names.has(node));
+    return new SimulatedService(name, policy, own, {
+      nodes: nodes.length,
+      intern,
+      sliceProblems,
+    });
   });
 }

@@ -70,23 +70,24 @@ export function explainIn(
     topology: proxy.topology,
     outcome,
     objects: objects.map((object) => explainedObject(view, object)),
-    origins: originsOf(proxy, service),
+    ...aboutService(proxy, service),
     since,
     limits,
   });
 }
 
-function originsOf(
+function aboutService(
   proxy: Pick<ShownState, 'views' | 'policyResolver'>,
   service: string,
-): readonly PolicyOrigin[] {
+): { readonly origins: readonly PolicyOrigin[]; readonly hasSelector: boolean } {
   const found = findService(proxy, service);
-  if (found === undefined) return [];
+  if (found === undefined) return { origins: [], hasSelector: false };
   const facts = found.source.view.codec.service(found.object);
   const { settings } = proxy.policyResolver;
-  return policyOrigins(
+  const origins = policyOrigins(
     describeService(facts),
     settings,
     proxy.policyResolver.namespace(facts.namespace).keys,
   );
+  return { origins, hasSelector: facts.selector };
 }

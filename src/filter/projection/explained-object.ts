@@ -1,5 +1,7 @@
 import type { ExplainedObject } from '../../topology/explain/explain-service.ts';
+import { sourceClusterOf } from '../../topology/explain/source-cluster.ts';
 import type { ObjectBytes } from '../codec/codec.ts';
+import { unnumberedPorts } from '../codec/facts/endpoint-groups.ts';
 import type { View } from '../view/view.ts';
 import type { EndpointsObject } from './endpoint-index.ts';
 
@@ -21,7 +23,13 @@ export function explainedObject(
     shown ??= new Set(firstAddresses(view, inView));
     return shown.has(addresses()[index] ?? '');
   };
-  return { name, hinted, groups, addresses, isShown };
+  const { codec, resource } = view;
+  const unnumbered = () => codec.endpointGroups(resource, raw).flatMap(unnumberedPorts);
+  const sourceCluster = () => {
+    const { labels, annotations } = codec.partialMetadata(raw);
+    return sourceClusterOf(labels, annotations);
+  };
+  return { name, hinted, groups, addresses, isShown, unnumbered, sourceCluster };
 }
 
 /** First address of each endpoint of an object, in the order of its groups, flattened; undefined: none. */

@@ -14,6 +14,10 @@ export interface ExplainedObject {
   readonly addresses: () => readonly string[];
   /** Whether an endpoint, by the same index, is shown now. Only read for a Service without a decision. */
   readonly isShown: (index: number) => boolean;
+  /** Ports without a number, as in EndpointGroup.ports. Only read if a port has no endpoint. */
+  readonly unnumbered: () => readonly string[];
+  /** See sourceClusterOf. Only read if a key matches an endpoint by its node. */
+  readonly sourceCluster: () => string | undefined;
 }
 
 /** The decision about the endpoints of a managed Service, and its policy. */

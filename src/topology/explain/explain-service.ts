@@ -34,6 +34,8 @@ export interface ExplainInput {
   readonly objects: readonly ExplainedObject[];
   /** See policyOrigins. */
   readonly origins: readonly PolicyOrigin[];
+  /** Whether the Service has a selector, so that a controller writes its slices. */
+  readonly hasSelector: boolean;
   /** Since when the same keys have been winning; undefined: not decided yet. */
   readonly since: Date | undefined;
   readonly limits: ExplainLimits;
@@ -49,7 +51,7 @@ export interface ExplainLimits {
 
 /** Explains how this node decides about a Service. Repeats the current decision and changes no state. */
 export function explainService(input: ExplainInput): ServiceExplanation {
-  const { topology, outcome, objects, origins, since, limits } = input;
+  const { topology, outcome, objects, hasSelector, origins, since, limits } = input;
   const { service, total } = outcome;
   const active = topology.activePolicy(service);
   const policy = active ?? topology.policies.pendingOrActive(service);
@@ -76,9 +78,8 @@ export function explainService(input: ExplainInput): ServiceExplanation {
     omitted: countEndpoints(groups) - endpoints.length,
     counts: { total, kept, ready, leftOut: total - kept },
   };
-  const hinted = objects.some((object) => object.hinted);
   const { decision } = decided ?? {};
-  const warnings = warningsOf({ topology, explanation, active, decision, hinted });
+  const warnings = warningsOf({ topology, explanation, active, decision, objects, hasSelector });
   return { ...explanation, warnings };
 }
 

@@ -1,10 +1,11 @@
 import { firstFew } from '../../util/first-few.ts';
 import type { Decision } from '../decide/decide.ts';
-import { portLabel } from '../decide/endpoint.ts';
+import { countEndpoints, portLabel } from '../decide/endpoint.ts';
 import { type Policy, samePolicy } from '../policy/policy.ts';
 import { quote } from '../policy/quote.ts';
 import { ANY_KEY, HOSTNAME_KEY } from '../policy/topology-keys.ts';
 import type { Topology } from '../state/topology.ts';
+import type { ExplainedObject } from './explain-endpoints.ts';
 import { warnOfKey } from './explain-keys.ts';
 import type { PolicyOrigin, PortExplanation, ServiceExplanation } from './explanation.ts';
 import { originKeysText } from './policy-origins.ts';
@@ -18,8 +19,9 @@ export interface WarningsInput {
   readonly active: Policy | undefined;
   /** Undefined: no policy selects endpoints, or they cannot be decided yet. */
   readonly decision: Decision | undefined;
-  /** Whether an API object has topology hints. */
-  readonly hinted: boolean;
+  readonly objects: readonly ExplainedObject[];
+  /** As in ExplainInput. */
+  readonly hasSelector: boolean;
 }
 
 /** Everything that an operator may need to know about a Service on this node, probable mistakes first. */
@@ -122,12 +124,19 @@ function warnOfMinReady({ topology, explanation, active }: WarningsInput): Warni
   return [warn('min-ready-without-key', unused)];
 }
 
-function warnOfEndpoints({ explanation, decision }: WarningsInput): Warning[] {
-  const { outcome, ports, counts } = explanation;
-  if (counts.total === 0) return [warn('no-endpoints')];
+function warnOfEndpoints(input: WarningsInput): Warning[] {
+  const { explanation, decision, objects, hasSelector } = input;
+  const { outcome, ports, counts, policy, service } = explanation;
+  if (objects.length === 0 && hasSelector && policy.managed) return [warn('no-slices', service)];
+  if (counts.total === 0) return [warn('no-endpoints', hasSelector)];
   if (decision === undefined || outcome.kind !== 'filtered') return [];
   const { added } = decision;
-  const warnings = [...warnOfWithout(ports, decision), ...warnOfUnmatched(ports, decision)];
+  const warnings = [
+    ...(decision.ports.length === 0 ? [warn('other-family')] : []),
+    ...warnOfWithout(input, decision),
+    ...warnOfUnmatched(ports, decision),
+    ...warnOfImported(input, decision),
+  ];
   for (const port of ports) {
     const { winner, keys, why } = port;
     const won = keys.find(({ key }) => key === winner);
@@ -159,16 +168,46 @@ function notesOfEndpoints({ groups, counted }: Decision): Warning[] {
 const NAMED_PORTS = 20;
 
 /** A policy has no part in this: kube-proxy matches the ports of Service and slices by name and protocol. */
-function warnOfWithout(ports: readonly PortExplanation[], { classes }: Decision): Warning[] {
-  const without = ports.filter((each) => each.without === true);
-  if (without.length === 0) return [];
+function warnOfWithout(
+  { explanation: { ports }, objects }: WarningsInput,
+  { classes }: Decision,
+): Warning[] {
+  const all = ports.filter((each) => each.without === true);
+  if (all.length === 0) return [];
+  const unnumbered = new Set(objects.flatMap((object) => object.unnumbered()));
+  const numberless = all.filter(({ port }) => unnumbered.has(port)).map(portLabel);
+  const without = all.filter(({ port }) => !unnumbered.has(port));
+  const ofNumbers =
+    numberless.length > 0 ? [warn('port-without-number', firstFew(numberless, NAMED_PORTS))] : [];
+  if (without.length === 0) return ofNumbers;
   const unused = classes.filter(({ winners }) => winners === 0);
   const others = new Set(
     unused.flatMap((each) => (each.ports.length === 0 ? 'no port' : each.ports)),
   );
   const names = without.map(portLabel);
   const lists = [firstFew(names, NAMED_PORTS), firstFew([...others], NAMED_PORTS)] as const;
-  return [warn('port-without-endpoints', ...lists)];
+  return [...ofNumbers, warn('port-without-endpoints', ...lists)];
+}
+
+/** Slices that it names at most. */
+const NAMED_SLICES = 5;
+
+/** A key can match an endpoint of another cluster only if nodes of both clusters have one name. */
+function warnOfImported(
+  { explanation: { policy }, objects }: WarningsInput,
+  { masks }: Decision,
+): Warning[] {
+  const keys = policy.keys ?? [];
+  const places = keys.reduce((mask, key, at) => (key === ANY_KEY ? mask : mask | (1 << at)), 0);
+  let start = 0;
+  const imported = objects.flatMap((object) => {
+    const own = masks.subarray(start, start + countEndpoints(object.groups));
+    start += own.length;
+    if (!own.some((mask) => (mask & places) !== 0)) return [];
+    const cluster = object.sourceCluster();
+    return cluster === undefined ? [] : [`${object.name} of ${cluster}`];
+  });
+  return imported.length === 0 ? [] : [warn('imported-slices', firstFew(imported, NAMED_SLICES))];
 }
 
 /** Each family and port is checked alone: clients connect to one of them. */
@@ -180,8 +219,9 @@ function warnOfUnmatched(ports: readonly PortExplanation[], decision: Decision):
   return [warn('nothing-matches', areAll ? '' : firstFew(names, NAMED_PORTS), decision.added > 0)];
 }
 
-function notes({ explanation, active, hinted, topology }: WarningsInput): Warning[] {
+function notes({ explanation, active, objects, topology }: WarningsInput): Warning[] {
   const { service, policy, outcome } = explanation;
+  const hinted = objects.some((object) => object.hinted);
   const notes = [
     ...(outcome.dryRun ? [warn('dry-run')] : []),
     ...policy.overrides.flatMap((origin) => noteOfOverride(origin, policy.managed)),

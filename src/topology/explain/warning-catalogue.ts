@@ -50,6 +50,18 @@ export const WARNINGS = {
   // No slice has a port of the Service. A policy has no part in this.
   'port-without-endpoints': (ports: string, others: string) =>
     `${ports}: no endpoint has a port of this name and protocol, so connections fail${others && `; endpoints have ports that the Service lacks: ${others}`}`,
+  // A slice has a port of the Service without a number.
+  'port-without-number': (ports: string) =>
+    `${ports}: the EndpointSlices have this port without a number, which kube-proxy ignores, so connections fail; set the number`,
+  // A Service with a selector has no slice that kube-proxy reads.
+  'no-slices': (service: string) =>
+    `it has a selector, and kube-proxy reads no EndpointSlice of it: kube-controller-manager has written none, or they have the label service.kubernetes.io/headless; look with kubectl get endpointslices -n ${service.replace('/', ' -l kubernetes.io/service-name=')} --show-labels, and delete those with the label, which are then written again`,
+  // No slice has an address family of the Service.
+  'other-family': () =>
+    'no endpoint has an address family of the Service (spec.ipFamilies), so connections fail',
+  // Imported slices name nodes of this cluster.
+  'imported-slices': (slices: string) =>
+    `EndpointSlices imported from elsewhere name nodes that this cluster has too, so keys match endpoints of another cluster: ${slices}; give the nodes different names`,
   // No key matches an endpoint of a port; without names: of all ports.
   'nothing-matches': (ports: string, keepsLocal: boolean) =>
     `${ports && `${ports}: `}no key matches any endpoint, so ${keepsLocal ? 'only endpoints on this node are shown' : 'connections fail'}; ${ANY_KEY} as the last key would allow any endpoint`,
@@ -64,7 +76,8 @@ export const WARNINGS = {
 
 /** What is intended, but worth knowing. */
 const NOTES = {
-  'no-endpoints': () => 'the Service has no endpoints at all',
+  'no-endpoints': (hasSelector: boolean) =>
+    `the Service has no endpoints at all${hasSelector ? ': no Pod that has an address matches its selector' : ''}`,
   // Only this node matches a key.
   'no-other-node': (key: string) =>
     `${key} matches this node only: no other node is known to match`,

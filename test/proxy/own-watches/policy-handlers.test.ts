@@ -48,7 +48,13 @@ function facts(namespace: string, name: string, annotations: Annotations): Parti
 }
 
 function serviceFacts(name: string, annotations: Annotations): ServiceFacts {
-  const spec = { ports: ['TCP/'], type: 'ClusterIP', clusterIP: '10.96.0.1', ipFamilies: [] };
+  const spec = {
+    ports: ['TCP/'],
+    type: 'ClusterIP',
+    clusterIP: '10.96.0.1',
+    selector: false,
+    ipFamilies: [],
+  };
   const policies = {
     internalTrafficPolicy: '',
     externalTrafficPolicy: '',

@@ -26,6 +26,7 @@ export function checkExplained(topology: Topology, { slices: view, projection }:
       outcome,
       objects: objects.map((object) => explainedObject(view, object)),
       origins: [],
+      hasSelector: false,
       since: undefined,
       limits: { endpoints: 1_000, ports: 200 },
     });

@@ -5,7 +5,10 @@ import {
   type EndpointState,
   portId,
 } from '../../../src/topology/decide/endpoint.ts';
-import { explainService } from '../../../src/topology/explain/explain-service.ts';
+import {
+  type ExplainedObject,
+  explainService,
+} from '../../../src/topology/explain/explain-service.ts';
 import type {
   PolicyOrigin,
   ServiceExplanation,
@@ -54,6 +57,11 @@ interface Scene {
   readonly options?: Partial<TopologyOptions>;
   readonly origins?: readonly PolicyOrigin[];
   readonly hinted?: boolean;
+  /** Default: one. */
+  readonly objects?: readonly ExplainedObject[];
+  readonly hasSelector?: boolean;
+  readonly unnumbered?: readonly string[];
+  readonly sourceCluster?: string;
 }
 
 function explain(scene: Scene): ServiceExplanation {
@@ -70,8 +78,19 @@ function explain(scene: Scene): ServiceExplanation {
   return explainService({
     topology,
     outcome: decideService(topology, SERVICE, groups).outcome,
-    objects: [{ name: 'web-1', hinted, groups, addresses, isShown: () => false }],
+    objects: scene.objects ?? [
+      {
+        name: 'web-1',
+        hinted,
+        groups,
+        addresses,
+        isShown: () => false,
+        unnumbered: () => scene.unnumbered ?? [],
+        sourceCluster: () => scene.sourceCluster,
+      },
+    ],
     origins: scene.origins ?? [],
+    hasSelector: scene.hasSelector ?? false,
     since: undefined,
     limits: { endpoints: 1_000, ports: 200 },
   });
@@ -314,6 +333,40 @@ describe('explainService()', () => {
       'hints that are cut',
       { policy: managed('*'), hinted: true, endpoints: [FAR] },
       'info hints-cut',
+    ],
+    [
+      'a port that has no number in a slice',
+      {
+        policy: managed('*'),
+        ports: ['TCP/http'],
+        groups: [groupOf([], [FAR])],
+        unnumbered: ['TCP/http'],
+      },
+      'warning port-without-number',
+    ],
+    [
+      'imported slices with names of nodes of this cluster',
+      { policy: managed('site', '*'), endpoints: [NEAR], sets: SITE, sourceCluster: 'cluster b' },
+      'warning imported-slices',
+    ],
+    [
+      'imported slices with names that only another cluster has',
+      { policy: managed('site', '*'), endpoints: [HERE, FAR], sets: SITE },
+    ],
+    [
+      'endpoints of an address family that the Service lacks',
+      { policy: managed('*'), ports: ['TCP/http'], endpoints: [on('far', 'ready', 'IPv6')] },
+      'warning other-family',
+    ],
+    [
+      'a Service with a selector without a slice',
+      { policy: managed('*'), objects: [], hasSelector: true },
+      'warning no-slices',
+    ],
+    [
+      'a Service with a selector that fits no Pod',
+      { policy: managed('*'), hasSelector: true },
+      'info no-endpoints',
     ],
     [
       'copies of an endpoint',

@@ -47,6 +47,11 @@ export function subsetGroups({
   });
 }
 
+/** The ports without a number, or with number 0, by their keys. kube-proxy ignores them. */
+export function unnumberedPorts({ ports }: FullGroup): string[] {
+  return ports.flatMap(({ key, number }) => (number === 0 ? key : []));
+}
+
 function sliceEndpoint(endpoint: ValuesOf<typeof ENDPOINT>, family: string): FullEndpoint {
   const { addresses, conditions, targetRef, nodeName, zone, deprecatedTopology, hints } = endpoint;
   return {

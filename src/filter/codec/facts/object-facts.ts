@@ -44,6 +44,8 @@ export interface ServiceFacts extends PartialObjectMetadata {
   readonly type: string;
   /** `spec.clusterIP`, `None` for a headless Service; empty when absent. */
   readonly clusterIP: string;
+  /** Whether it has a `spec.selector`. */
+  readonly selector: boolean;
   /** `spec.ipFamilies`; empty when absent. */
   readonly ipFamilies: readonly string[];
   /** `spec.internalTrafficPolicy`; empty when absent. */

@@ -190,6 +190,7 @@ export const PORT = message({ name: text(1), protocol: text(2), port: integer(3)
 /** ServiceSpec (core/v1). */
 const SERVICE_SPEC = message({
   ports: many(1, PORT),
+  selector: unread(2),
   clusterIP: text(3),
   type: text(4),
   externalTrafficPolicy: text(11),
