@@ -11,7 +11,9 @@ const SHORT_NAMES: Readonly<Record<string, readonly string[]>> = {
  * The documents with which clients such as kubectl discover the API: `/api`, `/apis`, `/api/v1`,
  * `/apis/<group>/<version>` and `/version`. Undefined for any other path.
  */
-export function discoveryDocument(path: string): unknown {
+export function discoveryDocument(requested: string): unknown {
+  // As go-restful: a slash at the end changes nothing.
+  const path = requested.replace(/(?<=.)\/$/, '');
   const collections = [...COLLECTIONS.values()];
   const groups = [...new Set(collections.map(({ group }) => group))].filter((name) => name !== '');
   switch (path) {

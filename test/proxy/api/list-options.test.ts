@@ -18,6 +18,14 @@ test.each(['watch=f', 'watch=no', 'watch=true,'])('%s is an error', (query) => {
   expect(parse).toThrow(/neither true nor false/);
 });
 
+test.each(['1', '007', '18446744073709551616', '9'.repeat(100)])(
+  'the resourceVersion %s is a version, as any decimal',
+  (text) => {
+    const { version } = parseListOptions(new URLSearchParams({ resourceVersion: text }));
+    expect(version).toBe(BigInt(text));
+  },
+);
+
 // kubectl get --sort-by sends it with a request for a Table.
 test('a parameter that only affects a Table is ignored', () => {
   const query = new URLSearchParams('includeObject=Object&limit=500');
