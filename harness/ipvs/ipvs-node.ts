@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createNode } from '../api-server/cluster-objects.ts';
 import type { ControlPlane } from '../api-server/control-plane.ts';
 import { startWrapper } from '../node/wrapper.ts';
-import { startGuestKubeProxy } from './guest-kube-proxy.ts';
+import { type GuestMode, startGuestKubeProxy } from './guest-kube-proxy.ts';
 import { hostLoopback, type Machine } from './machine.ts';
 import { readTables } from './read-tables.ts';
 
@@ -42,9 +42,15 @@ export async function startIpvsNode(options: IpvsNodeOptions) {
     kubeconfig,
     readFileSync(plane.kubeconfig('kubeProxy', { server }), 'utf8'),
   );
+  let kubeProxy = await startGuestKubeProxy(machine, nodeName, kubeconfig, 'ipvs');
   return {
     /** The end of kube-proxy's log. */
-    kubeProxyLog: await startGuestKubeProxy(machine, nodeName, kubeconfig),
+    kubeProxyLog: async () => await kubeProxy.log(),
+    /** Ends kube-proxy and starts it in another mode, behind the same wrapper. */
+    changeMode: async (mode: GuestMode) => {
+      await kubeProxy.stop();
+      kubeProxy = await startGuestKubeProxy(machine, nodeName, kubeconfig, mode);
+    },
     /** What the kernel holds for it. */
     readTables: async () => await readTables(machine, nodeName),
     /** Runs a command of the shell in the node's namespace and returns its stdout. */

@@ -6,6 +6,8 @@ mount -t devtmpfs devtmpfs /dev
 mount -t tmpfs tmpfs /run
 mount -t tmpfs tmpfs /tmp
 mkdir -p /var/log /nodes
+# Without it ipset and nft do not know protocols by their names.
+printf 'ip 0\nicmp 1\ntcp 6\nudp 17\nsctp 132\n' > /etc/protocols
 
 # With the alternatives that a package's scripts would have set up.
 for name in iptables iptables-restore iptables-save ip6tables ip6tables-restore ip6tables-save; do

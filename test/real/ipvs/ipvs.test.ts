@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, jest, test } from '@jest/globals';
+import { beforeAll, expect, jest, test } from '@jest/globals';
 import {
   annotateService,
   createNode,
@@ -10,6 +10,7 @@ import {
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { type IpvsNode, startIpvsNode } from '../../../harness/ipvs/ipvs-node.ts';
 import { type Machine, startMachine } from '../../../harness/ipvs/machine.ts';
+import { parseNftables } from '../../../harness/kernel-tables/parse-nftables.ts';
 import {
   createPlacedService,
   type Placed,
@@ -170,4 +171,22 @@ test('a Service that is deleted leaves neither virtual server nor address', asyn
   await deleteService(plane.admin, 'cloudy');
   await deleteService(plane.admin, 'web');
   await expectTables([[web.cluster, undefined]], [plain]);
+});
+
+test('a node changes from IPVS to nftables behind the wrapper, and nothing of IPVS is left', async () => {
+  const site = await serve('site', '["site","*"]', [NEAR, FAR]);
+  await expectTables([[site.cluster, [NEAR]]], [plain, site]);
+  await edge1.changeMode('nftables');
+  const backends = async () => parseNftables(await edge1.exec('nft -j list table ip kube-proxy'));
+  const wanted = [site.cluster, plain.cluster].map((server) => [server]);
+  const found = async () => {
+    const table = await backends();
+    return JSON.stringify(wanted.map(([server = '']) => table.get(server)));
+  };
+  const all = JSON.stringify([[NEAR.at], [NEAR.at, FAR.at].sort()]);
+  await poll(found, (text) => text === all, { timeoutMs: 240_000, what: all });
+  expect(await edge1.exec('grep -c TCP /proc/net/ip_vs || true')).toBe('0\n');
+  expect(await edge1.exec('ip link show kube-ipvs0 || true')).toContain('does not exist');
+  expect(await edge1.exec('ipset list -n')).not.toContain('KUBE-');
+  expect(await edge1.exec('iptables-save')).not.toContain('KUBE-SERVICES');
 });
