@@ -76,7 +76,7 @@ export function metadataAccept(accept: string | undefined, kind: MetadataKind): 
 /** Whether a client can read this encoding, in whichever form. */
 export function accepts(accept: string | undefined, encoding: Encoding): boolean {
   if (accept === undefined || accept.trim() === '') return true;
-  return clausesOf(accept).some((each) => each.encoding === encoding && each.quality > 0);
+  return clausesOf(accept).some((each) => each.encoding === encoding);
 }
 
 /**

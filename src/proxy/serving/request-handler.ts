@@ -219,7 +219,7 @@ export class RequestHandler {
     }
     this.#watchers.add(watcher);
     response.once('close', () => this.#watchers.delete(watcher));
-    if (this.#closing) watcher.end();
+    if (this.#closing || isUpgrade(response.req)) watcher.end();
   }
 
   #writeTimeout(response: ServerResponse): WriteTimeout {
