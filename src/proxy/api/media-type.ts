@@ -76,7 +76,11 @@ export function metadataAccept(accept: string | undefined, kind: MetadataKind): 
 /** Whether a client can read this encoding, in whichever form. */
 export function accepts(accept: string | undefined, encoding: Encoding): boolean {
   if (accept === undefined || accept.trim() === '') return true;
-  return clausesOf(accept).some((each) => each.encoding === encoding);
+  const clauses = clausesOf(accept);
+  // An API server does not exclude a quality of 0: it counts if nothing else is offered.
+  const [first] = clauses;
+  if (first?.encoding === encoding) return true;
+  return clauses.some((each) => each.encoding === encoding && each.quality > 0);
 }
 
 /**
