@@ -73,6 +73,12 @@ export const SUITES: Readonly<Record<string, Suite>> = {
     serial: true,
     env: { KPW_PROGRAM: 'dist/main.js' },
   },
+  clients: {
+    root: 'test/real/clients',
+    prepare: [BUILD],
+    serial: true,
+    env: { KPW_PROGRAM: 'dist/main.js' },
+  },
 };
 
 /** Projects in which a pattern without a suite is looked for. */

@@ -1,0 +1,29 @@
+import { beforeAll, expect, jest, test } from '@jest/globals';
+import { writeClientsTable } from '../../../harness/clients/clients-table.ts';
+import {
+  type MeasuredClient,
+  MOMENTS,
+  measureClients,
+} from '../../../harness/clients/measure-clients.ts';
+
+/* Real clients of other languages follow EndpointSlices through restarts of the wrapper. */
+
+jest.setTimeout(1_200_000);
+
+let measured: MeasuredClient[];
+
+beforeAll(async () => {
+  measured = await measureClients((line) => process.stderr.write(`${line}\n`));
+  if (process.env.KPW_WRITE === '1') writeClientsTable(measured);
+});
+
+/** It has the next change only later than after a minute, when its connection was refused. */
+const SLOW_AFTER_KILL = 'kubernetes-fluent-client';
+
+test.each(MOMENTS)('over https each client has the change after "%s"', (moment) => {
+  const late = measured
+    .filter(({ listener, ms }) => listener === 'https' && ms[moment] === undefined)
+    .filter(({ client }) => moment !== 'killed' || client.name !== SLOW_AFTER_KILL)
+    .map(({ client, ended }) => `${client.name} (${ended ?? 'runs'})`);
+  expect(late).toEqual([]);
+});
