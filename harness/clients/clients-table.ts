@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { CLIENTS } from './clients.ts';
-import { type MeasuredClient, MOMENTS } from './measure-clients.ts';
+import { CLIENTS, MOMENTS } from './clients.ts';
+import type { MeasuredClient } from './measure-clients.ts';
 
 /** The page whose table the suite writes. */
 export const PAGE = resolve(import.meta.dirname, '../../docs/clients.md');

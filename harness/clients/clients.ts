@@ -14,6 +14,10 @@ export interface ClientLibrary {
   readonly language: 'Python' | 'Node.js' | 'Java';
 }
 
+/** The moments after which a change is made, in this order. */
+export const MOMENTS = ['start', 'change', 'relabel', 'planned', 'killed', 'silence'] as const;
+export type Moment = (typeof MOMENTS)[number];
+
 const PROGRAMS = resolve(import.meta.dirname, '../../test/real/clients/programs');
 const CACHE = resolve(process.env.KPW_CACHE ?? resolve(import.meta.dirname, '../../.cache'));
 

@@ -1,12 +1,8 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClientStage, startClientStage } from './client-stage.ts';
-import { CLIENTS, type ClientLibrary, ensureClient } from './clients.ts';
+import { CLIENTS, type ClientLibrary, ensureClient, type Moment } from './clients.ts';
 import { type WatchedClient, watchClient } from './watched-client.ts';
-
-/** The moments after which a change is made, in this order. */
-export const MOMENTS = ['start', 'change', 'relabel', 'planned', 'killed', 'silence'] as const;
-export type Moment = (typeof MOMENTS)[number];
 
 /** A client over one of the listeners, and how soon it had the change after each moment. */
 export interface MeasuredClient {
