@@ -20,7 +20,7 @@ beforeAll(async () => {
 /** It has the next change only later than after a minute, when its connection was refused. */
 const SLOW_AFTER_KILL = 'kubernetes-fluent-client';
 
-test.each(MOMENTS)('over https each client has the change after "%s"', (moment) => {
+test.each<Moment>(MOMENTS)('over https each client has the change after "%s"', (moment) => {
   const late = measured
     .filter(({ listener, ms }) => listener === 'https' && ms[moment] === undefined)
     .filter(({ client }) => moment !== 'killed' || client.name !== SLOW_AFTER_KILL)
