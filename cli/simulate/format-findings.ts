@@ -59,6 +59,10 @@ const KINDS: Readonly<Record<Finding['code'], Kind>> = {
     meaning: 'they have a selector and no EndpointSlice',
     next: 'look whether kube-controller-manager runs; kubectl describe endpointslices shows what it wrote',
   },
+  'slice-without-label': {
+    meaning: 'an EndpointSlice has their name, and no label with the name of a Service',
+    next: 'give the EndpointSlice the label kubernetes.io/service-name',
+  },
   'other-family': {
     meaning: 'no endpoint has an address of the family of the Service',
     next: 'compare spec.ipFamilies of the Service with the addressType of its EndpointSlices',

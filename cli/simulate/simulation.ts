@@ -158,7 +158,11 @@ function rowsOf(
     const own = (byService.get(name) ?? []).toSorted(byName);
     const facts = factsOf.get(name) as ServiceFacts;
     const all = allByService.get(name) ?? [];
-    const sliceProblems = sliceProblemsOf(facts, all, own, (node) => names.has(node));
+    const unlabelled = allByService
+      .get(`${facts.namespace}/`)
+      ?.find((slice) => slice.name === facts.name);
+    const ofService = { all, read: own, unlabelled };
+    const sliceProblems = sliceProblemsOf(facts, ofService, (node) => names.has(node));
     return new SimulatedService(name, policy, own, {
       nodes: nodes.length,
       intern,

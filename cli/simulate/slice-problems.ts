@@ -1,26 +1,39 @@
 import type { ServiceFacts } from '../../src/filter/codec/codec.ts';
+import { SERVICE_NAME_LABEL } from '../../src/filter/codec/facts/api-conventions.ts';
 import { groupsOf } from '../../src/topology/decide/endpoint.ts';
 import { HEADLESS_LABEL } from '../../src/topology/policy/service-reader.ts';
 import type { SimulatedSlice } from './cluster-objects.ts';
 
 /** Why kube-proxy does not get from the slices of a Service what its owner expects. */
 export interface SliceProblem {
-  readonly code: 'slices-headless' | 'no-slices' | 'other-family' | 'imported-slices';
+  readonly code:
+    | 'slices-headless'
+    | 'no-slices'
+    | 'slice-without-label'
+    | 'other-family'
+    | 'imported-slices';
   readonly severity: 'warning' | 'info';
   readonly message: string;
   /** The slices. */
   readonly subjects: readonly string[];
 }
 
+/** The slices that a Service has, or is meant to have. */
+export interface SlicesOfService {
+  /** With its name in their label. */
+  readonly all: readonly SimulatedSlice[];
+  /** Those of them that kube-proxy reads. */
+  readonly read: readonly SimulatedSlice[];
+  /** Its name is that of the Service, and it has no label with the name of any Service. */
+  readonly unlabelled: SimulatedSlice | undefined;
+}
+
 /**
- * @param all slices of the Service
- * @param read those that kube-proxy reads
  * @param isNode whether a Node of this name exists
  */
 export function sliceProblemsOf(
   { selector, uid, clusterIP, ipFamilies }: ServiceFacts,
-  all: readonly SimulatedSlice[],
-  read: readonly SimulatedSlice[],
+  { all, read, unlabelled }: SlicesOfService,
   isNode: (name: string) => boolean,
 ): SliceProblem[] {
   const problems: SliceProblem[] = [];
@@ -30,6 +43,10 @@ export function sliceProblemsOf(
     const message =
       'it has a selector and no EndpointSlice; kube-controller-manager writes one even if no Pod matches';
     problems.push({ code: 'no-slices', severity, message, subjects: [] });
+  }
+  if (all.length === 0 && unlabelled !== undefined) {
+    const message = `an EndpointSlice of this name has no label ${SERVICE_NAME_LABEL}, so it belongs to no Service`;
+    problems.push({ code: 'slice-without-label', severity: 'warning', message, subjects: [] });
   }
   const ignored = all.filter((slice) => !read.includes(slice) && slice.labels.has(HEADLESS_LABEL));
   if (ignored.length > 0) {

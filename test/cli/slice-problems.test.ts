@@ -15,7 +15,7 @@ const codec = new JsonCodec();
 
 interface SliceRow {
   readonly name?: string;
-  readonly labels?: Record<string, string>;
+  readonly labels?: Record<string, string | undefined>;
   readonly annotations?: Record<string, string>;
   readonly port?: object;
   readonly node?: string;
@@ -72,6 +72,18 @@ describe('simulate names', () => {
     ],
     ['a Service with a selector and no slice', selector, [], [/^no-slices ! .*no EndpointSlice/]],
     ['nothing about one without a selector and without slices', {}, [], []],
+    [
+      'a slice with the name of a Service and without its label',
+      {},
+      [{ name: 'web', labels: { [SERVICE]: undefined } }],
+      [/^slice-without-label ! default\/web: an EndpointSlice of this name has no label/],
+    ],
+    [
+      'nothing about a slice without a label that has another name, or is beside one with it',
+      {},
+      [{}, { name: 'web', labels: { [SERVICE]: undefined } }],
+      [],
+    ],
     [
       'a port without a number',
       selector,

@@ -64,12 +64,13 @@ export function explainIn(
   service: string,
   limits: ExplainLimits,
 ): ServiceExplanation {
-  const { outcome, objects, ageMs } = projection.inspect(service);
+  const { outcome, objects, isUnlabelled, ageMs } = projection.inspect(service);
   const since = ageMs === undefined ? undefined : new Date(Date.now() - ageMs);
   return explainService({
     topology: proxy.topology,
     outcome,
     objects: objects.map((object) => explainedObject(view, object)),
+    isUnlabelled,
     ...aboutService(proxy, service),
     since,
     limits,

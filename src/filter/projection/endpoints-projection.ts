@@ -31,6 +31,8 @@ export interface ProjectionCounters {
 export interface ServiceInspection {
   readonly outcome: ServiceOutcome;
   readonly objects: readonly EndpointsObject[];
+  /** An object has the name of the Service, and belongs to none: its label is missing. */
+  readonly isUnlabelled: boolean;
   /** For how long the same keys have won, in milliseconds; undefined: nothing was decided. */
   readonly ageMs: number | undefined;
 }
@@ -110,9 +112,11 @@ export class EndpointsProjection {
 
   /** The state of a Service, to explain it. Changes nothing. */
   inspect(service: string): ServiceInspection {
+    const namesake = this.#index.get(service);
     return {
       outcome: this.#decider.outcome(service),
       objects: [...this.#index.ofService(service)],
+      isUnlabelled: namesake !== undefined && namesake.service === undefined,
       ageMs: this.#decider.age(service),
     };
   }

@@ -36,6 +36,8 @@ export interface ExplainInput {
   readonly origins: readonly PolicyOrigin[];
   /** Whether the Service has a selector, so that a controller writes its slices. */
   readonly hasSelector: boolean;
+  /** Whether a slice has the name of the Service, and no label with it; default: none. */
+  readonly isUnlabelled?: boolean;
   /** Since when the same keys have been winning; undefined: not decided yet. */
   readonly since: Date | undefined;
   readonly limits: ExplainLimits;
@@ -51,7 +53,8 @@ export interface ExplainLimits {
 
 /** Explains how this node decides about a Service. Repeats the current decision and changes no state. */
 export function explainService(input: ExplainInput): ServiceExplanation {
-  const { topology, outcome, objects, hasSelector, origins, since, limits } = input;
+  const { topology, outcome, objects, origins, since, limits } = input;
+  const { hasSelector, isUnlabelled = false } = input;
   const { service, total } = outcome;
   const active = topology.activePolicy(service);
   const policy = active ?? topology.policies.pendingOrActive(service);
@@ -79,7 +82,15 @@ export function explainService(input: ExplainInput): ServiceExplanation {
     counts: { total, kept, ready, leftOut: total - kept },
   };
   const { decision } = decided ?? {};
-  const warnings = warningsOf({ topology, explanation, active, decision, objects, hasSelector });
+  const warnings = warningsOf({
+    topology,
+    explanation,
+    active,
+    decision,
+    objects,
+    hasSelector,
+    isUnlabelled,
+  });
   return { ...explanation, warnings };
 }
 

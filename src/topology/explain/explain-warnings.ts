@@ -22,6 +22,7 @@ export interface WarningsInput {
   readonly objects: readonly ExplainedObject[];
   /** As in ExplainInput. */
   readonly hasSelector: boolean;
+  readonly isUnlabelled: boolean;
 }
 
 /** Everything that an operator may need to know about a Service on this node, probable mistakes first. */
@@ -125,8 +126,9 @@ function warnOfMinReady({ topology, explanation, active }: WarningsInput): Warni
 }
 
 function warnOfEndpoints(input: WarningsInput): Warning[] {
-  const { explanation, decision, objects, hasSelector } = input;
+  const { explanation, decision, objects, hasSelector, isUnlabelled } = input;
   const { outcome, ports, counts, policy, service } = explanation;
+  if (objects.length === 0 && isUnlabelled) return [warn('slice-without-label')];
   if (objects.length === 0 && hasSelector && policy.managed) return [warn('no-slices', service)];
   if (counts.total === 0) return [warn('no-endpoints', hasSelector)];
   if (decision === undefined || outcome.kind !== 'filtered') return [];

@@ -56,6 +56,9 @@ export const WARNINGS = {
   // A Service with a selector has no slice that kube-proxy reads.
   'no-slices': (service: string) =>
     `it has a selector, and kube-proxy reads no EndpointSlice of it: kube-controller-manager has written none, or they have the label service.kubernetes.io/headless; look with kubectl get endpointslices -n ${service.replace('/', ' -l kubernetes.io/service-name=')} --show-labels, and delete those with the label, which are then written again`,
+  // A slice was written by hand, or by a program that forgets the label.
+  'slice-without-label': () =>
+    'an EndpointSlice of this name has no label kubernetes.io/service-name, so it belongs to no Service, and connections fail; set the label',
   // No slice has an address family of the Service.
   'other-family': () =>
     'no endpoint has an address family of the Service (spec.ipFamilies), so connections fail',

@@ -253,6 +253,17 @@ test('a Service without endpoints has no answer', () => {
   expect(projection.inspect('default/web').ageMs).toBeUndefined();
 });
 
+test('an object that has the name of a Service, and belongs to none, is told from one that belongs to it', () => {
+  handler.onChanges([slice('web', '', NEAR), slice('other', 'other', NEAR)]);
+  handler.onSynced();
+  const isUnlabelled = (service: string) => projection.inspect(service).isUnlabelled;
+  expect(['default/web', 'default/other', 'default/none'].map(isUnlabelled)).toEqual([
+    true,
+    false,
+    false,
+  ]);
+});
+
 test('the age of a decision is that of its keys, whatever endpoints they match', () => {
   handler.onChanges([slice('a', 'web', NEAR)]);
   handler.onSynced();

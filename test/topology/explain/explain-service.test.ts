@@ -60,6 +60,7 @@ interface Scene {
   /** Default: one. */
   readonly objects?: readonly ExplainedObject[];
   readonly hasSelector?: boolean;
+  readonly isUnlabelled?: boolean;
   readonly unnumbered?: readonly string[];
   readonly sourceCluster?: string;
 }
@@ -91,6 +92,7 @@ function explain(scene: Scene): ServiceExplanation {
     ],
     origins: scene.origins ?? [],
     hasSelector: scene.hasSelector ?? false,
+    isUnlabelled: scene.isUnlabelled ?? false,
     since: undefined,
     limits: { endpoints: 1_000, ports: 200 },
   });
@@ -362,6 +364,11 @@ describe('explainService()', () => {
       'a Service with a selector without a slice',
       { policy: managed('*'), objects: [], hasSelector: true },
       'warning no-slices',
+    ],
+    [
+      'a slice with the name of the Service and without its label',
+      { policy: managed('*'), objects: [], isUnlabelled: true },
+      'warning slice-without-label',
     ],
     [
       'a Service with a selector that fits no Pod',
