@@ -1,10 +1,7 @@
 import { beforeAll, expect, jest, test } from '@jest/globals';
+import { MOMENTS, type Moment } from '../../../harness/clients/clients.ts';
 import { writeClientsTable } from '../../../harness/clients/clients-table.ts';
-import {
-  type MeasuredClient,
-  MOMENTS,
-  measureClients,
-} from '../../../harness/clients/measure-clients.ts';
+import { type MeasuredClient, measureClients } from '../../../harness/clients/measure-clients.ts';
 
 /* Real clients of other languages follow EndpointSlices through restarts of the wrapper. */
 
