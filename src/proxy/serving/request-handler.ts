@@ -15,10 +15,10 @@ import { sendError } from '../http/http-errors.ts';
 import { HttpListener, type HttpListenerOptions } from '../http/http-listener.ts';
 import { reasonOf } from '../http/refusal-log.ts';
 import { sendBody, sendDocument } from '../http/respond.ts';
+import { assertNoUpgrade, isUpgrade } from '../http/upgrade.ts';
 import type { WriteTimeout } from '../http/write-timeout.ts';
 import { ANYONE, type CallerId, type ViewLease } from '../views/view-entry.ts';
 import { type OwnNode, parseRead, type ReadRequest } from './parse-read.ts';
-import { assertNoUpgrade, isUpgrade } from './upgrade.ts';
 import { readList, readObject, refuseWatch, startWatch, type WatchTimes } from './view-response.ts';
 import type { Watcher } from './watcher.ts';
 
