@@ -102,9 +102,9 @@ describe.each([
   ['http', () => secure.proxy.url, ''],
   ['https', () => secure.proxy.httpsUrl ?? '', 'Authorization: Bearer caller\r\n'],
 ] as const)('after an offer to watch over a websocket, over %s,', (_name, url, auth) => {
-  const watch = (seconds: number): string =>
-    `GET /api/v1/services?watch=true&timeoutSeconds=${seconds} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
-    `${auth}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n` +
+  const watch = (seconds: number, path = '/api/v1/services', proof: string = auth): string =>
+    `GET ${path}?watch=true&timeoutSeconds=${seconds} HTTP/1.1\r\nHost: 127.0.0.1\r\n` +
+    `${proof}Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n` +
     'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
   const next = `GET /api/v1/nodes HTTP/1.1\r\nHost: 127.0.0.1\r\n${auth}\r\n`;
 
@@ -129,6 +129,28 @@ describe.each([
     expect(codesIn(answer)).toEqual(['200']);
     expect(answer).toMatch(/"type":"ADDED".*\r\n0\r\n\r\n$/s);
   });
+
+  if (auth !== '') {
+    test('a watch of what no view serves ends with nothing, and is not forwarded', async () => {
+      secure.api.passed.length = 0;
+      const answer = await raw(url(), watch(60, '/api/v1/pods'), { ca: secure.ca }).closed;
+      expect(codesIn(answer)).toEqual(['200']);
+      expect(answer).toMatch(/connection: close/i);
+      expect(answer).toMatch(/content-length: 0\r\n.*\r\n\r\n$/is);
+      expect(secure.api.passed).toEqual([]);
+    });
+
+    test.each(['', 'Authorization: Bearer made-up\r\n'])(
+      'whose caller is not known, it is refused (%j)',
+      async (proof) => {
+        secure.api.refuseIdentity = () => 401;
+        const offer = watch(60, '/api/v1/pods', proof);
+        const answer = await raw(url(), offer, { ca: secure.ca }).closed;
+        secure.api.refuseIdentity = () => undefined;
+        expect(codesIn(answer)).toEqual(['401']);
+      },
+    );
+  }
 
   test('a frame of a websocket ends the connection, and nothing is added to the watch', async () => {
     const { socket, received, closed } = raw(url(), watch(60), { ca: secure.ca });

@@ -6,6 +6,8 @@ import { metadataAccept } from '../api/media-type.ts';
 import type { RequestTarget, ViewRequestInfo } from '../api/request-info.ts';
 import type { CallerLimits } from '../http/caller-limits.ts';
 import { readRequestBody } from '../http/request-body.ts';
+import { sendDocument } from '../http/respond.ts';
+import { isUpgrade } from '../http/upgrade.ts';
 import type { ForwardOptions, Passthrough } from '../passthrough/passthrough.ts';
 import type { AccessPolicy } from './access-policy.ts';
 import type { AccessReviewAuthorizer } from './access-review-authorizer.ts';
@@ -43,6 +45,11 @@ export function createCallerPolicy(options: CallerAccessOptions): AccessPolicy {
     const forward = async (response: ServerResponse, changes: ForwardOptions): Promise<void> => {
       const user = await authorizer.identify(caller, goneSignal(response));
       if (response.closed) return;
+      if (isUpgrade(request)) {
+        // An offer to watch over a websocket (see assertNoUpgrade). Forwarded without it, the watch would never end.
+        sendDocument(response, { contentType: 'application/json', body: Buffer.alloc(0) });
+        return;
+      }
       response.once('close', forwarding.enter({ user }));
       const read = isSmallBody(request) ? { body: await readRequestBody(request, BODY_MS) } : {};
       passthrough?.forward(request, response, { ...changes, ...read });

@@ -13,7 +13,7 @@ export function isUpgrade({ headers: { upgrade } }: IncomingMessage): boolean {
  * An API server can also watch over a websocket, and Java clients of fabric8 try that first. Such a watch is answered
  * as if there were no upgrade (RFC 9110, section 7.8): after a 200 they watch over http immediately, after a 503 they
  * repeat ten times before (BaseOperation.submitWatch). It ends after its first events: Vert.x, which they use, reads
- * the whole body first.
+ * the whole body first. What no view serves ends without an event.
  */
 export function assertNoUpgrade(request: IncomingMessage, { path, query }: RequestTarget): void {
   if (!isUpgrade(request)) return;
