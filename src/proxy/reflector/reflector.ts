@@ -56,6 +56,10 @@ interface Attempt {
   isUseful: boolean;
   /** The watch, if the API server has accepted one. */
   watch?: AcceptedWatch;
+  /** Ends it, to be sent again. */
+  readonly interrupt: () => void;
+  /** The server is a cache: cancels the end of this watch. */
+  cancelEnd?: () => void;
 }
 
 /**
@@ -65,6 +69,16 @@ interface Attempt {
 const PROVEN_WATCH_MS = 1_000;
 /** A watch that is open for this long is a success, in milliseconds. */
 const GOOD_WATCH_MS = 10_000;
+/**
+ * A watch at a cache ends after this, whatever the cache makes of its timeout: only the next list shows what was
+ * deleted while the cache had lost the API server. In milliseconds, more than the longest timeout.
+ */
+const CACHE_WATCH_MS = 610_000;
+/**
+ * The same for the first watch, as the cache has missed what was deleted before it began to follow the API server, and
+ * after a list that the cache has made from its own store, as while it has lost the API server.
+ */
+const STORE_WATCH_MS = 30_000;
 /** Ends a request: the API server has another history, or the preferred one is used again. */
 const interrupted = new RequestError('interrupted', 'the API server is another one now');
 /** For how long the check of a watch is repeated, in milliseconds. */
@@ -120,6 +134,8 @@ export class Reflector<Facts extends ObjectMeta> {
   readonly #relayLimit: RelayLimit;
   #position = position.initialPosition('0');
   #contents: Contents = { from: 'nowhere' };
+  /** A cache has made the last list from its own store. */
+  #isFromStore = false;
   readonly #sent = { lists: 0, watches: 0 };
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
@@ -174,9 +190,15 @@ export class Reflector<Facts extends ObjectMeta> {
     this.#position = position.initialPosition(stored?.resourceVersion ?? '0');
     while (!signal.aborted) {
       this.#health.closed();
-      const attempt = { since: this.#clock.now(), isOpen: false, isUseful: false };
       const turn = new LinkedAbortController(signal);
-      this.#relayLimit.begin(() => turn.abort(interrupted));
+      const interrupt = () => turn.abort(interrupted);
+      const attempt: Attempt = {
+        since: this.#clock.now(),
+        isOpen: false,
+        isUseful: false,
+        interrupt,
+      };
+      this.#relayLimit.begin(interrupt);
       try {
         await this.#send(attempt, turn.signal);
       } catch (error) {
@@ -264,6 +286,7 @@ export class Reflector<Facts extends ObjectMeta> {
     if (older !== undefined && before === history) this.#server.history.noteWentBack(history);
     const current = older === undefined ? history : this.#server.history.current;
     this.#position = position.watchFrom(resourceVersion, current, address);
+    this.#isFromStore = listed.selfLink !== '';
     this.#health.current();
     this.#backoff.reset();
     const fields = { rv: resourceVersion, changes: changes.length };
@@ -328,7 +351,7 @@ export class Reflector<Facts extends ObjectMeta> {
           attempt.isOpen = true;
           this.#relayLimit.served();
           attempt.watch = watch;
-          if (this.#server.isCache(address)) watch.allowSilence();
+          if (this.#server.isCache(address)) this.#limitWatch(attempt);
           this.#watchOpened();
           const ends = [
             this.#server.watchOpened(),
@@ -345,6 +368,7 @@ export class Reflector<Facts extends ObjectMeta> {
       this.#position = position.watchFrom(notified, history, inTime ? address : undefined);
     } finally {
       ended();
+      attempt.cancelEnd?.();
       // Its next watch would begin anew too, and only a list shows what was deleted.
       if (this.#server.isCache(address)) this.#position = position.relist(this.#position);
     }
@@ -385,6 +409,14 @@ export class Reflector<Facts extends ObjectMeta> {
     if (upstream.address !== address) throw interrupted;
   }
 
+  /** The silence of a cache shows nothing, and its watch not what was deleted. */
+  #limitWatch(attempt: Attempt): void {
+    attempt.watch?.allowSilence();
+    const isEarly = this.#isFromStore || this.#sent.watches === 1;
+    const lastsMs = isEarly ? STORE_WATCH_MS : CACHE_WATCH_MS;
+    attempt.cancelEnd ??= this.#clock.after(lastsMs, attempt.interrupt);
+  }
+
   #watchOpened(): void {
     this.#health.opened();
     this.#options.onRefused?.(undefined);
@@ -401,7 +433,7 @@ export class Reflector<Facts extends ObjectMeta> {
     const { changes, resourceVersion, isReplay, error } = this.#objects.apply(events, from);
     if (isReplay && attempt.watch !== undefined) {
       this.#server.noteCache(attempt.watch.address);
-      attempt.watch.allowSilence();
+      this.#limitWatch(attempt);
     }
     if (resourceVersion !== '') {
       this.#position = position.watchFrom(resourceVersion, this.#position.history);
