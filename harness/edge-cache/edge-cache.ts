@@ -154,10 +154,12 @@ export class EdgeCache {
     const { read, isPartial, response, sent } = watch;
     const key = `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
     const isSent = sent.has(key);
-    const matches = type !== 'DELETED' && read.matches(object);
+    // The API server deletes with the last state that had matched: it is passed on even if it was never sent.
+    const matches = read.matches(object);
     if (!matches && !isSent) return;
-    const seen = matches ? (isSent ? 'MODIFIED' : 'ADDED') : 'DELETED';
-    if (matches) sent.add(key);
+    const remains = matches && type !== 'DELETED';
+    const seen = remains ? (isSent ? 'MODIFIED' : 'ADDED') : 'DELETED';
+    if (remains) sent.add(key);
     else sent.delete(key);
     const shown = isPartial ? partialOf(object) : object;
     response.write(`${JSON.stringify({ type: seen, object: shown })}\n`);

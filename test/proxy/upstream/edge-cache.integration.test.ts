@@ -91,6 +91,27 @@ test('a client that accepts protobuf only gets 406 with the reason, every other 
   expect(await response.text()).toContain('answers in application/json only');
 });
 
+test('a node that is moved to another zone is looked up, in JSON and through the cache', async () => {
+  const zone = 'topology.kubernetes.io/zone';
+  for (const node of ['edge-1', 'edge-2']) server.label(node, zone, 'z1');
+  server.delete('services', 'web');
+  putService(server, 'zoned', [zone]);
+  putSlice(server, 'zoned-a', 'zoned', [{ ip: '10.0.0.4', node: 'edge-2', zone: 'z1' }]);
+  await startBehindCache();
+  const zoned = async () => (await shown())['zoned-a'];
+  await eventually(zoned, ['10.0.0.4']);
+  // Until the cache follows the zone, it does not see that a node leaves it.
+  const isFollowed = ({ query }: { query: URLSearchParams }) =>
+    query.get('watch') === 'true' && query.get('labelSelector') === `${zone}=z1`;
+  await eventually(() => server.requests.some(isFollowed), true);
+  server.label('edge-2', zone, 'z2');
+  await eventually(zoned, []);
+  const lookups = cache.requests.filter(({ path }) => path.includes('metadata.name%3Dedge-2'));
+  expect(lookups[0]?.accept).toContain('application/json');
+  server.label('edge-2', zone, 'z1');
+  await eventually(zoned, ['10.0.0.4']);
+});
+
 test('a server that begins its watches anew is known as a cache', async () => {
   const { host } = new URL(await startBehindCache());
   await shown();
