@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { createNode } from '../api-server/cluster-objects.ts';
 import type { ControlPlane } from '../api-server/control-plane.ts';
+import { writeKubeconfig } from '../api-server/kubeconfig.ts';
 import { readBackends } from '../kernel-tables/read-backends.ts';
 import { createNodeNetns, type NodeNetns } from '../network/node-netns.ts';
 import { poll } from '../poll.ts';
@@ -21,6 +22,8 @@ export interface WrappedNodeOptions {
   readonly labels?: Readonly<Record<string, string>>;
   /** Settings that are written to a file of the wrapper's. Default: none. */
   readonly settings?: Readonly<Record<string, unknown>>;
+  /** Opens what the wrapper reads from, plain http without a token; returns its URL. Default: the API server. */
+  readonly openUpstream?: (netns: NodeNetns) => Promise<string>;
 }
 
 export type WrappedNode = Awaited<ReturnType<typeof startWrappedNode>>;
@@ -33,7 +36,10 @@ export async function startWrappedNode(options: WrappedNodeOptions) {
     cleanups.defer(() => plane.admin.delete(`/api/v1/nodes/${nodeName}`));
     cleanups.defer(() => netns.stop());
     await createNode(plane.admin, nodeName, labels, netns.address);
-    const kubeconfig = plane.kubeconfig('wrapper', { server: plane.serverAt(netns.hostAddress) });
+    const kubeconfig =
+      options.openUpstream === undefined
+        ? plane.kubeconfig('wrapper', { server: plane.serverAt(netns.hostAddress) })
+        : upstreamKubeconfig(netns, await options.openUpstream(netns));
     const config = writeSettings(netns.folder, options.settings);
     const start = async () => await startWrapper({ netns, nodeName, kubeconfig, ...config });
     let wrapper = await start();
@@ -61,6 +67,12 @@ export async function startWrappedNode(options: WrappedNodeOptions) {
       },
     };
   });
+}
+
+function upstreamKubeconfig(netns: NodeNetns, server: string): string {
+  const path = join(netns.folder, 'upstream.kubeconfig');
+  writeKubeconfig(path, { server });
+  return path;
 }
 
 function writeSettings(folder: string, settings: WrappedNodeOptions['settings']) {
