@@ -194,10 +194,11 @@ export class History {
 
   async #deleteService(key: string): Promise<void> {
     const { services, endpoints } = this.timeline;
-    // The API server deletes the Endpoints object of this name along with it.
+    // Up to 1.36 the API server deletes the Endpoints object of this name along with it; since 1.37 a controller does.
     if (services.of(key).last !== undefined) endpoints.of(key).push(undefined);
     services.of(key).push(undefined);
     await this.#write('services', key);
+    if (endpoints.of(key).last === undefined) await this.#write('endpoints', key);
   }
 
   /** Deleted with its slices and created again, as one of another author is. */
@@ -267,7 +268,9 @@ export class History {
         return slice && toSlice(name, slice);
       }
       case 'endpoints':
-        return toEndpoints(name, endpoints.get(key) as ModelObject);
+        return endpoints.has(key)
+          ? toEndpoints(name, endpoints.get(key) as ModelObject)
+          : undefined;
     }
   }
 }
