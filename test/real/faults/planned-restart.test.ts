@@ -13,7 +13,7 @@ const RESTARTS = Number(process.env.KPW_RESTARTS ?? 12);
 const WITHIN_MS = 5_000;
 /** Changes without a restart, before each, to compare with. */
 const QUIET_CHANGES = 3;
-/** In the wrapper's log: a watch was answered with 410, and its client lists again after a while. */
+/** In the wrapper's log, for debugging: a watch was answered with 410, and its client lists again after a while. */
 const EXPIRED = 'too old resource version: a watch cannot continue';
 /** In kube-proxy's log: a connection was lost. */
 const LOST = /connection (refused|reset)/;
@@ -24,7 +24,7 @@ let stage: NodeStage;
 
 beforeAll(async () => {
   process.stderr.write(`moments of KPW_SEED=${seed}\n`);
-  stage = stoppedLater(await startNodeStage({ random }));
+  stage = stoppedLater(await startNodeStage({ random, logLevel: 'debug' }));
   await stage.restartKubeProxies();
 });
 

@@ -38,6 +38,8 @@ interface FaultNodeOptions {
   readonly protocols: FrontOptions['protocols'] | undefined;
   /** Between the wrapper and the first front; default: none. */
   readonly relays?: number | undefined;
+  /** Of the wrapper; default: that of its settings. */
+  readonly logLevel?: string | undefined;
 }
 
 /** A node on which all connections of the wrapper can fail, in both directions. */
@@ -48,7 +50,7 @@ export async function startFaultNode(options: FaultNodeOptions) {
 }
 
 async function startParts(
-  { plane, netns, labels, protocols, relays: count = 0 }: FaultNodeOptions,
+  { plane, netns, labels, protocols, relays: count = 0, logLevel }: FaultNodeOptions,
   started: AsyncDisposableStack,
 ) {
   const disk = await startStateDisk(netns.folder);
@@ -85,7 +87,7 @@ async function startParts(
     server,
     ca: protocols === undefined ? backend.ca : authority.cert,
     token,
-    settings: { servers, https, ...relays?.settings },
+    settings: { servers, https, logLevel, ...relays?.settings },
     viewBounds: count === 0 ? VIEW_BOUNDS : { ...VIEW_BOUNDS, returnMs: RETURN_MS },
     place: {
       start: netns.spawn,

@@ -21,6 +21,8 @@ export interface NodeStageOptions {
   readonly protocols?: FrontOptions['protocols'];
   /** Relays between the wrapper and the first front; default: none. */
   readonly relays?: number;
+  /** Of the wrapper; default: that of its settings. */
+  readonly logLevel?: string;
   /** Flags of the API server. */
   readonly apiServerArgs?: readonly string[];
 }
@@ -36,7 +38,7 @@ export async function startNodeStage(options: NodeStageOptions) {
 }
 
 async function startParts(
-  { random, protocols, relays, apiServerArgs = [] }: NodeStageOptions,
+  { random, protocols, relays, logLevel, apiServerArgs = [] }: NodeStageOptions,
   started: AsyncDisposableStack,
 ) {
   const plane = await startControlPlane({ apiServerArgs });
@@ -48,6 +50,7 @@ async function startParts(
     netns,
     protocols,
     relays,
+    logLevel,
     labels: { [ATOM_LABEL]: 'x' },
   });
   started.defer(() => node.stop());
