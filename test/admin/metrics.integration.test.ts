@@ -55,7 +55,7 @@ test.each(['manifests/monitoring/alerts.yaml', 'manifests/monitoring/dashboard.j
 );
 
 test('docs/metrics.md has all metrics of the wrapper with their labels, and no others', () => {
-  const rows = read('docs/metrics.md').matchAll(/^\| `(\w+)` *\|(.*?)\|/gm);
+  const rows = read('docs/metrics.md').matchAll(/^- `(\w+)`(?: \((.*?)\))?:/gm);
   const documented = [...rows].map(([, name = '', labels = '']) => ({
     name: PREFIX + name,
     labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
