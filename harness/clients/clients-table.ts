@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { CLIENTS, MOMENTS } from './clients.ts';
+import { CLIENTS, MOMENTS, type Moment } from './clients.ts';
 import type { MeasuredClient } from './measure-clients.ts';
 
 /** The page whose table the suite writes. */
@@ -25,15 +25,13 @@ function split(text: string, mark: string): readonly [string, string] {
   return [text.slice(0, at), text.slice(at + mark.length)];
 }
 
-/** One row for each client and listener: seconds until it had the change after each moment. */
+/** One row for each client: seconds until it had the change after each moment, for each listener. */
 export function tableOf(measured: readonly MeasuredClient[]): string {
-  const heads = ['client', 'version', 'listener', ...SHOWN];
-  const rows = measured.map(({ client, listener, ms, ended }) => {
-    const cells = SHOWN.map((moment) => {
-      const time = ms[moment];
-      return time === undefined ? (ended === undefined ? '-' : 'ended') : (time / 1000).toFixed(1);
-    });
-    return [client.name, client.version, listener, ...cells];
+  const heads = ['client', 'version', ...SHOWN];
+  const rows = CLIENTS.map((client) => {
+    const listeners = measured.filter((each) => each.client.name === client.name);
+    const cells = SHOWN.map((moment) => listeners.map((each) => cellOf(each, moment)).join('/'));
+    return [client.name, client.version, ...cells];
   });
   const widths = heads.map((head, column) =>
     Math.max(...[heads, ...rows].map((row) => row[column]?.length ?? 0), head.length),
@@ -43,6 +41,13 @@ export function tableOf(measured: readonly MeasuredClient[]): string {
   return [line(heads), line(widths.map((width) => '-'.repeat(width))), ...rows.map(line)].join(
     '\n',
   );
+}
+
+/** Seconds until a client had the change after a moment. */
+function cellOf({ ms, ended }: MeasuredClient, moment: Moment): string {
+  const time = ms[moment];
+  if (time !== undefined) return (time / 1000).toFixed(1);
+  return ended === undefined ? '-' : 'ended';
 }
 
 /** The clients that the page's table names, with their versions. */
