@@ -25,7 +25,7 @@ test('docs/commands.md has each warning that is probably a mistake', () => {
   const text = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8');
   const [, section = ''] = text.split('### Warnings\n');
   const listed = Array.from(
-    section.split('\n#')[0]?.matchAll(/^\| `([\w-]+)` /gm) ?? [],
+    section.split('\n#')[0]?.matchAll(/^- `([\w-]+)`: /gm) ?? [],
     ([, code]) => code,
   );
   expect(listed.toSorted()).toEqual(Object.keys(WARNINGS).toSorted());
