@@ -57,7 +57,7 @@ test('each row of the comparison and of "When things fail" in README names a tes
   expect(promises.length).toBeGreaterThan(10);
   const rows = sectionOf('docs/architecture.md', 'what-readme-promises').split('\n');
   const proven = rows.filter((row) => row.includes('`test/'));
-  expect(promises.filter((each) => !proven.some((row) => row.startsWith(`| ${each} `)))).toEqual(
+  expect(promises.filter((each) => !proven.some((row) => row.startsWith(`- ${each}: `)))).toEqual(
     [],
   );
   expect(proven).toHaveLength(promises.length);
