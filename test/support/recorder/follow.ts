@@ -53,6 +53,9 @@ export async function follow<T extends ReceivedObject>(
   }
 }
 
+/** An ERROR event of a watch that is refused comes along with the headers. */
+const QUIET_MS = 5_000;
+
 class FollowingClient<T extends ReceivedObject> {
   readonly #options: FollowOptions;
   readonly #follower: Follower<T>;
@@ -97,10 +100,7 @@ class FollowingClient<T extends ReceivedObject> {
 
   async #watch(from: string): Promise<void> {
     const response = await this.#get({ ...this.#watchQuery(), resourceVersion: from });
-    if (response.status === 200) {
-      this.#receive({ kind: 'watch', from });
-      return await this.#take(response);
-    }
+    if (response.status === 200) return await this.#take(response, { from });
     await response.text();
     if (response.status === 410) this.#expired(from);
     else this.#end(`watch: ${response.status}`);
@@ -112,15 +112,26 @@ class FollowingClient<T extends ReceivedObject> {
       sendInitialEvents: 'true',
       resourceVersionMatch: 'NotOlderThan',
     });
-    if (response.status === 200) return await this.#take(response, []);
+    if (response.status === 200) return await this.#take(response, { listed: [] });
     await response.text();
     this.#end(`streaming list: ${response.status}`);
   }
 
-  /** @param initial objects of a streaming list that is not complete yet */
-  async #take(response: ReceivedResponse, initial?: T[]): Promise<void> {
-    let listed = initial;
-    for await (const lines of response.batches()) {
+  /**
+   * @param from version of a watch, which counts as accepted once it brings anything but an ERROR, or is quiet
+   * @param listed objects of a streaming list that is not complete yet
+   */
+  async #take(
+    response: ReceivedResponse,
+    { from, listed }: { from?: string | undefined; listed?: T[] | undefined },
+  ): Promise<void> {
+    const accepted = (): void => {
+      if (from !== undefined) this.#receive({ kind: 'watch', from });
+      from = undefined;
+    };
+    const quiet = setTimeout(accepted, QUIET_MS);
+    for await (const lines of batchesUntil(response, () => clearTimeout(quiet))) {
+      clearTimeout(quiet);
       for (const line of lines) {
         const event = this.#parse<WatchEvent<T>>(line);
         if (event === undefined) return;
@@ -128,6 +139,7 @@ class FollowingClient<T extends ReceivedObject> {
           if (event.object.code === 410) return this.#expired(this.#version ?? '');
           return this.#end(`error ${event.object.code}`);
         }
+        accepted();
         const version = event.object.metadata.resourceVersion;
         if (listed === undefined) this.#event(event.type, event.object);
         else if (event.type === 'BOOKMARK') {
@@ -138,6 +150,7 @@ class FollowingClient<T extends ReceivedObject> {
       }
       if (listed === undefined) this.#follower.applied?.();
     }
+    accepted();
     this.#end('done');
     if (this.#options.mode === 'swing') this.#version = undefined;
   }
@@ -188,5 +201,17 @@ class FollowingClient<T extends ReceivedObject> {
 
   #receive(record: ReceivedRecord<T>): void {
     this.#follower.receive(record, this.#answered);
+  }
+}
+
+/** The batches of a response. Calls `ended` when they end, also if the connection breaks. */
+async function* batchesUntil(
+  response: ReceivedResponse,
+  ended: () => void,
+): AsyncGenerator<readonly string[], void, undefined> {
+  try {
+    yield* response.batches();
+  } finally {
+    ended();
   }
 }
