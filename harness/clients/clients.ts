@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { ensureBinary, informer } from '../process/binaries.ts';
 import { runCommand } from '../process/run-command.ts';
 
 /** A library whose program in test/real/clients/programs prints what it has of EndpointSlices. */
@@ -11,7 +12,7 @@ export interface ClientLibrary {
   readonly version: string;
   /** The program's name for it. */
   readonly argument: string;
-  readonly language: 'Python' | 'Node.js' | 'Java';
+  readonly language: 'Python' | 'Node.js' | 'Java' | 'Go';
 }
 
 /** The moments after which a change is made, in this order. */
@@ -53,17 +54,29 @@ export const CLIENTS: readonly ClientLibrary[] = [
     language: 'Java',
   },
   {
+    name: 'io.fabric8:kubernetes-client',
+    version: '8.0.0',
+    argument: 'fabric8',
+    language: 'Java',
+  },
+  {
     name: 'io.kubernetes:client-java',
     version: '26.0.0',
     argument: 'client-java',
     language: 'Java',
   },
+  {
+    name: 'k8s.io/client-go',
+    version: informer.version,
+    argument: 'client-go',
+    language: 'Go',
+  },
 ];
 
+type Install = (folder: string, client: ClientLibrary) => Promise<readonly string[]>;
+
 /** Installs the libraries of a language into a folder of the cache. Returns the command that runs its program. */
-const INSTALL: Readonly<
-  Record<ClientLibrary['language'], (folder: string) => Promise<readonly string[]>>
-> = {
+const INSTALL: Readonly<Record<ClientLibrary['language'], Install>> = {
   Python: async (folder) => {
     const python = join(folder, 'bin/python');
     await once(folder, async () => {
@@ -82,39 +95,49 @@ const INSTALL: Readonly<
     await copyFile(join(PROGRAMS, 'watch-slices.mjs'), join(folder, 'watch-slices.mjs'));
     return [process.execPath, join(folder, 'watch-slices.mjs')];
   },
-  Java: async (folder) => {
+  Java: async (folder, { argument, version }) => {
     const classes = join(folder, 'classes');
     const path = join(folder, 'lib', '*');
     await once(folder, async () => {
       const flags = ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${folder}/lib`];
-      await runCommand('mvn', ['-f', join(PROGRAMS, 'pom.xml'), ...flags]);
+      const wanted = `-D${argument}.version=${version}`;
+      await runCommand('mvn', ['-f', join(PROGRAMS, 'pom.xml'), ...flags, wanted]);
       const source = join(PROGRAMS, 'WatchSlices.java');
       await runCommand('javac', ['-cp', path, '-d', classes, source]);
     });
     return ['java', '-cp', `${classes}:${path}`, 'WatchSlices'];
   },
+  Go: async () => [
+    process.execPath,
+    join(PROGRAMS, 'watch-informer.mjs'),
+    await ensureBinary(informer),
+  ],
 };
 
 /** Installs a client if it is not installed. Returns the command to which the path of a kubeconfig is added. */
-export async function ensureClient({
-  language,
-  argument,
-}: ClientLibrary): Promise<readonly string[]> {
+export async function ensureClient(client: ClientLibrary): Promise<readonly string[]> {
+  const { language, argument } = client;
   const files = {
     Python: 'watch_slices.py',
     'Node.js': 'watch-slices.mjs',
     Java: 'WatchSlices.java',
+    Go: 'watch-informer.mjs',
   };
   const source = readFileSync(join(PROGRAMS, files[language]));
-  const wanted = JSON.stringify(CLIENTS.filter((client) => client.language === language));
+  // Two versions of one library of Java cannot be in one folder.
+  const inFolder = language === 'Java' ? [client] : ofLanguage(language);
+  const wanted = JSON.stringify(inFolder);
   const key = createHash('sha256').update(wanted).update(source).digest('hex').slice(0, 12);
   const name = language.toLowerCase().replace('.', '');
-  return [...(await INSTALL[language](join(CACHE, `clients-${name}-${key}`))), argument];
+  return [...(await INSTALL[language](join(CACHE, `clients-${name}-${key}`), client)), argument];
+}
+
+function ofLanguage(language: ClientLibrary['language']): readonly ClientLibrary[] {
+  return CLIENTS.filter((client) => client.language === language);
 }
 
 function versions(language: ClientLibrary['language'], separator: string): string[] {
-  const clients = CLIENTS.filter((client) => client.language === language);
-  return clients.map(({ name, version }) => `${name}${separator}${version}`);
+  return ofLanguage(language).map(({ name, version }) => `${name}${separator}${version}`);
 }
 
 /** Fills a folder unless that has been done. */

@@ -34,7 +34,7 @@ export async function measureClients(
   const stage = await startClientStage();
   const running = commands.flatMap(({ client, command }) =>
     (['http', 'https'] as const).map((listener) => {
-      const name = `${client.argument}-${listener}`;
+      const name = `${client.argument}-${client.version}-${listener}`;
       const args = [...command, stage.kubeconfigs[listener]];
       return {
         client,

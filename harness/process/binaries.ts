@@ -68,7 +68,8 @@ const etcd: Component = {
   ldflags: '-s -w',
 };
 
-const informer: Component = {
+/** Informers of client-go. */
+export const informer: Component = {
   name: 'informer',
   version: KUBERNETES.replace('1.', '0.'),
   module: 'components/informer',
