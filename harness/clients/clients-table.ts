@@ -29,7 +29,7 @@ function split(text: string, mark: string): readonly [string, string] {
 export function tableOf(measured: readonly MeasuredClient[]): string {
   const heads = ['client', 'version', ...SHOWN];
   const rows = CLIENTS.map((client) => {
-    const listeners = measured.filter((each) => each.client.name === client.name);
+    const listeners = measured.filter((each) => each.client === client);
     const cells = SHOWN.map((moment) => listeners.map((each) => cellOf(each, moment)).join('/'));
     return [client.name, client.version, ...cells];
   });
