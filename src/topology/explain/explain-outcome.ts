@@ -56,7 +56,7 @@ export function explainPolicy(policy: Policy, origins: readonly PolicyOrigin[]):
 /**
  * Explains what this node does with a Service.
  *
- * @param decided the decision about its endpoints; undefined: a policy selects none, or they cannot be decided yet
+ * @param decided the decision about its endpoints; undefined: no policy selects any, or the first one is pending
  */
 export function explainOutcome(
   topology: Topology,

@@ -17,7 +17,7 @@ export interface WarningsInput {
   readonly explanation: Omit<ServiceExplanation, 'warnings'>;
   /** The active policy; undefined: the first one is pending. */
   readonly active: Policy | undefined;
-  /** Undefined: no policy selects endpoints, or they cannot be decided yet. */
+  /** Undefined: no policy selects endpoints, or the first one is pending. */
   readonly decision: Decision | undefined;
   readonly objects: readonly ExplainedObject[];
   /** As in ExplainInput. */

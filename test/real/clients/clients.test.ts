@@ -14,7 +14,7 @@ beforeAll(async () => {
   if (process.env.KPW_WRITE === '1') writeClientsTable(measured);
 });
 
-/** It has the next change only later than after a minute, when its connection was refused. */
+/** In one of two runs it had no change within a minute. Why is not known. */
 const SLOW_AFTER_KILL = 'kubernetes-fluent-client';
 
 test.each<Moment>(MOMENTS)('over https each client has the change after "%s"', (moment) => {
