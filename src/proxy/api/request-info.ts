@@ -24,11 +24,37 @@ export type ViewRequestInfo = Exclude<RequestInfo, { kind: 'other' }>;
 export interface RequestTarget {
   /** Exactly as sent. */
   readonly path: string;
+  /** As sent; that of a deprecated watch path as with `watch=true`. */
   readonly query: URLSearchParams;
   readonly info: RequestInfo;
 }
 
 const OTHER: RequestInfo = { kind: 'other' };
+/** What is before and after `/watch`. */
+const DEPRECATED_WATCH = /^([/]api[/]v1|[/]apis[/][^/]+[/][^/]+)[/]watch([/].+)$/;
+
+/**
+ * Parses what a request is for. A deprecated watch path is what it was replaced by: `/api/v1/watch/services` is
+ * `/api/v1/services?watch=true`. Throws `BadRequest` if the path is not canonical: such paths can evade filters.
+ */
+export function parseRequestTarget(path: string, query: URLSearchParams): RequestTarget {
+  const [, before, after] = DEPRECATED_WATCH.exec(path) ?? [];
+  const info = parseRequestInfo(after === undefined ? path : `${before}${after}`);
+  if (after === undefined || info.kind === 'other') return { path, query, info };
+  const watch = new URLSearchParams(query);
+  watch.set('watch', 'true');
+  if (info.kind === 'collection') return { path, query: watch, info };
+  const { resource, namespace, name } = info;
+  const selector = `metadata.name=${name}`;
+  if ((query.get('fieldSelector') || selector) !== selector) {
+    throw new WrapperError(
+      'BadRequest',
+      `a watch of ${name} has no field selector but ${selector}`,
+    );
+  }
+  watch.set('fieldSelector', selector);
+  return { path, query: watch, info: { kind: 'collection', resource, namespace } };
+}
 
 /** Parses the path of a request. Throws `BadRequest` if it is not canonical: such paths can evade filters. */
 export function parseRequestInfo(

@@ -121,8 +121,8 @@ function isSmallBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Throws `BadRequest` for another path to a resource that views serve: an old version, a deprecated watch path, a
- * slash at the end. If it were forwarded, the response would be unfiltered.
+ * Throws `BadRequest` for another path to a resource that views serve: an old version, also as a deprecated watch path,
+ * or a slash at the end. If it were forwarded, the response would be unfiltered.
  */
 function assertNoView(path: string): void {
   const [root, ...rest] = path.split('/').slice(1).map(decodeURIComponent);

@@ -7,7 +7,7 @@ import { discoveryOf } from '../api/discovery.ts';
 import type { ListOptions } from '../api/list-options.ts';
 import { accepts, MEDIA_TYPES, negotiate } from '../api/media-type.ts';
 import type { Query } from '../api/query.ts';
-import { parseRequestInfo, type RequestTarget } from '../api/request-info.ts';
+import { parseRequestTarget, type RequestTarget } from '../api/request-info.ts';
 import { readUrl } from '../api/request-url.ts';
 import type { AccessPolicy } from '../auth/access-policy.ts';
 import type { CallerLimits, CountedCaller } from '../http/caller-limits.ts';
@@ -128,7 +128,7 @@ export class RequestHandler {
     try {
       const access = accessPolicy(request);
       const { path, query } = readUrl(request);
-      const target = { path, query, info: parseRequestInfo(path) };
+      const target = parseRequestTarget(path, query);
       assertNoUpgrade(request, target);
       const forwarded = access.forward(response, target);
       if (forwarded !== undefined) {

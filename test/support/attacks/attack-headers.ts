@@ -71,7 +71,8 @@ const UPGRADES: Attack[] = [
   ['/api/v1/services?watch=false', WEBSOCKET, '403', '403'],
   [EXEC, WEBSOCKET, '403', '403'],
   [EXEC, 'Upgrade: SPDY/3.1', '403', '403'],
-  ['/api/v1/watch/services', WEBSOCKET, '403', '403'],
+  ['/api/v1/watch/services', WEBSOCKET, '200', '200'],
+  ['/apis/discovery.k8s.io/v1beta1/watch/endpointslices', WEBSOCKET, '403', '403'],
   // Java's own client offers it with each request.
   [WATCH, 'Upgrade: h2c\r\nHTTP2-Settings: AAMAAABk', '200', '200', 'close, Upgrade'],
 ].map(([path, headers = '', http = '', https = '', connection = 'Upgrade']) => {

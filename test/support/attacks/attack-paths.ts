@@ -19,6 +19,11 @@ const VIEWS = [
   '/api/v1/services?pretty=true',
   '/apis/networking.k8s.io/v1/servicecidrs',
   '/api/v1/services?',
+  // The deprecated form of a watch, which clients still use.
+  '/apis/discovery.k8s.io/v1/watch/endpointslices?timeoutSeconds=1',
+  '/apis/discovery.k8s.io/v1/watch/namespaces/default/endpointslices/web-a?timeoutSeconds=1',
+  '/api/v1/watch/namespaces/default/endpoints?watch=0&timeoutSeconds=1',
+  '/api/v1/watch/nodes/edge-1?timeoutSeconds=1',
 ].map((value) => path(value, '200', '200'));
 
 /** Discovery: over http the wrapper answers itself, and the API server is not reached. */
@@ -40,6 +45,8 @@ const FOREIGN = [
   '/logs/',
   '/debug/pprof/',
   '/swagger.json',
+  '/api/v1/watch/secrets',
+  '/api/v1/watch/watch/services',
   '/api/v1/secrets',
   '/api/v1/namespaces/kube-system/secrets',
   '/api/v1/configmaps',
@@ -81,19 +88,18 @@ const OTHER_NODES = [
 
 /** Other ways to read what is served as a view, and paths that two servers read in two ways. */
 const ROUND_ABOUT = [
-  '/api/v1/watch/services',
-  '/api/v1/watch/namespaces/default/endpoints',
+  '/api/v1/watch/services/',
+  '/apis/discovery.k8s.io/v1beta1/watch/endpointslices',
   '/api/v1/services/',
   '/api/v1/%65ndpoints/',
   '/api/v1/namespaces/default/endpoints/web/',
-  '/apis/discovery.k8s.io/v1/watch/namespaces/default/endpointslices/web-a',
+  '/apis/discovery.k8s.io/v1/watch/endpointslices/web-a',
   '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/',
   `${SLICES}#x`,
   `${SLICES}?#x`,
   `${SLICES}/?watch=1`,
   `/${SLICES}`,
   '/apis/discovery.k8s.io/v1beta1/endpointslices',
-  '/apis/discovery.k8s.io/v1/watch/endpointslices',
   '/apis/discovery.k8s.io/v1/endpointslices/',
   '/api/v1/namespaces/default/services/',
   '//api/v1/services',
