@@ -12,6 +12,7 @@ import type { Query } from '../api/query.ts';
 import { CollectionClient } from '../reflector/collection-client.ts';
 import type { ReflectorContext } from '../reflector/reflector-options.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import { RememberedNodes } from './remembered-nodes.ts';
 
 /** A look-up that takes longer has failed, in milliseconds: views may wait for it at the start. */
 const LOOKUP_MS = 5_000;
@@ -28,6 +29,8 @@ export class NodeListFinder implements NodeFinder {
   readonly #apiServers: Pick<Upstream, 'request'>;
   readonly #closing = new AbortController();
   readonly #failures = new OncePerCause();
+  /** Absent: nothing is on disk. */
+  readonly #remembered: RememberedNodes | undefined;
   /** A tenant can name Nodes again and again. */
   readonly #log: LimitedLog;
 
@@ -36,6 +39,8 @@ export class NodeListFinder implements NodeFinder {
     this.#context = context;
     this.#apiServers = apiServers;
     this.#log = new LimitedLog({ logger: context.logger });
+    const { snapshots } = context;
+    this.#remembered = snapshots && new RememberedNodes(snapshots);
   }
 
   find(request: NodeRequest, done: (found: FoundNodes) => void): void {
@@ -51,11 +56,20 @@ export class NodeListFinder implements NodeFinder {
   /** Ends the look-up that is under way. */
   close(): void {
     this.#closing.abort();
+    this.#remembered?.close();
     this.#log.flush();
   }
 
   /** Never rejects. */
-  async #find({ names, by, version }: NodeRequest): Promise<FoundNodes> {
+  async #find(request: NodeRequest): Promise<FoundNodes> {
+    await this.#remembered?.read();
+    const found = await this.#ask(request);
+    if ('zones' in found) return found;
+    await this.#remembered?.readNewest();
+    return { ...found, remembered: this.#remembered?.zones };
+  }
+
+  async #ask({ names, by, version }: NodeRequest): Promise<FoundNodes> {
     try {
       const { condition } = this.#context.upstream.serverState;
       // All queries wait for it together, and it is in the log.
@@ -64,7 +78,12 @@ export class NodeListFinder implements NodeFinder {
       const queries = by === 'hostname' ? [byHostname(names)] : names.map(byName);
       const lists = await Promise.all(queries.map((query) => this.#list(query, version, signal)));
       this.#failures.succeed();
-      return { zones: new Map(lists.flat().map(zoneOf)) };
+      const zones = new Map(lists.flatMap(({ zones }) => zones));
+      // A Node that is not found by its label hostname may have another one.
+      const known = by === 'name' ? names : [...zones.keys()];
+      const [{ resourceVersion } = { resourceVersion: '' }] = lists;
+      this.#remembered?.update(known, zones, resourceVersion);
+      return { zones };
     } catch (error) {
       const err = messageOf(error);
       if (!this.#closing.signal.aborted && this.#failures.fail(err)) {
@@ -78,13 +97,15 @@ export class NodeListFinder implements NodeFinder {
     query: Query,
     version: string,
     signal: AbortSignal,
-  ): Promise<readonly PartialObjectMetadata[]> {
+  ): Promise<{ readonly resourceVersion: string; readonly zones: readonly [string, string][] }> {
     const { readLimits, ownMemory } = this.#context;
     const memory = ownMemory?.account();
     const options = { query, readLimits, upstream: this.#apiServers, memory };
     try {
-      const { items } = await new CollectionClient(options).list(version, signal);
-      return items.map((item) => CODECS[query.encoding].partialMetadata(item));
+      const client = new CollectionClient(options);
+      const { items, resourceVersion } = await client.list(version, signal);
+      const nodes = items.map((item) => CODECS[query.encoding].partialMetadata(item));
+      return { resourceVersion, zones: nodes.map(zoneOf) };
     } finally {
       memory?.reading(0);
     }

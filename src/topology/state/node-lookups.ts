@@ -2,10 +2,13 @@ import type { Clock } from '../../util/clock.ts';
 import { TokenBucket } from '../../util/token-bucket.ts';
 import { isLabelValue, isSubdomain } from '../policy/label.ts';
 
-/** What a look-up has found: the zone label of each Node that exists, empty if it has none; or why nothing is known. */
+/**
+ * What a look-up has found: the zone label of each Node that exists, empty if it has none; or why nothing is known, and
+ * what earlier look-ups have found, also of other processes.
+ */
 export type FoundNodes =
   | { readonly zones: ReadonlyMap<string, string> }
-  | { readonly error: string };
+  | { readonly error: string; readonly remembered?: ReadonlyMap<string, string> | undefined };
 
 export interface NodeRequest {
   readonly names: readonly string[];
@@ -46,7 +49,7 @@ interface Lookup {
   readonly node: string;
   /** The first Namespace that needs it. */
   readonly namespace: string;
-  /** Its zone by its label; undefined: there is no such Node, or no answer yet. */
+  /** Its zone by its label; undefined: there is no such Node, or nothing is known yet. */
   zone: string | undefined;
   /** `requested`: no answer yet; `failed`: it is requested again. */
   state: 'requested' | 'failed' | 'answered';
@@ -76,8 +79,8 @@ const FAILED = { firstMs: 1_000, maxMs: 30_000 };
 /**
  * The Nodes that the field `zone` of an endpoint puts into this node's zone, and that are not in the node set of the
  * zone. The field may be old, because the control plane does not write it again when a Node is relabelled. So each of
- * these Nodes is looked up: one that exists is {@link isElsewhere}. In all other cases the field applies: there is no
- * such Node, there is no answer yet, or the look-up failed.
+ * these Nodes is looked up: one that exists is {@link isElsewhere}. If the look-up fails, what an earlier one has found
+ * applies. In all other cases the field does: there is no such Node, there is no answer yet, or nothing is remembered.
  *
  * ```text
  *            request()          answer                        due
@@ -105,6 +108,8 @@ export class NodeLookups {
   #failures = 0;
   #retryAt = 0;
   #error: string | undefined;
+  /** What counts until there is an answer. */
+  #remembered: ReadonlyMap<string, string> = new Map();
   #cancelTimer: () => void = () => undefined;
 
   constructor(options: NodeLookupsOptions) {
@@ -151,7 +156,7 @@ export class NodeLookups {
     const lookup: Lookup = {
       node,
       namespace,
-      zone: undefined,
+      zone: this.#remembered.get(node),
       state: 'requested',
       isElsewhere: false,
       isByName: !isLabelValue(node),
@@ -232,6 +237,7 @@ export class NodeLookups {
     const changed: string[] = [];
     if ('error' in found) {
       this.#error = found.error;
+      changed.push(...this.#remember(found.remembered ?? this.#remembered));
       this.#fail([...this.#lookups.values()]);
       const delayMs = Math.min(FAILED.firstMs * 2 ** this.#failures++, FAILED.maxMs);
       this.#retryAt = this.#now + delayMs;
@@ -268,7 +274,19 @@ export class NodeLookups {
     return before !== lookup.isElsewhere;
   }
 
-  /** The field applies to these until they are answered. */
+  /** Returns the Nodes that are elsewhere by that, and had no answer. */
+  #remember(remembered: ReadonlyMap<string, string>): string[] {
+    this.#remembered = remembered;
+    const open = [...this.#lookups.values()].filter(({ state }) => state !== 'answered');
+    const changed = open.filter((lookup) => {
+      const before = this.isElsewhere(lookup.node);
+      lookup.zone = remembered.get(lookup.node);
+      return this.isElsewhere(lookup.node) !== before;
+    });
+    return changed.map(({ node }) => node);
+  }
+
+  /** What is remembered of these applies until they are answered, or else the field. */
   #fail(lookups: readonly Lookup[]): void {
     for (const lookup of lookups) if (lookup.state === 'requested') lookup.state = 'failed';
   }

@@ -4,6 +4,7 @@ import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.
 import { eventually } from '../../support/eventually.ts';
 import { listAddresses, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
 import { putNode, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useState } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -131,6 +132,32 @@ describe('while Nodes cannot be looked up', () => {
       await eventually(shown, [1]);
     },
   );
+});
+
+describe('a start while the API server is unreachable, after', () => {
+  const port = () => Number(new URL(apiServer ?? '').port);
+
+  test.each<[what: string, leave: () => Promise<void>]>([
+    ['the end of the process before', () => proxy.close()],
+    ['nothing: the process before still runs', async () => undefined],
+  ])('%s, counts what look-ups have found before', async (_, leave) => {
+    const state = useState();
+    await start({ state });
+    await eventually(shown, [1, 2]);
+    server.label('edge-2', ZONE, 'z2');
+    await eventually(shown, [1]);
+    const before = proxy;
+    await eventually(() => before.snapshots?.problem, undefined);
+    await leave();
+    await server.close();
+    const flushLastProcess = async () => await before.snapshots?.flush();
+    await start({ state, flushLastProcess });
+    expect(await shown()).toEqual([1]);
+    // As long as the API server says nothing else.
+    server.label('edge-2', ZONE, 'z1');
+    await server.listen(port());
+    await eventually(shown, [1, 2]);
+  });
 });
 
 test('endpoints that a tenant invents cost few requests, and take nothing from other Namespaces', async () => {

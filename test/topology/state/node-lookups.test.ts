@@ -259,3 +259,22 @@ test('while look-ups fail the field applies, and they are repeated after 1 s, 2 
   found({ a: 'z2' });
   expect([lookups.isElsewhere('a'), lookups.problemOf('a')]).toEqual([true, undefined]);
 });
+
+test('while look-ups fail, what is remembered applies before the field', () => {
+  const remembered = new Map([
+    ['a', 'z2'],
+    ['b', 'z1'],
+    ['c', ''],
+  ]);
+  need(['a', 'b']);
+  answer({ error: 'the API server does not answer', remembered });
+  expect(['a', 'b'].map((node) => lookups.isElsewhere(node))).toEqual([true, false]);
+  expect([decided, lookups.isWaiting]).toEqual([['a'], false]);
+  expect(lookups.problemOf('a')).toBe('the API server does not answer');
+  // Without another failure.
+  need(['c', 'd']);
+  expect(['c', 'd'].map((node) => lookups.isElsewhere(node))).toEqual([true, false]);
+  clock.pass(1_000);
+  found({ b: 'z1', c: 'z2' });
+  expect(['a', 'b', 'c'].map((node) => lookups.isElsewhere(node))).toEqual([false, false, true]);
+});
