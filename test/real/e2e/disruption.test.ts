@@ -18,8 +18,16 @@ beforeAll(async () => {
   stage = stoppedLater(await startNodeStage({ random: createRandom(seed), apiServerArgs }));
 });
 
-// Before and after each test the kernels equal the model, and they follow one more change.
-beforeEach(async () => await stage.restartKubeProxies());
+// Before and after each test the kernels equal the model, and they follow one more change. Before it each query of the
+// wrapper has caught up, also those that no kube-proxy reads: they come back one by one after an outage.
+beforeEach(async () => {
+  await stage.restartKubeProxies();
+  await poll(
+    () => stage.informers.readAnew(),
+    (differences) => differences === '',
+    { timeoutMs: 30_000, what: 'views that equal the model' },
+  );
+});
 
 afterEach(async () => {
   await stage.probe();
