@@ -16,8 +16,16 @@ export interface ListOptions {
   readonly timeoutSeconds: number | undefined;
 }
 
-/** `limit` may be ignored. The others do not change the response, or only a Table, which we do not serve. */
-const IGNORED_PARAMETERS = new Set(['limit', 'pretty', 'timeout', 'includeObject']);
+/**
+ * With the values that an API server accepts. `limit` may be ignored. The others do not change the response, or only a
+ * Table, which we do not serve.
+ */
+const IGNORED_PARAMETERS: ReadonlyMap<string, RegExp> = new Map([
+  ['limit', /^[+-]?[0-9]*$/],
+  ['pretty', /^/],
+  ['timeout', /^(0|([0-9.]+(ns|us|ms|s|m|h))*)$/],
+  ['includeObject', /^/],
+]);
 const KNOWN = new Set([
   'watch',
   'labelSelector',
@@ -39,7 +47,12 @@ const MAX_SELECTOR = 4_096;
  */
 export function parseListOptions(query: URLSearchParams): ListOptions {
   for (const name of new Set(query.keys())) {
-    if (IGNORED_PARAMETERS.has(name)) continue;
+    const ignored = IGNORED_PARAMETERS.get(name);
+    if (ignored !== undefined) {
+      const value = query.get(name) ?? '';
+      if (!ignored.test(value)) bad(`${name}=${JSON.stringify(value)} is invalid`);
+      continue;
+    }
     if (!KNOWN.has(name)) bad(`the query parameter ${JSON.stringify(name)} is unknown`);
     if (query.getAll(name).length > 1) bad(`the query parameter "${name}" is given more than once`);
   }
@@ -116,7 +129,7 @@ function version(query: URLSearchParams): bigint | undefined {
 function match(query: URLSearchParams): ListOptions['match'] {
   const value = query.get('resourceVersionMatch') ?? '';
   if (value === '' || value === 'NotOlderThan' || value === 'Exact') return value;
-  return bad(`resourceVersionMatch=${JSON.stringify(value)} is not supported`);
+  return throwInvalid(`resourceVersionMatch=${JSON.stringify(value)} is not supported`);
 }
 
 function bad(message: string): never {

@@ -42,11 +42,11 @@ test.each([
   expect(parseListOptions(new URLSearchParams(query)).timeoutSeconds).toBe(seconds);
 });
 
-test.each(['timeoutSeconds=-1', 'timeoutSeconds=1.5', 'timeoutSeconds=x'])(
+test.each(['timeoutSeconds=-1', 'timeoutSeconds=1.5', 'timeoutSeconds=x', 'limit=x', 'timeout=9'])(
   '%s is an error',
   (query) => {
     const parse = () => parseListOptions(new URLSearchParams(query));
-    expect(parse).toThrow(/is not a number/);
+    expect(parse).toThrow(/is not a number|is invalid/);
   },
 );
 
