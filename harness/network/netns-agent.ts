@@ -3,6 +3,7 @@
  * URLs there. One process for all, because starting one for each request takes longer than
  * what is measured. Reads {@link AgentRequest} lines and writes {@link AgentAnswer} lines.
  */
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { connect, createServer } from 'node:net';
@@ -24,6 +25,13 @@ export type AgentRequest =
       readonly count: number;
       readonly timeoutMs: number;
     }
+  /** Sends a datagram from a fixed port, so that the kernel takes it for the flow of the last one. */
+  | {
+      readonly op: 'datagram';
+      readonly target: string;
+      readonly fromPort: number;
+      readonly timeoutMs: number;
+    }
   | { readonly op: 'http'; readonly url: string; readonly timeoutMs: number }
   /** Passes connections on; see tcp-front.ts. Each address is `ip:port`, or the path of a Unix socket. */
   | { readonly op: 'relay'; readonly endpoint: string; readonly target: string }
@@ -36,6 +44,7 @@ export type AgentRequest =
   | { readonly op: 'cut'; readonly endpoint: string };
 
 type DialRequest = Extract<AgentRequest, { op: 'dial' }>;
+type DatagramRequest = Extract<AgentRequest, { op: 'datagram' }>;
 type RelayRequest = Extract<AgentRequest, { op: 'relay' }>;
 
 /** The response to the request of this id. */
@@ -45,7 +54,7 @@ export interface AgentAnswer {
   readonly error?: string;
 }
 
-/** What became of a connection: the endpoint that answered, `refused`, `timeout` or an errno. */
+/** What became of a connection or a datagram: the endpoint that answered, `refused`, `timeout` or an errno. */
 type DialOutcome = string;
 
 const parallelDials = 16;
@@ -72,6 +81,8 @@ async function answer(request: AgentRequest, relays: Map<string, Relay>): Promis
       return await listen(request.endpoint);
     case 'dial':
       return await dialMany(request);
+    case 'datagram':
+      return await sendDatagram(request);
     case 'http':
       return await fetchText(request.url, request.timeoutMs);
     case 'relay':
@@ -106,7 +117,14 @@ async function harm(relay: Relay | undefined, fault: TcpFault | null): Promise<n
   return last?.hits() ?? 0;
 }
 
+/** By TCP and by UDP. */
 async function listen(endpoint: string): Promise<void> {
+  const { host, port: number } = toTarget(endpoint);
+  const udp = createSocket(host.includes(':') ? 'udp6' : 'udp4');
+  udp.on('message', (_, { port, address }) => udp.send(endpoint, port, address));
+  udp.bind(number, host);
+  await once(udp, 'listening');
+  udp.on('error', () => {});
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.end(endpoint);
@@ -157,6 +175,28 @@ async function dialOnce({ target, timeoutMs }: DialRequest): Promise<DialOutcome
       finish(error.code === 'ECONNREFUSED' ? 'refused' : (error.code ?? error.message)),
     );
   });
+}
+
+async function sendDatagram(request: DatagramRequest): Promise<DialOutcome> {
+  const { host, port } = toTarget(request.target);
+  const socket = createSocket('udp4').on('error', () => {});
+  try {
+    socket.bind(request.fromPort);
+    await once(socket, 'listening');
+    socket.connect(port, host);
+    await once(socket, 'connect');
+    socket.send('?');
+    const [text] = await once(socket, 'message', {
+      signal: AbortSignal.timeout(request.timeoutMs),
+    });
+    return String(text);
+  } catch (error) {
+    const { name, code } = error as NodeJS.ErrnoException;
+    if (name === 'AbortError') return 'timeout';
+    return code === 'ECONNREFUSED' ? 'refused' : `${code}`;
+  } finally {
+    socket.close();
+  }
 }
 
 async function fetchText(

@@ -147,7 +147,7 @@ function describeNetns(parts: NetnsParts) {
         command: 'ip',
         args: ['netns', 'exec', name, options.command, ...options.args],
       }),
-    /** Gives the namespace these `ip:port` (`[ip]:port`) and answers there with the very same text. */
+    /** Gives the namespace these `ip:port` (`[ip]:port`) and answers there, by TCP and UDP, with the very same text. */
     addEndpoints: async (endpoints: readonly string[]) => {
       for (const endpoint of endpoints) {
         const [, v6, v4] = /^(?:\[(.*)\]|(.*)):\d+$/.exec(endpoint) ?? [];
@@ -165,6 +165,9 @@ function describeNetns(parts: NetnsParts) {
      */
     dial: async (target: string, count = 40, timeoutMs = 5_000) =>
       (await ask({ op: 'dial', target, count, timeoutMs })) as Readonly<Record<string, number>>,
+    /** Sends a datagram to `target` from this port inside; returns what `dial` would count. */
+    datagram: async (target: string, fromPort: number) =>
+      (await ask({ op: 'datagram', target, fromPort, timeoutMs: 1_000 })) as string,
     /** GET inside; undefined when nothing answers in 2 seconds. */
     httpGet: async (url: string) => await httpGet(ask, url),
     /**

@@ -12,6 +12,8 @@ export interface KubeProxyKind {
   readonly mode: KubeProxyMode;
   /** False: it lists and then watches, as all did before 1.35. Default true. */
   readonly streamingLists?: boolean;
+  /** CIDRs or, since 1.37, keywords. Default: those of kube-proxy, which depend on the mode. */
+  readonly nodePortAddresses?: readonly string[] | undefined;
 }
 
 export interface KubeProxyOptions extends KubeProxyKind {
@@ -50,6 +52,7 @@ export async function startKubeProxy(options: KubeProxyOptions): Promise<Managed
       clientConnection: { kubeconfig: options.kubeconfig },
       hostnameOverride: options.nodeName,
       mode,
+      nodePortAddresses: options.nodePortAddresses,
       ...(streamingLists ? {} : { featureGates: { WatchListClient: false } }),
       iptables: pace,
       nftables: pace,

@@ -1,5 +1,5 @@
 import { withCleanups } from '../with-cleanups.ts';
-import type { KubeProxyMode } from './kube-proxy.ts';
+import type { KubeProxyKind } from './kube-proxy.ts';
 import {
   type Backends,
   startWrappedNode,
@@ -10,16 +10,14 @@ import {
 /** A wrapped node with one stock kube-proxy. */
 export type ServedNode = Awaited<ReturnType<typeof startServedNode>>;
 
-interface ServedNodeOptions extends WrappedNodeOptions {
-  readonly mode: KubeProxyMode;
-}
+type ServedNodeOptions = WrappedNodeOptions & Pick<KubeProxyKind, 'mode' | 'nodePortAddresses'>;
 
 async function startServedNode(options: ServedNodeOptions) {
-  const { mode } = options;
+  const { mode, nodePortAddresses } = options;
   return await withCleanups(async (cleanups) => {
     const node = await startWrappedNode(options);
     cleanups.defer(() => node.stop());
-    await node.startKubeProxy({ mode });
+    await node.startKubeProxy({ mode, nodePortAddresses });
     return {
       ...node,
       mode,

@@ -6,7 +6,9 @@ import {
   labelNode,
 } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
+import { createNodeNetns, type NodeNetns } from '../../../harness/network/node-netns.ts';
 import { connectNodes } from '../../../harness/network/node-network.ts';
+import { startKubeProxy } from '../../../harness/node/kube-proxy.ts';
 import {
   createPlacedService,
   type Placed,
@@ -29,6 +31,9 @@ const NEAR6: Placed = { ...NEAR, at: '[fd00:244::1]:80' };
 const FAR6: Placed = { ...FAR, at: '[fd00:244::3]:80' };
 /** On a node that has a wrapper. Its slice still says another zone than the label of the node, which decides. */
 const OWN: Placed = { at: '10.244.1.8:80', node: 'first', zone: 'z3' };
+
+/** An address of each node that its Node does not have. */
+const SECONDARY = '10.97.0.1';
 
 const ZONE_ELSE_ANY = { topologyKeys: 'prefer-same-zone' };
 
@@ -54,14 +59,15 @@ beforeAll(async () => {
   };
   fleet = stoppedLater(
     await startFleet([
-      { ...common, nodeName: 'first', mode: 'nftables' },
-      { ...common, nodeName: 'second', mode: 'iptables' },
+      { ...common, nodeName: 'first', mode: 'nftables', nodePortAddresses: ['all'] },
+      { ...common, nodeName: 'second', mode: 'iptables', nodePortAddresses: ['primary'] },
     ]),
   );
   [first, second] = [fleet.of('first'), fleet.of('second')];
   stoppedLater(await connectNodes(fleet.all.map(({ netns }) => netns)));
   await fleet.each(async ({ netns }) => {
     await netns.addEndpoints([NEAR, MID, FAR, NEAR6, FAR6].map(({ at }) => at));
+    await netns.exec('ip', ['addr', 'add', `${SECONDARY}/32`, 'dev', 'eth0']);
     await netns.exec('ip', ['addr', 'add', 'fd00:99::2/64', 'dev', 'eth0', 'nodad']);
     await netns.exec('ip', ['route', 'add', 'fd00:10:96::/112', 'dev', 'eth0']);
   });
@@ -88,6 +94,17 @@ async function answer(target: string, placed: readonly Placed[]): Promise<void> 
     const answers = Object.keys(await netns.dial(target)).sort();
     expect([nodeName, answers]).toEqual([nodeName, wanted]);
   });
+}
+
+/** A node whose kube-proxy reads the API server itself. */
+async function startDirectNode(): Promise<NodeNetns> {
+  const netns = stoppedLater(await createNodeNetns());
+  await createNode(plane.admin, 'direct', {}, netns.address);
+  const kubeconfig = plane.kubeconfig('kubeProxy', { server: plane.serverAt(netns.hostAddress) });
+  const { binaries } = plane;
+  const options = { binaries, netns, nodeName: 'direct', kubeconfig, mode: 'nftables' } as const;
+  stoppedLater(await startKubeProxy(options));
+  return netns;
 }
 
 describe('a Service with a traffic policy of its own', () => {
@@ -190,4 +207,65 @@ describe('what is decided separately', () => {
     await see(target, [FAR]);
     await see(`${target}/udp`, [MID, FAR]);
   });
+});
+
+test('node ports are served at the addresses that a keyword of nodePortAddresses means', async () => {
+  const { service, target } = await serve('keyword', [NEAR], { type: 'NodePort' });
+  await see(target, [NEAR]);
+  const { nodePort } = service.spec.ports[0];
+  const answers = async ({ netns }: ServedNode) => {
+    const targets = [`${netns.address}:${nodePort}`, `${SECONDARY}:${nodePort}`];
+    return await Promise.all(targets.map(async (at) => Object.keys(await netns.dial(at, 5))));
+  };
+  expect(await answers(first)).toEqual([[NEAR.at], [NEAR.at]]);
+  expect(await answers(second)).toEqual([[NEAR.at], ['refused']]);
+});
+
+test('flows of UDP move, and end, as those of a kube-proxy at the API server', async () => {
+  const { admin } = plane;
+  const direct = await startDirectNode();
+  await direct.addEndpoints([NEAR.at, FAR.at]);
+  const ports = [{ port: 80, protocol: 'UDP' }] as const;
+  const add = async (name: string, endpoints: readonly Placed[], annotations = {}) => {
+    const { spec } = await createService(admin, {
+      name,
+      ports,
+      annotations,
+      spec: { type: 'NodePort' },
+    });
+    await putSlice(admin, { name, service: name }, endpoints, { protocol: 'UDP' });
+    return { cluster: `${spec.clusterIP}:80`, nodePort: spec.ports[0].nodePort };
+  };
+  const flow = async (value: string, ...nodes: string[]) => {
+    for (const node of nodes) await labelNode(admin, node, { flow: value });
+  };
+  await flow('near', 'near', 'first', 'second');
+  await flow('far', 'far');
+  const decided = await add('flow', [NEAR, FAR], { topologyKeys: '["flow"]' });
+  const placed = await add('flow-direct', [NEAR], { topologyKeys: '[]' });
+  const clients = [
+    { netns: first.netns, service: decided },
+    { netns: second.netns, service: decided },
+    { netns: direct, service: placed },
+  ];
+  /** At the ClusterIP and at the node port, always from the same ports. */
+  const answers = async () =>
+    await Promise.all(
+      clients.map(async ({ netns, service }) => [
+        await netns.datagram(service.cluster, 40_000),
+        await netns.datagram(`${netns.address}:${service.nodePort}`, 40_001),
+      ]),
+    );
+  const follow = async (label: string, endpoints: readonly Placed[], wanted: readonly string[]) => {
+    await flow(label, 'first', 'second');
+    const path = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/flow-direct';
+    const addresses = endpoints.map(({ at }) => ({ addresses: [at.replace(':80', '')] }));
+    await admin.patch(path, { endpoints: addresses });
+    const all = JSON.stringify([wanted, wanted, wanted]);
+    await poll(answers, (found) => JSON.stringify(found) === all, { what: `${label}: ${all}` });
+  };
+  await follow('near', [NEAR], [NEAR.at, NEAR.at]);
+  await follow('far', [FAR], [FAR.at, FAR.at]);
+  await follow('none', [], ['refused', FAR.at]);
+  await follow('near', [NEAR], [NEAR.at, NEAR.at]);
 });
