@@ -58,16 +58,21 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       wrapper: { user: testUsers.wrapper },
       nobody: { user: testUsers.nobody },
     });
-    const apiServer = await startApiServer({
-      binary: binaries.kubeApiserver,
-      folder,
-      etcdUrl: etcd.url,
-      tokenFile,
-      extraArgs: apiServerArgs,
-      auditRules,
-    });
-    cleanups.defer(() => apiServer.stop('SIGKILL'));
-    const plane = describePlane({ binaries, folder, tokens, apiServer, etcd });
+    const start = async (into: string) => {
+      const apiServer = await startApiServer({
+        binary: binaries.kubeApiserver,
+        folder: into,
+        etcdUrl: etcd.url,
+        tokenFile,
+        extraArgs: apiServerArgs,
+        auditRules,
+      });
+      cleanups.defer(() => apiServer.stop('SIGKILL'));
+      return apiServer;
+    };
+    const apiServer = await start(folder);
+    const startAnother = async () => await start(await mkdtemp(join(folder, 'another-')));
+    const plane = describePlane({ binaries, folder, tokens, apiServer, startAnother, etcd });
     cleanups.defer(() => plane.admin.close());
     await grantWrapperRole(plane.admin, testUsers.wrapper);
     return plane;
@@ -79,11 +84,12 @@ interface PlaneParts {
   readonly folder: string;
   readonly tokens: Readonly<Record<TestUser, string>>;
   readonly apiServer: ApiServer;
+  readonly startAnother: () => Promise<ApiServer>;
   readonly etcd: Etcd;
 }
 
 function describePlane(parts: PlaneParts) {
-  const { binaries, folder, tokens, apiServer, etcd } = parts;
+  const { binaries, folder, tokens, apiServer, startAnother, etcd } = parts;
   const { url: server, caFile, auditLogFile } = apiServer;
   let files = 0;
   const kubeconfig = (user: TestUser, options: Partial<KubeconfigOptions> = {}) => {
@@ -95,6 +101,8 @@ function describePlane(parts: PlaneParts) {
   return {
     /** It can be stopped, started and frozen. */
     apiServer,
+    /** Starts one more API server, with the same etcd and a certificate of its own. */
+    startAnother,
     /** What the API server keeps its data in. */
     etcd,
     /** `https://127.0.0.1:<port>`; inside a node's namespace use `serverAt`. */

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ApiServer } from '../../../../harness/api-server/api-server.ts';
 import { createNode } from '../../../../harness/api-server/cluster-objects.ts';
 import type { ControlPlane } from '../../../../harness/api-server/control-plane.ts';
 import { makeServingCert } from '../../../../harness/api-server/serving-cert.ts';
@@ -36,8 +37,10 @@ interface FaultNodeOptions {
   readonly labels: Readonly<Record<string, string>>;
   /** Of the fronts; undefined: there are none. */
   readonly protocols: FrontOptions['protocols'] | undefined;
-  /** Between the wrapper and the first front; default: none. */
+  /** Between the wrapper and the first front, or the API server; default: none. */
   readonly relays?: number | undefined;
+  /** Without fronts: another API server of the plane, which the wrapper prefers. */
+  readonly preferred?: ApiServer | undefined;
   /** Of the wrapper; default: that of its settings. */
   readonly logLevel?: string | undefined;
 }
@@ -50,7 +53,7 @@ export async function startFaultNode(options: FaultNodeOptions) {
 }
 
 async function startParts(
-  { plane, netns, labels, protocols, relays: count = 0, logLevel }: FaultNodeOptions,
+  { plane, netns, labels, protocols, relays: count = 0, preferred, logLevel }: FaultNodeOptions,
   started: AsyncDisposableStack,
 ) {
   const disk = await startStateDisk(netns.folder);
@@ -69,23 +72,30 @@ async function startParts(
   }
   await createNode(plane.admin, SELF, labels, netns.address);
   const { certFile, keyFile } = await makeServingCert(netns.folder, 'wrapper', ['127.0.0.1']);
-  const caFile = join(netns.folder, 'fronts.crt');
-  writeFileSync(caFile, authority.cert);
-  const [first] = fronts;
+  const origins = fronts.map(({ url }) => url);
+  if (preferred !== undefined) origins.push(`https://${host}:${preferred.port}`);
+  if (protocols === undefined) origins.push(plane.serverAt(host));
+  const authorities = [preferred, plane].flatMap((one) =>
+    one === undefined ? [] : [readFileSync(one.caFile, 'utf8')],
+  );
+  const ca = protocols === undefined ? authorities.join('') : authority.cert;
+  const caFile = join(netns.folder, 'servers.crt');
+  writeFileSync(caFile, ca);
   const token = plane.tokens.wrapper;
+  const front = fronts[0] ?? { url: plane.serverAt(host) };
   const relays =
-    count > 0 && first
-      ? await startRelays(count, first, { folder: netns.folder, caFile, host, token })
+    count > 0
+      ? await startRelays(count, front, { folder: netns.folder, caFile, host, token })
       : undefined;
   if (relays !== undefined) started.defer(() => relays.stop());
-  const [server = plane.serverAt(host), ...servers] = fronts.map(({ url }) => url);
+  const [server = '', ...servers] = origins;
   const https = { listen: `127.0.0.1:${HTTPS}`, certFile, keyFile };
   const wrapper = new WrapperUnderTest({
     folder: netns.folder,
     listenPort: LISTEN,
     adminPort: ADMIN,
     server,
-    ca: protocols === undefined ? backend.ca : authority.cert,
+    ca,
     token,
     settings: { servers, https, logLevel, ...relays?.settings },
     viewBounds: count === 0 ? VIEW_BOUNDS : { ...VIEW_BOUNDS, returnMs: RETURN_MS },
@@ -105,6 +115,7 @@ async function startParts(
     /** Where the last known state is kept. */
     disk,
     wrapper,
+    relays: relays?.all ?? [],
     /** Issues the certificates of the fronts. */
     authority,
     /** The addresses of the API server; the one that the wrapper uses comes first. */

@@ -19,8 +19,10 @@ export interface NodeStageOptions {
    * fronts at all.
    */
   readonly protocols?: FrontOptions['protocols'];
-  /** Relays between the wrapper and the first front; default: none. */
+  /** Relays between the wrapper and the first front, or the API server; default: none. */
   readonly relays?: number;
+  /** Without fronts: there is another API server, which the wrapper prefers. Default false. */
+  readonly another?: boolean;
   /** Of the wrapper; default: that of its settings. */
   readonly logLevel?: string;
   /** Flags of the API server. */
@@ -38,11 +40,12 @@ export async function startNodeStage(options: NodeStageOptions) {
 }
 
 async function startParts(
-  { random, protocols, relays, logLevel, apiServerArgs = [] }: NodeStageOptions,
+  { random, protocols, relays, another, logLevel, apiServerArgs = [] }: NodeStageOptions,
   started: AsyncDisposableStack,
 ) {
   const plane = await startControlPlane({ apiServerArgs });
   started.defer(() => plane.stop());
+  const preferred = another === true ? await plane.startAnother() : undefined;
   const netns = await createNodeNetns();
   started.defer(() => netns.stop());
   const node = await startFaultNode({
@@ -50,6 +53,7 @@ async function startParts(
     netns,
     protocols,
     relays,
+    preferred,
     logLevel,
     labels: { [ATOM_LABEL]: 'x' },
   });
@@ -92,6 +96,8 @@ async function startParts(
   };
   return {
     plane,
+    /** The API server that the wrapper prefers; undefined: that of the plane. */
+    preferred,
     netns,
     node,
     wrapper,

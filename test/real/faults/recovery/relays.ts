@@ -41,7 +41,11 @@ export interface RelayOptions {
 }
 
 /** Starts relays, which have the same API server as the wrapper, and waits until they are ready. */
-export async function startRelays(count: number, front: FaultFront, options: RelayOptions) {
+export async function startRelays(
+  count: number,
+  front: Pick<FaultFront, 'url'>,
+  options: RelayOptions,
+) {
   const { folder, caFile, host = HOST } = options;
   return await withCleanups(async (cleanups) => {
     const cert = await makeServingCert(folder, 'relay', [host]);
