@@ -1,12 +1,12 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, expect, test } from '@jest/globals';
+import { pino } from 'pino';
 import { RememberedNodes } from '../../../src/proxy/own-watches/remembered-nodes.ts';
 import { SnapshotFolder } from '../../../src/proxy/snapshot/snapshot-folder.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { useState } from '../../support/wrapper/state-fixture.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 let state: ReturnType<typeof useState>;
 let snapshots: SnapshotFolder;
@@ -20,7 +20,7 @@ async function restart(): Promise<void> {
     ...state,
     nodeName: 'edge-1',
     serverAccess: new FakeCredentials(new URL('https://10.0.0.1:6443')),
-    logger: recordingLogger().logger,
+    logger: pino({ level: 'silent' }),
   });
   closedLater(snapshots);
   nodes = new RememberedNodes(snapshots);
