@@ -8,6 +8,7 @@ import {
   labelNode,
 } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
+import { startGuestRequests, startGuestServer } from '../../../harness/ipvs/guest-requests.ts';
 import { type IpvsNode, startIpvsNode } from '../../../harness/ipvs/ipvs-node.ts';
 import { type Machine, startMachine } from '../../../harness/ipvs/machine.ts';
 import { parseNftables } from '../../../harness/kernel-tables/parse-nftables.ts';
@@ -176,6 +177,15 @@ test('a Service that is deleted leaves neither virtual server nor address', asyn
 test('a node changes from IPVS to nftables behind the wrapper, and nothing of IPVS is left', async () => {
   const site = await serve('site', '["site","*"]', [NEAR, FAR]);
   await expectTables([[site.cluster, [NEAR]]], [plain, site]);
+  await startGuestServer(machine, NEAR.at);
+  const requests = await startGuestRequests(edge1, `http://${site.clusterIP}/`);
+  const areAnswered = async () =>
+    await poll(requests.answered, (count) => count >= 10, {
+      timeoutMs: 60_000,
+      intervalMs: 500,
+      what: 'ten requests in a row are answered',
+    });
+  await areAnswered();
   await edge1.changeMode('nftables');
   const backends = async () => parseNftables(await edge1.exec('nft -j list table ip kube-proxy'));
   const wanted = [site.cluster, plain.cluster].map((server) => [server]);
@@ -185,6 +195,11 @@ test('a node changes from IPVS to nftables behind the wrapper, and nothing of IP
   };
   const all = JSON.stringify([[NEAR.at], [NEAR.at, FAR.at].sort()]);
   await poll(found, (text) => text === all, { timeoutMs: 240_000, what: all });
+  await areAnswered();
+  const counts = await requests.stop();
+  process.stderr.write(`requests while the mode changed: ${JSON.stringify(counts)}\n`);
+  // As long as kube-proxy takes to its first table, in an emulated machine.
+  expect(counts.seconds).toBeLessThan(60);
   expect(await edge1.exec('grep -c TCP /proc/net/ip_vs || true')).toBe('0\n');
   expect(await edge1.exec('ip link show kube-ipvs0 || true')).toContain('does not exist');
   expect(await edge1.exec('ipset list -n')).not.toContain('KUBE-');
