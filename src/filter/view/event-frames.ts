@@ -11,9 +11,6 @@ export interface FrameBatch {
   readonly next: number;
 }
 
-/** A batch of several frames has at most this size: a client that reads nothing keeps it. */
-const MAX_BATCH_BYTES = 32 * 1024;
-
 /**
  * Encodes the entries of a log for its watchers. Most watchers are at the same position, so the last batch is cached:
  * 50 watchers cost one encoding.
@@ -22,7 +19,9 @@ export class EventFrames {
   readonly #codec: Codec;
   readonly #resource: Resource;
   readonly #log: EventLog;
-  #last: (FrameBatch & { readonly position: number; readonly end: number }) | undefined;
+  #last:
+    | (FrameBatch & { readonly position: number; readonly end: number; readonly mostBytes: number })
+    | undefined;
 
   constructor(codec: Codec, resource: Resource, log: EventLog) {
     this.#codec = codec;
@@ -35,27 +34,32 @@ export class EventFrames {
     this.#last = undefined;
   }
 
-  /** The frames from a position in the window on; undefined at the end of the log. */
-  from(position: number): FrameBatch | undefined {
+  /**
+   * The frames from a position in the window on; undefined at the end of the log.
+   *
+   * @param mostBytes size of a batch of several frames: a client that reads nothing keeps it
+   */
+  from(position: number, mostBytes: number): FrameBatch | undefined {
     const { end } = this.#log;
     const last = this.#last;
     // A batch that was encoded before the log grew does not contain the newest entries.
-    if (last !== undefined && last.position === position && last.end === end) return last;
+    const isCurrent = last?.position === position && last.end === end;
+    if (isCurrent && last.mostBytes === mostBytes) return last;
     const buffers: Buffer[] = [];
     let bytes = 0;
     let next = position;
     for (let entry = this.#log.at(next); entry !== undefined; entry = this.#log.at(next)) {
       const frame = this.#codec.encodeEvent(this.#resource, entry.type, entry.object);
       const size = frame.reduce((sum, { length }) => sum + length, 0);
-      if (next > position && bytes + size > MAX_BATCH_BYTES) break;
+      if (next > position && bytes + size > mostBytes) break;
       buffers.push(...frame);
       bytes += size;
       next++;
     }
     if (next === position) return undefined;
-    const isSmall = bytes <= MAX_BATCH_BYTES;
+    const isSmall = bytes <= mostBytes;
     const batch = { buffers: isSmall ? [Buffer.concat(buffers, bytes)] : buffers, bytes, next };
-    this.#last = { ...batch, position, end };
+    this.#last = { ...batch, position, end, mostBytes };
     return batch;
   }
 }

@@ -1,15 +1,11 @@
 import type { ServerResponse } from 'node:http';
-import { startWriteTimeout, type WriteTimeout } from './write-timeout.ts';
+import { LARGE_BLOCK_BYTES, WRITE_BLOCK_BYTES, type WriteLimits } from './large-blocks.ts';
+import { startWriteTimeout } from './write-timeout.ts';
 
-/**
- * Buffers are copied into a block of at most this size: one write per block, not one per object. A client that reads
- * nothing keeps one block; over TLS, another one that is encrypted.
- */
-export const WRITE_BLOCK_BYTES = 32 * 1024;
 /** The bytes that a client must read in a millisecond, once the write timeout has passed: 512 kbit/s. */
 const MIN_RATE = 64;
 
-export interface BlocksOptions extends WriteTimeout {
+export interface BlocksOptions extends WriteLimits {
   /** They must not change until the response has closed. */
   readonly buffers: Iterable<Buffer>;
   /** The sum of their sizes, or more. */
@@ -19,24 +15,29 @@ export interface BlocksOptions extends WriteTimeout {
 }
 
 /**
- * Writes many buffers to a response, in one block that is filled again after each write. So the client reads while the
- * next part is copied, and a list of any size costs one block. A client that reads slower than 512 kbit/s is
+ * Writes many buffers to a response, in one block that is filled again after each write: one write per block, not one
+ * per object. So the client reads while the next part is copied, and a list of any size costs one block. A client that reads slower than 512 kbit/s is
  * disconnected after the write timeout: it would keep the state from which the body is written.
  */
 export function writeBlocks(response: ServerResponse, options: BlocksOptions): void {
   const { buffers, bytes, writeTimeoutMs, onWritten = () => response.end() } = options;
-  const block = Buffer.allocUnsafeSlow(Math.min(WRITE_BLOCK_BYTES, bytes));
-  const blocks = filled(block, buffers);
+  const giveBack = bytes > WRITE_BLOCK_BYTES ? options.largeBlocks?.take() : undefined;
+  const most = giveBack === undefined ? WRITE_BLOCK_BYTES : LARGE_BLOCK_BYTES;
+  const blocks = filled(Buffer.allocUnsafeSlow(Math.min(most, bytes)), buffers);
   const start = performance.now();
   let written = 0;
   /** Runs until the client has read the last write. */
   let timer: NodeJS.Timeout | undefined;
-  const stop = (): void => clearTimeout(timer);
+  const stop = (): void => {
+    clearTimeout(timer);
+    giveBack?.();
+  };
   const writeNext = (): void => {
     const { value, done } = blocks.next();
     if (done) {
       // The response may go on, so nothing of this may stay with it.
       response.off('close', stop);
+      stop();
       onWritten();
       return;
     }
@@ -45,7 +46,7 @@ export function writeBlocks(response: ServerResponse, options: BlocksOptions): v
     written += value.length;
     // The block is free only in this callback: a write that returns true may still be in progress.
     response.write(value, (error) => {
-      stop();
+      clearTimeout(timer);
       if (error == null && !response.destroyed && !response.writableEnded) writeNext();
     });
   };

@@ -3,21 +3,21 @@ import type { Encoding } from '../../filter/codec/codec.ts';
 import type { Body } from '../../filter/view/view-state.ts';
 import { MEDIA_TYPES } from '../api/media-type.ts';
 import { writeBlocks } from './block-writer.ts';
-import type { WriteTimeout } from './write-timeout.ts';
+import type { WriteLimits } from './large-blocks.ts';
 
 /** Answers with a whole body, which consists of many buffers. */
 export function sendBody(
   response: ServerResponse,
   encoding: Encoding,
   { buffers, bytes }: Body,
-  timeout: WriteTimeout,
+  limits: WriteLimits,
 ): void {
   response.writeHead(200, {
     'content-type': MEDIA_TYPES[encoding],
     'content-length': bytes,
     'cache-control': 'no-cache, private',
   });
-  writeBlocks(response, { ...timeout, buffers, bytes });
+  writeBlocks(response, { ...limits, buffers, bytes });
 }
 
 /** Answers with a small document. */

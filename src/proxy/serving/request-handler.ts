@@ -13,10 +13,10 @@ import type { AccessPolicy } from '../auth/access-policy.ts';
 import type { CallerLimits, CountedCaller } from '../http/caller-limits.ts';
 import { sendError } from '../http/http-errors.ts';
 import { HttpListener, type HttpListenerOptions } from '../http/http-listener.ts';
+import { LargeBlocks, type WriteLimits } from '../http/large-blocks.ts';
 import { reasonOf } from '../http/refusal-log.ts';
 import { sendBody, sendDocument } from '../http/respond.ts';
 import { assertNoUpgrade, isUpgrade } from '../http/upgrade.ts';
-import type { WriteTimeout } from '../http/write-timeout.ts';
 import { ANYONE, type CallerId, type ViewLease } from '../views/view-entry.ts';
 import { type OwnNode, parseRead, type ReadRequest } from './parse-read.ts';
 import { readList, readObject, refuseWatch, startWatch, type WatchTimes } from './view-response.ts';
@@ -64,6 +64,7 @@ export class RequestHandler {
   readonly #options: RequestHandlerOptions;
   readonly #listener: HttpListener;
   readonly #watchers = new Set<Watcher>();
+  readonly #largeBlocks = new LargeBlocks();
   #closing = false;
 
   constructor(options: RequestHandlerOptions) {
@@ -186,7 +187,7 @@ export class RequestHandler {
       info.kind === 'object' ? readObject(view, info, options) : readList(view, options, only);
     const leave = caller && this.#options.bodies?.enter(caller, body.bytes);
     if (leave !== undefined) response.once('close', leave);
-    sendBody(response, view.codec.encoding, body, this.#writeTimeout(response));
+    sendBody(response, view.codec.encoding, body, this.#writeLimits(response));
     this.#endWithState(view.log, response, body);
   }
 
@@ -207,7 +208,7 @@ export class RequestHandler {
   }
 
   #watch(view: View, response: ServerResponse, options: ListOptions): void {
-    const times = { ...this.#options, ...this.#writeTimeout(response) };
+    const times = { ...this.#options, ...this.#writeLimits(response) };
     let watcher: Watcher;
     try {
       watcher = startWatch(view, response, options, times);
@@ -222,9 +223,10 @@ export class RequestHandler {
     if (this.#closing || isUpgrade(response.req)) watcher.end();
   }
 
-  #writeTimeout(response: ServerResponse): WriteTimeout {
+  #writeLimits(response: ServerResponse): WriteLimits {
     const { writeTimeoutMs } = this.#options;
-    return { writeTimeoutMs, onTimeout: () => this.#recordStalled(response) };
+    const onTimeout = (): void => this.#recordStalled(response);
+    return { writeTimeoutMs, onTimeout, largeBlocks: this.#largeBlocks };
   }
 
   #recordStalled({ req }: ServerResponse): void {

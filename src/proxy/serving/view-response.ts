@@ -6,7 +6,7 @@ import type { View } from '../../filter/view/view.ts';
 import { type Body, bodyOf, type ListBody, type ViewState } from '../../filter/view/view-state.ts';
 import type { ListOptions } from '../api/list-options.ts';
 import { statusOf } from '../api/status.ts';
-import type { WriteTimeout } from '../http/write-timeout.ts';
+import type { WriteLimits } from '../http/large-blocks.ts';
 import { Watcher, writeWatchHead } from './watcher.ts';
 
 export interface WatchTimes {
@@ -65,7 +65,7 @@ export function startWatch(
   view: View,
   response: ServerResponse,
   options: ListOptions,
-  times: WatchTimes & WriteTimeout,
+  times: WatchTimes & WriteLimits,
 ): Watcher {
   const timeoutMs =
     options.timeoutSeconds === undefined
@@ -82,6 +82,7 @@ export function startWatch(
     timeoutMs,
     writeTimeoutMs: times.writeTimeoutMs,
     onTimeout: times.onTimeout,
+    largeBlocks: times.largeBlocks,
   });
   watcher.start(initial);
   return watcher;

@@ -1,15 +1,17 @@
 import type { ServerResponse } from 'node:http';
 import type { Status } from '../../errors.ts';
 import type { Codec, Encoding } from '../../filter/codec/codec.ts';
+import type { FrameBatch } from '../../filter/view/event-frames.ts';
 import type { EventLog } from '../../filter/view/event-log.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { ViewState } from '../../filter/view/view-state.ts';
 import { STREAM_MEDIA_TYPES } from '../api/media-type.ts';
 import { statusOf } from '../api/status.ts';
 import { writeBlocks } from '../http/block-writer.ts';
-import { startWriteTimeout, type WriteTimeout } from '../http/write-timeout.ts';
+import { LARGE_BLOCK_BYTES, WRITE_BLOCK_BYTES, type WriteLimits } from '../http/large-blocks.ts';
+import { startWriteTimeout } from '../http/write-timeout.ts';
 
-export interface WatcherOptions extends WriteTimeout {
+export interface WatcherOptions extends WriteLimits {
   readonly view: View;
   readonly response: ServerResponse;
   /** The position in the log at which to begin. */
@@ -58,6 +60,8 @@ export class Watcher {
   #position: number;
   /** Runs while the socket is full; undefined: the socket accepts writes. */
   #writeTimer: NodeJS.Timeout | undefined;
+  /** Gives back the large block that is being written; has no effect twice. */
+  #giveBack: (() => void) | undefined;
   /** Whether the watch ends when the blocks are written, so that no event is cut. */
   #isEnding = false;
   #ended = false;
@@ -106,6 +110,7 @@ export class Watcher {
   #onDrain(): void {
     clearTimeout(this.#writeTimer);
     this.#writeTimer = undefined;
+    this.#giveBack?.();
     this.#pump();
   }
 
@@ -119,7 +124,6 @@ export class Watcher {
 
   /** @param next position behind what is written */
   #writeInBlocks(buffers: Iterable<Buffer>, bytes: number, next: number): void {
-    const { writeTimeoutMs, onTimeout } = this.#options;
     this.#inBlocks = true;
     const onWritten = (): void => {
       this.#inBlocks = false;
@@ -129,7 +133,7 @@ export class Watcher {
         this.end();
       } else this.#pump();
     };
-    writeBlocks(this.#response, { writeTimeoutMs, onTimeout, buffers, bytes, onWritten });
+    writeBlocks(this.#response, { ...this.#options, buffers, bytes, onWritten });
   }
 
   *#initialFrames({ items, version }: ViewState): Iterable<Buffer> {
@@ -148,17 +152,22 @@ export class Watcher {
     // Also if it is written in blocks: the state would stay in memory, and the client could not continue after it.
     else if (this.#writeTimer === undefined && !this.#log.holds(this.#position)) this.#expire();
     while (!this.#ended && !this.#inBlocks && this.#writeTimer === undefined) {
-      const batch = this.#view.frames.from(this.#position);
+      this.#giveBack = this.#options.largeBlocks?.take();
+      const most = this.#giveBack === undefined ? WRITE_BLOCK_BYTES : LARGE_BLOCK_BYTES;
+      const batch = this.#view.frames.from(this.#position, most);
+      if (batch !== undefined) this.#writeBatch(batch);
+      // Otherwise it is kept until the client has read it.
+      if (this.#writeTimer === undefined) this.#giveBack?.();
       if (batch === undefined) return;
-      const { buffers, bytes, next } = batch;
-      const [first] = buffers;
-      if (first?.length === bytes) {
-        this.#position = next;
-        this.#write(first);
-      } else {
-        this.#writeInBlocks(buffers, bytes, next);
-      }
     }
+  }
+
+  #writeBatch({ buffers, bytes, next }: FrameBatch): void {
+    const [first] = buffers;
+    if (first?.length === bytes) {
+      this.#position = next;
+      this.#write(first);
+    } else this.#writeInBlocks(buffers, bytes, next);
   }
 
   #write(bytes: Buffer): void {
@@ -202,6 +211,8 @@ export class Watcher {
     this.#unsubscribe();
     for (const timer of this.#timers) clearTimeout(timer);
     clearTimeout(this.#writeTimer);
+    this.#response.once('close', () => this.#giveBack?.());
+    if (this.#response.closed) this.#giveBack?.();
     this.#limitEnd();
   }
 

@@ -5,6 +5,7 @@ import { EventFrames } from '../../../src/filter/view/event-frames.ts';
 import { EventLog } from '../../../src/filter/view/event-log.ts';
 
 const codec = new ProtobufCodec();
+const MOST = 32 * 1024;
 
 function setUp() {
   const log = new EventLog(0n, () => ({ entries: 1000, bytes: 100_000_000 }));
@@ -24,36 +25,46 @@ describe('EventFrames', () => {
     const { append, frames } = setUp();
     append(a);
     append(b);
-    const first = frames.from(0);
+    const first = frames.from(0, MOST);
     expect(first?.buffers).toEqual([Buffer.concat([frameOf(a), frameOf(b)])]);
     expect(first?.next).toBe(2);
-    expect(frames.from(0)?.buffers).toBe(first?.buffers);
+    expect(frames.from(0, MOST)?.buffers).toBe(first?.buffers);
+  });
+
+  test('watchers at the same position that may keep less get less', () => {
+    const { append, frames } = setUp();
+    for (const size of [20_000, 20_000, 20_000]) append(Buffer.alloc(size));
+    expect([MOST, 2 * MOST, MOST].map((most) => frames.from(0, most)?.next)).toEqual([1, 3, 1]);
   });
 
   test('a watcher that reaches a position later also gets the entries appended meanwhile', () => {
     const { append, frames } = setUp();
-    expect(frames.from(0)).toBeUndefined();
+    expect(frames.from(0, MOST)).toBeUndefined();
     append(a);
-    expect(frames.from(0)?.next).toBe(1);
-    expect(frames.from(1)).toBeUndefined();
+    expect(frames.from(0, MOST)?.next).toBe(1);
+    expect(frames.from(1, MOST)).toBeUndefined();
     append(b);
-    expect(frames.from(0)).toMatchObject({ next: 2 });
-    expect(frames.from(1)?.buffers).toEqual([frameOf(b)]);
+    expect(frames.from(0, MOST)).toMatchObject({ next: 2 });
+    expect(frames.from(1, MOST)?.buffers).toEqual([frameOf(b)]);
     append(c);
-    expect(frames.from(1)?.buffers).toEqual([Buffer.concat([frameOf(b), frameOf(c)])]);
+    expect(frames.from(1, MOST)?.buffers).toEqual([Buffer.concat([frameOf(b), frameOf(c)])]);
   });
 
-  test('a batch has at most 32 KB, unless one entry is larger, whose object is not copied', () => {
+  test('a batch has at most the size that its watcher may keep, unless one entry is larger, whose object is not copied', () => {
     const { log, append, frames } = setUp();
     const sizes = [10_000, 10_000, 10_000, 10_000, 100_000, 10_000, 100_000];
     for (const size of sizes) append(Buffer.alloc(size, 1));
     const entries: number[] = [];
     const sent: Buffer[] = [];
     let position = 0;
-    for (let batch = frames.from(0); batch !== undefined; batch = frames.from(position)) {
+    for (
+      let batch = frames.from(0, MOST);
+      batch !== undefined;
+      batch = frames.from(position, MOST)
+    ) {
       entries.push(batch.next - position);
       expect(batch.bytes).toBe(Buffer.concat(batch.buffers).length);
-      const isLarge = batch.bytes > 32 * 1024;
+      const isLarge = batch.bytes > MOST;
       expect(isLarge).toBe(batch.buffers.length > 1);
       if (isLarge) expect(batch.buffers).toContain(log.at(position)?.object);
       sent.push(...batch.buffers);

@@ -3,7 +3,12 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
-import { WRITE_BLOCK_BYTES, writeBlocks } from '../../../src/proxy/http/block-writer.ts';
+import { writeBlocks } from '../../../src/proxy/http/block-writer.ts';
+import {
+  LARGE_BLOCK_BYTES,
+  LargeBlocks,
+  WRITE_BLOCK_BYTES,
+} from '../../../src/proxy/http/large-blocks.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
 const TIMEOUT = { writeTimeoutMs: 60_000 };
@@ -87,6 +92,53 @@ describe('writeBlocks()', () => {
     const chunks: Buffer[] = [];
     for await (const chunk of socket) chunks.push(chunk as Buffer);
     expect(Buffer.concat(chunks).subarray(-bytes).equals(Buffer.concat(buffers))).toBe(true);
+  });
+
+  describe('large blocks', () => {
+    /** A response whose client reads when `read` is called. */
+    function setUp(largeBlocks: LargeBlocks) {
+      const sizes: number[] = [];
+      let onRead = (): void => {};
+      const response = Object.assign(new EventEmitter(), {
+        destroyed: false,
+        write: (block: Buffer, done: () => void) => {
+          sizes.push(block.length);
+          onRead = done;
+        },
+        end: () => {},
+      });
+      const body = pattern(3 * LARGE_BLOCK_BYTES, 1);
+      const buffers = Array.from({ length: 96 }, (_, n) => body.subarray(n * 8192, (n + 1) * 8192));
+      writeBlocks(response as unknown as ServerResponse, {
+        ...TIMEOUT,
+        buffers,
+        bytes: body.length,
+        largeBlocks,
+      });
+      return { response, sizes, read: () => onRead() };
+    }
+    const [small, large] = [WRITE_BLOCK_BYTES, LARGE_BLOCK_BYTES];
+
+    test('are taken while some are free, until all is written', () => {
+      const blocks = new LargeBlocks();
+      const all = Array.from({ length: 17 }, () => setUp(blocks));
+      expect(all.map(({ sizes }) => sizes.at(-1))).toEqual([...Array(16).fill(large), small]);
+      const [first] = all;
+      for (let n = 0; n < 3; n++) first?.read();
+      expect(first?.sizes).toEqual([large, large, large]);
+      all.push(setUp(blocks));
+      expect(all.at(-1)?.sizes).toEqual([large]);
+      for (const { response } of all) response.emit('close');
+    });
+
+    test('are given back when the client disconnects', () => {
+      const blocks = new LargeBlocks();
+      const all = Array.from({ length: 16 }, () => setUp(blocks));
+      expect(blocks.take()).toBeUndefined();
+      for (const { response } of all) response.emit('close');
+      const taken = Array.from({ length: 17 }, () => blocks.take());
+      expect(taken.indexOf(undefined)).toBe(16);
+    });
   });
 
   test('stops copying when the client disconnects', async () => {

@@ -7,7 +7,12 @@ import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { ViewState } from '../../../src/filter/view/view-state.ts';
-import { WRITE_BLOCK_BYTES } from '../../../src/proxy/http/block-writer.ts';
+import {
+  LARGE_BLOCK_BYTES,
+  LargeBlocks,
+  WRITE_BLOCK_BYTES,
+  type WriteLimits,
+} from '../../../src/proxy/http/large-blocks.ts';
 import { Watcher } from '../../../src/proxy/serving/watcher.ts';
 import { eventually } from '../../support/eventually.ts';
 
@@ -88,7 +93,11 @@ function change(text: string): void {
   view.log.commit();
 }
 
-function watch({ bookmarks = true, initial = undefined as ViewState | undefined } = {}): Watcher {
+function watch({
+  bookmarks = true,
+  initial = undefined as ViewState | undefined,
+  largeBlocks = undefined as WriteLimits['largeBlocks'],
+} = {}): Watcher {
   const watcher = new Watcher({
     view,
     response,
@@ -97,6 +106,7 @@ function watch({ bookmarks = true, initial = undefined as ViewState | undefined 
     initialEventsEnd: false,
     ...TIMES,
     onTimeout: () => stalled++,
+    largeBlocks,
   });
   watcher.start(initial);
   return watcher;
@@ -163,6 +173,47 @@ describe('a client', () => {
     await had('BOOKMARK');
     await eventually(() => response.closed, true);
     expect([jest.getTimerCount(), released()]).toEqual([0, 1]);
+  });
+});
+
+describe('many events at once', () => {
+  const text = 'x'.repeat(10_000);
+  const written = () => jest.mocked(response.write).mock.calls.map(([{ length }]) => length);
+
+  /** How many large blocks are free. All of them are taken by this. */
+  const free = (blocks: LargeBlocks) =>
+    Array.from({ length: 20 }, () => blocks.take()).filter(Boolean).length;
+
+  function makeEvents(): void {
+    hasRoom = false;
+    for (let n = 0; n < 40; n++) view.set('a/x', objectOf('x', `${n}${text}`));
+    view.log.commit();
+  }
+
+  test.each([
+    ['large batches if there is room for them', false],
+    ['small batches otherwise', true],
+  ])('are sent in %s', async (_, isFull) => {
+    const largeBlocks = new LargeBlocks();
+    if (isFull) free(largeBlocks);
+    watch({ largeBlocks });
+    makeEvents();
+    for (let n = 0; n < 20; n++) response.emit('drain');
+    await eventually(() => events().length, 40);
+    const largest = Math.max(...written());
+    expect(largest).toBeLessThanOrEqual(isFull ? WRITE_BLOCK_BYTES : LARGE_BLOCK_BYTES);
+    expect(largest > 6 * WRITE_BLOCK_BYTES).toBe(!isFull);
+    expect(free(largeBlocks)).toBe(isFull ? 0 : 16);
+  });
+
+  test('leave no large block behind when the client disconnects', async () => {
+    const largeBlocks = new LargeBlocks();
+    watch({ largeBlocks });
+    makeEvents();
+    response.emit('drain');
+    (await client).destroy();
+    await eventually(() => response.closed, true);
+    expect(free(largeBlocks)).toBe(16);
   });
 });
 
