@@ -86,7 +86,10 @@ export class Watcher {
     writeWatchHead(response, this.#codec.encoding);
     response.flushHeaders();
     response.on('drain', () => this.#onDrain());
-    response.on('close', () => this.#stop());
+    response.on('close', () => {
+      this.#giveBack?.();
+      this.#stop();
+    });
     response.on('error', () => this.#stop());
     this.#timers.push(setTimeout(() => this.end(), timeoutMs));
     if (bookmarks) this.#timers.push(setInterval(() => this.#bookmark(), bookmarkMs));
@@ -211,8 +214,6 @@ export class Watcher {
     this.#unsubscribe();
     for (const timer of this.#timers) clearTimeout(timer);
     clearTimeout(this.#writeTimer);
-    this.#response.once('close', () => this.#giveBack?.());
-    if (this.#response.closed) this.#giveBack?.();
     this.#limitEnd();
   }
 
