@@ -16,8 +16,9 @@ export interface BlocksOptions extends WriteLimits {
 
 /**
  * Writes many buffers to a response, in one block that is filled again after each write: one write per block, not one
- * per object. So the client reads while the next part is copied, and a list of any size costs one block. A client that reads slower than 512 kbit/s is
- * disconnected after the write timeout: it would keep the state from which the body is written.
+ * per object. So the client reads while the next part is copied, and a list of any size costs one block. A client that
+ * reads slower than 512 kbit/s is disconnected after the write timeout: it would keep the state from which the body is
+ * written.
  */
 export function writeBlocks(response: ServerResponse, options: BlocksOptions): void {
   const { buffers, bytes, writeTimeoutMs, onWritten = () => response.end() } = options;
