@@ -63,7 +63,7 @@ export class DecisionJournal {
 
   /**
    * Records a decision if it differs from the one before: in the keys, in the number of endpoints, or in which
-   * endpoints are kept. The last does not count if the endpoints themselves changed.
+   * endpoints are kept. Which endpoints are kept does not count if the endpoints themselves changed.
    */
   record(
     at: number,

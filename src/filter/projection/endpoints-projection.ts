@@ -66,7 +66,7 @@ const FIRST_PORTION = 32;
 /** Services that were decided, and whether all their traffic goes to the cloud; undefined: not reported. */
 type WithheldReport = ReadonlyMap<string, boolean> | undefined;
 
-/** Services to be decided again, each with the keys of what it had, which is gone or moved and is still shown. */
+/** Services to be decided again, each with the keys of objects that it lost and clients still see. */
 type AffectedServices = Map<string, string[]>;
 
 /**

@@ -44,8 +44,8 @@ export type AccessPolicy = (request: IncomingMessage) => Access;
 /** What the caller of a request may do with it. The handler calls forward, and then authorize if a view answers it. */
 export interface Access {
   /**
-   * Forwards the request to the API server; undefined: a view answers it. Throws or rejects if it must be neither, or
-   * could not be forwarded.
+   * Forwards the request to the API server; undefined: a view answers it. Throws if the request is refused; rejects if
+   * forwarding fails.
    */
   forward(response: ServerResponse, target: RequestTarget): Promise<void> | undefined;
   /**

@@ -24,8 +24,8 @@ const NO_FAILURES = { failures: 0, error: undefined };
 /**
  * Connection, failures and age of one reflector.
  *
- * A watch that brought unusable data, or ended without being of use, makes the next ones suspect: that they open proves
- * nothing. Only an event, a list, or a watch that stays open for a while does. The objects are as old as the end of any
+ * A watch may bring unusable data, or end without being of use. After it, opening a watch no longer counts as success:
+ * only an event, a list, or a watch that stays open for a while does. The objects are as old as the end of any
  * watch that was open for a second: a load balancer may close each one.
  */
 export class ReflectorHealth {

@@ -72,10 +72,9 @@ const CLIENT_OPTIONS = {
  *   streams end. A Client that reconnects beside its old streams confuses those of both connections, so it may do so
  *   once.
  * - **Silence.** A quiet watch and a dead connection look the same. Over HTTP/2 the server is sent PINGs. A connection
- *   on which nothing arrives for the quiet time and {@link ANSWER_MS} more is ended. Looks at the bytes are counted,
- *   not time: after a turn of the event loop that took long, what has arrived meanwhile is read before the next look.
- *   After a GOAWAY no PING is sent (node:http2), and silence shows nothing: TCP keep-alive finds a dead path, as over
- *   HTTP/1.1.
+ *   on which nothing arrives for the quiet time and {@link ANSWER_MS} more is ended. The limit counts checks of
+ *   `bytesRead`, so that a blocked event loop does not look like a dead connection. After a GOAWAY no PING is sent
+ *   (node:http2), and silence shows nothing: TCP keep-alive finds a dead path, as over HTTP/1.1.
  * - **A reset that a write finds.** Node 24 then leaves the TLS connection open for ever, without reading, if another
  *   write follows in that turn. Seldom, and only this silence shows it.
  * - **A body that breaks off.** One that the server cancels (RST_STREAM), or whose connection is reset after a GOAWAY,
@@ -175,7 +174,7 @@ export class Line {
     const { tls, sockets, isRelay = false } = this.#options;
     const isTls = protocol === 'https:';
     const address = { ...ADDRESSING, host: hostname, port: Number(port || (isTls ? 443 : 80)) };
-    // The name that a server with several certificates, or a gateway, chooses by. An IP address is none.
+    // The name that a server with several certificates, or a gateway, chooses by. An IP address is not a server name.
     const servername = tls.servername ?? (isIP(hostname) === 0 ? hostname : '');
     const socket = isTls
       ? connectTls({ ALPNProtocols: ['h2', 'http/1.1'], ...address, ...tls, servername })

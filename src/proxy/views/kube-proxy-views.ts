@@ -12,8 +12,8 @@ const REFUSED_MS = 60_000;
 /**
  * The views that the kube-proxy of this node reads, or that the newest one would read until one comes.
  *
- * Who reads can only be told by the query: it is that of a kube-proxy. Until there is one, any client that reads all
- * namespaces counts. Another client may have the query of an older kube-proxy for one collection: a kube-proxy also
+ * A reader is recognised only by its query. Until there is a kube-proxy, any client that reads all namespaces counts.
+ * Another client may have the query of an older kube-proxy for one collection: a kube-proxy also
  * reads the other collection with the same selectors. Of equals the first one remains: the other may be curl's.
  *
  * The view of endpoints remains open without a request, so that explain, the page and metrics work while kube-proxy is

@@ -76,8 +76,8 @@ export interface EndpointsSource extends ViewSource {
 }
 
 /**
- * Whether a source is of endpoints that are decided here. A part of the slices of a Service is not, nor is a refused
- * view.
+ * Whether a source is of endpoints that are decided here. False for a view of some slices of a Service, and for a
+ * refused view.
  */
 export function isEndpointsSource(source: ViewSource): source is EndpointsSource {
   return source.projection !== undefined;
