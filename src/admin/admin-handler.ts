@@ -6,7 +6,7 @@ import type { Query } from '../proxy/api/query.ts';
 import { serializeQueries } from '../proxy/api/query-json.ts';
 import { readUrl } from '../proxy/api/request-url.ts';
 import { statusOf } from '../proxy/api/status.ts';
-import { hasBody, refuseRequest } from '../proxy/http/http-errors.ts';
+import { answerAndEnd, hasBody } from '../proxy/http/http-errors.ts';
 import { reasonOf } from '../proxy/http/refusal-log.ts';
 import { assertLocalRequest } from '../proxy/http/request-checks.ts';
 import type { ProxyState } from '../proxy/node-proxy.ts';
@@ -55,7 +55,7 @@ export function createAdminHandler(
       const headers: OutgoingHttpHeaders = { ...TEXT_HEADERS };
       if (reason === 'MethodNotAllowed') headers.allow = methods.join(', ');
       const { code } = statusOf(error);
-      return refuseRequest(request, response, { code, headers, body: printLine(message) });
+      return answerAndEnd(request, response, { code, headers, body: printLine(message) });
     }
     const answerUnlessGone = async (): Promise<void> => {
       if (!PROBES.includes(path)) await endNoticed();

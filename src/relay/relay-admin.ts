@@ -1,5 +1,5 @@
 import { readUrl } from '../proxy/api/request-url.ts';
-import { refuseRequest } from '../proxy/http/http-errors.ts';
+import { answerAndEnd } from '../proxy/http/http-errors.ts';
 import { HttpListener } from '../proxy/http/http-listener.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../proxy/http/listener-limits.ts';
 import type { ListenAddress } from '../util/address.ts';
@@ -19,7 +19,7 @@ export async function startRelayAdmin(address: ListenAddress, relay: Relay) {
     requests,
     onRequest: (request, response) => {
       const [code, body] = answerOf(readUrl(request).path, relay);
-      refuseRequest(request, response, { code, headers: HEADERS, body: `${body}\n` });
+      answerAndEnd(request, response, { code, headers: HEADERS, body: `${body}\n` });
     },
   });
   return { url: await listener.listen(), close: () => listener.close(0, () => {}) };

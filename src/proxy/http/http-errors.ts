@@ -75,7 +75,7 @@ export function sendError(
 ): void {
   if (response.headersSent) response.destroy();
   else
-    refuseRequest(request, response, statusResponse(error, statusEncoding(request.headers.accept)));
+    answerAndEnd(request, response, statusResponse(error, statusEncoding(request.headers.accept)));
 }
 
 function statusResponse(error: unknown, encoding: Encoding): ErrorResponse {
@@ -105,10 +105,10 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Answers a request that is refused. If its body has not been read, the connection ends: the next bytes could be that
+ * Answers a request without its view. If its body has not been read, the connection ends: the next bytes could be that
  * body or another request, and there is no way to tell which (RFC 9112, sections 6.1 and 6.3).
  */
-export function refuseRequest(
+export function answerAndEnd(
   request: IncomingMessage,
   response: ServerResponse,
   answer: ErrorResponse,
