@@ -1,10 +1,12 @@
 /** Number of versions between two upstream versions, for changes that only this process makes. */
 export const STEP = 1_000_000_000n;
+/** Changes begin in the lower half of a step. The upper half is for first states: see initial-version.ts. */
+export const HALF_STEP = STEP / 2n;
 /** A version of an API server is a revision of etcd, which is an int64. */
 const MAX_UPSTREAM = String(2n ** 63n - 1n);
 
 /**
- * The start offset grows by this per millisecond and wraps around after 2.7 hours. A process may make this many changes
+ * The start offset grows by this per millisecond and wraps around after 1.4 hours. A process may make this many changes
  * under one upstream version for each millisecond until the next process starts.
  */
 const OFFSET_PER_MS = 100;
@@ -16,9 +18,9 @@ const OFFSET_PER_MS = 100;
  * The offset is the time at which the process started. So an earlier process has allocated other versions, even if the
  * upstream version is the same. A client that resumes from one of them gets 410.
  *
- * This is certain if the two starts are less than 2.7 hours apart and the first process makes few enough changes: fewer
+ * This is certain if the two starts are less than 1.4 hours apart and the first process makes few enough changes: fewer
  * than 100 under one upstream version per millisecond between the starts. Otherwise, or if the clock was set back,
- * versions can collide while the upstream version is the same. The probability for n changes is n in 10⁹.
+ * versions can collide while the upstream version is the same. The probability for n changes is 2n in 10⁹.
  *
  * The upstream versions of all collections count, because they are revisions of one etcd. If they are not, versions
  * still only rise. Nothing else raises versions: no client and no other process.
@@ -30,7 +32,7 @@ export class VersionAllocator {
 
   /** @param now time at which the process started, in milliseconds since the epoch */
   constructor(now: number) {
-    this.#offset = BigInt(Math.floor(now * OFFSET_PER_MS)) % STEP;
+    this.#offset = BigInt(Math.floor(now * OFFSET_PER_MS)) % HALF_STEP;
   }
 
   /** Records a resourceVersion of the API server. One that is not a possible revision is ignored. */
