@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { CLIENTS, MOMENTS, type Moment } from './clients.ts';
+import { CLIENTS, type ClientLibrary, type Moment } from './clients.ts';
 import type { MeasuredClient } from './measure-clients.ts';
 
 /** The page whose table the suite writes. */
@@ -8,8 +8,13 @@ export const PAGE = resolve(import.meta.dirname, '../../docs/clients.md');
 const BEGIN = '<!-- results: written by KPW_WRITE=1 npm test clients -->';
 const END = '<!-- end of results -->';
 
-/** The time of the start is that of the machine: all programs start together. */
-const SHOWN = MOMENTS.filter((moment) => moment !== 'start');
+/** The columns, and the moments whose longest time each shows. How long a start takes depends on the machine. */
+const COLUMNS: Readonly<Record<string, readonly Moment[]>> = {
+  change: ['change', 'silence'],
+  relabel: ['relabel'],
+  planned: ['planned'],
+  killed: ['killed'],
+};
 
 /** Replaces the table of the page. */
 export function writeClientsTable(measured: readonly MeasuredClient[]): void {
@@ -27,11 +32,13 @@ function split(text: string, mark: string): readonly [string, string] {
 
 /** One row for each client: seconds until it had the change after each moment, for each listener. */
 export function tableOf(measured: readonly MeasuredClient[]): string {
-  const heads = ['client', 'version', ...SHOWN];
+  const heads = ['client', ...Object.keys(COLUMNS)];
   const rows = CLIENTS.map((client) => {
     const listeners = measured.filter((each) => each.client === client);
-    const cells = SHOWN.map((moment) => listeners.map((each) => cellOf(each, moment)).join('/'));
-    return [client.name, client.version, ...cells];
+    const cells = Object.values(COLUMNS).map((moments) =>
+      listeners.map((each) => cellOf(each, moments)).join('/'),
+    );
+    return [titleOf(client), ...cells];
   });
   const widths = heads.map((head, column) =>
     Math.max(...[heads, ...rows].map((row) => row[column]?.length ?? 0), head.length),
@@ -43,20 +50,22 @@ export function tableOf(measured: readonly MeasuredClient[]): string {
   );
 }
 
-/** Seconds until a client had the change after a moment. */
-function cellOf({ ms, ended }: MeasuredClient, moment: Moment): string {
-  const time = ms[moment];
-  if (time !== undefined) return (time / 1000).toFixed(1);
+/** Seconds until a client had the change: the longest after one of the moments. */
+function cellOf({ ms, ended }: MeasuredClient, moments: readonly Moment[]): string {
+  const times = moments.flatMap((moment) => ms[moment] ?? []);
+  if (times.length === moments.length) return (Math.max(...times) / 1000).toFixed(1);
   return ended === undefined ? '-' : 'ended';
+}
+
+/** The name of a client in the table. */
+export function titleOf({ name, version }: ClientLibrary): string {
+  return `${name} ${version}`;
 }
 
 /** The clients that the page's table names, with their versions. */
 export function clientsOfPage(): string[] {
-  const rows = readFileSync(PAGE, 'utf8').split('\n');
-  return CLIENTS.map(({ name, version }) => `${name} ${version}`).filter((client) =>
-    rows.some((row) => {
-      const [, listed = '', version = ''] = row.split('|').map((cell) => cell.trim());
-      return client === `${listed} ${version}`;
-    }),
-  );
+  const names = readFileSync(PAGE, 'utf8')
+    .split('\n')
+    .map((line) => line.split('|')[1]?.trim());
+  return CLIENTS.map(titleOf).filter((title) => names.includes(title));
 }

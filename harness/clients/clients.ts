@@ -35,6 +35,8 @@ export const CLIENTS: readonly ClientLibrary[] = [
   },
   { name: 'kubernetes', version: '37.0.2', argument: 'kubernetes', language: 'Python' },
   { name: 'pykube-ng', version: '23.6.0', argument: 'pykube', language: 'Python' },
+  { name: 'easykube', version: '0.6.0', argument: 'easykube', language: 'Python' },
+  { name: 'kubesdk', version: '0.3.4', argument: 'kubesdk', language: 'Python' },
   {
     name: '@kubernetes/client-node',
     version: '2.0.1',
@@ -45,6 +47,12 @@ export const CLIENTS: readonly ClientLibrary[] = [
     name: 'kubernetes-fluent-client',
     version: '3.11.6',
     argument: 'fluent-client',
+    language: 'Node.js',
+  },
+  {
+    name: 'kubernetes-client',
+    version: '9.0.0',
+    argument: 'kubernetes-client',
     language: 'Node.js',
   },
   {

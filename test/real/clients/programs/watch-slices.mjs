@@ -3,6 +3,9 @@
  *
  * Usage: watch-slices.mjs LIBRARY KUBECONFIG. Each line of the output is what it has then, as JSON: the sorted addresses.
  */
+import { finished } from 'node:stream/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+
 const [library = '', path = ''] = process.argv.slice(2);
 const namespace = 'default';
 
@@ -44,6 +47,30 @@ const RUNS = {
         show([...slices.values()]);
       });
     await watcher.start();
+  },
+  // It knows the deprecated watch paths only, and leaves the next watch to its user.
+  'kubernetes-client': async () => {
+    const { default: kubernetes } = await import('kubernetes-client');
+    const { default: Backend } = await import('kubernetes-client/backends/request/index.js');
+    const kubeconfig = new kubernetes.KubeConfig();
+    kubeconfig.loadFromFile(path);
+    const backend = new Backend({ kubeconfig });
+    const client = new kubernetes.Client({ backend, spec: { paths: {} } });
+    const [group, version, plural] = ['discovery.k8s.io', 'v1', 'endpointslices'];
+    const spec = { group, version, names: { plural }, scope: 'Namespaced' };
+    client.addCustomResourceDefinition({ spec });
+    const watched = client.apis[group][version].watch.namespaces(namespace)[plural];
+    while (true) {
+      const slices = new Map();
+      const stream = await watched.getObjectStream();
+      stream.on('data', ({ type, object }) => {
+        if (type === 'DELETED') slices.delete(object.metadata.name);
+        else slices.set(object.metadata.name, object);
+        show([...slices.values()]);
+      });
+      await finished(stream).catch((error) => console.error(String(error)));
+      await sleep(1_000);
+    }
   },
 };
 

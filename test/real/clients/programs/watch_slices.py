@@ -7,6 +7,7 @@ A library that leaves the next list to its user gets it after a second.
 import asyncio
 import json
 import os
+import ssl
 import sys
 import time
 
@@ -146,6 +147,45 @@ def run_pykube():
         except Exception as error:
             again(error)
             time.sleep(1)
+
+
+async def run_easykube():
+    from easykube import Configuration
+
+    # Its own reader of kubeconfigs knows client certificates only.
+    with open(path) as file:
+        config = json.load(file)
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    options = {"base_url": cluster["server"]}
+    if "token" in user:
+        options["headers"] = {"authorization": f"Bearer {user['token']}"}
+        options["verify"] = ssl.create_default_context(cafile=cluster["certificate-authority"])
+    async with Configuration(**options).async_client() as client:
+        api = await client.api("discovery.k8s.io/v1").resource("endpointslices")
+        while True:
+            try:
+                listed, events = await api.watch_list(namespace=NAMESPACE)
+                replace(listed)
+                async for event in events:
+                    take(event["type"], event["object"])
+            except Exception as error:
+                again(error)
+                await asyncio.sleep(1)
+
+
+async def run_kubesdk():
+    from kube_models.apis_discovery_k8s_io_v1.io.k8s.api.discovery.v1 import EndpointSlice
+    from kubesdk import KubeConfig, login, watch_k8s_resources
+
+    await login(KubeConfig(path=path))
+    while True:
+        try:
+            slices.clear()
+            async for event in watch_k8s_resources(EndpointSlice, namespace=NAMESPACE):
+                take(event.type, event.object.to_dict())
+        except Exception as error:
+            again(error)
+            await asyncio.sleep(1)
 
 
 run = globals()[f"run_{library}"]
