@@ -2,14 +2,14 @@
  * Which room may import which; `npm run lint` checks it. A room may import itself, the rooms named after it, files
  * directly in src/, and packages. A new room needs a line here.
  */
-const TOPOLOGY = ['topology/policy', 'topology/decide', 'topology/state', 'topology/explain'];
-const FILTER = ['filter/codec', 'filter/view', 'filter/projection'];
-const UTIL = ['util', ...TOPOLOGY, ...FILTER, 'proxy/system'];
-const API = [...UTIL, 'proxy/api'];
-const UPSTREAM = [...API, 'proxy/upstream'];
-const REFLECTOR = [...UPSTREAM, 'proxy/snapshot', 'proxy/reflector'];
+const TOPOLOGY = ['topology/policy', 'topology/decide', 'topology/state'];
+const FILTER = ['filter/objects', 'filter/codec', 'filter/view', 'filter/projection'];
+const BELOW = ['util', 'text', ...TOPOLOGY, ...FILTER];
+const API = [...BELOW, 'client/system', 'client/api'];
+const UPSTREAM = [...API, 'client/upstream'];
+const REFLECTOR = [...UPSTREAM, 'client/snapshot', 'client/reflector'];
 
-const BELOW = ['util', ...TOPOLOGY, ...FILTER];
+const AROUND_VIEWS = ['client', 'node', 'server', 'diagnosis', 'relay', 'config', 'admin', 'run'];
 const ADMIN = ['admin/health', 'admin/explain', 'admin/status', 'admin/page', 'admin/metrics'];
 const CLI = ['output', 'command-line', 'client', 'node', 'simulate', 'remote'].map(
   (room) => `cli/${room}`,
@@ -17,24 +17,26 @@ const CLI = ['output', 'command-line', 'client', 'node', 'simulate', 'remote'].m
 
 const ROOMS = [
   ['util'],
-  ...inOrder(TOPOLOGY, ['util']),
-  ...inOrder(FILTER, ['util', ...TOPOLOGY]),
-  ['proxy/system', ...UTIL],
-  ['proxy/api', ...UTIL],
-  ['proxy/credentials', ...UTIL],
-  ['proxy/upstream', ...API, 'proxy/credentials'],
-  ['proxy/snapshot', ...UPSTREAM, 'proxy/credentials'],
-  ['proxy/reflector', ...REFLECTOR, 'proxy/credentials'],
-  ['proxy/own-watches', ...REFLECTOR],
-  ['proxy/local-runtime', ...UTIL],
-  ['proxy/views', ...REFLECTOR, 'proxy/own-watches', 'proxy/local-runtime'],
-  ['proxy/http', ...API],
-  ['proxy/passthrough', ...UPSTREAM, 'proxy/credentials', 'proxy/http'],
-  ['proxy/auth', ...UPSTREAM, 'proxy/http', 'proxy/passthrough'],
-  ['proxy/hot-restart', ...API, 'proxy/views'],
-  ...inOrder(['proxy', 'relay', 'config', 'admin', 'run'], BELOW),
-  ...inOrder(ADMIN, [...BELOW, 'proxy', 'config']),
-  ...inOrder([...CLI, 'cli'], [...BELOW, 'proxy', 'relay', 'config', 'admin', 'run']),
+  ['text', 'util'],
+  ...inOrder(TOPOLOGY, ['util', 'text']),
+  // The encodings read objects by their schemas, and these read through a cursor of either encoding.
+  ...inOrder(FILTER, ['util', 'text', ...TOPOLOGY, 'filter/codec']),
+  ['client/system', ...BELOW],
+  ['client/api', ...BELOW, 'client/system'],
+  ['client/credentials', ...BELOW, 'client/system'],
+  ['client/upstream', ...API, 'client/credentials'],
+  ['client/snapshot', ...UPSTREAM, 'client/credentials'],
+  ['client/reflector', ...REFLECTOR, 'client/credentials'],
+  ['node/own-watches', ...REFLECTOR],
+  ['node/local-runtime', ...BELOW, 'client/system'],
+  ['node/views', ...REFLECTOR, 'node/own-watches', 'node/local-runtime'],
+  ['server/http', ...API],
+  ['server/forward', ...UPSTREAM, 'client/credentials', 'server/http'],
+  ['server/auth', ...UPSTREAM, 'server/http', 'server/forward'],
+  ['server/hot-restart', ...API, 'node/views'],
+  ...inOrder(AROUND_VIEWS, BELOW),
+  ...inOrder(ADMIN, [...BELOW, ...AROUND_VIEWS.slice(0, AROUND_VIEWS.indexOf('admin'))]),
+  ...inOrder([...CLI, 'cli'], [...BELOW, ...AROUND_VIEWS]),
 ];
 
 /** Each room may import those before it. */
@@ -43,7 +45,7 @@ function inOrder(rooms, below) {
 }
 
 /** Where a room is: what an operator runs is beside src. */
-const folderOf = (room) => (room.startsWith('cli') ? room : `src/${room}`);
+const folderOf = (room) => (/^cli(\/|$)/.test(room) ? room : `src/${room}`);
 
 const AROUND = '(web|demo|fake-apiserver|scripts|harness|test|bench)/';
 /** Programs that `node` runs, beside those that a suite starts. */

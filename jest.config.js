@@ -26,9 +26,9 @@ const SLOW = [
   '/test/guarantees/planted-bugs[.]test[.]ts$',
   '/test/demo/demo[.]test[.]ts$',
   '/test/(cli/main|run/(force-exit|inspector|trim-heap))[.]test[.]ts$',
-  '/test/proxy/serving/slow-clients[.]test[.]ts$',
-  '/test/proxy/snapshot/(snapshot-history[.]property|snapshot-folder)[.]test[.]ts$',
-  '/test/proxy/views/view-memory[.]test[.]ts$',
+  '/test/server/serving/slow-clients[.]test[.]ts$',
+  '/test/client/snapshot/(snapshot-history[.]property|snapshot-folder)[.]test[.]ts$',
+  '/test/node/views/view-memory[.]test[.]ts$',
   '/test/security/connections[.]test[.]ts$',
 ];
 

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { STREAMING_LIST } from '../harness/streaming-list.ts';
 import { startAdmin } from '../src/admin/admin.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../src/proxy/http/listener-limits.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../src/server/http/listener-limits.ts';
 import { recordWatch } from '../test/support/guarantees/watch-recorder.ts';
 import { createSmallCluster, putService } from '../test/support/wrapper/small-cluster.ts';
 import { startWrapper } from '../test/support/wrapper/wrapper-fixture.ts';

@@ -10,7 +10,7 @@ import { pino } from 'pino';
 import { startControlPlane } from '../harness/api-server/control-plane.ts';
 import { freePorts } from '../harness/network/free-port.ts';
 import { startTcpFront, type TcpFault } from '../harness/network/tcp-front.ts';
-import { Line } from '../src/proxy/upstream/line.ts';
+import { Line } from '../src/client/upstream/line.ts';
 
 const { values } = parseArgs({
   options: {

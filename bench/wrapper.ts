@@ -6,8 +6,8 @@ import type { ServingCert } from '../harness/api-server/serving-cert.ts';
 import { freePorts } from '../harness/network/free-port.ts';
 import { startProcess, waitUntilReady } from '../harness/process/managed-process.ts';
 import { runCommand } from '../harness/process/run-command.ts';
-import { CURRENT_SLICES } from '../src/proxy/api/kube-proxy-queries.ts';
-import { queryPath } from '../src/proxy/api/query.ts';
+import { CURRENT_SLICES } from '../src/client/api/kube-proxy-queries.ts';
+import { queryPath } from '../src/client/api/query.ts';
 import { createProcessUsage, type ProcessUsage } from './process-usage.ts';
 
 /** The node that the wrapper serves; the measuring client makes it. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import '../src/no-inspector.ts';
-import '../src/node-version.ts';
+import '../src/run/no-inspector.ts';
+import '../src/run/node-version.ts';
 
 /* kubectl calls it to complete `kubectl kpw …` in bash, zsh and fish (kubectl pkg/cmd/plugin). */
 

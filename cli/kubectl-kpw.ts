@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import '../src/no-inspector.ts';
-import '../src/node-version.ts';
+import '../src/run/no-inspector.ts';
+import '../src/run/node-version.ts';
 
 /* The plugin of kubectl: `kubectl kpw`. It is a bundle of its own, so that the wrapper's process does not grow. */
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-import '../src/no-inspector.ts';
-import '../src/node-version.ts';
-import '../src/v8-flags.ts';
+import '../src/run/no-inspector.ts';
+import '../src/run/node-version.ts';
+import '../src/run/v8-flags.ts';
 
 // Not imported above: a bundle in several files would load them before it runs the three above.
 const [{ endWithReader, runProgram }, { KUBE_PROXY_WRAPPER }] = await Promise.all([

@@ -1,5 +1,5 @@
 import type { ApiServer } from '../fake-apiserver/api-server.ts';
-import { suggestion } from '../src/did-you-mean.ts';
+import { suggestion } from '../src/text/did-you-mean.ts';
 import { isLabelKey, isLabelValue } from '../src/topology/policy/label.ts';
 
 /** Commands that change the cluster. The terminal and the page have them. */

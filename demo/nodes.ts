@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { kubeconfigFor } from '../fake-apiserver/kubeconfig.ts';
 import { createAdminHandler } from '../src/admin/admin-handler.ts';
+import { type Credentials, loadCredentials } from '../src/client/credentials/credentials.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';
-import { type Credentials, loadCredentials } from '../src/proxy/credentials/credentials.ts';
-import { type NodeProxy, startNodeProxy } from '../src/proxy/node-proxy.ts';
+import { type NodeProxy, startNodeProxy } from '../src/server/node-proxy.ts';
 import { type WatchClient, watchSlices } from './watch-client.ts';
 
 /** The maximum delay of a timer, 25 days, in milliseconds. */

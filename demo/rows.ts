@@ -1,9 +1,9 @@
 import type { ApiServer } from '../fake-apiserver/api-server.ts';
-import { ENDPOINT_SLICES } from '../src/filter/codec/facts/resource.ts';
+import { endpointReasons } from '../src/diagnosis/explain/endpoint-reasons.ts';
+import { shortKey } from '../src/diagnosis/explain/short-key.ts';
 import { JsonCodec } from '../src/filter/codec/json/json-codec.ts';
+import { ENDPOINT_SLICES } from '../src/filter/objects/resource.ts';
 import type { EndpointGroup, EndpointState } from '../src/topology/decide/endpoint.ts';
-import { endpointReasons } from '../src/topology/explain/endpoint-reasons.ts';
-import { shortKey } from '../src/topology/explain/short-key.ts';
 import type { ManagedPolicy, Policy } from '../src/topology/policy/policy.ts';
 import type { Topology } from '../src/topology/state/topology.ts';
 import type { Row } from './changes.ts';

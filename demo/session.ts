@@ -2,7 +2,7 @@ import { formatExplained } from '../cli/node/explain-text.ts';
 import type { ApiServer } from '../fake-apiserver/api-server.ts';
 import { explainOne } from '../src/admin/explain/explained-service.ts';
 import { openViewToExplain } from '../src/admin/explain/open-view.ts';
-import { shortKey } from '../src/topology/explain/short-key.ts';
+import { shortKey } from '../src/diagnosis/explain/short-key.ts';
 import { changedServices, type Row } from './changes.ts';
 import {
   type ExampleNames,

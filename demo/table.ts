@@ -1,5 +1,5 @@
 import { formatColumns } from '../cli/output/format-output.ts';
-import { printLine } from '../src/untrusted-text.ts';
+import { printLine } from '../src/text/untrusted-text.ts';
 import type { ChangedService, Mark, Row } from './changes.ts';
 
 /** Limits of one table, so that it fits on a screen. A bigger cluster is read with `show SERVICE`. */

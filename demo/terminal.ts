@@ -2,7 +2,7 @@ import { openSync } from 'node:fs';
 import { createInterface, type Interface } from 'node:readline';
 import { ReadStream } from 'node:tty';
 import { paint } from '../cli/output/colour.ts';
-import { printLine } from '../src/untrusted-text.ts';
+import { printLine } from '../src/text/untrusted-text.ts';
 
 const PROMPT = 'demo> ';
 /** Below this width in columns, a cut table says nothing. */

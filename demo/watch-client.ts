@@ -1,14 +1,14 @@
 import { pino } from 'pino';
+import { CURRENT_SLICES } from '../src/client/api/kube-proxy-queries.ts';
+import { DEFAULT_READ_LIMITS } from '../src/client/api/read-limits.ts';
+import type { Credentials } from '../src/client/credentials/credentials.ts';
+import { Reflector } from '../src/client/reflector/reflector.ts';
+import { Upstream } from '../src/client/upstream/upstream.ts';
 import type { ObjectMeta } from '../src/filter/codec/codec.ts';
-import type { Change } from '../src/filter/codec/facts/change.ts';
-import { ENDPOINT_SLICES } from '../src/filter/codec/facts/resource.ts';
 import { ProtobufCodec } from '../src/filter/codec/protobuf/protobuf-codec.ts';
+import type { Change } from '../src/filter/objects/change.ts';
+import { ENDPOINT_SLICES } from '../src/filter/objects/resource.ts';
 import { VersionAllocator } from '../src/filter/view/version-allocator.ts';
-import { CURRENT_SLICES } from '../src/proxy/api/kube-proxy-queries.ts';
-import { DEFAULT_READ_LIMITS } from '../src/proxy/api/read-limits.ts';
-import type { Credentials } from '../src/proxy/credentials/credentials.ts';
-import { Reflector } from '../src/proxy/reflector/reflector.ts';
-import { Upstream } from '../src/proxy/upstream/upstream.ts';
 
 /** A client of the wrapper that watches EndpointSlices. */
 export interface WatchClient {

@@ -7,7 +7,7 @@ import { importsOf } from './support/imports-of.ts';
 const ROOT = resolve(import.meta.dirname, '..');
 
 /** What makes a test an integration test: the whole wrapper, and the API server in memory. */
-const WHOLES = ['src/proxy/node-proxy.ts', 'fake-apiserver/api-server.ts'].map((path) =>
+const WHOLES = ['src/server/node-proxy.ts', 'fake-apiserver/api-server.ts'].map((path) =>
   resolve(ROOT, path),
 );
 

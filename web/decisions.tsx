@@ -1,5 +1,5 @@
 import type { Decisions as Answer, DecisionRecord } from '../src/admin/explain/decisions.ts';
-import { shortKey } from '../src/topology/explain/short-key.ts';
+import { shortKey } from '../src/diagnosis/explain/short-key.ts';
 import { Middle } from './middle.tsx';
 import { OpenRow } from './open-row.tsx';
 import { number } from './text.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { EndpointExplanation } from '../src/topology/explain/explanation.ts';
+import type { EndpointExplanation } from '../src/diagnosis/explain/explanation.ts';
 import { number } from './text.ts';
 
 /** Number of endpoints that are listed before the user clicks for more. */

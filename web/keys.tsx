@@ -1,4 +1,4 @@
-import { shortKey } from '../src/topology/explain/short-key.ts';
+import { shortKey } from '../src/diagnosis/explain/short-key.ts';
 import { Middle } from './middle.tsx';
 
 /** Room for keys in a row of the list, in characters. */

@@ -1,4 +1,4 @@
-import type { PortExplanation } from '../src/topology/explain/explanation.ts';
+import type { PortExplanation } from '../src/diagnosis/explain/explanation.ts';
 import { number } from './text.ts';
 
 /** How one port was decided. */

@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import type { NodeDetails } from '../src/admin/page/node-details.ts';
-import { shortKey } from '../src/topology/explain/short-key.ts';
+import { shortKey } from '../src/diagnosis/explain/short-key.ts';
 import { isStarting } from './banner.tsx';
 import type { PageState } from './poller.ts';
 

@@ -1,4 +1,4 @@
-import type { ServiceExplanation } from '../src/topology/explain/explanation.ts';
+import type { ServiceExplanation } from '../src/diagnosis/explain/explanation.ts';
 import { type Severity, Sign, severityOf } from './severity.tsx';
 
 const GROUPS: readonly (readonly [Severity, string])[] = [

@@ -6,8 +6,8 @@ import { parseArgs } from 'node:util';
 import {
   currentKubeProxyQueries,
   kubeProxyQueries,
-} from '../../src/proxy/api/kube-proxy-queries.ts';
-import { type Query, queryPath } from '../../src/proxy/api/query.ts';
+} from '../../src/client/api/kube-proxy-queries.ts';
+import { type Query, queryPath } from '../../src/client/api/query.ts';
 import { startBigCluster } from './big-cluster.ts';
 import { startMeasured } from './process.ts';
 

@@ -1,4 +1,4 @@
-import type { Credentials, RequestHeaders } from '../../src/proxy/credentials/credentials.ts';
+import type { Credentials, RequestHeaders } from '../../src/client/credentials/credentials.ts';
 
 /** Whom a command acts as: the flags --as and --as-group. */
 export interface Impersonation {

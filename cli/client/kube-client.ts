@@ -1,7 +1,7 @@
 import { pino } from 'pino';
-import { type Credentials, loadCredentials } from '../../src/proxy/credentials/credentials.ts';
-import { Upstream } from '../../src/proxy/upstream/upstream.ts';
-import { readBody } from '../../src/proxy/upstream/upstream-body.ts';
+import { type Credentials, loadCredentials } from '../../src/client/credentials/credentials.ts';
+import { Upstream } from '../../src/client/upstream/upstream.ts';
+import { readBody } from '../../src/client/upstream/upstream-body.ts';
 import type { UserKubeconfig } from '../command-line/user-kubeconfig.ts';
 import { impersonating } from './impersonation.ts';
 import { notAnApiServer, responseError } from './response-error.ts';

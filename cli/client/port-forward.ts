@@ -4,8 +4,8 @@ import { text } from 'node:stream/consumers';
 import type { KubeConfig } from '@kubernetes/client-node';
 // The package exports only classes that use it.
 import { WebSocketHandler } from '@kubernetes/client-node/dist/web-socket-handler.js';
+import type { Credentials } from '../../src/client/credentials/credentials.ts';
 import { WrapperError } from '../../src/errors.ts';
-import type { Credentials } from '../../src/proxy/credentials/credentials.ts';
 import { responseError, statusMessage } from './response-error.ts';
 
 /*

@@ -1,4 +1,4 @@
-import { printLine } from '../../src/untrusted-text.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import { messageOf } from '../../src/util/message-of.ts';
 import { type Call, type Command, EXIT, type Program } from './command.ts';
 import { parseCommandLine } from './command-line.ts';

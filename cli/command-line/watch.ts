@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { printLine } from '../../src/untrusted-text.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import { messageOf } from '../../src/util/message-of.ts';
 import { printReport } from '../output/print.ts';
 import type { OutputFlags } from '../output/report.ts';

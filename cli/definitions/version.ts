@@ -1,4 +1,4 @@
-import { printLine } from '../../src/untrusted-text.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import { VERSION } from '../../src/version.ts';
 import { type Command, EXIT } from '../command-line/command.ts';
 import { outputFlag } from './flags.ts';

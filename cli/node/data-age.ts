@@ -1,5 +1,5 @@
 import type { ResponseHead } from '../../src/admin/health/version-info.ts';
-import { printLine } from '../../src/untrusted-text.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 
 /** A line for a terminal if the data of a response is old, else nothing. */
 export function formatStaleness({ data }: ResponseHead): string {

@@ -1,5 +1,5 @@
 import type { Diff, JsonPatchOperation } from '../../src/admin/explain/diff.ts';
-import { escapeJson, printLine } from '../../src/untrusted-text.ts';
+import { escapeJson, printLine } from '../../src/text/untrusted-text.ts';
 import { formatStaleness } from './data-age.ts';
 
 /** Formats the differences for a terminal. */

@@ -4,10 +4,10 @@ import type {
   PolicyExplanation,
   PortExplanation,
   Warning,
-} from '../../src/topology/explain/explanation.ts';
-import { originKeysText } from '../../src/topology/explain/policy-origins.ts';
-import { shortKey } from '../../src/topology/explain/short-key.ts';
-import { printLine } from '../../src/untrusted-text.ts';
+} from '../../src/diagnosis/explain/explanation.ts';
+import { originKeysText } from '../../src/diagnosis/explain/policy-origins.ts';
+import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import { formatColumns, formatSince, plural } from '../output/format-output.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
 import { formatStaleness } from './data-age.ts';

@@ -1,5 +1,5 @@
 import type { NodeStatus } from '../../src/admin/status/status-line.ts';
-import { printLine } from '../../src/untrusted-text.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import { type AdminFlags, withAdmin } from '../client/admin-client.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { type WatchFlags, watchStatus } from '../command-line/watch.ts';

@@ -1,5 +1,5 @@
 import { dump } from 'js-yaml';
-import { escapeJson, escapeUntrusted, isUnsafe, printLine } from '../../src/untrusted-text.ts';
+import { escapeJson, escapeUntrusted, isUnsafe, printLine } from '../../src/text/untrusted-text.ts';
 
 /** Maximum length of a cell in UTF-16 code units. */
 const MAX_CELL = 1_000;

@@ -1,5 +1,5 @@
 import type { LineState, StatusLine } from '../../src/admin/status/status-line.ts';
-import { printLine } from '../../src/untrusted-text.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import { plural } from './format-output.ts';
 
 const SIGNS: Readonly<Record<LineState, string>> = {

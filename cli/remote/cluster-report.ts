@@ -1,5 +1,5 @@
 import type { StatusLine } from '../../src/admin/status/status-line.ts';
-import { printLine } from '../../src/untrusted-text.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import { firstFew } from '../../src/util/first-few.ts';
 import type { Report } from '../output/report.ts';
 import { formatStatusLine } from '../output/status-text.ts';

@@ -6,7 +6,7 @@ import {
   warning,
 } from '../../src/admin/status/status-line.ts';
 import { WrapperError } from '../../src/errors.ts';
-import { escapeUntrusted } from '../../src/untrusted-text.ts';
+import { escapeUntrusted } from '../../src/text/untrusted-text.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { type WatchFlags, watchStatus } from '../command-line/watch.ts';

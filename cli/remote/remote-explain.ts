@@ -1,9 +1,9 @@
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
+import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
 import { WrapperError } from '../../src/errors.ts';
-import { shortKey } from '../../src/topology/explain/short-key.ts';
-import { printLine } from '../../src/untrusted-text.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import { firstFew } from '../../src/util/first-few.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import { UsageError } from '../command-line/usage-error.ts';

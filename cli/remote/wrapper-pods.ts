@@ -1,6 +1,6 @@
 import type { V1Pod } from '@kubernetes/client-node';
-import { suggestion } from '../../src/did-you-mean.ts';
 import { WrapperError } from '../../src/errors.ts';
+import { suggestion } from '../../src/text/did-you-mean.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
 import { listNodes } from './list-nodes.ts';

@@ -1,3 +1,4 @@
+import { sourceClusterOf } from '../../src/diagnosis/explain/source-cluster.ts';
 import type {
   Codec,
   EndpointsFacts,
@@ -5,20 +6,19 @@ import type {
   PartialObjectMetadata,
   ServiceFacts,
 } from '../../src/filter/codec/codec.ts';
-import { unnumberedPorts } from '../../src/filter/codec/facts/endpoint-groups.ts';
+import { unnumberedPorts } from '../../src/filter/objects/endpoint-groups.ts';
 import {
   ENDPOINT_SLICES,
   NAMESPACES,
   NODES,
   type Resource,
   SERVICES,
-} from '../../src/filter/codec/facts/resource.ts';
+} from '../../src/filter/objects/resource.ts';
 import {
   COMMUNITIES,
   type CommunityFacts,
   communityFacts,
-} from '../../src/proxy/own-watches/communities-handler.ts';
-import { sourceClusterOf } from '../../src/topology/explain/source-cluster.ts';
+} from '../../src/node/own-watches/communities-handler.ts';
 
 /** An EndpointSlice with the first address of each endpoint, in the order of its groups, flattened. */
 export interface SimulatedSlice extends EndpointsFacts {

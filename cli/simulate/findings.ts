@@ -1,7 +1,7 @@
+import { printLine } from '../../src/text/untrusted-text.ts';
 import type { PortDecision } from '../../src/topology/decide/decide.ts';
 import { portLabel } from '../../src/topology/decide/endpoint.ts';
 import { nearestLabel } from '../../src/topology/policy/similar-key.ts';
-import { printLine } from '../../src/untrusted-text.ts';
 import { firstFew } from '../../src/util/first-few.ts';
 import { answerOn } from './matrix.ts';
 import type { SimulatedService } from './simulated-service.ts';

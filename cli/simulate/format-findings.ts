@@ -1,4 +1,4 @@
-import { printLine } from '../../src/untrusted-text.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import { firstFew } from '../../src/util/first-few.ts';
 import { plural } from '../output/format-output.ts';
 import { type Finding, formatFinding } from './findings.ts';

@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isConfigMap } from '../../src/config/settings.ts';
 import { WrapperError } from '../../src/errors.ts';
-import { parseYaml, readBounded, reading } from '../../src/read-yaml.ts';
+import { parseYaml, readBounded, reading } from '../../src/text/read-yaml.ts';
 
 /** A manifest file, or standard input. */
 export interface ManifestText {

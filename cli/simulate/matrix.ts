@@ -1,5 +1,5 @@
-import { shortKey } from '../../src/topology/explain/short-key.ts';
-import { printLine } from '../../src/untrusted-text.ts';
+import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import { firstFew } from '../../src/util/first-few.ts';
 import { plural } from '../output/format-output.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';

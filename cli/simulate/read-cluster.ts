@@ -1,9 +1,9 @@
+import { CODECS } from '../../src/client/api/codecs.ts';
+import { DEFAULT_READ_LIMITS } from '../../src/client/api/read-limits.ts';
+import { CollectionClient } from '../../src/client/reflector/collection-client.ts';
 import { WrapperError } from '../../src/errors.ts';
-import { NAMESPACES, NODES, type Resource } from '../../src/filter/codec/facts/resource.ts';
-import { CODECS } from '../../src/proxy/api/codecs.ts';
-import { DEFAULT_READ_LIMITS } from '../../src/proxy/api/read-limits.ts';
-import { COMMUNITIES } from '../../src/proxy/own-watches/communities-handler.ts';
-import { CollectionClient } from '../../src/proxy/reflector/collection-client.ts';
+import { NAMESPACES, NODES, type Resource } from '../../src/filter/objects/resource.ts';
+import { COMMUNITIES } from '../../src/node/own-watches/communities-handler.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
 import type { SimulationSettings } from './simulation.ts';

@@ -1,11 +1,7 @@
+import { CODECS } from '../../src/client/api/codecs.ts';
 import { WrapperError } from '../../src/errors.ts';
-import {
-  ENDPOINT_SLICES,
-  ENDPOINTS,
-  type Resource,
-} from '../../src/filter/codec/facts/resource.ts';
-import { CODECS } from '../../src/proxy/api/codecs.ts';
-import { parseYaml, reading } from '../../src/read-yaml.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../src/filter/objects/resource.ts';
+import { parseYaml, reading } from '../../src/text/read-yaml.ts';
 import { TOPOLOGY_KEYS_ANNOTATION } from '../../src/topology/policy/annotation-names.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
 import { readManifestFiles } from './manifest-files.ts';

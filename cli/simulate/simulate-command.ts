@@ -1,5 +1,5 @@
+import { similarService } from '../../src/admin/explain/similar-service.ts';
 import { WrapperError } from '../../src/errors.ts';
-import { similarService } from '../../src/similar-service.ts';
 import { messageOf } from '../../src/util/message-of.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
 import type { ServiceFlags } from '../command-line/service-argument.ts';

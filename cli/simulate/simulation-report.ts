@@ -1,4 +1,4 @@
-import { printLine } from '../../src/untrusted-text.ts';
+import { printLine } from '../../src/text/untrusted-text.ts';
 import type { Report } from '../output/report.ts';
 import { compare, formatDifferences } from './compare.ts';
 import type { Finding } from './findings.ts';

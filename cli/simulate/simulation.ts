@@ -1,8 +1,8 @@
 import type { ServiceFacts } from '../../src/filter/codec/codec.ts';
-import { EndpointCache } from '../../src/filter/codec/facts/endpoint-cache.ts';
-import type { NodeProxyOptions } from '../../src/proxy/node-proxy.ts';
-import { nodesOfCommunity } from '../../src/proxy/own-watches/communities-handler.ts';
-import { decidedPorts, describeService } from '../../src/proxy/own-watches/services-handler.ts';
+import { EndpointCache } from '../../src/filter/objects/endpoint-cache.ts';
+import { nodesOfCommunity } from '../../src/node/own-watches/communities-handler.ts';
+import { decidedPorts, describeService } from '../../src/node/own-watches/services-handler.ts';
+import type { NodeProxyOptions } from '../../src/server/node-proxy.ts';
 import type { EndpointGroup } from '../../src/topology/decide/endpoint.ts';
 import { PolicyResolver } from '../../src/topology/policy/policy-resolver.ts';
 import { namespacePolicyOf } from '../../src/topology/policy/service-policy.ts';

@@ -1,5 +1,5 @@
 import type { ServiceFacts } from '../../src/filter/codec/codec.ts';
-import { SERVICE_NAME_LABEL } from '../../src/filter/codec/facts/api-conventions.ts';
+import { SERVICE_NAME_LABEL } from '../../src/filter/objects/api-conventions.ts';
 import { groupsOf } from '../../src/topology/decide/endpoint.ts';
 import { HEADLESS_LABEL } from '../../src/topology/policy/service-reader.ts';
 import type { SimulatedSlice } from './cluster-objects.ts';

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import { shortKey } from '../../src/topology/explain/short-key.ts';
+import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
 import type { DemoCluster } from '../cluster.ts';
 import { NodeCard, placeIn } from './node-card.tsx';
 import { Policies } from './policies.tsx';

@@ -1,5 +1,5 @@
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import { shortKey } from '../../src/topology/explain/short-key.ts';
+import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
 import type { DemoCluster } from '../cluster.ts';
 
 interface NodeCardProps {

@@ -1,4 +1,4 @@
-import { shortKey } from '../../src/topology/explain/short-key.ts';
+import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
 
 interface PoliciesProps {
   readonly service: string;

@@ -1,4 +1,4 @@
-import { createCriClient } from '../../src/proxy/local-runtime/cri-client.ts';
+import { createCriClient } from '../../src/node/local-runtime/cri-client.ts';
 import type { ClusterNode } from './node.ts';
 
 /** The address that a Pod has now, from the container runtime; undefined: it does not run. */

@@ -1,5 +1,5 @@
-import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
-import { queryPath } from '../../src/proxy/api/query.ts';
+import { currentKubeProxyQueries } from '../../src/client/api/kube-proxy-queries.ts';
+import { queryPath } from '../../src/client/api/query.ts';
 import { STREAMING_LIST } from '../streaming-list.ts';
 import { send } from './http.ts';
 

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import { readUrl } from '../proxy/api/request-url.ts';
-import { HttpListener } from '../proxy/http/http-listener.ts';
-import type { ListenerLimits } from '../proxy/http/listener-limits.ts';
-import type { ProxyState } from '../proxy/node-proxy.ts';
+import { readUrl } from '../client/api/request-url.ts';
+import { HttpListener } from '../server/http/http-listener.ts';
+import type { ListenerLimits } from '../server/http/listener-limits.ts';
+import type { ProxyState } from '../server/node-proxy.ts';
 import type { ListenAddress } from '../util/address.ts';
 import { ADMIN_LISTENER, createAdminHandler, PROBES } from './admin-handler.ts';
 import type { LogLosses } from './metrics/metric-readers.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import { escapeJson } from '../untrusted-text.ts';
+import { escapeJson } from '../text/untrusted-text.ts';
 
 /** What the admin listener sends. */
 export interface Answer {

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import { readUrl } from '../client/api/request-url.ts';
+import { statusOf } from '../client/api/status.ts';
 import { WrapperError } from '../errors.ts';
-import { readUrl } from '../proxy/api/request-url.ts';
-import { statusOf } from '../proxy/api/status.ts';
-import type { ProxyState } from '../proxy/node-proxy.ts';
+import type { ProxyState } from '../server/node-proxy.ts';
 import { Semaphore } from '../util/semaphore.ts';
 import { type Answer, jsonAnswer, type Route } from './answer.ts';
 import { decisionsOf } from './explain/decisions.ts';

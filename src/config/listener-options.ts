@@ -1,5 +1,5 @@
-import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../proxy/http/listener-limits.ts';
-import type { HttpsListenerOptions, ListenersOptions } from '../proxy/serving/listeners.ts';
+import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../server/http/listener-limits.ts';
+import type { HttpsListenerOptions, ListenersOptions } from '../server/serving/listeners.ts';
 import type { ListenAddress } from '../util/address.ts';
 import type { HttpsSettings } from './https-settings.ts';
 import type { Settings } from './settings.ts';

@@ -1,5 +1,5 @@
-import { DEFAULT_READ_LIMITS } from '../proxy/api/read-limits.ts';
-import type { NodeProxyOptions } from '../proxy/node-proxy.ts';
+import { DEFAULT_READ_LIMITS } from '../client/api/read-limits.ts';
+import type { NodeProxyOptions } from '../server/node-proxy.ts';
 import type { PolicySettings, ServiceFilter } from '../topology/policy/service-policy.ts';
 import { listenersOptions } from './listener-options.ts';
 import type { Settings } from './settings.ts';

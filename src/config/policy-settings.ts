@@ -1,6 +1,6 @@
 import * as v from 'valibot';
-import { suggestion } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
+import { suggestion } from '../text/did-you-mean.ts';
 import { isLabelKey, isLabelValue } from '../topology/policy/label.ts';
 import { parseLabelSelector } from '../topology/policy/label-selector.ts';
 import {

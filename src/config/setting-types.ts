@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import * as v from 'valibot';
-import { didYouMean } from '../did-you-mean.ts';
 import { WrapperError } from '../errors.ts';
+import { didYouMean } from '../text/did-you-mean.ts';
 import type { Address } from '../util/address.ts';
 import { messageOf } from '../util/message-of.ts';
 import { removedSetting } from './removed-settings.ts';

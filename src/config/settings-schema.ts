@@ -1,5 +1,5 @@
 import * as v from 'valibot';
-import { DEFAULT_READ_LIMITS } from '../proxy/api/read-limits.ts';
+import { DEFAULT_READ_LIMITS } from '../client/api/read-limits.ts';
 import {
   assertAllowedKeys,
   DEFAULT_ALLOWED_KEYS,

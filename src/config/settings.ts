@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as v from 'valibot';
 import { WrapperError } from '../errors.ts';
-import { parseYaml, readBounded, reading } from '../read-yaml.ts';
+import { parseYaml, readBounded, reading } from '../text/read-yaml.ts';
 import { invalidValue, isMapping } from './setting-types.ts';
 import {
   problemsBetween,

@@ -1,14 +1,14 @@
 import type { IncomingMessage } from 'node:http';
+import { type ListOptions, parseListOptions } from '../client/api/list-options.ts';
+import { metadataAccept, negotiate } from '../client/api/media-type.ts';
+import type { Query } from '../client/api/query.ts';
+import { parseRequestInfo, type RequestTarget } from '../client/api/request-info.ts';
 import { WrapperError } from '../errors.ts';
-import { objectKey } from '../filter/codec/facts/change.ts';
-import { NAMESPACES, NODES, RESOURCES, type Resource } from '../filter/codec/facts/resource.ts';
-import { type ListOptions, parseListOptions } from '../proxy/api/list-options.ts';
-import { metadataAccept, negotiate } from '../proxy/api/media-type.ts';
-import type { Query } from '../proxy/api/query.ts';
-import { parseRequestInfo, type RequestTarget } from '../proxy/api/request-info.ts';
-import { assertNotImpersonating, attributesOf } from '../proxy/auth/resource-attributes.ts';
-import { COMMUNITIES } from '../proxy/own-watches/communities-handler.ts';
-import type { ReadRequest } from '../proxy/serving/parse-read.ts';
+import { objectKey } from '../filter/objects/change.ts';
+import { NAMESPACES, NODES, RESOURCES, type Resource } from '../filter/objects/resource.ts';
+import { COMMUNITIES } from '../node/own-watches/communities-handler.ts';
+import { assertNotImpersonating, attributesOf } from '../server/auth/resource-attributes.ts';
+import type { ReadRequest } from '../server/serving/parse-read.ts';
 
 const SERVED: readonly Resource[] = [...RESOURCES, NAMESPACES, COMMUNITIES];
 /** What wrappers read as metadata only, and never whole. */

@@ -1,7 +1,7 @@
-import { readUrl } from '../proxy/api/request-url.ts';
-import { answerAndEnd } from '../proxy/http/http-errors.ts';
-import { HttpListener } from '../proxy/http/http-listener.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../proxy/http/listener-limits.ts';
+import { readUrl } from '../client/api/request-url.ts';
+import { answerAndEnd } from '../server/http/http-errors.ts';
+import { HttpListener } from '../server/http/http-listener.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../server/http/listener-limits.ts';
 import type { ListenAddress } from '../util/address.ts';
 import type { Relay } from './relay.ts';
 

@@ -1,18 +1,18 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { CODECS } from '../client/api/codecs.ts';
+import { type Query, queryPath } from '../client/api/query.ts';
+import { CollectionClient } from '../client/reflector/collection-client.ts';
+import { Reflector, type ReflectorStatus } from '../client/reflector/reflector.ts';
+import type { ReflectorContext } from '../client/reflector/reflector-options.ts';
 import { WrapperError } from '../errors.ts';
 import type { ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec/codec.ts';
-import type { Change, ChangeHandler } from '../filter/codec/facts/change.ts';
-import type { Resource } from '../filter/codec/facts/resource.ts';
+import type { Change, ChangeHandler } from '../filter/objects/change.ts';
+import type { Resource } from '../filter/objects/resource.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
 import { parseUpstreamVersion } from '../filter/view/version-allocator.ts';
 import { View } from '../filter/view/view.ts';
-import { CODECS } from '../proxy/api/codecs.ts';
-import { type Query, queryPath } from '../proxy/api/query.ts';
-import { CollectionClient } from '../proxy/reflector/collection-client.ts';
-import { Reflector, type ReflectorStatus } from '../proxy/reflector/reflector.ts';
-import type { ReflectorContext } from '../proxy/reflector/reflector-options.ts';
-import { createViewMemory } from '../proxy/views/view-memory.ts';
-import type { SourceRole, ViewSource } from '../proxy/views/view-source.ts';
+import { createViewMemory } from '../node/views/view-memory.ts';
+import type { SourceRole, ViewSource } from '../node/views/view-source.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 
 export interface RelayContext extends ReflectorContext {

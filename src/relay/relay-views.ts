@@ -1,16 +1,16 @@
+import { currentKubeProxyQueries, knownQueryTest } from '../client/api/kube-proxy-queries.ts';
+import type { Query } from '../client/api/query.ts';
 import type { WrapperError } from '../errors.ts';
-import { ENDPOINT_SLICES, type Resource, SERVICES } from '../filter/codec/facts/resource.ts';
-import { currentKubeProxyQueries, knownQueryTest } from '../proxy/api/kube-proxy-queries.ts';
-import type { Query } from '../proxy/api/query.ts';
-import { OpenViews } from '../proxy/views/open-views.ts';
-import type { BudgetLimits } from '../proxy/views/view-budget.ts';
+import { ENDPOINT_SLICES, type Resource, SERVICES } from '../filter/objects/resource.ts';
+import { OpenViews } from '../node/views/open-views.ts';
+import type { BudgetLimits } from '../node/views/view-budget.ts';
 import {
   ANYONE,
   type CallerId,
   type EntryLease,
   type ViewLease,
-} from '../proxy/views/view-entry.ts';
-import type { ViewSource } from '../proxy/views/view-source.ts';
+} from '../node/views/view-entry.ts';
+import type { ViewSource } from '../node/views/view-source.ts';
 import { type RelayContext, RelaySource } from './relay-source.ts';
 
 export interface RelayViewsOptions extends RelayContext, BudgetLimits {

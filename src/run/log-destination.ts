@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { escapeJson, escapeUntrusted } from '../untrusted-text.ts';
+import { escapeJson, escapeUntrusted } from '../text/untrusted-text.ts';
 
 /** Destination of the log. */
 export interface LogDestination {

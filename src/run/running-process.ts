@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Query } from '../proxy/api/query.ts';
-import { parseQueries } from '../proxy/api/query-json.ts';
-import { isShareable } from '../proxy/hot-restart/hot-restart.ts';
-import { boundedRequest } from '../proxy/system/bounded-request.ts';
-import { ownListeners } from '../proxy/system/proc-net-tcp.ts';
+import type { Query } from '../client/api/query.ts';
+import { parseQueries } from '../client/api/query-json.ts';
+import { boundedRequest } from '../client/system/bounded-request.ts';
+import { ownListeners } from '../client/system/proc-net-tcp.ts';
+import { isShareable } from '../server/hot-restart/hot-restart.ts';
 import type { ListenAddress } from '../util/address.ts';
 
 /** Time for a response to arrive, in milliseconds. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { isReady } from '../admin/health/readiness.ts';
-import { queryPath } from '../proxy/api/query.ts';
-import type { ProxyState } from '../proxy/node-proxy.ts';
+import { queryPath } from '../client/api/query.ts';
+import type { ProxyState } from '../server/node-proxy.ts';
 import { VERSION } from '../version.ts';
 import { pollUntil } from './poll-until.ts';
 

@@ -5,7 +5,7 @@ import type { Admin } from '../../src/admin/admin.ts';
 import type { ResponseHead } from '../../src/admin/health/version-info.ts';
 import type { NodeDetails } from '../../src/admin/page/node-details.ts';
 import type { NodeStatus } from '../../src/admin/status/status-line.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { VERSION } from '../../src/version.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { runInProcess } from '../support/commands/run-in-process.ts';

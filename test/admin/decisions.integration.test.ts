@@ -4,7 +4,7 @@ import { STREAMING_LIST } from '../../harness/streaming-list.ts';
 import { decisionsOf, lastChanges } from '../../src/admin/explain/decisions.ts';
 import { explainOne } from '../../src/admin/explain/explained-service.ts';
 import { requireCompleteView } from '../../src/admin/explain/explained-view.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import type { WatchRecorder } from '../support/guarantees/watch-recorder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { explainRoutes } from '../../src/admin/explain-routes.ts';
 import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 
 describe('explanations', () => {

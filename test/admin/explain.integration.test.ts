@@ -7,7 +7,7 @@ import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { NodeSummary } from '../../src/admin/explain/node-summary.ts';
 import type { Summary } from '../../src/admin/explain/summary.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { putNamespace } from '../support/policy/policy-cluster.ts';
 import {

@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { writeServingFiles } from '../../harness/certificates.ts';
 import { createMetrics } from '../../src/admin/metrics/metrics.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';

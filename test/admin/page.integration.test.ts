@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeDetails } from '../../src/admin/page/node-details.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { explainOne } from '../../src/admin/explain/explained-service.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TcpRelay } from '../support/http/tcp-relay.ts';
 import { connected, lose } from '../support/wrapper/outage.ts';

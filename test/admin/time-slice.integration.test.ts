@@ -6,7 +6,7 @@ import { summarize } from '../../src/admin/explain/summary.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { metricsText } from '../../src/admin/metrics/metrics-text.ts';
 import { policyLines } from '../../src/admin/status/policy-lines.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import type { WatchRecorder } from '../support/guarantees/watch-recorder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';

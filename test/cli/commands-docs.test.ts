@@ -6,7 +6,7 @@ import type { Command, Program } from '../../cli/command-line/command.ts';
 import { parseCommandLine } from '../../cli/command-line/command-line.ts';
 import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
 import { KUBECTL_KPW } from '../../cli/definitions/remote.ts';
-import { WARNINGS } from '../../src/topology/explain/warning-catalogue.ts';
+import { WARNINGS } from '../../src/diagnosis/explain/warning-catalogue.ts';
 import { importsOf } from '../support/imports-of.ts';
 
 function helpOf({ name }: Command, program: Program): string {

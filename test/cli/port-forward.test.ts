@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openPortForward } from '../../cli/client/port-forward.ts';
-import type { Credentials } from '../../src/proxy/credentials/credentials.ts';
+import type { Credentials } from '../../src/client/credentials/credentials.ts';
 import { eventually } from '../support/eventually.ts';
 import { startServer, type TestServer } from '../support/http/http-server.ts';
 import { acceptWebSocket, type ServerWebSocket } from '../support/remote/accept-web-socket.ts';

@@ -24,14 +24,17 @@ test('docs/architecture.md names paths, and docs/reading.md fourteen files', () 
   expect(numbered.length).toBe(14);
 });
 
-test.each(['topology', 'filter', 'proxy'])('its map has every room of src/%s', (folder) => {
-  const [, section = ''] = text.split(`\n### src/${folder}: `);
-  const [map = ''] = section.split('\n### ');
-  const mapped = [...map.matchAll(/^\| \*\*(\S+)\/\*\* /gm)].map(([, room]) => room);
-  const entries = readdirSync(`${ROOT}src/${folder}`, { withFileTypes: true });
-  const rooms = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  expect(mapped.sort()).toEqual(rooms.sort());
-});
+test.each(['topology', 'filter', 'client', 'node', 'server'])(
+  'its map has every room of src/%s',
+  (folder) => {
+    const [, section = ''] = text.split(`\n### src/${folder}: `);
+    const [map = ''] = section.split('\n### ');
+    const mapped = [...map.matchAll(/^\| \*\*(\S+)\/\*\* /gm)].map(([, room]) => room);
+    const entries = readdirSync(`${ROOT}src/${folder}`, { withFileTypes: true });
+    const rooms = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+    expect(mapped.sort()).toEqual(rooms.sort());
+  },
+);
 
 test('its map has every folder of src', () => {
   const folders = readdirSync(`${ROOT}src`, { withFileTypes: true }).filter((entry) =>

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { WrapperError } from '../../src/errors.ts';
 import type { Codec, Edit, ObjectBytes } from '../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../src/filter/codec/facts/resource.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../../src/filter/objects/resource.ts';
 import {
   CODECS,
   chunked,

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { SeenRequest } from '../../fake-apiserver/faults.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { createSmallCluster, putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { parseListOptions } from '../../src/client/api/list-options.ts';
+import { parseRequestInfo } from '../../src/client/api/request-info.ts';
 import { WrapperError } from '../../src/errors.ts';
-import { RESOURCES } from '../../src/filter/codec/facts/resource.ts';
-import { parseListOptions } from '../../src/proxy/api/list-options.ts';
-import { parseRequestInfo } from '../../src/proxy/api/request-info.ts';
+import { RESOURCES } from '../../src/filter/objects/resource.ts';
 import { budget, FUZZ_TIMEOUT_MS } from './budget.ts';
 
 const words = fc.constantFrom(

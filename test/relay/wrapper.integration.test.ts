@@ -8,7 +8,7 @@ import { freePorts } from '../../harness/network/free-port.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
 import { nodeStatus } from '../../src/admin/status/node-status.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { ask, behind, credentialsFor, useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from '@jest/globals';
-import { listeningSockets } from '../../src/proxy/system/proc-net-tcp.ts';
+import { listeningSockets } from '../../src/client/system/proc-net-tcp.ts';
 import { eventually } from '../support/eventually.ts';
 import { spawnMortal } from '../support/process/mortal-child.ts';
 
@@ -54,7 +54,7 @@ test.each(['cli/main.ts', 'cli/kubectl-kpw.ts', 'cli/kubectl-complete-kpw.ts'])(
   '%s closes the inspector first',
   (name) => {
     const [first] = /^import.*/m.exec(readFileSync(join(root, name), 'utf8')) ?? [];
-    expect(first).toBe("import '../src/no-inspector.ts';");
+    expect(first).toBe("import '../src/run/no-inspector.ts';");
   },
 );
 

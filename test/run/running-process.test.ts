@@ -3,8 +3,8 @@ import { createServer as createHttpServer } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setInterval as every } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { currentKubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
-import { serializeQueries } from '../../src/proxy/api/query-json.ts';
+import { currentKubeProxyQueries } from '../../src/client/api/kube-proxy-queries.ts';
+import { serializeQueries } from '../../src/client/api/query-json.ts';
 import {
   createLastProcessFlush,
   isLastProcessWell,

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { exchange, raw } from '../support/http/http-client.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';

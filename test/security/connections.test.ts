@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { Admin } from '../../src/admin/admin.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/server/http/listener-limits.ts';
 import { eventually } from '../support/eventually.ts';
 import { exchange, raw } from '../support/http/http-client.ts';
 import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';

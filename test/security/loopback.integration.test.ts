@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { EVENTS, request } from '../support/attacks/attack.ts';
 import { exchange } from '../support/http/http-client.ts';
 import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { buildPage } from '../../scripts/build-page.ts';
 import type { Admin } from '../../src/admin/admin.ts';
-import type { NodeProxy } from '../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { useAdmin, useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const FILES = ['/', '/page.js', '/page.css', '/icon.svg'];

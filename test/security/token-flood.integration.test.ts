@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
-import { DEFAULT_LISTENER_LIMITS } from '../../src/proxy/http/listener-limits.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../src/server/http/listener-limits.ts';
 import { eventually } from '../support/eventually.ts';
 import { type RawConnection, raw } from '../support/http/http-client.ts';
 import { useReviewedRelay } from '../support/relay/relay-fixture.ts';

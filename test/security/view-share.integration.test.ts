@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { kubeProxyQueries } from '../../src/proxy/api/kube-proxy-queries.ts';
-import { queryPath } from '../../src/proxy/api/query.ts';
+import { kubeProxyQueries } from '../../src/client/api/kube-proxy-queries.ts';
+import { queryPath } from '../../src/client/api/query.ts';
 import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';

@@ -3,8 +3,8 @@ import type {
   DecidedOutcome,
   DecisionChange,
 } from '../../filter/projection/decision-journal.ts';
-import type { ShownState } from '../../proxy/node-proxy.ts';
-import type { EndpointsSource } from '../../proxy/views/view-source.ts';
+import type { EndpointsSource } from '../../node/views/view-source.ts';
+import type { ShownState } from '../../server/node-proxy.ts';
 import { keptByPolicy, winnerText } from '../../topology/state/service-outcome.ts';
 import { notReady, type ViewHead, viewHead } from './explained-view.ts';
 

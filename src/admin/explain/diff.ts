@@ -1,7 +1,7 @@
-import { ENDPOINTS } from '../../filter/codec/facts/resource.ts';
+import { ENDPOINTS } from '../../filter/objects/resource.ts';
 import type { EndpointsObject } from '../../filter/projection/endpoint-index.ts';
 import type { View } from '../../filter/view/view.ts';
-import type { ShownState } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../server/node-proxy.ts';
 import { viewOfService } from './explained-service.ts';
 import { findService, type ViewHead, viewHead } from './explained-view.ts';
 import type { TimeSlice } from './time-slice.ts';

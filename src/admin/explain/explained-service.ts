@@ -1,16 +1,16 @@
+import { type ExplainLimits, explainService } from '../../diagnosis/explain/explain-service.ts';
+import { explainedObject } from '../../diagnosis/explain/explained-object.ts';
+import type { PolicyOrigin, ServiceExplanation } from '../../diagnosis/explain/explanation.ts';
+import { policyOrigins } from '../../diagnosis/explain/policy-origins.ts';
 import { WrapperError } from '../../errors.ts';
-import { explainedObject } from '../../filter/projection/explained-object.ts';
-import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
-import type { ShownState } from '../../proxy/node-proxy.ts';
-import { describeService } from '../../proxy/own-watches/services-handler.ts';
-import type { EndpointsSource } from '../../proxy/views/view-source.ts';
-import { similarService } from '../../similar-service.ts';
-import { type ExplainLimits, explainService } from '../../topology/explain/explain-service.ts';
-import type { PolicyOrigin, ServiceExplanation } from '../../topology/explain/explanation.ts';
-import { policyOrigins } from '../../topology/explain/policy-origins.ts';
+import type { CorrectedEndpoint } from '../../node/local-runtime/corrector.ts';
+import { describeService } from '../../node/own-watches/services-handler.ts';
+import type { EndpointsSource } from '../../node/views/view-source.ts';
+import type { ShownState } from '../../server/node-proxy.ts';
 import { UNKNOWN_SERVICE } from '../../topology/policy/policy.ts';
 import { type DecisionRecord, lastChanges } from './decisions.ts';
 import { findService, requireCompleteView, type ViewHead, viewHead } from './explained-view.ts';
+import { similarService } from './similar-service.ts';
 
 /** The response of /explain/<namespace>/<name>. */
 export interface Explained extends ServiceExplanation, ViewHead {

@@ -1,8 +1,8 @@
+import { queryPath } from '../../client/api/query.ts';
 import { WrapperError } from '../../errors.ts';
-import { SERVICES } from '../../filter/codec/facts/resource.ts';
-import { queryPath } from '../../proxy/api/query.ts';
-import type { ShownState } from '../../proxy/node-proxy.ts';
-import type { EndpointsSource, ViewSource } from '../../proxy/views/view-source.ts';
+import { SERVICES } from '../../filter/objects/resource.ts';
+import type { EndpointsSource, ViewSource } from '../../node/views/view-source.ts';
+import type { ShownState } from '../../server/node-proxy.ts';
 import { type ResponseHead, responseHead } from '../health/version-info.ts';
 
 /** Names a view in a response. */

@@ -1,4 +1,4 @@
-import type { ShownState } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../server/node-proxy.ts';
 import { requireCompleteView, type ViewHead, viewHead } from './explained-view.ts';
 import { type EndpointNumbers, tallyServices } from './service-tally.ts';
 

@@ -1,4 +1,4 @@
-import type { ShownState } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../server/node-proxy.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 
 /** How long a request waits for its view, in milliseconds. Then it is answered with the reason why there is none. */

@@ -1,4 +1,4 @@
-import type { EndpointsSource } from '../../proxy/views/view-source.ts';
+import type { EndpointsSource } from '../../node/views/view-source.ts';
 import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/service-outcome.ts';
 
 /** Numbers of endpoints, see ServiceOutcome.total. */

@@ -1,7 +1,7 @@
+import type { ServiceExplanation } from '../../diagnosis/explain/explanation.ts';
 import { WrapperError } from '../../errors.ts';
-import type { ShownState } from '../../proxy/node-proxy.ts';
-import type { EndpointsSource } from '../../proxy/views/view-source.ts';
-import type { ServiceExplanation } from '../../topology/explain/explanation.ts';
+import type { EndpointsSource } from '../../node/views/view-source.ts';
+import type { ShownState } from '../../server/node-proxy.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import type { OutcomeKind } from '../../topology/state/service-outcome.ts';

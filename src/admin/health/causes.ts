@@ -1,4 +1,4 @@
-import type { ProxyState } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../server/node-proxy.ts';
 import { type DataAge, dataAge } from './data-age.ts';
 import { type Check, readiness } from './readiness.ts';
 

@@ -1,6 +1,6 @@
-import { queryPath } from '../../proxy/api/query.ts';
-import type { ShownState } from '../../proxy/node-proxy.ts';
-import type { ReflectorStatus } from '../../proxy/reflector/reflector.ts';
+import { queryPath } from '../../client/api/query.ts';
+import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
+import type { ShownState } from '../../server/node-proxy.ts';
 
 /**
  * - `connected`: all watches are open or being opened, and the API server has sent a byte lately

@@ -1,7 +1,7 @@
-import { queryPath } from '../../proxy/api/query.ts';
-import type { ProxyState } from '../../proxy/node-proxy.ts';
-import type { ReflectorStatus } from '../../proxy/reflector/reflector.ts';
-import type { ViewSource } from '../../proxy/views/view-source.ts';
+import { queryPath } from '../../client/api/query.ts';
+import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
+import type { ViewSource } from '../../node/views/view-source.ts';
+import type { ProxyState } from '../../server/node-proxy.ts';
 import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
 import { GRACE_MS } from './data-age.ts';
 

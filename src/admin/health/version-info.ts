@@ -1,4 +1,4 @@
-import type { ShownState } from '../../proxy/node-proxy.ts';
+import type { ShownState } from '../../server/node-proxy.ts';
 import { VERSION } from '../../version.ts';
 import { type DataAge, dataAge } from './data-age.ts';
 

@@ -1,7 +1,7 @@
-import { knownQueryTest } from '../../proxy/api/kube-proxy-queries.ts';
-import { collectionPath, type Query, queryPath } from '../../proxy/api/query.ts';
-import type { ProxyState } from '../../proxy/node-proxy.ts';
-import type { ViewSource } from '../../proxy/views/view-source.ts';
+import { knownQueryTest } from '../../client/api/kube-proxy-queries.ts';
+import { collectionPath, type Query, queryPath } from '../../client/api/query.ts';
+import type { ViewSource } from '../../node/views/view-source.ts';
+import type { ProxyState } from '../../server/node-proxy.ts';
 import { winnerText } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
 import type { EndpointNumbers, ServiceTally } from '../explain/service-tally.ts';

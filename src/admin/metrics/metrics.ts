@@ -1,5 +1,5 @@
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
-import type { ProxyState } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../server/node-proxy.ts';
 import { completeView } from '../explain/explained-view.ts';
 import { tallyServices } from '../explain/service-tally.ts';
 import { KernelRules } from '../status/kernel-rules.ts';

@@ -1,9 +1,9 @@
-import { queryPath } from '../../proxy/api/query.ts';
-import type { CorrectedEndpoint } from '../../proxy/local-runtime/corrector.ts';
-import type { LocalRuntimeState } from '../../proxy/local-runtime/local-runtime.ts';
-import type { ProxyState } from '../../proxy/node-proxy.ts';
-import type { ViewSource } from '../../proxy/views/view-source.ts';
-import { explainKey, nodesOfKey } from '../../topology/explain/explain-keys.ts';
+import { queryPath } from '../../client/api/query.ts';
+import { explainKey, nodesOfKey } from '../../diagnosis/explain/explain-keys.ts';
+import type { CorrectedEndpoint } from '../../node/local-runtime/corrector.ts';
+import type { LocalRuntimeState } from '../../node/local-runtime/local-runtime.ts';
+import type { ViewSource } from '../../node/views/view-source.ts';
+import type { ProxyState } from '../../server/node-proxy.ts';
 import { HOMEPAGE, VERSION } from '../../version.ts';
 import { completeView, notReady } from '../explain/explained-view.ts';
 import { healthOf, type ReadinessCause } from '../health/causes.ts';

@@ -1,4 +1,4 @@
-import type { ProxyState } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../server/node-proxy.ts';
 import { addressText } from '../../util/address.ts';
 import { Recent } from '../../util/recent.ts';
 import { dataAge } from '../health/data-age.ts';

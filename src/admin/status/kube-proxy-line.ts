@@ -1,5 +1,5 @@
-import type { ProxyState } from '../../proxy/node-proxy.ts';
-import type { ViewSource } from '../../proxy/views/view-source.ts';
+import type { ViewSource } from '../../node/views/view-source.ts';
+import type { ProxyState } from '../../server/node-proxy.ts';
 import { RECONNECT_MS } from './reconnect.ts';
 import { ok, problem, type StatusLine, unknown } from './status-line.ts';
 

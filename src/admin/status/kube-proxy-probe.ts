@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { boundedRequest } from '../../proxy/system/bounded-request.ts';
+import { boundedRequest } from '../../client/system/bounded-request.ts';
 import type { Address } from '../../util/address.ts';
 
 /** What the probe of a node found. */

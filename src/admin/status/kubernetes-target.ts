@@ -1,6 +1,6 @@
 import type { View } from '../../filter/view/view.ts';
-import type { ShownState } from '../../proxy/node-proxy.ts';
-import type { EndpointsSource } from '../../proxy/views/view-source.ts';
+import type { EndpointsSource } from '../../node/views/view-source.ts';
+import type { ShownState } from '../../server/node-proxy.ts';
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { readerOf } from '../../topology/policy/service-reader.ts';
 import { type Address, addressText } from '../../util/address.ts';

@@ -1,4 +1,4 @@
-import type { ProxyState } from '../../proxy/node-proxy.ts';
+import type { ProxyState } from '../../server/node-proxy.ts';
 import { VERSION } from '../../version.ts';
 import { completeView } from '../explain/explained-view.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';

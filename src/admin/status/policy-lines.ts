@@ -1,4 +1,4 @@
-import { warnOfKey } from '../../topology/explain/explain-keys.ts';
+import { warnOfKey } from '../../diagnosis/explain/explain-keys.ts';
 import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';

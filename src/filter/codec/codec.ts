@@ -8,17 +8,11 @@
  * bytes/ has what both encodings do with buffers and streams.
  */
 import { type Status, WrapperError } from '../../errors.ts';
-import { MAX_ELEMENTS, tooManyElements } from './bytes/element-limit.ts';
-import { malformed } from './bytes/malformed.ts';
-import type { Encoding, ObjectBytes, RawList } from './bytes/raw-objects.ts';
-import type { WatchDecoder } from './bytes/watch-decoder.ts';
-import type { MessageValue } from './cursor.ts';
-import { cursorOf, editorOf } from './encoded-object.ts';
-import { portNumbers, SERVICE_NAME_LABEL } from './facts/api-conventions.ts';
-import { type Edit, editObject } from './facts/edit.ts';
-import { EndpointCache } from './facts/endpoint-cache.ts';
-import { type FullGroup, sliceGroups, subsetGroups } from './facts/endpoint-groups.ts';
-import { endpointsFacts } from './facts/endpoints-facts.ts';
+import { portNumbers, SERVICE_NAME_LABEL } from '../objects/api-conventions.ts';
+import { type Edit, editObject } from '../objects/edit.ts';
+import { EndpointCache } from '../objects/endpoint-cache.ts';
+import { type FullGroup, sliceGroups, subsetGroups } from '../objects/endpoint-groups.ts';
+import { endpointsFacts } from '../objects/endpoints-facts.ts';
 import type {
   EndpointsFacts,
   ObjectMeta,
@@ -26,9 +20,9 @@ import type {
   PartialObjectMetadata,
   ServiceAddresses,
   ServiceFacts,
-} from './facts/object-facts.ts';
-import { readMessage } from './facts/read-message.ts';
-import { ENDPOINTS, type Resource } from './facts/resource.ts';
+} from '../objects/object-facts.ts';
+import { readMessage } from '../objects/read-message.ts';
+import { ENDPOINTS, type Resource } from '../objects/resource.ts';
 import {
   type AnyMessage,
   ENDPOINTS_FACTS,
@@ -42,13 +36,19 @@ import {
   SLICE,
   SLICE_FACTS,
   STATUS,
-} from './facts/schema.ts';
-import { statusValue } from './facts/status.ts';
+} from '../objects/schema.ts';
+import { statusValue } from '../objects/status.ts';
+import { MAX_ELEMENTS, tooManyElements } from './bytes/element-limit.ts';
+import { malformed } from './bytes/malformed.ts';
+import type { Encoding, ObjectBytes, RawList } from './bytes/raw-objects.ts';
+import type { WatchDecoder } from './bytes/watch-decoder.ts';
+import type { MessageValue } from './cursor.ts';
+import { cursorOf, editorOf } from './encoded-object.ts';
 
+export type { Edit, EndpointsEdit } from '../objects/edit.ts';
+export type * from '../objects/object-facts.ts';
 export type { Encoding, ObjectBytes, RawEvent, RawList } from './bytes/raw-objects.ts';
 export type { DecodedChunk, WatchDecoder } from './bytes/watch-decoder.ts';
-export type { Edit, EndpointsEdit } from './facts/edit.ts';
-export type * from './facts/object-facts.ts';
 
 /** Types of the events that a view sends to its watchers, apart from bookmarks and errors. */
 export type ChangeType = 'ADDED' | 'MODIFIED' | 'DELETED';

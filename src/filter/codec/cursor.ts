@@ -1,4 +1,4 @@
-import type { AnyMessage, Field } from './facts/schema.ts';
+import type { AnyMessage, Field } from '../objects/schema.ts';
 
 /**
  * Walks over the fields of one message, in any order. It decodes a value only when a method is called for it. Bytes

@@ -1,6 +1,6 @@
+import type { AnyMessage } from '../objects/schema.ts';
 import type { Encoding, ObjectBytes } from './bytes/raw-objects.ts';
 import type { Cursor, Editor } from './cursor.ts';
-import type { AnyMessage } from './facts/schema.ts';
 import { JsonCursor } from './json/json-cursor.ts';
 import { JSON_EDITOR } from './json/json-editor.ts';
 import { OPEN_OBJECT } from './json/json-scanner.ts';

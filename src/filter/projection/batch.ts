@@ -13,7 +13,7 @@
 import type { Topology } from '../../topology/state/topology.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
 import type { EndpointsFacts, ObjectMeta } from '../codec/codec.ts';
-import type { ChangeHandler } from '../codec/facts/change.ts';
+import type { ChangeHandler } from '../objects/change.ts';
 import type { EndpointsProjection } from './endpoints-projection.ts';
 import type { ObjectsProjection } from './objects-projection.ts';
 

@@ -1,4 +1,4 @@
-import type { Change } from '../codec/facts/change.ts';
+import type { Change } from '../objects/change.ts';
 
 /**
  * Splits changes into steps in which each object occurs once, so that each of its changes is shown. A DELETED and the

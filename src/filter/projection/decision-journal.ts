@@ -2,7 +2,7 @@ import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
 import { firstFew } from '../../util/first-few.ts';
 import type { EndpointsFacts } from '../codec/codec.ts';
-import type { Change } from '../codec/facts/change.ts';
+import type { Change } from '../objects/change.ts';
 
 /** The outcome of a decision, with what tells it from another one. */
 export interface DecidedOutcome {

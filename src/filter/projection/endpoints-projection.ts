@@ -4,7 +4,7 @@ import type { Topology } from '../../topology/state/topology.ts';
 import type { TopologyChange } from '../../topology/state/topology-change.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { EndpointsFacts, ObjectBytes } from '../codec/codec.ts';
-import type { Change } from '../codec/facts/change.ts';
+import type { Change } from '../objects/change.ts';
 import type { View } from '../view/view.ts';
 import { changeSteps } from './change-steps.ts';
 import {

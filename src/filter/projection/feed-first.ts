@@ -1,5 +1,5 @@
 import type { ObjectMeta } from '../codec/codec.ts';
-import type { ChangeHandler } from '../codec/facts/change.ts';
+import type { ChangeHandler } from '../objects/change.ts';
 import type { ViewHandler } from './batch.ts';
 import type { ObjectsProjection } from './objects-projection.ts';
 

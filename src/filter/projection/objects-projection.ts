@@ -1,5 +1,5 @@
 import type { ObjectBytes, ObjectMeta } from '../codec/codec.ts';
-import type { Change } from '../codec/facts/change.ts';
+import type { Change } from '../objects/change.ts';
 import type { View } from '../view/view.ts';
 
 /** Decides which objects of a collection clients see. */

@@ -2,7 +2,7 @@ import { isOfOtherProxy, type ServiceFilter } from '../../topology/policy/servic
 import { PROXY_NAME_LABEL, readerOf } from '../../topology/policy/service-reader.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import type { Codec, ObjectBytes, ServiceFacts } from '../codec/codec.ts';
-import type { Change } from '../codec/facts/change.ts';
+import type { Change } from '../objects/change.ts';
 import type { Visibility } from './objects-projection.ts';
 
 export interface ServiceVisibilityOptions {

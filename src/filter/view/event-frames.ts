@@ -1,5 +1,5 @@
 import type { Codec } from '../codec/codec.ts';
-import type { Resource } from '../codec/facts/resource.ts';
+import type { Resource } from '../objects/resource.ts';
 import type { EventLog } from './event-log.ts';
 
 /** Frames of consecutive entries of a log, encoded for a watch stream. */

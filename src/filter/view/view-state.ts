@@ -1,5 +1,5 @@
 import type { Codec, ObjectBytes } from '../codec/codec.ts';
-import type { Resource } from '../codec/facts/resource.ts';
+import type { Resource } from '../objects/resource.ts';
 
 /** Where a state comes from. */
 interface StateOrigin {

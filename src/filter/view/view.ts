@@ -1,6 +1,6 @@
 import type { WrapperError } from '../../errors.ts';
 import type { Codec, EndpointsEdit, ObjectBytes } from '../codec/codec.ts';
-import type { Resource } from '../codec/facts/resource.ts';
+import type { Resource } from '../objects/resource.ts';
 import { EventFrames } from './event-frames.ts';
 import { EventLog, type LogBounds } from './event-log.ts';
 import { initialVersion } from './initial-version.ts';

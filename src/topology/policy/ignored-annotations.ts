@@ -1,4 +1,4 @@
-import { isWithinEdits } from '../../edit-distance.ts';
+import { isWithinEdits } from '../../text/edit-distance.ts';
 import {
   FILTER_ANNOTATION,
   MIN_READY_ANNOTATION,

@@ -1,5 +1,5 @@
-import { didYouMean } from '../../did-you-mean.ts';
-import { isWithinEdits } from '../../edit-distance.ts';
+import { didYouMean } from '../../text/did-you-mean.ts';
+import { isWithinEdits } from '../../text/edit-distance.ts';
 import { localName } from './label.ts';
 import { HOSTNAME_KEY, ZONE_KEY } from './topology-keys.ts';
 

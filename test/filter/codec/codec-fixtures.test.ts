@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { RawEvent, RawList } from '../../../src/filter/codec/codec.ts';
-import { addressNumber } from '../../../src/filter/codec/facts/address-number.ts';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
+import { addressNumber } from '../../../src/filter/objects/address-number.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import {
   CODECS,
   chunked,

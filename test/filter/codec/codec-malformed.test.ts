@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
 import type { Codec, RawEvent } from '../../../src/filter/codec/codec.ts';
-import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
+import { SERVICES } from '../../../src/filter/objects/resource.ts';
 import {
   CODECS,
   chunked,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Status } from '../../../src/errors.ts';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import {
   CODECS,
   chunked,

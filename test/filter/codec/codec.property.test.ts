@@ -2,8 +2,8 @@ import { BinaryReader, WireType } from '@bufbuild/protobuf/wire';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
-import type { EndpointCorrection } from '../../../src/filter/codec/facts/pod-endpoint.ts';
-import { ENDPOINT_SLICES, ENDPOINTS } from '../../../src/filter/codec/facts/resource.ts';
+import type { EndpointCorrection } from '../../../src/filter/objects/pod-endpoint.ts';
+import { ENDPOINT_SLICES, ENDPOINTS } from '../../../src/filter/objects/resource.ts';
 import { CODECS } from '../../support/codec/codec-fixtures.ts';
 import {
   type ModelEndpoints,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { CODECS } from '../../../src/client/api/codecs.ts';
 import type { Encoding, RawEvent } from '../../../src/filter/codec/codec.ts';
-import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
+import { SERVICES } from '../../../src/filter/objects/resource.ts';
 import { parseUpstreamVersion } from '../../../src/filter/view/version-allocator.ts';
-import { CODECS } from '../../../src/proxy/api/codecs.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
 
 /*

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { EndpointsFacts, ServiceFacts } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ENDPOINT_SLICES, SERVICES } from '../../../src/filter/objects/resource.ts';
 import { Batches, type ViewHandler } from '../../../src/filter/projection/batch.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';

@@ -7,9 +7,9 @@ import {
   ordersOf,
 } from '../../../harness/history/kube-proxy-cache.ts';
 import type { Codec } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import { decide } from '../../../src/topology/decide/decide.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { propertyRuns } from '../../support/property-runs.ts';

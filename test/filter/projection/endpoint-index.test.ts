@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { CODECS } from '../../../src/client/api/codecs.ts';
 import { EndpointIndex } from '../../../src/filter/projection/endpoint-index.ts';
-import { CODECS } from '../../../src/proxy/api/codecs.ts';
 import { sliceChange } from '../../support/projection/slice-change.ts';
 
 const NODES = ['a', 'b', 'c'];

@@ -1,11 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import {
-  ENDPOINT_SLICES,
-  ENDPOINTS,
-  type Resource,
-} from '../../../src/filter/codec/facts/resource.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/objects/resource.ts';
 import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINTS } from '../../../src/filter/codec/facts/resource.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ENDPOINTS } from '../../../src/filter/objects/resource.ts';
 import type { ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import type { View } from '../../../src/filter/view/view.ts';

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
-import type { Change } from '../../../src/filter/codec/facts/change.ts';
-import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import type { Change } from '../../../src/filter/objects/change.ts';
+import { SERVICES } from '../../../src/filter/objects/resource.ts';
 import { Batches, type ViewHandler } from '../../../src/filter/projection/batch.ts';
 import type { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';

@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { EndpointsFacts, ServiceFacts } from '../../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
-import { PolicyLog } from '../../../src/proxy/own-watches/policy-log.ts';
-import { ServicesHandler } from '../../../src/proxy/own-watches/services-handler.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
+import { PolicyLog } from '../../../src/node/own-watches/policy-log.ts';
+import { ServicesHandler } from '../../../src/node/own-watches/services-handler.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { liveBytes } from '../../support/live-bytes.ts';

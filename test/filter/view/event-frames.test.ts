@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import { EventFrames } from '../../../src/filter/view/event-frames.ts';
 import { EventLog } from '../../../src/filter/view/event-log.ts';
 

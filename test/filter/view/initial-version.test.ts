@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import type { Change } from '../../../src/filter/codec/facts/change.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import type { Change } from '../../../src/filter/objects/change.ts';
 import { initialVersion } from '../../../src/filter/view/initial-version.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { sliceChange } from '../../support/projection/slice-change.ts';

@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
+import { parseListOptions } from '../../../src/client/api/list-options.ts';
 import { WrapperError } from '../../../src/errors.ts';
-import { SERVICES } from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import { SERVICES } from '../../../src/filter/objects/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
-import { parseListOptions } from '../../../src/proxy/api/list-options.ts';
-import { readList, readObject } from '../../../src/proxy/serving/view-response.ts';
+import { readList, readObject } from '../../../src/server/serving/view-response.ts';
 
 const OBJECT = Buffer.from('{"metadata":{"name":"web","resourceVersion":"1"}}');
 

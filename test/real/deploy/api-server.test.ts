@@ -19,7 +19,7 @@ import {
 } from '../../../harness/deploy/render.ts';
 import { readText } from '../../../harness/deploy/repository.ts';
 import { ensureTools, type Tools } from '../../../harness/deploy/tools.ts';
-import { loadCredentials } from '../../../src/proxy/credentials/credentials.ts';
+import { loadCredentials } from '../../../src/client/credentials/credentials.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 let tools: Tools;

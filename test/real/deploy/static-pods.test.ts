@@ -9,7 +9,7 @@ import { only, parseObjects } from '../../../harness/deploy/render.ts';
 import { readText, repository } from '../../../harness/deploy/repository.ts';
 import { ensureBinaries } from '../../../harness/process/binaries.ts';
 import { runCommand } from '../../../harness/process/run-command.ts';
-import { parseYaml } from '../../../src/read-yaml.ts';
+import { parseYaml } from '../../../src/text/read-yaml.ts';
 
 type Named = { readonly name: string };
 

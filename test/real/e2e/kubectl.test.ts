@@ -6,7 +6,7 @@ import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
 import { ensureBinaries } from '../../../harness/process/binaries.ts';
 import { runCommand } from '../../../harness/process/run-command.ts';
-import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';

@@ -4,7 +4,7 @@ import { createNode } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
 import { type LocalWrapper, startLocalWrapper } from '../../../harness/clients/local-wrapper.ts';
 import { createPlacedService } from '../../../harness/node/placed-service.ts';
-import { CODECS } from '../../../src/proxy/api/codecs.ts';
+import { CODECS } from '../../../src/client/api/codecs.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 import { open } from '../../support/fake-apiserver/fake-apiserver-client.ts';
 

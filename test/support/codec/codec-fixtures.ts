@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Codec, ObjectBytes, RawEvent } from '../../../src/filter/codec/codec.ts';
-import { RESOURCES, type Resource } from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { RESOURCES, type Resource } from '../../../src/filter/objects/resource.ts';
 import { decodeStream } from './decode-stream.ts';
 
 const DIRECTORY = new URL('../../fixtures/', import.meta.url);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { EndpointsFacts, PortNumber } from '../../../src/filter/codec/codec.ts';
-import { addressNumber } from '../../../src/filter/codec/facts/address-number.ts';
-import type { FullEndpoint } from '../../../src/filter/codec/facts/endpoint-groups.ts';
+import { addressNumber } from '../../../src/filter/objects/address-number.ts';
+import type { FullEndpoint } from '../../../src/filter/objects/endpoint-groups.ts';
 import type { Endpoint, EndpointState } from '../../../src/topology/decide/endpoint.ts';
 
 /*

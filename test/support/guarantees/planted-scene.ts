@@ -1,5 +1,5 @@
 import { freePorts } from '../../../harness/network/free-port.ts';
-import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../closed-later.ts';
 import { eventually } from '../eventually.ts';
 import { sendRequest } from '../recorder/exchange.ts';

@@ -1,4 +1,4 @@
-import type { Credentials, TlsOptions } from '../../../src/proxy/credentials/credentials.ts';
+import type { Credentials, TlsOptions } from '../../../src/client/credentials/credentials.ts';
 
 /** Credentials that a test controls. */
 export class FakeCredentials implements Credentials {

@@ -1,5 +1,5 @@
-import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
-import type { Upstream } from '../../../src/proxy/upstream/upstream.ts';
+import type { RequestEnd } from '../../../src/client/api/request-end.ts';
+import type { Upstream } from '../../../src/client/upstream/upstream.ts';
 
 /** What is reported to the fail-over of an upstream from now on. */
 export function recordOutcomes({ failover }: Pick<Upstream, 'failover'>): readonly RequestEnd[] {

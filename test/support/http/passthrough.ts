@@ -1,10 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http';
+import type { TlsOptions } from '../../../src/client/credentials/credentials.ts';
 import type { WrapperError } from '../../../src/errors.ts';
-import type { TlsOptions } from '../../../src/proxy/credentials/credentials.ts';
-import {
-  Passthrough,
-  type PassthroughOptions,
-} from '../../../src/proxy/passthrough/passthrough.ts';
+import { Passthrough, type PassthroughOptions } from '../../../src/server/forward/passthrough.ts';
 import { FakeCredentials } from './credentials.ts';
 import { startServer, type TestServer } from './http-server.ts';
 import { captureLogger } from './logger.ts';

@@ -1,11 +1,11 @@
 import type { RequestListener } from 'node:http';
-import type { TlsOptions } from '../../../src/proxy/credentials/credentials.ts';
+import type { TlsOptions } from '../../../src/client/credentials/credentials.ts';
 import {
   Upstream,
   type UpstreamOptions,
   type UpstreamResponse,
-} from '../../../src/proxy/upstream/upstream.ts';
-import { readBody, type UpstreamBody } from '../../../src/proxy/upstream/upstream-body.ts';
+} from '../../../src/client/upstream/upstream.ts';
+import { readBody, type UpstreamBody } from '../../../src/client/upstream/upstream-body.ts';
 import { closedLater } from '../closed-later.ts';
 import { FakeCredentials } from './credentials.ts';
 import { idleLater, startServer } from './http-server.ts';

@@ -1,13 +1,9 @@
 import type { Codec, EndpointsFacts, ObjectBytes } from '../../../src/filter/codec/codec.ts';
-import type { Change, ChangeHandler } from '../../../src/filter/codec/facts/change.ts';
-import { podEndpoints } from '../../../src/filter/codec/facts/pod-endpoint.ts';
-import {
-  ENDPOINT_SLICES,
-  ENDPOINTS,
-  type Resource,
-} from '../../../src/filter/codec/facts/resource.ts';
-import type { Corrector } from '../../../src/proxy/local-runtime/corrector.ts';
-import { LocalRuntime, type Reachability } from '../../../src/proxy/local-runtime/local-runtime.ts';
+import type { Change, ChangeHandler } from '../../../src/filter/objects/change.ts';
+import { podEndpoints } from '../../../src/filter/objects/pod-endpoint.ts';
+import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/objects/resource.ts';
+import type { Corrector } from '../../../src/node/local-runtime/corrector.ts';
+import { LocalRuntime, type Reachability } from '../../../src/node/local-runtime/local-runtime.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 import { ManualClock } from '../projection/topology.ts';
 import { recordingLogger } from '../wrapper/wrapper-fixture.ts';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Code, ConnectError, type ConnectRouter, type HandlerContext } from '@connectrpc/connect';
 import { connectNodeAdapter } from '@connectrpc/connect-node';
-import { RuntimeService } from '../../../src/proxy/local-runtime/cri/api_pb.ts';
+import { RuntimeService } from '../../../src/node/local-runtime/cri/api_pb.ts';
 import { type FakeSandbox, networkOf, toSandbox } from './fake-runtime.ts';
 
 /** A container runtime that speaks gRPC on a unix socket, as containerd does. Tests change the fields. */

@@ -2,7 +2,7 @@ import type {
   ContainerRuntime,
   Sandbox,
   SandboxNetwork,
-} from '../../../src/proxy/local-runtime/container-runtime.ts';
+} from '../../../src/node/local-runtime/container-runtime.ts';
 
 /** A sandbox of a Pod. */
 export interface FakeSandbox {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { explainedObject } from '../../../src/filter/projection/explained-object.ts';
+import { explainService } from '../../../src/diagnosis/explain/explain-service.ts';
+import { explainedObject } from '../../../src/diagnosis/explain/explained-object.ts';
 import type { View } from '../../../src/filter/view/view.ts';
-import { explainService } from '../../../src/topology/explain/explain-service.ts';
 import { decideService } from '../../../src/topology/state/decide-service.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import type { HarnessViews } from './policy-harness.ts';

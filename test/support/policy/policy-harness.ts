@@ -15,22 +15,18 @@ import type {
   EndpointsFacts,
   ServiceFacts,
 } from '../../../src/filter/codec/codec.ts';
-import type { Change } from '../../../src/filter/codec/facts/change.ts';
-import {
-  ENDPOINT_SLICES,
-  type Resource,
-  SERVICES,
-} from '../../../src/filter/codec/facts/resource.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import type { Change } from '../../../src/filter/objects/change.ts';
+import { ENDPOINT_SLICES, type Resource, SERVICES } from '../../../src/filter/objects/resource.ts';
 import { Batches, type ViewHandler } from '../../../src/filter/projection/batch.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
-import { CommunitiesHandler } from '../../../src/proxy/own-watches/communities-handler.ts';
-import { NamespacesHandler } from '../../../src/proxy/own-watches/namespaces-handler.ts';
-import { PolicyLog } from '../../../src/proxy/own-watches/policy-log.ts';
-import { ServicesHandler } from '../../../src/proxy/own-watches/services-handler.ts';
+import { CommunitiesHandler } from '../../../src/node/own-watches/communities-handler.ts';
+import { NamespacesHandler } from '../../../src/node/own-watches/namespaces-handler.ts';
+import { PolicyLog } from '../../../src/node/own-watches/policy-log.ts';
+import { ServicesHandler } from '../../../src/node/own-watches/services-handler.ts';
 import { parseLabelSelector } from '../../../src/topology/policy/label-selector.ts';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { PolicySettings } from '../../../src/topology/policy/service-policy.ts';

@@ -1,4 +1,4 @@
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import type { View } from '../../../src/filter/view/view.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import type { HarnessViews } from './policy-harness.ts';

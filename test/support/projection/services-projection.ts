@@ -1,5 +1,5 @@
 import type { ServiceFacts } from '../../../src/filter/codec/codec.ts';
-import type { ChangeHandler } from '../../../src/filter/codec/facts/change.ts';
+import type { ChangeHandler } from '../../../src/filter/objects/change.ts';
 import type { Batches } from '../../../src/filter/projection/batch.ts';
 import { feedFirst } from '../../../src/filter/projection/feed-first.ts';
 import { ObjectsProjection } from '../../../src/filter/projection/objects-projection.ts';

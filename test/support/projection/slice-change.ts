@@ -1,6 +1,6 @@
 import type { Codec, EndpointsFacts } from '../../../src/filter/codec/codec.ts';
-import type { Change } from '../../../src/filter/codec/facts/change.ts';
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
+import type { Change } from '../../../src/filter/objects/change.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import { encodeObject } from '../codec/encode-object.ts';
 
 /** An endpoint of a slice. */

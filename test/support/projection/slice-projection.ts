@@ -1,5 +1,5 @@
-import { ENDPOINT_SLICES } from '../../../src/filter/codec/facts/resource.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
+import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import { Batches } from '../../../src/filter/projection/batch.ts';
 import { EndpointsProjection } from '../../../src/filter/projection/endpoints-projection.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';

@@ -1,11 +1,11 @@
-import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
+import type { RequestEnd } from '../../../src/client/api/request-end.ts';
 import {
   initialChoice,
   nextChoice,
   type ServerChoice,
   type ServerEvent,
-} from '../../../src/proxy/upstream/server-choice.ts';
-import type { UpstreamRequest, UpstreamResponse } from '../../../src/proxy/upstream/upstream.ts';
+} from '../../../src/client/upstream/server-choice.ts';
+import type { UpstreamRequest, UpstreamResponse } from '../../../src/client/upstream/upstream.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { SimulatedServer } from './simulated-server.ts';
 

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
-import { WrapperError } from '../../../src/errors.ts';
-import type { RequestEnd } from '../../../src/proxy/api/request-end.ts';
-import { ServerState } from '../../../src/proxy/upstream/server-state.ts';
+import type { RequestEnd } from '../../../src/client/api/request-end.ts';
+import { ServerState } from '../../../src/client/upstream/server-state.ts';
 import type {
   Upstream,
   UpstreamRequest,
   UpstreamResponse,
-} from '../../../src/proxy/upstream/upstream.ts';
-import type { UpstreamBody } from '../../../src/proxy/upstream/upstream-body.ts';
+} from '../../../src/client/upstream/upstream.ts';
+import type { UpstreamBody } from '../../../src/client/upstream/upstream-body.ts';
+import { WrapperError } from '../../../src/errors.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { abortable } from '../../../src/util/linked-abort-controller.ts';
 

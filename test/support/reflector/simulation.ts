@@ -1,9 +1,9 @@
-import type { Change } from '../../../src/filter/codec/facts/change.ts';
-import { type Resource, SERVICES } from '../../../src/filter/codec/facts/resource.ts';
+import { DEFAULT_READ_LIMITS } from '../../../src/client/api/read-limits.ts';
+import { Reflector } from '../../../src/client/reflector/reflector.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
+import type { Change } from '../../../src/filter/objects/change.ts';
+import { type Resource, SERVICES } from '../../../src/filter/objects/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
-import { DEFAULT_READ_LIMITS } from '../../../src/proxy/api/read-limits.ts';
-import { Reflector } from '../../../src/proxy/reflector/reflector.ts';
 import { closedLater } from '../closed-later.ts';
 import { ManualClock } from '../projection/topology.ts';
 import { recordingLogger } from '../wrapper/wrapper-fixture.ts';

@@ -5,8 +5,8 @@ import { type ServingFiles, writeServingFiles } from '../../../harness/certifica
 import { listenersOptions } from '../../../src/config/listener-options.ts';
 import { nodeProxyOptions } from '../../../src/config/node-proxy-options.ts';
 import { loadSettings } from '../../../src/config/settings.ts';
-import type { NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
 import { type Relay, type RelayOptions, startRelay } from '../../../src/relay/relay.ts';
+import type { NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../closed-later.ts';
 import { FakeCredentials } from '../http/credentials.ts';
 import { useFolder } from '../use-folder.ts';

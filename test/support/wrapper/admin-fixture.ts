@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { type Admin, startAdmin } from '../../../src/admin/admin.ts';
-import { DEFAULT_LISTENER_LIMITS } from '../../../src/proxy/http/listener-limits.ts';
-import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import { DEFAULT_LISTENER_LIMITS } from '../../../src/server/http/listener-limits.ts';
+import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 
 /** Starts the admin listener of a wrapper on a free port of loopback. It logs nothing. */
 export function startTestAdmin(

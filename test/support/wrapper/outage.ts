@@ -1,4 +1,4 @@
-import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../eventually.ts';
 import type { TcpRelay } from '../http/tcp-relay.ts';
 

@@ -1,7 +1,7 @@
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { Admin } from '../../../src/admin/admin.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
-import type { NodeProxy } from '../../../src/proxy/node-proxy.ts';
+import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { putHeadless, putService, putSlice, type SmallEndpoint } from './small-cluster.ts';
 import { PATHS } from './state-fixture.ts';
 import { useAdmin, useCluster, useWrapper } from './use.ts';

@@ -1,5 +1,5 @@
 import { readiness } from '../../../src/admin/health/readiness.ts';
-import type { NodeProxy, NodeProxyOptions } from '../../../src/proxy/node-proxy.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
 import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';
 import { useFolder } from '../use-folder.ts';

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Logger, pino } from 'pino';
 import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
+import { loadCredentials } from '../../../src/client/credentials/credentials.ts';
 import { nodeProxyOptions } from '../../../src/config/node-proxy-options.ts';
 import { loadSettings, type RawSettings } from '../../../src/config/settings.ts';
-import { loadCredentials } from '../../../src/proxy/credentials/credentials.ts';
 import {
   type NodeProxy,
   type NodeProxyOptions,
   startNodeProxy,
-} from '../../../src/proxy/node-proxy.ts';
+} from '../../../src/server/node-proxy.ts';
 
 /** A logger that keeps its lines, parsed. */
 export function recordingLogger(): { readonly logger: Logger; readonly lines: LogLine[] } {

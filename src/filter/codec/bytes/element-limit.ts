@@ -1,5 +1,5 @@
 import { WrapperError } from '../../../errors.ts';
-import type { ObjectMeta } from '../facts/object-facts.ts';
+import type { ObjectMeta } from '../../objects/object-facts.ts';
 
 /**
  * Maximum number of endpoints, addresses, subsets and ports of one object. An empty one is two bytes and takes more

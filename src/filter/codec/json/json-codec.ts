@@ -1,12 +1,7 @@
 import type { Status } from '../../../errors.ts';
-import { concat } from '../bytes/buffer-list.ts';
-import { malformed } from '../bytes/malformed.ts';
-import type { ObjectBytes, RawList } from '../bytes/raw-objects.ts';
-import { assertList, Codec, type EventType } from '../codec.ts';
-import type { MessageValue } from '../cursor.ts';
-import { INITIAL_EVENTS_END_ANNOTATION } from '../facts/api-conventions.ts';
-import { readMessage } from '../facts/read-message.ts';
-import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../facts/resource.ts';
+import { INITIAL_EVENTS_END_ANNOTATION } from '../../objects/api-conventions.ts';
+import { readMessage } from '../../objects/read-message.ts';
+import { apiVersion, ENDPOINT_SLICES, type Resource, SERVICES } from '../../objects/resource.ts';
 import {
   type AnyMessage,
   LIST_META,
@@ -15,8 +10,13 @@ import {
   STATUS,
   text,
   unreadList,
-} from '../facts/schema.ts';
-import { readStatus } from '../facts/status.ts';
+} from '../../objects/schema.ts';
+import { readStatus } from '../../objects/status.ts';
+import { concat } from '../bytes/buffer-list.ts';
+import { malformed } from '../bytes/malformed.ts';
+import type { ObjectBytes, RawList } from '../bytes/raw-objects.ts';
+import { assertList, Codec, type EventType } from '../codec.ts';
+import type { MessageValue } from '../cursor.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { OPEN_OBJECT, scanJson } from './json-scanner.ts';
 import { isBlank, parseObject, untypedJson } from './json-value.ts';

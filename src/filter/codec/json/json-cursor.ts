@@ -1,6 +1,4 @@
 import type { WrapperError } from '../../../errors.ts';
-import { malformed } from '../bytes/malformed.ts';
-import type { Cursor } from '../cursor.ts';
 import {
   type AnyMessage,
   type Field,
@@ -8,7 +6,9 @@ import {
   NO_FIELDS,
   TABLE,
   UNKNOWN_FIELD,
-} from '../facts/schema.ts';
+} from '../../objects/schema.ts';
+import { malformed } from '../bytes/malformed.ts';
+import type { Cursor } from '../cursor.ts';
 import { isObject, type JsonObject, type JsonValue, numberOf } from './json-value.ts';
 
 /** A {@link Cursor} over an object of JSON. It visits the fields of a message in the order of the schema. */

@@ -1,9 +1,9 @@
+import { readMessage } from '../../objects/read-message.ts';
+import { message, one, STATUS, text } from '../../objects/schema.ts';
+import { readStatus } from '../../objects/status.ts';
 import { malformed, objectTooLarge } from '../bytes/malformed.ts';
 import type { RawEvent } from '../bytes/raw-objects.ts';
 import { toEvent, WatchDecoder } from '../bytes/watch-decoder.ts';
-import { readMessage } from '../facts/read-message.ts';
-import { message, one, STATUS, text } from '../facts/schema.ts';
-import { readStatus } from '../facts/status.ts';
 import { JsonCursor } from './json-cursor.ts';
 import { OPEN_OBJECT, scanJson } from './json-scanner.ts';
 import { isBlank, isObject, parseObject, untypedJson } from './json-value.ts';

@@ -1,6 +1,6 @@
 import { WireType } from '@bufbuild/protobuf/wire';
+import { type Field, type FieldTable, NO_FIELDS } from '../../objects/schema.ts';
 import type { AddedField, MessageValue } from '../cursor.ts';
-import { type Field, type FieldTable, NO_FIELDS } from '../facts/schema.ts';
 
 /** The tag and the length of a text or a message. */
 export function fieldHead(field: number, length: number): Buffer {

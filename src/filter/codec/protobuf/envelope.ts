@@ -1,7 +1,5 @@
-import type { BufferList } from '../bytes/buffer-list.ts';
-import { malformed } from '../bytes/malformed.ts';
-import { readMessage } from '../facts/read-message.ts';
-import { apiVersion, type Resource } from '../facts/resource.ts';
+import { readMessage } from '../../objects/read-message.ts';
+import { apiVersion, type Resource } from '../../objects/resource.ts';
 import {
   type AnyMessage,
   bytes,
@@ -11,7 +9,9 @@ import {
   text,
   UNKNOWN_FIELD,
   unread,
-} from '../facts/schema.ts';
+} from '../../objects/schema.ts';
+import type { BufferList } from '../bytes/buffer-list.ts';
+import { malformed } from '../bytes/malformed.ts';
 import { encodeField, fieldHead } from './encode.ts';
 import { FieldCursor } from './field-cursor.ts';
 

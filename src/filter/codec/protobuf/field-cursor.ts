@@ -1,8 +1,6 @@
 import { WireType } from '@bufbuild/protobuf/wire';
 import type { WrapperError } from '../../../errors.ts';
-import { malformed } from '../bytes/malformed.ts';
-import type { Cursor } from '../cursor.ts';
-import { readMessage } from '../facts/read-message.ts';
+import { readMessage } from '../../objects/read-message.ts';
 import {
   type AnyMessage,
   type Field,
@@ -11,7 +9,9 @@ import {
   NO_FIELDS,
   TABLE,
   UNKNOWN_FIELD,
-} from '../facts/schema.ts';
+} from '../../objects/schema.ts';
+import { malformed } from '../bytes/malformed.ts';
+import type { Cursor } from '../cursor.ts';
 
 /** A varint has at most ten bytes. */
 const MAX_VARINT_BITS = 70;

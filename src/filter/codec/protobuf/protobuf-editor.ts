@@ -1,7 +1,7 @@
+import { readMessage } from '../../objects/read-message.ts';
+import { MAP_ENTRY, UNKNOWN_FIELD } from '../../objects/schema.ts';
 import { allocateOwned } from '../bytes/owned-copy.ts';
 import type { AddFields, Editor, FieldVisitor } from '../cursor.ts';
-import { readMessage } from '../facts/read-message.ts';
-import { MAP_ENTRY, UNKNOWN_FIELD } from '../facts/schema.ts';
 import { encodeField } from './encode.ts';
 import { FieldCursor } from './field-cursor.ts';
 

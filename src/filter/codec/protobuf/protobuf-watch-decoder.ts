@@ -1,11 +1,11 @@
+import { readMessage } from '../../objects/read-message.ts';
+import { STATUS } from '../../objects/schema.ts';
+import { readStatus } from '../../objects/status.ts';
 import { BufferList } from '../bytes/buffer-list.ts';
 import { malformed, objectTooLarge } from '../bytes/malformed.ts';
 import { ownedCopy } from '../bytes/owned-copy.ts';
 import type { RawEvent } from '../bytes/raw-objects.ts';
 import { toEvent, WatchDecoder } from '../bytes/watch-decoder.ts';
-import { readMessage } from '../facts/read-message.ts';
-import { STATUS } from '../facts/schema.ts';
-import { readStatus } from '../facts/status.ts';
 import { FRAME_HEADER_BYTES, openEnvelope, WATCH_EVENT } from './envelope.ts';
 import { FieldCursor } from './field-cursor.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { MAX_ELEMENTS, MAX_JSON_COMMAS } from '../../../../src/filter/codec/bytes/element-limit.ts';
 import type { Encoding } from '../../../../src/filter/codec/codec.ts';
-import { ENDPOINT_SLICES, ENDPOINTS } from '../../../../src/filter/codec/facts/resource.ts';
+import { ENDPOINT_SLICES, ENDPOINTS } from '../../../../src/filter/objects/resource.ts';
 import { codecOf } from '../../../support/codec/codec-fixtures.ts';
 import { encodeObject } from '../../../support/codec/encode-object.ts';
 

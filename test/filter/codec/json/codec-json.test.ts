@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { JsonCodec } from '../../../../src/filter/codec/json/json-codec.ts';
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
   NODES,
   SERVICE_CIDRS,
-} from '../../../../src/filter/codec/facts/resource.ts';
-import { JsonCodec } from '../../../../src/filter/codec/json/json-codec.ts';
+} from '../../../../src/filter/objects/resource.ts';
 import { chunked, decodeAll } from '../../../support/codec/codec-fixtures.ts';
 import { semanticBytes } from '../../../support/codec/semantic-bytes.ts';
 import { propertyRuns } from '../../../support/property-runs.ts';

@@ -1,14 +1,14 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
 import { describe, expect, test } from '@jest/globals';
 import type { Edit } from '../../../../src/filter/codec/codec.ts';
+import { ProtobufCodec } from '../../../../src/filter/codec/protobuf/protobuf-codec.ts';
 import {
   ENDPOINT_SLICES,
   ENDPOINTS,
   NODES,
   type Resource,
   SERVICE_CIDRS,
-} from '../../../../src/filter/codec/facts/resource.ts';
-import { ProtobufCodec } from '../../../../src/filter/codec/protobuf/protobuf-codec.ts';
+} from '../../../../src/filter/objects/resource.ts';
 import { chunked, decodeAll } from '../../../support/codec/codec-fixtures.ts';
 
 const codec = new ProtobufCodec();

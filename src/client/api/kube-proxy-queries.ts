@@ -1,0 +1,132 @@
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  NODES,
+  SERVICE_CIDRS,
+  SERVICES,
+} from '../../filter/objects/resource.ts';
+import { HEADLESS_LABEL, PROXY_NAME_LABEL } from '../../topology/policy/service-reader.ts';
+import { type Query, queryKey } from './query.ts';
+
+/*
+ * The queries of the stock kube-proxy of each version (cmd/kube-proxy/app/server.go, Run). There is always room for
+ * their views, so the table is short: any process on the node can keep all of them open outside the budget.
+ * They are in protobuf, kube-proxy's default. A kube-proxy that is configured for JSON
+ * (clientConnection.contentType) counts like any other client: in JSON the same objects take three times the
+ * memory.
+ */
+
+const ALL_OBJECTS = {
+  namespace: '',
+  labelSelector: '',
+  fieldSelector: '',
+  encoding: 'protobuf',
+} as const;
+const NOT_HEADLESS = `!${HEADLESS_LABEL}`;
+const NO_OTHER_PROXY = `!${PROXY_NAME_LABEL}`;
+/** Both, in the order in which labels.Selector writes them. */
+const NEITHER = `${NOT_HEADLESS},${NO_OTHER_PROXY}`;
+const HAS_IP = 'spec.clusterIP!=None';
+
+/** Since 1.35. */
+const SERVICES_WITH_IP: Query = {
+  ...ALL_OBJECTS,
+  resource: SERVICES,
+  labelSelector: NO_OTHER_PROXY,
+  fieldSelector: HAS_IP,
+};
+/** Since 1.33. Slices have the same selector, because they inherit the labels of their Service. */
+const OLDER_SERVICES: Query = { ...SERVICES_WITH_IP, labelSelector: NEITHER };
+/** Before 1.33, with the same selector for slices. */
+const OLDEST_SERVICES: Query = { ...OLDER_SERVICES, fieldSelector: '' };
+/** Not a query of kube-proxy. The wrapper uses it when policies apply to headless Services too. */
+const SERVICES_AND_HEADLESS: Query = { ...SERVICES_WITH_IP, fieldSelector: '' };
+
+/** Since 1.33. */
+export const CURRENT_SLICES: Query = {
+  ...ALL_OBJECTS,
+  resource: ENDPOINT_SLICES,
+  labelSelector: NOT_HEADLESS,
+};
+const OLDER_SLICES: Query = { ...CURRENT_SLICES, labelSelector: NEITHER };
+/** Up to 1.20, or with slices disabled. */
+const OLDEST_ENDPOINTS: Query = { ...OLDER_SLICES, resource: ENDPOINTS };
+const CIDRS: Query = { ...ALL_OBJECTS, resource: SERVICE_CIDRS };
+
+/** The query of every kube-proxy for its own Node. */
+export function ownNodeQuery(nodeName: string): Query {
+  return { ...ALL_OBJECTS, resource: NODES, fieldSelector: `metadata.name=${nodeName}` };
+}
+
+/** Whether a query is for endpoints, in either form. */
+export function isForEndpoints({ resource }: Query): boolean {
+  return resource === ENDPOINT_SLICES || resource === ENDPOINTS;
+}
+
+/** All queries of all versions of kube-proxy. */
+export function kubeProxyQueries(nodeName: string): readonly Query[] {
+  return [
+    ownNodeQuery(nodeName),
+    CIDRS,
+    CURRENT_SLICES,
+    OLDER_SLICES,
+    OLDEST_ENDPOINTS,
+    SERVICES_WITH_IP,
+    OLDER_SERVICES,
+    OLDEST_SERVICES,
+  ];
+}
+
+/** Returns a function that reports whether a query is one of kube-proxy's. */
+export function kubeProxyQueryTest(nodeName: string): (query: Query) => boolean {
+  const keys = new Set(kubeProxyQueries(nodeName).map(queryKey));
+  return (query) => keys.has(queryKey(query));
+}
+
+/** Returns a function that reports whether a query is one of kube-proxy's or of the wrapper itself. */
+export function knownQueryTest(nodeName: string): (query: Query) => boolean {
+  const isKubeProxys = kubeProxyQueryTest(nodeName);
+  const own = [SERVICES_AND_HEADLESS, ALL_SERVICES].map(queryKey);
+  return (query) => isKubeProxys(query) || own.includes(queryKey(query));
+}
+
+/** Not a query of kube-proxy: all Services, also those that it does not read. */
+export const ALL_SERVICES: Query = { ...ALL_OBJECTS, resource: SERVICES };
+
+/** Whether a query is for endpoints that kube-proxy does not read. */
+export function readsHeadless(query: Query): boolean {
+  return isForEndpoints(query) && !query.labelSelector.split(',').includes(NOT_HEADLESS);
+}
+
+/** The queries of the current kube-proxy. They are the default when it is unknown what clients read. */
+export function currentKubeProxyQueries(nodeName: string): Query[] {
+  return [ownNodeQuery(nodeName), CURRENT_SLICES, SERVICES_WITH_IP, CIDRS];
+}
+
+/**
+ * The query for the Services that the wrapper needs beside this query of a client. It is the query that the same
+ * kube-proxy uses for Services, so the two share one watch. Undefined if no Services are needed.
+ *
+ * @param headless whether policies apply to headless Services too
+ * @param hides whether Services can be hidden, so that a query for Services needs all of them too
+ */
+export function servicesBeside(query: Query, headless: boolean, hides: boolean): Query | undefined {
+  const { resource, namespace, labelSelector, fieldSelector, encoding } = query;
+  const kinds = headless
+    ? [SERVICES_AND_HEADLESS]
+    : [OLDER_SERVICES, OLDEST_SERVICES, SERVICES_WITH_IP];
+  if (isForEndpoints(query)) {
+    return kinds.find((kind) => kind.labelSelector === labelSelector) ?? kinds.at(-1);
+  }
+  if (resource !== SERVICES) return undefined;
+  const same = kinds.find(
+    (kind) => kind.labelSelector === labelSelector && kind.fieldSelector === fieldSelector,
+  );
+  if (same !== undefined && namespace === '' && encoding === 'protobuf') return same;
+  return hides ? kinds.at(-1) : undefined;
+}
+
+/** The query for slices of the kube-proxy that has this query for Services. */
+export function slicesBeside({ labelSelector }: Query): Query {
+  return labelSelector === NEITHER ? OLDER_SLICES : CURRENT_SLICES;
+}

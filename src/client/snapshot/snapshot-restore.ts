@@ -1,0 +1,202 @@
+import type { Logger } from 'pino';
+import { WrapperError } from '../../errors.ts';
+import type { Change } from '../../filter/objects/change.ts';
+import { type Query, queryKey } from '../api/query.ts';
+import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { QueryState } from './query-state.ts';
+import type { SnapshotFolder } from './snapshot-folder.ts';
+import type { StoredState } from './snapshot-format.ts';
+
+export interface SnapshotRestoreOptions {
+  readonly folder: SnapshotFolder;
+  readonly query: Query;
+  readonly upstream: Pick<Upstream, 'address' | 'serverState' | 'leaveServer'>;
+  readonly logger: Logger;
+  /**
+   * Shows a snapshot; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and then shows
+   * nothing of it.
+   */
+  readonly restore: (stored: StoredState) => readonly Change[];
+  /** Called when no snapshot can be used and the API server has not answered since the start. */
+  readonly onNothing?: (error: WrapperError) => void;
+}
+
+/** How long a server may send nothing after it has accepted a connection, in milliseconds. */
+const SILENCE_MS = 10_000;
+/** The grace time when another query has found the API server unreachable, in milliseconds. */
+const KNOWN_UNREACHABLE_MS = 200;
+
+/**
+ * The snapshot of one reflector: written as the API server reports changes, and shown when the API server is
+ * unreachable at the start, or its first list is larger than a limit. That happens at most once, and only before the
+ * first list.
+ *
+ *     waiting ── the list has arrived, or is not needed ──▶ over ◀── the list has arrived ──┐
+ *        │ │ └── the list exceeds a limit ─────────────────────────────────────────────▶ used
+ *        │ └──── no contact in time, no other server ──────────────────────────────────▶ used
+ *        └────── no contact in time: another server, which has its own time
+ *
+ * The time of a server begins with the first attempt to list from it, or when the server before it is given up. It
+ * begins again after each answer that is not a list:
+ *
+ *     while                            it ends
+ *     an attempt has no connection     after the grace time
+ *     a connection or a list is open   after the silence since the last part of a response; after the grace time if
+ *                                      there is another server
+ *     the next attempt is waited for   after the grace time, if the last one was an outage
+ *
+ * Invariant: while the API server answers, nothing from disk is shown. A list in progress is an answer, however
+ * slow the link. A refusal with a Status (401, 403, …) is an answer: the snapshot does not show what the API server
+ * denies. A 504 because the API server is behind our version is an answer. A list that exceeds a limit is not, because
+ * waiting does not help, and no other server has less.
+ */
+export class SnapshotRestore {
+  readonly #options: SnapshotRestoreOptions;
+  readonly #state: QueryState;
+  #phase: 'waiting' | 'used' | 'over' = 'waiting';
+  /** The last attempt to list from the server in use; none: there was no attempt, or it was answered. */
+  #attempt: 'none' | 'sent' | 'outage' = 'none';
+  /** Which server the attempt went to. */
+  #asked = '';
+  /** When the time of that server began; monotonic. */
+  #since = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #error: WrapperError | undefined;
+
+  constructor(options: SnapshotRestoreOptions) {
+    const { folder, query } = options;
+    this.#options = options;
+    this.#state = folder.writer.open(queryKey(query));
+  }
+
+  /** Reads the snapshot; undefined: there is none. The first list must not be older. */
+  async load(): Promise<StoredState | undefined> {
+    return await this.#options.folder.load(this.#state);
+  }
+
+  /** A request for the first list is sent. */
+  listStarted(): void {
+    if (this.#attempt === 'none') this.#since = performance.now();
+    this.#attempt = 'sent';
+    this.#asked = this.#options.upstream.address;
+    this.#check();
+  }
+
+  /** The request failed. */
+  failed(error: WrapperError, end: RequestEnd): void {
+    this.#error = error;
+    const { snapshot } = REQUEST_ENDS[end];
+    if (snapshot === 'at once') this.#useDisk();
+    // Otherwise a server has failed that is no longer in use.
+    else if (this.#attempt === 'sent') this.#attempt = snapshot === 'outage' ? 'outage' : 'none';
+    this.#check();
+  }
+
+  /**
+   * Writes changes that the API server reported, up to a version. From its first list on, the snapshot is only written.
+   */
+  update(changes: readonly Change[], resourceVersion: string): void {
+    this.#end();
+    this.#state.update(changes, resourceVersion);
+  }
+
+  close(): void {
+    this.#end();
+    this.#options.folder.writer.closeState(this.#state);
+  }
+
+  /** Acts when the time of the server has ended, else waits for its end. */
+  #check(): void {
+    clearTimeout(this.#timer);
+    if (this.#phase !== 'waiting' || this.#attempt === 'none') return;
+    const { upstream } = this.#options;
+    const now = performance.now();
+    const { leaveAt, giveUpAt } = this.#timeOfServer(now);
+    if (now < leaveAt) {
+      this.#checkIn(leaveAt - now);
+    } else if (upstream.leaveServer(this.#since)) {
+      // A failure may have changed the server before, and the attempt be at that one already.
+      if (this.#attempt !== 'sent' || this.#asked !== upstream.address) this.#attempt = 'none';
+      this.#since = now;
+      this.#check();
+    } else if (now < giveUpAt) {
+      this.#checkIn(giveUpAt - now);
+    } else {
+      upstream.serverState.giveUp();
+      this.#useDisk();
+    }
+  }
+
+  /** When the time of the server ends, as in the table above: if there is another server, and if there is none. */
+  #timeOfServer(now: number): { readonly leaveAt: number; readonly giveUpAt: number } {
+    const { folder, upstream } = this.#options;
+    const { lastContactAt, isGivenUp, condition } = upstream.serverState;
+    // The connection may be older than the attempt, and quiet while the API server answers others.
+    const isConnected =
+      this.#attempt === 'sent' &&
+      (now - lastContactAt < SILENCE_MS || condition.name === 'reachable');
+    const from = isConnected ? Math.max(this.#since, lastContactAt) : this.#since;
+    // If other queries have waited already, this one only makes an attempt.
+    const grace = isGivenUp && !isConnected ? KNOWN_UNREACHABLE_MS : folder.graceMs;
+    const leaveAt = from + grace;
+    return { leaveAt, giveUpAt: isConnected ? from + SILENCE_MS : leaveAt };
+  }
+
+  #checkIn(ms: number): void {
+    this.#timer = setTimeout(() => this.#check(), ms);
+  }
+
+  #useDisk(): void {
+    if (this.#phase !== 'waiting') return;
+    this.#phase = 'used';
+    void this.#showNewest();
+  }
+
+  /** The snapshot is not needed, or no longer. */
+  #end(): void {
+    this.#phase = 'over';
+    clearTimeout(this.#timer);
+  }
+
+  /**
+   * Shows the file, which is read again: the process that this one replaces may have written a newer state since this
+   * one started.
+   */
+  async #showNewest(): Promise<void> {
+    const { folder, logger, onNothing, upstream } = this.#options;
+    const stored = await folder.loadNewest(this.#state);
+    if (this.#phase === 'over' || (stored !== undefined && this.#show(stored))) return;
+    logger.warn(`${this.#problem}, and there is no snapshot to use`);
+    const why = this.#error?.message ?? 'the API server is unreachable';
+    const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
+    if (!upstream.serverState.answered) onNothing?.(problem);
+  }
+
+  get #problem(): string {
+    return this.#error?.code === 'TooLarge'
+      ? 'the first list is larger than a limit'
+      : 'the API server is unreachable';
+  }
+
+  /** Returns whether the snapshot is shown now. */
+  #show(stored: StoredState): boolean {
+    const { folder, logger, restore } = this.#options;
+    const { savedAt, resourceVersion: rv, objects } = stored;
+    try {
+      this.#state.adopt(restore(stored), rv, savedAt);
+    } catch (error) {
+      const problem = WrapperError.from(error, 'Malformed');
+      const { code, message: err } = problem;
+      if (code === 'Malformed') void folder.setAside(this.#state.query, problem);
+      // The file itself is valid when it exceeds a limit, and the limit can be raised.
+      else logger.error({ err }, 'the snapshot on disk is larger than a limit: it is not used');
+      return false;
+    }
+    logger.warn(
+      { saved: new Date(savedAt).toISOString(), rv, objects: objects.length },
+      `${this.#problem}: the snapshot on disk is used`,
+    );
+    return true;
+  }
+}

@@ -1,0 +1,98 @@
+import { similarKey } from '../../topology/policy/similar-key.ts';
+import {
+  ANY_KEY,
+  CLOUD_KEY,
+  COMMUNITY_KEY,
+  HOSTNAME_KEY,
+  ZONE_KEY,
+} from '../../topology/policy/topology-keys.ts';
+import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
+import type { Topology } from '../../topology/state/topology.ts';
+import { ownValue, type TopologyMatch } from '../../topology/state/topology-match.ts';
+import type { KeyExplanation } from './explanation.ts';
+import { type Warning, warn } from './warning-catalogue.ts';
+
+/** Explains what a key matches on this node. */
+export function explainKey(topology: Topology, key: string): KeyExplanation {
+  const match = topology.matchOf(key);
+  const matchesThisNode = key === ANY_KEY || match?.self === true;
+  const meaning = meaningOf(topology, key);
+  if (key === ANY_KEY || match === undefined) return { key, meaning, matchesThisNode };
+  return { key, meaning, matchesThisNode, nodes: matchingNodes(topology, match)?.size };
+}
+
+function meaningOf(topology: Topology, key: string): string {
+  if (key === ANY_KEY) return 'any endpoint';
+  if (key === HOSTNAME_KEY) return 'endpoints on this node';
+  if (key === CLOUD_KEY) return 'nodes that are not edge nodes';
+  if (key === COMMUNITY_KEY) {
+    const names = topology.communities();
+    return names.length === 0
+      ? 'nothing: this node is in no community'
+      : `nodes in ${names.length === 1 ? 'community' : 'one of the communities'} ${names.join(', ')}`;
+  }
+  const value = topology.nodeContext && ownValue(key, topology.nodeContext);
+  if (value === undefined && key === ZONE_KEY) return 'nothing: this node is in no zone';
+  if (value === undefined) return `nothing: this node has no label ${key}`;
+  return `nodes with ${key}=${value}`;
+}
+
+/** Nodes known to match a key now; undefined if they are not known, or the key does not depend on nodes. */
+export function nodesOfKey(topology: Topology, key: string): ReadonlySet<string> | undefined {
+  const match = topology.matchOf(key);
+  if (key === ANY_KEY || key === HOSTNAME_KEY || match === undefined) return undefined;
+  return matchingNodes(topology, match);
+}
+
+/** Nodes known to match now; undefined if a node set is not known. */
+function matchingNodes(topology: Topology, match: TopologyMatch): ReadonlySet<string> | undefined {
+  const parts = [match.nodes];
+  for (const selector of match.selectors) {
+    const set = topology.nodeSets.get(selector);
+    if (set === undefined || set.state === 'syncing') return undefined;
+    parts.push(set.members);
+  }
+  const [only, ...others] = parts.filter(({ size }) => size > 0);
+  // Not copied: this is called for every Service, and thousands of nodes may match.
+  if (only !== undefined && others.length === 0 && (!match.self || only.has(topology.nodeName))) {
+    return only;
+  }
+  const nodes = new Set(match.self ? [topology.nodeName] : []);
+  for (const part of parts) for (const node of part) nodes.add(node);
+  return nodes;
+}
+
+/** Warnings about a key on this node that do not depend on endpoints. */
+export function warnOfKey(topology: Topology, key: string): Warning[] {
+  const match = topology.matchOf(key);
+  if (key === ANY_KEY || key === HOSTNAME_KEY || match === undefined) return [];
+  const warnings: Warning[] = [];
+  for (const selector of match.selectors) {
+    const set = topology.nodeSets.get(selector);
+    if (set?.refusal === undefined) continue;
+    const result = `${consequenceOfRefusal(set)}: ${set.refusal}`;
+    warnings.push(warn('node-set-refused', set.state === 'overLimit', selector, key, result));
+  }
+  const empty = warnOfEmpty(topology, key, match);
+  if (empty !== undefined) warnings.push(empty);
+  return warnings;
+}
+
+function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): Warning | undefined {
+  const node = topology.nodeName;
+  if (key === COMMUNITY_KEY && !match.self) return warn('community-empty', key, node);
+  if (key !== CLOUD_KEY && !match.self) {
+    // A label that is probably misspelt must not be put on nodes.
+    const similar = similarKey(key, topology.nodeContext?.labels.keys());
+    return similar === undefined
+      ? warn('own-label-missing', key, node)
+      : warn('key-misspelt', key, node, similar);
+  }
+  const sets = match.selectors.map((selector) => topology.nodeSets.get(selector));
+  // Nodes that may not be read may exist.
+  if (sets.some((set) => set?.refusal !== undefined)) return undefined;
+  const nodes = matchingNodes(topology, match);
+  if (nodes === undefined) return undefined;
+  if (nodes.size === 0) return warn('key-without-nodes', key);
+  return nodes.size === 1 && nodes.has(node) ? warn('no-other-node', key) : undefined;
+}

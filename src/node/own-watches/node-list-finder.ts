@@ -1,0 +1,136 @@
+import { CODECS } from '../../client/api/codecs.ts';
+import type { Query } from '../../client/api/query.ts';
+import { CollectionClient } from '../../client/reflector/collection-client.ts';
+import type { ReflectorContext } from '../../client/reflector/reflector-options.ts';
+import type { Upstream } from '../../client/upstream/upstream.ts';
+import type { PartialObjectMetadata } from '../../filter/codec/codec.ts';
+import { NODES } from '../../filter/objects/resource.ts';
+import { valuesSelector } from '../../topology/policy/label-selector.ts';
+import { HOSTNAME_KEY, ZONE_KEY } from '../../topology/policy/topology-keys.ts';
+import type { FoundNodes, NodeFinder, NodeRequest } from '../../topology/state/node-lookups.ts';
+import type { Clock } from '../../util/clock.ts';
+import { LimitedLog } from '../../util/limited-log.ts';
+import { messageOf } from '../../util/message-of.ts';
+import { OncePerCause } from '../../util/once-per-cause.ts';
+import { RememberedNodes } from './remembered-nodes.ts';
+
+/** A look-up that takes longer has failed, in milliseconds: views may wait for it at the start. */
+const LOOKUP_MS = 5_000;
+const CONSEQUENCE =
+  'Nodes are not looked up: of nodes outside the node set of this zone, the field zone of endpoints counts';
+
+/**
+ * Looks up Nodes with lists, metadata only. They go to the API servers and never to a relay, which would open a watch
+ * for each of them.
+ */
+export class NodeListFinder implements NodeFinder {
+  readonly clock: Clock;
+  readonly #context: ReflectorContext;
+  readonly #apiServers: Pick<Upstream, 'request'>;
+  readonly #closing = new AbortController();
+  readonly #failures = new OncePerCause();
+  /** Absent: nothing is on disk. */
+  readonly #remembered: RememberedNodes | undefined;
+  /** A tenant can name Nodes again and again. */
+  readonly #log: LimitedLog;
+
+  constructor(context: ReflectorContext, apiServers: Pick<Upstream, 'request'>, clock: Clock) {
+    this.clock = clock;
+    this.#context = context;
+    this.#apiServers = apiServers;
+    this.#log = new LimitedLog({ logger: context.logger });
+    const { snapshots } = context;
+    this.#remembered = snapshots && new RememberedNodes(snapshots);
+  }
+
+  find(request: NodeRequest, done: (found: FoundNodes) => void): void {
+    void this.#find(request).then(done);
+  }
+
+  onTooMany(namespace: string): void {
+    const text =
+      'slices of this Namespace name too many nodes that do not exist: the zone of these endpoints is that of their slices';
+    this.#log.warn({ namespace }, text);
+  }
+
+  /** Ends the look-up that is under way. */
+  close(): void {
+    this.#closing.abort();
+    this.#remembered?.close();
+    this.#log.flush();
+  }
+
+  /** Never rejects. */
+  async #find(request: NodeRequest): Promise<FoundNodes> {
+    await this.#remembered?.read();
+    const found = await this.#ask(request);
+    if ('zones' in found) return found;
+    await this.#remembered?.readNewest();
+    return { ...found, remembered: this.#remembered?.zones };
+  }
+
+  async #ask({ names, by, version }: NodeRequest): Promise<FoundNodes> {
+    try {
+      const { condition } = this.#context.upstream.serverState;
+      // All queries wait for it together, and it is in the log.
+      if (condition.name !== 'reachable') return { error: 'the API server does not answer' };
+      const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(LOOKUP_MS)]);
+      const queries = by === 'hostname' ? [byHostname(names)] : names.map(byName);
+      const lists = await Promise.all(queries.map((query) => this.#list(query, version, signal)));
+      this.#failures.succeed();
+      const zones = new Map(lists.flatMap(({ zones }) => zones));
+      // A Node that is not found by its label hostname may have another one.
+      const known = by === 'name' ? names : [...zones.keys()];
+      const [{ resourceVersion } = { resourceVersion: '' }] = lists;
+      this.#remembered?.update(known, zones, resourceVersion);
+      return { zones };
+    } catch (error) {
+      const err = messageOf(error);
+      if (!this.#closing.signal.aborted && this.#failures.fail(err)) {
+        this.#log.warn({ err }, CONSEQUENCE);
+      }
+      return { error: err };
+    }
+  }
+
+  async #list(
+    query: Query,
+    version: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly resourceVersion: string; readonly zones: readonly [string, string][] }> {
+    const { readLimits, ownMemory } = this.#context;
+    const memory = ownMemory?.account();
+    const options = { query, readLimits, upstream: this.#apiServers, memory };
+    try {
+      const client = new CollectionClient(options);
+      const { items, resourceVersion } = await client.list(version, signal);
+      const nodes = items.map((item) => CODECS[query.encoding].partialMetadata(item));
+      return { resourceVersion, zones: nodes.map(zoneOf) };
+    } finally {
+      memory?.reading(0);
+    }
+  }
+}
+
+const METADATA = {
+  resource: NODES,
+  namespace: '',
+  encoding: 'protobuf',
+  metadataOnly: true,
+} as const;
+
+function byName(name: string): Query {
+  return { ...METADATA, labelSelector: '', fieldSelector: `metadata.name=${name}` };
+}
+
+function byHostname(names: readonly string[]): Query {
+  return {
+    ...METADATA,
+    labelSelector: valuesSelector(HOSTNAME_KEY, '=', names),
+    fieldSelector: '',
+  };
+}
+
+function zoneOf({ name, labels }: PartialObjectMetadata): [string, string] {
+  return [name, labels.get(ZONE_KEY) ?? ''];
+}

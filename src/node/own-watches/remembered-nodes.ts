@@ -1,0 +1,86 @@
+import { CODECS } from '../../client/api/codecs.ts';
+import type { QueryState } from '../../client/snapshot/query-state.ts';
+import type { SnapshotFolder } from '../../client/snapshot/snapshot-folder.ts';
+import type { StoredState } from '../../client/snapshot/snapshot-format.ts';
+import type { Change } from '../../filter/objects/change.ts';
+import { ZONE_KEY } from '../../topology/policy/topology-keys.ts';
+
+/** Of the file, beside those of queries. */
+const NAME = '/api/v1/nodes?looked-up';
+/** So many Nodes are remembered, those that were looked up last: some 600 KB. */
+const MAX_NODES = 4096;
+
+/**
+ * The zones of Nodes that were looked up, on disk: a process that starts while the API server is unreachable decides by
+ * them, as the one before it did. Of each Node there is only its name and the label of its zone, in JSON.
+ */
+export class RememberedNodes {
+  /** By the name of a Node its zone, empty if it has none. */
+  readonly zones = new Map<string, string>();
+  readonly #folder: SnapshotFolder;
+  readonly #state: QueryState;
+  #reading: Promise<void> | undefined;
+  #readingNewest: Promise<void> | undefined;
+  #isLive = false;
+
+  constructor(folder: SnapshotFolder) {
+    this.#folder = folder;
+    this.#state = folder.writer.open(NAME);
+  }
+
+  /** Reads what is on disk, once. Never rejects. */
+  async read(): Promise<void> {
+    this.#reading ??= this.#adopt(() => this.#folder.load(this.#state));
+    await this.#reading;
+  }
+
+  /** The same, after the process that this one replaces has written what it knows. */
+  async readNewest(): Promise<void> {
+    await this.read();
+    if (this.#isLive) return;
+    this.#readingNewest ??= this.#adopt(() => this.#folder.loadNewest(this.#state));
+    await this.#readingNewest;
+  }
+
+  /** Remembers what a look-up of names has found: the zones of the Nodes that exist. Call {@link read} before. */
+  update(
+    names: readonly string[],
+    found: ReadonlyMap<string, string>,
+    resourceVersion: string,
+  ): void {
+    this.#isLive = true;
+    const changes = names.flatMap((name) => this.#set(name, found.get(name)));
+    const oldest = [...this.zones.keys()].slice(0, Math.max(0, this.zones.size - MAX_NODES));
+    changes.push(...oldest.flatMap((name) => this.#set(name, undefined)));
+    if (changes.length > 0) this.#state.update(changes, resourceVersion);
+  }
+
+  close(): void {
+    this.#folder.writer.closeState(this.#state);
+  }
+
+  async #adopt(load: () => Promise<StoredState | undefined>): Promise<void> {
+    const stored = await load();
+    if (stored === undefined || this.#isLive) return;
+    try {
+      const nodes = stored.objects.map((object) => CODECS.json.partialMetadata(object));
+      const changes = nodes.flatMap(({ name, labels }) =>
+        this.#set(name, labels.get(ZONE_KEY) ?? ''),
+      );
+      this.#state.adopt(changes, stored.resourceVersion, stored.savedAt);
+    } catch (error) {
+      await this.#folder.setAside(NAME, error as Error);
+    }
+  }
+
+  /** @param zone undefined: it is forgotten */
+  #set(name: string, zone: string | undefined): Change[] {
+    if (this.zones.get(name) === zone) return [];
+    this.zones.delete(name);
+    if (zone === undefined) return [{ type: 'DELETED', key: name }];
+    this.zones.set(name, zone);
+    const labels = zone === '' ? {} : { [ZONE_KEY]: zone };
+    const object = Buffer.from(JSON.stringify({ metadata: { name, labels } }));
+    return [{ type: 'MODIFIED', key: name, facts: CODECS.json.meta(object), object }];
+  }
+}

@@ -1,0 +1,308 @@
+import { CODECS } from '../../client/api/codecs.ts';
+import { type Query, queryKey } from '../../client/api/query.ts';
+import { sliceSelectionOf } from '../../client/api/slice-selection.ts';
+import { Reflector, type ReflectorStatus } from '../../client/reflector/reflector.ts';
+import type {
+  ReflectorContext,
+  ReflectorOptions,
+} from '../../client/reflector/reflector-options.ts';
+import { WriteAhead } from '../../client/snapshot/write-ahead.ts';
+import type {
+  Codec,
+  EndpointsFacts,
+  ObjectBytes,
+  ObjectMeta,
+  OwnNodeFacts,
+  PartialObjectMetadata,
+  ServiceFacts,
+} from '../../filter/codec/codec.ts';
+import type { ChangeHandler } from '../../filter/objects/change.ts';
+import {
+  ENDPOINT_SLICES,
+  ENDPOINTS,
+  NODES,
+  SERVICE_CIDRS,
+  SERVICES,
+} from '../../filter/objects/resource.ts';
+import type { Batches } from '../../filter/projection/batch.ts';
+import { EndpointsProjection } from '../../filter/projection/endpoints-projection.ts';
+import { feedFirst } from '../../filter/projection/feed-first.ts';
+import { ObjectsProjection, type Visibility } from '../../filter/projection/objects-projection.ts';
+import { ServiceVisibility } from '../../filter/projection/service-visibility.ts';
+import type { LogBounds } from '../../filter/view/event-log.ts';
+import { View } from '../../filter/view/view.ts';
+import { isOfOtherProxy, type ServiceFilter } from '../../topology/policy/service-policy.ts';
+import { HEADLESS_LABEL, PROXY_NAME_LABEL } from '../../topology/policy/service-reader.ts';
+import type { Topology } from '../../topology/state/topology.ts';
+import type { Clock } from '../../util/clock.ts';
+import type { Corrector } from '../local-runtime/corrector.ts';
+import type { LocalRuntime } from '../local-runtime/local-runtime.ts';
+import type { DecisionLog } from './decision-log.ts';
+import { createViewMemory, type ReserveBytes } from './view-memory.ts';
+
+/** What every source of a view needs. */
+export interface SourceContext extends ReflectorContext {
+  readonly topology: Topology;
+  readonly batches: Batches;
+  /** The minimum that an event log keeps. */
+  readonly window: LogBounds;
+  readonly time: Clock;
+  readonly serviceFilter: ServiceFilter | undefined;
+  /** Whether Services whose traffic all goes to the cloud are hidden. */
+  readonly withholdsServices: boolean;
+  /** Corrects endpoints of this node while the API server is unreachable; default: nothing does. */
+  readonly localRuntime?: LocalRuntime;
+  /** Logs changed decisions of kube-proxy's views; default: nothing does. */
+  readonly decisionLog?: DecisionLog;
+  /** See Reflector. */
+  readonly onHandled?: (seconds: number) => void;
+}
+
+/** A view and what fills it: one reflector and one projection. */
+export interface ViewSource {
+  readonly query: Query;
+  readonly view: View;
+  /** Undefined for collections that are shown unchanged, and for a part of the slices of a Service. */
+  readonly projection: EndpointsProjection | undefined;
+  /** Undefined if nothing corrects its endpoints. */
+  readonly corrector?: Corrector;
+  readonly status: ReflectorStatus;
+  /** The object of this key as the API server has it, except for the version. Also finds hidden objects. */
+  find(key: string): ObjectBytes | undefined;
+  /** Ends the reflector and waits for it. The view remains readable and unchanged. */
+  close(): Promise<void>;
+}
+
+/** The source of a view of endpoints that are decided here. */
+export interface EndpointsSource extends ViewSource {
+  readonly projection: EndpointsProjection;
+}
+
+/**
+ * Whether a source is of endpoints that are decided here. False for a view of some slices of a Service, and for a
+ * refused view.
+ */
+export function isEndpointsSource(source: ViewSource): source is EndpointsSource {
+  return source.projection !== undefined;
+}
+
+/** The source of a refused view, without anything that takes memory. */
+export function refusedSource(
+  { query, view, status }: ViewSource,
+  close: () => Promise<void>,
+): ViewSource {
+  return { query, view, projection: undefined, status, find: () => undefined, close };
+}
+
+/** What a source needs besides its query. */
+export interface SourceRole {
+  /** Notified of each change of a Service before the view: its effect on the topology must be active first. */
+  readonly services?: ChangeHandler<ServiceFacts>;
+  /** Notified of each change of the own Node before the view. */
+  readonly ownNode?: ChangeHandler<PartialObjectMetadata> & {
+    onStored(node: PartialObjectMetadata): void;
+  };
+  /** Whether this view of slices reports to the topology which Services are withheld. */
+  readonly reportsWithheld?: boolean;
+  /** Reserves the memory; absent for the views of kube-proxy and of the topology. */
+  readonly reserve?: ReserveBytes;
+}
+
+/** Limit of the event log of a view that needs a reservation. A client that falls behind lists again. */
+const RESERVED_WINDOW: LogBounds = { entries: 1_000, bytes: 4 * 1024 * 1024 };
+
+/** Opens a source: filtered for endpoints, with some objects hidden or unchanged for any other collection. */
+export function openViewSource(
+  context: SourceContext,
+  query: Query,
+  codec: Codec,
+  role: SourceRole = {},
+): ViewSource {
+  const { resource } = query;
+  const { versions, window, topology, serviceFilter, withholdsServices } = context;
+  const most = role.reserve === undefined ? undefined : RESERVED_WINDOW;
+  const view = new View({ resource, codec, versions, window, most });
+  const { reserve } = role;
+  if (resource === ENDPOINT_SLICES || resource === ENDPOINTS) {
+    return openEndpoints(context, query, view, role);
+  }
+  if (resource === SERVICES) {
+    // A view that the topology does not read would wait for it for ever.
+    const hides = serviceFilter !== undefined || withholdsServices || role.services !== undefined;
+    const followsWithheld = withholdsServices;
+    const visibility = hides
+      ? new ServiceVisibility({ codec, topology, serviceFilter, followsWithheld })
+      : undefined;
+    const decode = (object: ObjectBytes) => codec.service(object);
+    return openObjects(context, { query, view, decode, visibility, feed: role.services, reserve });
+  }
+  if (resource === NODES && query.fieldSelector === `metadata.name=${topology.nodeName}`) {
+    const { ownNode } = role;
+    return openObjects(context, {
+      query,
+      view,
+      decode: (object) => codec.ownNode(object),
+      diskFirst: writeAhead(context, query),
+      feed: ownNode,
+      onStored: (nodes) => {
+        for (const node of nodes) ownNode?.onStored(node);
+      },
+      reserve,
+    });
+  }
+  const visibility =
+    resource === SERVICE_CIDRS && withholdsServices ? cidrVisibility(topology) : undefined;
+  const decode = (object: ObjectBytes) => codec.meta(object);
+  return openObjects(context, { query, view, decode, visibility, reserve });
+}
+
+/**
+ * In nftables mode, kube-proxy drops packets to an address of a ServiceCIDR if no Service that it knows has this
+ * address (chain cluster-ips-check, pkg/proxy/nftables). That would drop what must be routed to the cloud.
+ */
+function cidrVisibility(topology: Topology): Visibility<ObjectMeta> {
+  return {
+    isKnown: () => topology.nodeContext !== undefined,
+    isHidden: () => topology.withholdsServices,
+  };
+}
+
+/** What passes the own Node on when it is on disk. */
+function writeAhead({ snapshots, logger }: SourceContext, query: Query) {
+  if (snapshots === undefined) return undefined;
+  const write = async () => await snapshots.writer.writeAhead(queryKey(query));
+  return (handler: ChangeHandler<OwnNodeFacts>) => new WriteAhead({ write, handler, logger });
+}
+
+function openObjects<Facts extends ObjectMeta>(
+  context: SourceContext,
+  source: Pick<Running<Facts>, 'query' | 'view' | 'decode' | 'reserve'> & {
+    readonly visibility?: Visibility<Facts>;
+    readonly feed?: ChangeHandler<Facts>;
+    readonly onStored?: ReflectorOptions<Facts>['onStored'];
+    readonly diskFirst?: ((handler: ChangeHandler<Facts>) => ChangeHandler<Facts>) | undefined;
+  },
+): ViewSource {
+  const { view, visibility, feed, diskFirst } = source;
+  const objects = new ObjectsProjection(view, visibility);
+  const shown = context.batches.objects(objects);
+  const handler = feed === undefined ? shown : feedFirst(feed, objects, shown);
+  return runSource(context, {
+    ...source,
+    projection: undefined,
+    handler: diskFirst?.(handler) ?? handler,
+    find: (key) => objects.find(key),
+    close: () => handler.close(),
+  });
+}
+
+function openEndpoints(
+  context: SourceContext,
+  query: Query,
+  view: View,
+  { reportsWithheld = false, reserve }: Pick<SourceRole, 'reportsWithheld' | 'reserve'>,
+): ViewSource {
+  const { topology, serviceFilter, time: clock } = context;
+  const { codec, resource } = view;
+  const decisionLog = reserve === undefined ? context.decisionLog : undefined;
+  const selection = sliceSelectionOf(query);
+  const projection = new EndpointsProjection({
+    view,
+    topology,
+    clock,
+    reportsWithheld,
+    selects: selection && ((slice) => selection.selects(codec.partialMetadata(slice))),
+    onDecisionChanged: (change) => decisionLog?.add(view, change),
+    ofOtherProxy:
+      serviceFilter && ((object) => isHiddenUnread(codec.partialMetadata(object), serviceFilter)),
+  });
+  const decode = (object: ObjectBytes): EndpointsFacts => codec.endpoints(resource, object);
+  const { localRuntime } = context;
+  const next = context.batches.endpoints(projection);
+  const isCurrent = (): boolean => source.status.connected;
+  const corrector = localRuntime?.add({ next, codec, resource, isCurrent });
+  const close = (): void => {
+    if (corrector !== undefined) localRuntime?.remove(corrector);
+    decisionLog?.release(view);
+    next.close();
+  };
+  // A snapshot belongs to what is read, and several views may read the same. Such a view is not kube-proxy's, so it may
+  // do without.
+  const snapshots = selection === undefined ? context.snapshots : undefined;
+  const source: ViewSource = runSource(
+    { ...context, snapshots },
+    {
+      query,
+      whole: selection?.whole,
+      view,
+      projection,
+      corrector,
+      decode,
+      handler: corrector ?? next,
+      find: (key) => view.get(key),
+      close,
+      reserve,
+    },
+  );
+  return source;
+}
+
+/**
+ * Whether an object belongs to a Service that the topology does not read and that the settings hide. Slices and
+ * Endpoints inherit the labels of their Service, as kube-proxy assumes too.
+ */
+function isHiddenUnread(object: PartialObjectMetadata, filter: ServiceFilter): boolean {
+  const isUnread = object.labels.has(HEADLESS_LABEL) || object.labels.has(PROXY_NAME_LABEL);
+  return isUnread && isOfOtherProxy(object, filter);
+}
+
+/** What a reflector and its handler need, and what they fill. */
+interface Running<Facts extends ObjectMeta> {
+  readonly query: Query;
+  /** What is read, if the view is a part of it. The projection is then not that of the view. */
+  readonly whole?: Query | undefined;
+  readonly view: View;
+  readonly projection: EndpointsProjection | undefined;
+  readonly corrector?: Corrector;
+  readonly decode: (object: ObjectBytes) => Facts;
+  readonly handler: ChangeHandler<Facts>;
+  readonly find: ViewSource['find'];
+  readonly onStored?: ReflectorOptions<Facts>['onStored'];
+  /** Closes what the handler has opened. */
+  readonly close: () => void;
+  readonly reserve: ReserveBytes | undefined;
+}
+
+function runSource<Facts extends ObjectMeta>(
+  context: SourceContext,
+  parts: Running<Facts>,
+): ViewSource {
+  const { query, whole, view, projection, corrector, reserve } = parts;
+  const hasSnapshots = context.snapshots !== undefined;
+  const memory =
+    reserve === undefined
+      ? context.ownMemory?.account()
+      : createViewMemory({ view, projection, hasSnapshots, reserve });
+  const reflector = new Reflector({
+    ...context,
+    ...parts,
+    query: whole ?? query,
+    memory,
+    onEncoding: (encoding, take) => view.reencode(CODECS[encoding], take),
+    onUnanswerable: (error) => view.refuse(error),
+  });
+  return {
+    query,
+    view,
+    projection: whole === undefined ? projection : undefined,
+    corrector: whole === undefined ? corrector : undefined,
+    find: parts.find,
+    get status() {
+      return reflector.status;
+    },
+    close() {
+      parts.close();
+      return reflector.close();
+    },
+  };
+}

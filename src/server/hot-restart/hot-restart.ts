@@ -1,0 +1,166 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { type Query, queryPath } from '../../client/api/query.ts';
+import { ownListeners } from '../../client/system/proc-net-tcp.ts';
+import { WrapperError } from '../../errors.ts';
+import type { ViewLease } from '../../node/views/view-entry.ts';
+import { addressText, type ListenAddress } from '../../util/address.ts';
+
+/*
+ * A planned restart, with handoverSeconds. Without it ports are not shared, and a second process ends with an error.
+ * 1. The next process starts, and reads from the admin port of the old process which views it has open.
+ * 2. It opens these views, waits until they are complete (waitUntilReadyToListen), and listens on the same ports. No
+ *    view is made from a snapshot while the old process receives changes (createLastProcessFlush).
+ *    If the API server lets it not even read its Node, and the old process is well, it ends with an error.
+ * 3. The old process gets SIGTERM, waits until the next one listens (waitForNextProcess), and stops accepting.
+ * 4. It ends its watches with a bookmark, and answers requests on open connections until they are drained.
+ * 5. Clients connect to the next process. A watch that resumes there gets 410, and its client lists again.
+ * 6. If two processes keep listening on one port, that is a mistake, which is logged (warnOfSharedPort).
+ */
+
+const TAKEOVER_POLL_MS = 50;
+/**
+ * A process that has not read its Node by this time after its start, because that failed, gives up, in milliseconds.
+ * Less than minReadySeconds (10 s): the old process answers the probes of this one, and would be stopped then.
+ */
+const GIVE_UP_MS = 7_000;
+/** Time between two looks for a failure, in milliseconds. */
+const FAILURE_POLL_MS = 1_000;
+/** Time between two checks for a shared port, in milliseconds. */
+const SHARED_PORT_POLL_MS = 60_000;
+/** Warn after this many checks in a row. A planned restart takes less time. */
+const SHARED_PORT_CHECKS = 5;
+
+/**
+ * If another process listens on one of the addresses, waits until the views that its clients read are complete in
+ * this process too. As soon as this process listens, the kernel sends it a share of the new connections, and a view
+ * that is not complete would answer 503.
+ *
+ * Also resolves when the other process stops earlier: then it is better to listen and let requests wait than to
+ * refuse connections. Resolves immediately if no other process listens.
+ * Rejects with the reason of the signal if it aborts during the wait, and with `InvalidSettings` if this process cannot
+ * do the work of the other one. An orchestrator then keeps the other one, and goes no further.
+ */
+export async function waitUntilReadyToListen(options: {
+  readonly addresses: readonly ListenAddress[];
+  /** What the clients of the other process read, as far as it is known. */
+  readonly queries: readonly Query[];
+  readonly acquire: (query: Query) => ViewLease;
+  /** Why this process cannot do the work that the other one still does. Default: it can. */
+  readonly failure?: () => Promise<WrapperError | undefined>;
+  /** See {@link GIVE_UP_MS}. */
+  readonly giveUpMs?: number;
+  readonly signal: AbortSignal;
+  readonly logger: Logger;
+}): Promise<void> {
+  const { addresses, queries, acquire, failure, giveUpMs = GIVE_UP_MS, signal, logger } = options;
+  if (!anotherListens(addresses)) return;
+  const leases = queries.flatMap((query) => tryAcquire(acquire, query, logger));
+  logger.info(
+    { views: queries.map((query) => queryPath(query)) },
+    'the previous process still listens here; this one starts when its views are complete',
+  );
+  // A view that the API server refuses was never complete in the other process either.
+  const countWaiting = (): number =>
+    leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
+  let nextLook = giveUpMs;
+  try {
+    while (countWaiting() > 0 && anotherListens(addresses)) {
+      await delay(TAKEOVER_POLL_MS);
+      signal.throwIfAborted();
+      // Since the start of the process.
+      if (performance.now() < nextLook) continue;
+      nextLook = performance.now() + FAILURE_POLL_MS;
+      assertNoFailure(await failure?.());
+    }
+    const waiting = countWaiting();
+    if (waiting > 0) {
+      logger.warn(
+        { waiting },
+        'the other process has stopped too soon: requests wait until the views are complete',
+      );
+    }
+  } finally {
+    for (const lease of leases) lease.release();
+  }
+}
+
+/**
+ * Waits until another process also listens on each of the addresses, so that this one can stop. Waits at most
+ * `maxMs` milliseconds, and not after the signal aborts.
+ */
+export async function waitForNextProcess(
+  addresses: readonly ListenAddress[],
+  maxMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const shareable = addresses.filter(isShareable);
+  const deadline = performance.now() + maxMs;
+  while (shareable.length > 0 && performance.now() < deadline && !signal.aborted) {
+    if (shareable.every((address) => ownListeners(address).length > 1)) return;
+    await delay(TAKEOVER_POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/**
+ * Warns once if another process keeps listening on these addresses, for example because two DaemonSets each start a
+ * wrapper. The kernel then distributes connections over both, and a watch of one cannot resume in the other. Returns
+ * when the signal aborts. Never rejects.
+ *
+ * @param pollMs time between two checks, in milliseconds
+ */
+export async function warnOfSharedPort(
+  addresses: readonly ListenAddress[],
+  logger: Logger,
+  signal: AbortSignal,
+  pollMs = SHARED_PORT_POLL_MS,
+): Promise<void> {
+  const shareable = addresses.filter(isShareable);
+  try {
+    for (let shared = 0; shared < SHARED_PORT_CHECKS; ) {
+      await delay(pollMs, undefined, { signal, ref: false });
+      shared = shareable.some((address) => ownListeners(address).length > 1) ? shared + 1 : 0;
+    }
+    logger.warn(
+      { listen: shareable.map(addressText) },
+      'another process keeps listening on an address of this one; stop one of them',
+    );
+  } catch (error) {
+    if (signal.aborted) return;
+    const { message: err } = error as Error;
+    logger.warn({ err }, 'cannot check whether another process listens on the same addresses');
+  }
+}
+
+function assertNoFailure(error: WrapperError | undefined): void {
+  if (error === undefined) return;
+  const { message } = error;
+  throw new WrapperError(
+    'InvalidSettings',
+    `the process before this one is served by the API server, and this one is not: ${message}`,
+    { cause: error },
+  );
+}
+
+function anotherListens(addresses: readonly ListenAddress[]): boolean {
+  return addresses.filter(isShareable).some((address) => ownListeners(address).length > 0);
+}
+
+/** A port that the kernel chooses belongs to one process. */
+export function isShareable({ port, reusePort }: ListenAddress): boolean {
+  return reusePort === true && port !== 0;
+}
+
+function tryAcquire(
+  acquire: (query: Query) => ViewLease,
+  query: Query,
+  logger: Logger,
+): ViewLease[] {
+  try {
+    return [acquire(query)];
+  } catch (error) {
+    const { message } = WrapperError.from(error, 'NotReady');
+    logger.warn({ err: message, view: queryPath(query) }, 'cannot open a view before listening');
+    return [];
+  }
+}

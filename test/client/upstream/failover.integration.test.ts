@@ -1,0 +1,273 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { pino } from 'pino';
+import { writeServingFiles } from '../../../harness/certificates.ts';
+import type { RequestEnd } from '../../../src/client/api/request-end.ts';
+import { Failover, type FailoverOptions } from '../../../src/client/upstream/failover.ts';
+import { eventually } from '../../support/eventually.ts';
+import { FakeCredentials } from '../../support/http/credentials.ts';
+import { useFolder } from '../../support/use-folder.ts';
+import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
+
+const [A, B, C] = ['https://a:6443', 'https://b:6443', 'https://c:6443'].map(
+  (each) => new URL(each),
+) as [URL, URL, URL];
+
+const silent = pino({ level: 'silent' });
+
+let failover: Failover | undefined;
+
+afterEach(() => {
+  failover?.close();
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+});
+
+function failoverOf(servers: URL[] = [B, C], options: Partial<FailoverOptions> = {}): Failover {
+  failover = new Failover({
+    credentials: new FakeCredentials(A),
+    servers,
+    returnMs: 10,
+    tryServer: () => Promise.reject(new Error('no list')),
+    onReturn: () => {},
+    logger: silent,
+    ...options,
+  });
+  return failover;
+}
+
+const hosts = (of: Failover) => of.servers.map(({ hostname }) => hostname).join('');
+
+/** Reports outcomes in order, as `<server> <outcome>` or `<server> 5xx <times>`. */
+function report(of: Failover, ...outcomes: readonly string[]): void {
+  for (const each of outcomes) {
+    const [host, outcome, times = '1'] = each.split(' ');
+    const server = of.servers.find(({ hostname }) => hostname === host) as URL;
+    const name = outcome === '5xx' ? 'serverError' : (outcome as RequestEnd);
+    for (let n = 0; n < Number(times); n++) of.report(server, name);
+  }
+}
+
+describe('the API server in use', () => {
+  test.each<[rule: string, hosts: string, switches: number, outcomes: string[]]>([
+    ['is the one of the kubeconfig at first', 'abc', 0, []],
+    ['changes to the next when it is unreachable', 'bca', 1, ['a unreachable']],
+    ['changes to the one after that', 'cab', 2, ['a unreachable', 'b unreachable']],
+    [
+      'changes to the first after the last',
+      'abc',
+      3,
+      ['a unreachable', 'b unreachable', 'c unreachable'],
+    ],
+    ['changes once when many requests fail together', 'bca', 1, ['a unreachable 5']],
+    ['does so too if it had answered', 'cab', 2, ['a unreachable', 'b answered', 'b unreachable']],
+    ['stays when it refuses requests', 'abc', 0, ['a forbidden 9']],
+    ['changes after three answers of something else', 'bca', 1, ['a foreign 3']],
+    ['stays after 429', 'abc', 0, ['a overloaded 9']],
+    ['stays after two 5xx', 'abc', 0, ['a answered', 'a 5xx 2', 'a answered', 'a 5xx 2']],
+    ['changes after three 5xx in a row', 'bca', 1, ['a answered', 'a 5xx 3']],
+    // Before it has its own Node kube-proxy sends no other request: the node never came up.
+    ['changes after three 5xx when it has answered nothing yet', 'bca', 1, ['a 5xx 3']],
+    ['does not count the 5xx of the server before', 'bca', 1, ['a 5xx 3', 'b 5xx 2']],
+    [
+      'goes on until one answers',
+      'abc',
+      3,
+      ['a 5xx 3', 'b 5xx 3', 'c 5xx 3', 'a answered', 'a 5xx 2'],
+    ],
+  ])('%s', (_rule, expected, switches, outcomes) => {
+    const of = failoverOf();
+    let notified = 0;
+    of.onTlsChange(() => notified++);
+    report(of, ...outcomes);
+    expect([hosts(of), of.switches, notified]).toEqual([expected, switches, switches]);
+  });
+
+  // It answered one list, and others with 5xx; watches end one at a time.
+  test('changes after three 5xx when it is the preferred one again, and answers nothing', async () => {
+    const of = failoverOf([B, C], { tryServer: async () => {} });
+    report(of, 'a answered', 'a unreachable', 'b answered');
+    await eventually(() => hosts(of), 'abc');
+    report(of, 'a 5xx 3');
+    expect(hosts(of)).toBe('bca');
+  });
+
+  test('is given up once for all that wait for it, and each of the others too', () => {
+    const of = failoverOf();
+    const since = performance.now();
+    expect([of.leave(since), of.leave(since), hosts(of)]).toEqual([true, true, 'bca']);
+    expect([of.leave(performance.now()), hosts(of)]).toEqual([true, 'cab']);
+    expect([of.leave(performance.now()), hosts(of), of.switches]).toEqual([false, 'cab', 2]);
+  });
+
+  test('is not given up again and again when all of them fail', () => {
+    const of = failoverOf();
+    const since = performance.now();
+    for (const server of [A, B, C, A]) of.report(server, 'unreachable');
+    expect([of.leave(since), hosts(of)]).toEqual([false, 'bca']);
+  });
+
+  test('does not change when there is no other', () => {
+    const of = failoverOf([]);
+    report(of, 'a unreachable');
+    expect([hosts(of), of.switches]).toEqual(['a', 0]);
+  });
+
+  test('is the preferred one again after a list from it has arrived', async () => {
+    const answers = [false, false, true].values();
+    const asked: string[] = [];
+    let returns = 0;
+    const of = failoverOf([B, C], {
+      tryServer: async ({ hostname }) => {
+        asked.push(hostname);
+        expect(hosts(of)).toBe('bca');
+        if (answers.next().value !== true) throw new Error('no list');
+      },
+      onReturn: () => returns++,
+    });
+    of.report(A, 'unreachable');
+    await eventually(() => hosts(of), 'abc');
+    expect([asked, returns]).toEqual([['a', 'a', 'a'], 1]);
+  });
+
+  test('is another one before the last, if no list arrives from the first', async () => {
+    const of = failoverOf([B, C], {
+      tryServer: async (server) => {
+        if (server === A) throw new Error('no list');
+      },
+    });
+    report(of, 'a unreachable', 'b unreachable');
+    await eventually(() => hosts(of), 'bca');
+  });
+
+  test('is tried again a minute after it was left, and within 75 s', async () => {
+    jest.useFakeTimers();
+    let asked = 0;
+    const of = failoverOf([B, C], {
+      returnMs: undefined,
+      tryServer: async () => {
+        asked++;
+        throw new Error('no list');
+      },
+    });
+    of.report(A, 'unreachable');
+    await jest.advanceTimersByTimeAsync(59_999);
+    expect(asked).toBe(0);
+    await jest.advanceTimersByTimeAsync(15_002);
+    expect(asked).toBe(1);
+  });
+
+  test('is tried again later each time that it is left soon after its return, and not once that has held', async () => {
+    jest.useFakeTimers();
+    jest.spyOn(Math, 'random').mockReturnValue(0);
+    const of = failoverOf([B], { returnMs: 1_000, tryServer: async () => {} });
+    const returns = async (): Promise<number> => {
+      const since = performance.now();
+      of.report(A, 'relayRefused');
+      while (hosts(of) !== 'ab') await jest.advanceTimersByTimeAsync(1_000);
+      return performance.now() - since;
+    };
+    const waits: number[] = [];
+    for (let n = 0; n < 6; n++) waits.push(await returns());
+    await jest.advanceTimersByTimeAsync(16_000);
+    expect([...waits, await returns()]).toEqual([1, 2, 4, 8, 16, 16, 1].map((s) => s * 1_000));
+  });
+
+  test('is tried by one request at a time, and no more once it is in use or closed', async () => {
+    jest.useFakeTimers();
+    let asked = 0;
+    let list = Promise.withResolvers<void>();
+    const of = failoverOf([B, C], {
+      tryServer: () => {
+        asked++;
+        list = Promise.withResolvers();
+        return list.promise;
+      },
+    });
+    for (const server of [A, B, C]) of.report(server, 'unreachable');
+    expect([hosts(of), jest.getTimerCount()]).toEqual(['abc', 0]);
+    for (const server of [A, B]) of.report(server, 'unreachable');
+    await jest.advanceTimersByTimeAsync(100);
+    expect(asked).toBe(1);
+    list.reject(new Error('no list'));
+    await jest.advanceTimersByTimeAsync(100);
+    expect(asked).toBe(2);
+    of.close();
+    list.resolve();
+    await jest.advanceTimersByTimeAsync(100);
+    expect([hosts(of), asked, jest.getTimerCount()]).toEqual(['cab', 2, 0]);
+  });
+
+  // It was tried in place of itself, and no other server ever.
+  test('is another one even if the settings list the server of the kubeconfig too', () => {
+    const of = failoverOf([A, B]);
+    expect(hosts(of)).toBe('ab');
+    of.report(A, 'unreachable');
+    expect(hosts(of)).toBe('ba');
+  });
+
+  test('is logged as a warning, but not repeatedly while none can be reached', () => {
+    const { logger, lines } = recordingLogger();
+    const of = failoverOf([B, C], { logger });
+    const warnings = () => lines.filter(({ level }) => level >= 40).length;
+    for (const server of [A, B, C, A, B]) of.report(server, 'unreachable');
+    expect(warnings()).toBe(2);
+    of.report(C, 'answered');
+    of.report(C, 'unreachable');
+    expect(warnings()).toBe(3);
+  });
+
+  test('is one that the kubeconfig names now, without the history of the old one', () => {
+    const credentials = new FakeCredentials(A);
+    const of = failoverOf([B], { credentials });
+    let notified = 0;
+    of.onTlsChange(() => notified++);
+    of.report(A, 'answered');
+    credentials.servers = [C];
+    credentials.setTls({});
+    expect([hosts(of), notified]).toEqual(['cb', 1]);
+    of.report(C, 'unreachable');
+    expect(hosts(of)).toBe('bc');
+  });
+
+  test('does not change when the credentials change, but not the servers', () => {
+    const credentials = new FakeCredentials(A);
+    const of = failoverOf([B], { credentials });
+    of.report(A, 'unreachable');
+    credentials.setTls({});
+    expect(hosts(of)).toBe('ba');
+  });
+
+  // The start ended with an error about the server of the kubeconfig, as if it were one of `servers`.
+  test('may be a relay over https before a cache on this machine over plain http', async () => {
+    const { caFile } = await writeServingFiles(useFolder());
+    const cache = new URL('http://127.0.0.1:8080');
+    const relays = { servers: [new URL('https://10.96.0.50')], caFile };
+    const of = failoverOf([], { credentials: new FakeCredentials(cache), relays });
+    expect(of.servers.map(({ href }) => href)).toEqual(['https://10.96.0.50/', cache.href]);
+    // Only a relay is left because it brings nothing: an API server may be slow.
+    for (const expected of [cache.hostname, cache.hostname]) {
+      of.leaveRelay(performance.now());
+      expect(of.servers[0].hostname).toBe(expected);
+    }
+    expect(() => failoverOf([B], { credentials: new FakeCredentials(cache), relays })).toThrow(
+      'servers: https://b:6443 must use http, as the server of the kubeconfig does',
+    );
+    expect(() => failoverOf([cache], { relays })).toThrow(
+      'servers: http://127.0.0.1:8080 must use',
+    );
+  });
+
+  test('never has another scheme, because plain http would expose the credentials', () => {
+    expect(() => failoverOf([new URL('http://b:8080')])).toThrow(
+      expect.objectContaining({
+        code: 'InvalidSettings',
+        message: expect.stringContaining('http://b'),
+      }),
+    );
+    const credentials = new FakeCredentials(A);
+    const of = failoverOf([B], { credentials });
+    credentials.servers = [new URL('http://c:8080')];
+    credentials.setTls({});
+    expect(hosts(of)).toBe('c');
+  });
+});

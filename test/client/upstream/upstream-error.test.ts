@@ -1,0 +1,31 @@
+import { expect, test } from '@jest/globals';
+import { unreachable } from '../../../src/client/upstream/upstream-error.ts';
+
+const server = new URL('https://api.example:6443');
+const refused = Object.assign(new Error('connect refused'), { code: 'ECONNREFUSED' });
+
+// rancher/rancher#22750: a part of a product did not use the proxy, and nothing said so.
+test.each(['HTTPS_PROXY', 'https_proxy'])(
+  'an API server that is unreachable names %s, which is not used',
+  (name) => {
+    const { message } = unreachable(refused, server, {
+      [name]: 'http://proxy:3128',
+    });
+    expect(message).toBe(
+      `the API server at api.example:6443 is unreachable: ECONNREFUSED: connect refused; ${name} is set, but the connection is direct: see docs/settings.md`,
+    );
+  },
+);
+
+test('without a proxy in the environment nothing is said of one', () => {
+  for (const env of [{}, { HTTPS_PROXY: '' }]) {
+    expect(unreachable(refused, server, env).message).not.toMatch(/proxy/i);
+  }
+});
+
+// What was shown as current had missed the changes of that time.
+test('a path that TCP keep-alive finds dead was silent for 25 s', () => {
+  const error = Object.assign(new Error('read ETIMEDOUT'), { code: 'ETIMEDOUT' });
+  expect(unreachable(error, server)).toMatchObject({ code: 'Unreachable', silentMs: 25_000 });
+  expect(unreachable(new Error('read ECONNRESET'), server).silentMs).toBeUndefined();
+});

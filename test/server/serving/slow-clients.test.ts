@@ -1,0 +1,101 @@
+import type { Socket } from 'node:net';
+import { beforeEach, expect, test } from '@jest/globals';
+import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
+import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
+import { eventually } from '../../support/eventually.ts';
+import { raw } from '../../support/http/http-client.ts';
+import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
+
+const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
+const near = { ip: '10.0.0.1', node: 'edge-1' };
+
+let server: ApiServer;
+let proxy: NodeProxy;
+
+beforeEach(() => {
+  server = useCluster();
+  putService(server, 'web', ['kubernetes.io/hostname']);
+  putSlice(server, 'web-a', 'web', [near]);
+});
+
+async function start(options: Partial<NodeProxyOptions>): Promise<void> {
+  proxy = await useWrapper(await server.listen(), options);
+}
+
+const watch = (query: Record<string, string>) => useWatch(proxy.url + SLICES, query, 'protobuf');
+
+/** Sends a request on a connection of its own, and reads nothing. */
+function readNothing(path: string): Socket {
+  const lines = 'Host: 127.0.0.1\r\nAccept: application/json\r\n';
+  return raw(proxy.url, `GET ${path} HTTP/1.1\r\n${lines}\r\n`).socket.pause();
+}
+
+/** Creates slices that are together larger than the socket buffers. */
+function putFatSlices(count: number): void {
+  for (let n = 0; n < count; n++) {
+    const fat = Array.from({ length: 900 }, (_, i) => ({
+      ip: `10.${100 + n}.${i >> 8}.${i & 255}`,
+      node: 'edge-1',
+    }));
+    putSlice(server, `fat-${n}`, 'fat', fat);
+  }
+}
+
+test('a client that reads nothing gets 410, and no other client waits for it', async () => {
+  await start({ window: { entries: 10, bytes: 4096 } });
+  const fat = Array.from({ length: 400 }, (_, i) => ({
+    ip: `10.1.${i >> 8}.${i & 255}`,
+    node: 'edge-1',
+  }));
+  const quick = await watch(STREAMING_LIST);
+  await quick.until(2);
+  const slow = readNothing(`${SLICES}?watch=1`);
+  await eventually(() => proxy.listeners.watches, 2);
+  for (let i = 0; i < 400; i++) {
+    putSlice(server, 'web-a', 'web', [...fat, { ip: `10.2.${i >> 8}.${i & 255}`, node: 'edge-1' }]);
+    await quick.until(3 + i);
+  }
+  const text = await new Promise<string>((resolve) => {
+    let received = '';
+    slow.on('data', (chunk) => {
+      received = (received + chunk.toString()).slice(-4096);
+      if (received.includes('"type":"ERROR"')) resolve(received);
+    });
+    slow.resume();
+  });
+  expect(text).toMatch(/"code":410/);
+}, 60_000);
+
+test('clients that read nothing of a list, or of the initial events of a watch, are disconnected after a while', async () => {
+  putFatSlices(80);
+  await start({ writeTimeoutMs: 200, readyWaitMs: 5000 });
+  const quick = await watch(STREAMING_LIST);
+  await quick.until(82);
+  for (const query of ['', '?watch=1']) readNothing(SLICES + query);
+  const [listener] = proxy.listeners.handlers;
+  await eventually(() => listener?.stalled, 2);
+  await eventually(() => listener?.listener.connections, 1);
+  putSlice(server, 'web-a', 'web', [near, { ip: '10.0.0.2', node: 'edge-1' }]);
+  await quick.until(83);
+}, 60_000);
+
+// Each such response kept all objects of its time in memory: 140 lists of 8.5 MB, between which all slices changed,
+// took 1.2 GB.
+test('a list, or initial events, that are not read end when the log has dropped their state', async () => {
+  putFatSlices(80);
+  await start({ window: { entries: 10, bytes: 4096 }, readyWaitMs: 5000 });
+  const quick = await watch(STREAMING_LIST);
+  await quick.until(82);
+  for (const query of ['', '?watch=1']) readNothing(SLICES + query);
+  const [listener] = proxy.listeners.handlers;
+  await eventually(() => listener?.listener.connections, 3);
+  // More than twice the number of objects.
+  for (let n = 0; n < 200; n++) {
+    putSlice(server, 'web-a', 'web', [{ ip: `10.2.0.${n}`, node: 'edge-1' }]);
+    await quick.until(83 + n);
+  }
+  await eventually(() => listener?.listener.connections, 1);
+  expect(listener?.stalled).toBe(1);
+}, 60_000);
