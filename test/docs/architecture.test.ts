@@ -29,7 +29,7 @@ test.each(['topology', 'filter', 'client', 'node', 'server'])(
   (folder) => {
     const [, section = ''] = text.split(`\n### src/${folder}: `);
     const [map = ''] = section.split('\n### ');
-    const mapped = [...map.matchAll(/^\| \*\*(\S+)\/\*\* /gm)].map(([, room]) => room);
+    const mapped = [...map.matchAll(/^- \*\*(\S+)\/\*\*: /gm)].map(([, room]) => room);
     const entries = readdirSync(`${ROOT}src/${folder}`, { withFileTypes: true });
     const rooms = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
     expect(mapped.sort()).toEqual(rooms.sort());
