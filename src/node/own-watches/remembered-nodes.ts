@@ -61,7 +61,7 @@ export class RememberedNodes {
 
   async #adopt(load: () => Promise<StoredState | undefined>): Promise<void> {
     const stored = await load();
-    if (stored === undefined || this.#isLive) return;
+    if (stored === undefined) return;
     try {
       const nodes = stored.objects.map((object) => CODECS.json.partialMetadata(object));
       const changes = nodes.flatMap(({ name, labels }) =>
