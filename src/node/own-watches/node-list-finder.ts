@@ -64,9 +64,7 @@ export class NodeListFinder implements NodeFinder {
   async #find(request: NodeRequest): Promise<FoundNodes> {
     await this.#remembered?.read();
     const found = await this.#ask(request);
-    if ('zones' in found) return found;
-    await this.#remembered?.readNewest();
-    return { ...found, remembered: this.#remembered?.zones };
+    return 'zones' in found ? found : { ...found, remembered: this.#remembered?.zones };
   }
 
   async #ask({ names, by, version }: NodeRequest): Promise<FoundNodes> {

@@ -1,7 +1,6 @@
 import { CODECS } from '../../client/api/codecs.ts';
 import type { QueryState } from '../../client/snapshot/query-state.ts';
 import type { SnapshotFolder } from '../../client/snapshot/snapshot-folder.ts';
-import type { StoredState } from '../../client/snapshot/snapshot-format.ts';
 import type { Change } from '../../filter/objects/change.ts';
 import { ZONE_KEY } from '../../topology/policy/topology-keys.ts';
 
@@ -20,26 +19,19 @@ export class RememberedNodes {
   readonly #folder: SnapshotFolder;
   readonly #state: QueryState;
   #reading: Promise<void> | undefined;
-  #readingNewest: Promise<void> | undefined;
-  #isLive = false;
 
   constructor(folder: SnapshotFolder) {
     this.#folder = folder;
     this.#state = folder.writer.open(NAME);
   }
 
-  /** Reads what is on disk, once. Never rejects. */
+  /**
+   * Reads what is on disk, once. Never rejects. Without the API server, Nodes are looked up only when slices come from
+   * disk, and the process that this one replaces has written all it knows then.
+   */
   async read(): Promise<void> {
-    this.#reading ??= this.#adopt(() => this.#folder.load(this.#state));
+    this.#reading ??= this.#adopt();
     await this.#reading;
-  }
-
-  /** The same, after the process that this one replaces has written what it knows. */
-  async readNewest(): Promise<void> {
-    await this.read();
-    if (this.#isLive) return;
-    this.#readingNewest ??= this.#adopt(() => this.#folder.loadNewest(this.#state));
-    await this.#readingNewest;
   }
 
   /** Remembers what a look-up of names has found: the zones of the Nodes that exist. Call {@link read} before. */
@@ -48,7 +40,6 @@ export class RememberedNodes {
     found: ReadonlyMap<string, string>,
     resourceVersion: string,
   ): void {
-    this.#isLive = true;
     const changes = names.flatMap((name) => this.#set(name, found.get(name)));
     const oldest = [...this.zones.keys()].slice(0, Math.max(0, this.zones.size - MAX_NODES));
     changes.push(...oldest.flatMap((name) => this.#set(name, undefined)));
@@ -59,8 +50,8 @@ export class RememberedNodes {
     this.#folder.writer.closeState(this.#state);
   }
 
-  async #adopt(load: () => Promise<StoredState | undefined>): Promise<void> {
-    const stored = await load();
+  async #adopt(): Promise<void> {
+    const stored = await this.#folder.load(this.#state);
     if (stored === undefined) return;
     try {
       const nodes = stored.objects.map((object) => CODECS.json.partialMetadata(object));
