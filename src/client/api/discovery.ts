@@ -25,8 +25,8 @@ const NAMES: Readonly<Record<string, object>> = {
 
 /**
  * The discovery document of a path; undefined: the path is not one of discovery. A slash at its end changes nothing:
- * clients in Python send it. The documents list the collections
- * that views serve and nothing else, so that a client finds here what it can read here. They need no API server.
+ * clients in Python send it. The documents list the collections that views serve and nothing else, so that a client
+ * finds here what it can read here. They need no API server.
  *
  * `/api` and `/apis` have two forms: for clients since Kubernetes 1.30 one document lists all resources, for others it
  * lists group versions, and each of these has a document of its own.

@@ -6,7 +6,7 @@ import { ZONE_KEY } from '../../topology/policy/topology-keys.ts';
 
 /** Of the file, beside those of queries. */
 const NAME = '/api/v1/nodes?looked-up';
-/** So many Nodes are remembered, those that were looked up last: some 600 KB. */
+/** So many Nodes are remembered, those whose zone was news last: some 600 KB. */
 const MAX_NODES = 4096;
 
 /**
@@ -26,8 +26,8 @@ export class RememberedNodes {
   }
 
   /**
-   * Reads what is on disk, once. Never rejects. Without the API server, Nodes are looked up only when slices come from
-   * disk, and the process that this one replaces has written all it knows then.
+   * Reads what is on disk, once. Never rejects. While the API server is unreachable, no Node is looked up before slices
+   * come from disk. By then the process that this one replaces has written all it knows.
    */
   async read(): Promise<void> {
     this.#reading ??= this.#adopt();

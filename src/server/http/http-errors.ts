@@ -105,8 +105,8 @@ export function hasBody({ headers }: IncomingMessage): boolean {
 }
 
 /**
- * Answers a request without its view. If its body has not been read, the connection ends: the next bytes could be that
- * body or another request, and there is no way to tell which (RFC 9112, sections 6.1 and 6.3).
+ * Answers a request. If its body has not been read, the connection ends: the next bytes could be that body or another
+ * request, and there is no way to tell which (RFC 9112, sections 6.1 and 6.3).
  */
 export function answerAndEnd(
   request: IncomingMessage,

@@ -2,7 +2,7 @@ import type { WriteTimeout } from './write-timeout.ts';
 
 /** A client that reads nothing of its response keeps a block of this size; over TLS, another one that is encrypted. */
 export const WRITE_BLOCK_BYTES = 32 * 1024;
-/** The same while there is room: with fewer writes, many events are sent in half the time. */
+/** The same while there is room: with fewer writes, many events are sent in two thirds of the time. */
 export const LARGE_BLOCK_BYTES = 256 * 1024;
 /** So many of a listener's responses have a large block at the same time: 4 MB. */
 const MAX_LARGE = 16;

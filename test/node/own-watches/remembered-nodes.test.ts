@@ -53,7 +53,7 @@ test('what is on disk changes nothing that the API server has said', async () =>
   expect(nodes.zones.get('a')).toBe('z2');
 });
 
-test('the Nodes that were looked up first are forgotten when there are too many', async () => {
+test('the Nodes that were found first are forgotten when there are too many', async () => {
   const many = Array.from({ length: 4100 }, (_, n) => [`node-${n}`, 'z2'] as const);
   update(Object.fromEntries(many.slice(0, 100)));
   update(Object.fromEntries(many));
