@@ -2,8 +2,11 @@ import { readFileSync } from 'node:fs';
 import type { ClientRecord, Seen } from '../guarantees/watch-guarantees.ts';
 import type { WrittenObject, WrittenRecord } from './written-record.ts';
 
-/** The wrapper has this many versions for each version of the API server. */
-const CYCLE = 1_000_000_000n;
+/**
+ * The last nine digits of the version of a change are below this and some changes: the upper half of them is for the
+ * objects of first states.
+ */
+const CYCLE = 500_000_000n;
 
 /**
  * When a process served, in milliseconds since the epoch. Processes on one port overlap during a hot restart.
@@ -79,7 +82,7 @@ const LATE_MS = 2_000;
 
 /**
  * The process that gave an answer: the one that served at the time. If two may have, the first version of the answer
- * decides: its last nine digits grow from 100 times the start time of the process in milliseconds. For a watch, that is
+ * decides: its last nine digits grow from 100 times the start time of the process in milliseconds, modulo a cycle. For a watch, that is
  * the version of its first event. The version from which it resumed may belong to another process, which must have been
  * refused.
  */
