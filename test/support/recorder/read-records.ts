@@ -82,9 +82,9 @@ const LATE_MS = 2_000;
 
 /**
  * The process that gave an answer: the one that served at the time. If two may have, the first version of the answer
- * decides: its last nine digits grow from 100 times the start time of the process in milliseconds, modulo a cycle. For a
- * watch, that is the version of its first event. The version from which it resumed may belong to another process, which
- * must have been refused.
+ * decides: its last nine digits grow from 100 times the start time of the process in milliseconds, modulo a cycle. For
+ * a watch, that is the version of its first event. The version from which it resumed may belong to another process,
+ * which must have been refused.
  */
 function logOf(
   { answered }: WrittenRecord,
