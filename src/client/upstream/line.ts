@@ -6,6 +6,7 @@ import { WrapperError } from '../../errors.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 import type { TlsOptions } from '../credentials/credentials.ts';
 import { ADDRESSING } from '../system/dns-lookup.ts';
+import { Reconnects } from './reconnects.ts';
 import type { ServerState } from './server-state.ts';
 import { addressOf } from './upstream-error.ts';
 
@@ -135,30 +136,17 @@ export class Line {
 
   #createClient(pool: Pool): Client {
     const { server, quietMs = QUIET_MS } = this.#options;
-    /** Connections that it may still open. */
-    let left = Number.POSITIVE_INFINITY;
-    let socket: Socket | undefined;
-    /** What a GOAWAY has closed, as far as streams go on there. */
-    let closing: Socket | undefined;
+    const reconnects = new Reconnects();
     const client: Client = new Client(server.origin, {
       ...CLIENT_OPTIONS,
       pingInterval: quietMs,
-      connect: (where, callback) => {
-        if (left-- > 0) {
-          socket = this.#connect(client, where, callback);
-          return;
-        }
-        const error = new Error('a GOAWAY has closed the connection');
-        // While old streams go on, undici does not tell what waits that there is no connection. So they end as well.
-        closing?.destroy(error);
-        callback(error, null);
-      },
+      connect: (where, callback) =>
+        reconnects.connect(() => this.#connect(client, where, callback), callback),
     });
     client.on('disconnect', () => {
-      if (client.stats.running === 0) return;
-      // For what the GOAWAY has refused. When that connection is lost too, another one would bring all of them again.
-      left = Math.min(left, 1);
-      closing ??= socket;
+      const isGoAway = client.stats.running > 0;
+      if (!isGoAway) return;
+      reconnects.goAway();
       if (pool !== this.#pool) return;
       this.#pool = this.#createPool();
       void pool.close();
