@@ -42,6 +42,8 @@ export class EndpointIndex {
   readonly #byService = new Map<string, EndpointsObject[]>();
   /** Node → Services with an endpoint there, each with the number of its objects that have one. */
   readonly #byNode = new Map<string, Map<string, number>>();
+  /** Service → keys of objects that it has lost, and that clients still see. */
+  readonly #retired = new Map<string, string[]>();
   /** There are few different lists of ports. Endpoints are interned already, see EndpointsFacts. */
   readonly #ports = new Interner<readonly string[]>();
   readonly #numbers = new Interner<readonly number[]>();
@@ -134,6 +136,20 @@ export class EndpointIndex {
     }
   }
 
+  /** A Service has lost an object that clients still see. */
+  addRetired(service: string, key: string): void {
+    const keys = this.#retired.get(service);
+    if (keys === undefined) this.#retired.set(service, [key]);
+    else keys.push(key);
+  }
+
+  /** Keys of objects that a Service has lost since the last call, and that clients still see. */
+  takeRetired(service: string): readonly string[] {
+    const keys = this.#retired.get(service) ?? NO_KEYS;
+    this.#retired.delete(service);
+    return keys;
+  }
+
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
     return groups.map(({ ports, numbers, endpoints, addresses }) => ({
       ports: this.#ports.of(ports.join('\n'), () => ports),
@@ -178,6 +194,7 @@ function sameItems<T>(
 }
 
 const NO_OBJECTS: readonly EndpointsObject[] = [];
+const NO_KEYS: readonly string[] = [];
 
 function nodesOfObject(object: EndpointsObject): Set<string> {
   const nodes = new Set<string>();

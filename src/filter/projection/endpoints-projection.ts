@@ -66,9 +66,6 @@ const FIRST_PORTION = 32;
 /** Services that were decided, and whether all their traffic goes to the cloud; undefined: not reported. */
 type WithheldReport = ReadonlyMap<string, boolean> | undefined;
 
-/** Services to be decided again, each with the keys of objects that it lost and clients still see. */
-type AffectedServices = Map<string, string[]>;
-
 /**
  * Shows, for each EndpointSlice or Endpoints object, the endpoints that the decision about its Service selects.
  *
@@ -142,7 +139,7 @@ export class EndpointsProjection {
     for (const step of changeSteps(changes)) {
       const affected = this.#store(step);
       if (this.view.started) this.#project(step, affected);
-      yield this.#withheld(affected.keys());
+      yield this.#withheld(affected);
     }
   }
 
@@ -219,18 +216,18 @@ export class EndpointsProjection {
    * Stores changes of different objects together, and returns the Services to be decided again. A list that was read
    * again has no state in between, in which one slice is new and its sibling is old.
    */
-  #store(changes: readonly Change<EndpointsFacts>[]): AffectedServices {
-    const affected: AffectedServices = new Map();
+  #store(changes: readonly Change<EndpointsFacts>[]): ReadonlySet<string> {
+    const affected = new Set<string>();
     for (const change of changes) this.#storeOne(change, affected);
     return affected;
   }
 
-  #storeOne(change: Change<EndpointsFacts>, affected: AffectedServices): void {
+  #storeOne(change: Change<EndpointsFacts>, affected: Set<string>): void {
     const { selects = () => true, ofOtherProxy = () => false } = this.#options;
     const { key } = change;
     const before = this.#index.get(key);
     if (change.type === 'DELETED') {
-      if (before !== undefined) this.#leave(before, affected);
+      if (before !== undefined) this.#retire(before, affected);
       return;
     }
     const { facts, object: raw } = change;
@@ -240,26 +237,28 @@ export class EndpointsProjection {
       this.#index.remove(before);
     }
     const object = this.#index.add(key, facts, raw, traits);
-    if (object.service !== undefined) affect(affected, object.service);
+    if (object.service !== undefined) affected.add(object.service);
     if (object.service === before?.service) object.shown = before?.shown;
-    else if (before !== undefined) this.#leave(before, affected);
+    else if (before !== undefined) this.#retire(before, affected);
   }
 
-  /** An object that is gone, or of another Service now. What is shown of it leaves as the last of its Service. */
-  #leave(object: EndpointsObject, affected: AffectedServices): void {
+  /** Removes an object that does not exist any more, or belongs to another Service now. */
+  #retire(object: EndpointsObject, affected: Set<string>): void {
     const { key, service } = object;
     if (this.#index.get(key) === object) this.#index.remove(object);
     this.#writer.forget(object);
-    if (service !== undefined) affect(affected, service);
-    if (this.view.get(key) === undefined) return;
-    if (service === undefined) this.view.delete(key);
-    else affected.get(service)?.push(key);
+    if (service === undefined) {
+      this.view.delete(key);
+      return;
+    }
+    affected.add(service);
+    if (this.view.get(key) !== undefined) this.#index.addRetired(service, key);
   }
 
   /** Shows changes that are stored, and what they alter in the affected Services. */
-  #project(changes: readonly Change<EndpointsFacts>[], affected: AffectedServices): void {
+  #project(changes: readonly Change<EndpointsFacts>[], affected: ReadonlySet<string>): void {
     const cause = causeOfObjects(changes);
-    for (const [service, removed] of affected) this.#projectService(service, cause, removed);
+    for (const service of affected) this.#projectService(service, cause);
     for (const { key } of changes) {
       const object = this.#index.get(key);
       if (object === undefined) continue;
@@ -273,8 +272,8 @@ export class EndpointsProjection {
     }
   }
 
-  /** @param removed objects of the Service that no longer exist and are still shown; they leave last */
-  #projectService(service: string, cause: Cause, removed: readonly string[] = []): void {
+  /** Decides a Service again, and writes what differs. Objects that it has lost are deleted last. */
+  #projectService(service: string, cause: Cause): void {
     const objects = this.#index.ofService(service);
     const projected = this.#decider.decide(service, objects, cause);
     if (projected === 'hidden') {
@@ -282,7 +281,10 @@ export class EndpointsProjection {
     } else {
       for (const each of mostReadyFirst(projected)) this.#show(each);
     }
-    for (const key of removed) if (this.#index.get(key)?.shown === undefined) this.view.delete(key);
+    for (const key of this.#index.takeRetired(service)) {
+      const isShownAgain = this.#index.get(key)?.shown !== undefined;
+      if (!isShownAgain) this.view.delete(key);
+    }
   }
 
   /** Shows an object as it was decided, if the view selects it. */
@@ -304,8 +306,4 @@ export class EndpointsProjection {
     }
     return found;
   }
-}
-
-function affect(affected: AffectedServices, service: string): void {
-  if (!affected.has(service)) affected.set(service, []);
 }
