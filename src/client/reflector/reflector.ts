@@ -227,13 +227,13 @@ export class Reflector<Facts extends ObjectMeta> {
   async #send(attempt: Attempt, outer: AbortSignal): Promise<void> {
     const request = new LinkedAbortController(outer);
     const { current: history, returns } = this.#server.history;
+    this.#position = position.inHistory(this.#position, history);
+    const { next } = this.#position;
     const unsubscribe = this.#server.onChange(() => {
       const now = this.#server.history;
       const hasMoved = now.returns !== returns && next.verb === 'watch';
       if (now.current !== history || hasMoved) request.abort(interrupted);
     });
-    this.#position = position.inHistory(this.#position, history);
-    const { next } = this.#position;
     try {
       if (next.verb === 'list') await this.#list(next.version, history, attempt, request.signal);
       else await this.#watch(next.reachedAt, attempt, request.signal);
@@ -394,14 +394,16 @@ export class Reflector<Facts extends ObjectMeta> {
       try {
         await this.#client.assertReached(known, signal);
         break;
-      } catch (error) {
-        const { check } = REQUEST_ENDS[endOf(WrapperError.from(error, 'Unreachable'))];
+      } catch (thrown) {
+        const error = WrapperError.from(thrown, 'Unreachable');
+        const ended = endOf(error);
         // Another API server proves nothing about the one that has accepted the watch.
         const isOther = upstream.address !== address;
-        if (check !== 'again' || isOther || this.#clock.now() >= end) throw error;
+        const isAgain = REQUEST_ENDS[ended].check === 'again';
+        if (!isAgain || isOther || this.#clock.now() >= end) throw error;
         // The API server answers, so this is no silence.
         onProgress();
-        await this.#waitAfter(error, attempt, signal);
+        await this.#failed(ended, error, attempt)(signal);
         if (upstream.address !== address) throw error;
         attempt.since = this.#clock.now();
       }
@@ -445,19 +447,32 @@ export class Reflector<Facts extends ObjectMeta> {
     if (error !== undefined) throw error;
   }
 
-  /** Records how a request failed, and waits until the next may be sent. Rejects with the reason of the signal. */
+  /** Moves the position, and waits until the next request may be sent. Rejects with the reason of the signal. */
   async #waitAfter(thrown: unknown, attempt: Attempt, signal: AbortSignal): Promise<void> {
     const error = WrapperError.from(thrown, 'Unreachable');
     const end = this.#endOf(error, attempt);
+    const untilNext = this.#failed(end, error, attempt);
+    this.#move(end, error.status?.code);
+    await untilNext(signal);
+  }
+
+  /**
+   * Reports how a request failed, and leaves the position as it is. Returns a wait until the next request may be sent,
+   * which rejects with the reason of its signal.
+   */
+  #failed(
+    end: RequestEnd,
+    error: WrapperError,
+    attempt: Attempt,
+  ): (signal: AbortSignal) => Promise<void> {
     this.#relayLimit.failed(end, error);
     const waitMs = this.#backoff.failed(end, error);
     let failsAll = false;
     if (end === 'absent') this.#showNothing();
     else if (end === 'interrupted') this.#health.closed();
-    else failsAll = this.#recordFailure(end, error, attempt);
-    this.#move(end, error.status?.code);
-    if (failsAll) await this.#server.untilAttempt(signal);
-    else await waitFor(waitMs, this.#clock, signal);
+    else failsAll = this.#reportFailure(end, error, attempt);
+    if (failsAll) return (signal) => this.#server.untilAttempt(signal);
+    return (signal) => waitFor(waitMs, this.#clock, signal);
   }
 
   /** If a collection seems absent, it is, while another query is watched. Else something may answer all of them. */
@@ -469,7 +484,7 @@ export class Reflector<Facts extends ObjectMeta> {
   }
 
   /** Reports a failure to those who must know of it. Returns whether the API server fails all queries. */
-  #recordFailure(end: RequestEnd, error: WrapperError, { since, isOpen }: Attempt): boolean {
+  #reportFailure(end: RequestEnd, error: WrapperError, { since, isOpen }: Attempt): boolean {
     const { inARow } = this.#backoff;
     const failsAll = this.#server.noteFailure(end, error, since);
     const { log } = REQUEST_ENDS[end];
