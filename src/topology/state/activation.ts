@@ -37,21 +37,21 @@ export class Activation {
   }
 
   /**
-   * Makes all active that is ready, and adds to the change what that affects. Returns whether there was anything.
+   * Opens the node sets that are needed now, and makes active what has all of them, step by step: each step may make
+   * another one possible, and frees node sets or needs more. Adds to the change what that affects.
    *
    * @param services the only Services whose policies changed; undefined: something else changed too. A pending
    *   policy depends only on itself, the node context and the states of node sets. If only some policies changed,
    *   and no set has lost its room, all others that wait go on waiting.
    */
-  run(change: TopologyChange, services?: Iterable<string>): boolean {
+  settle(change: TopologyChange, services?: readonly string[]): void {
     const { withPending } = this.#policies;
-    let candidates = services ?? withPending;
-    let activated = false;
-    // Each may make the other ready: a policy that is replaced may have held up the node context.
+    let candidates: Iterable<string> = services ?? withPending;
     for (;;) {
+      // Nothing waits any longer for a set that loses its room.
+      if (this.#updateNodeSets(change)) candidates = withPending;
       if (this.#activateNodeContext(change)) candidates = withPending;
-      else if (!this.#activatePolicies(change, candidates)) return activated;
-      activated = true;
+      else if (!this.#activatePolicies(change, candidates)) return;
     }
   }
 
@@ -73,12 +73,12 @@ export class Activation {
     return keys.every((key) => nodeSets.apply(this.#requiredBy(key, active)));
   }
 
-  /** Services that use a key for which this node set is needed now. */
-  *usersOf(selector: string): Generator<string> {
+  /** Adds the Services that use a key for which this node set is needed now. */
+  addUsers(change: TopologyChange, selector: string): void {
     const { active } = this.#matcher.ownNode;
     for (const key of this.#keysInUse(active)) {
       if (this.#matcher.active(key)?.selectors.includes(selector) !== true) continue;
-      yield* this.#policies.usersOf(key);
+      for (const service of this.#policies.usersOf(key)) change.services.add(service);
     }
   }
 
@@ -87,6 +87,18 @@ export class Activation {
     const { ownNode } = this.#matcher;
     const context = ownNode.pending ?? ownNode.active;
     return context === undefined ? [] : this.#unsyncedSelectors(service, context);
+  }
+
+  /** Returns whether any set has lost its room. */
+  #updateNodeSets(change: TopologyChange): boolean {
+    const { nodeSets } = this.#matcher;
+    const before = new Set(nodeSets.withoutRoom);
+    if (!nodeSets.want(this.neededSelectors())) return false;
+    this.#matcher.invalidate();
+    for (const selector of before.symmetricDifference(nodeSets.withoutRoom)) {
+      this.addUsers(change, selector);
+    }
+    return !nodeSets.withoutRoom.isSubsetOf(before);
   }
 
   /** Makes the policies of these Services active that are ready. Returns whether there were any. */

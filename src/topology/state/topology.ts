@@ -152,12 +152,12 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
 
   /** Own Node added or changed. A deleted Node is not reported: its last state remains active. */
   setOwnNode(node: OwnNode): void {
-    if (this.#ownNode.setOwnNode(node)) this.#notify(this.#settle());
+    if (this.#ownNode.setOwnNode(node)) this.#settle();
   }
 
   /** All communities that custom resources declare now. */
   setCommunities(communities: Communities): void {
-    if (this.#ownNode.setCommunities(communities)) this.#notify(this.#settle());
+    if (this.#ownNode.setCommunities(communities)) this.#settle();
   }
 
   /**
@@ -179,13 +179,13 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     for (const [service, list] of ports) {
       if (this.policies.setPorts(service, list)) change.services.add(service);
     }
-    this.#notify(this.#settle(change, [...policies.keys()]));
+    this.#settle(change, [...policies.keys()]);
   }
 
   /** All Services, or all Namespaces, that exist at the start were set. */
   setSynced(source: Source): void {
     this.#incomplete.delete(source);
-    this.#notify(this.#settle());
+    this.#settle();
   }
 
   /**
@@ -345,42 +345,23 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   /** @param applied whether policies that need the set applied before */
   #onNodeSetState({ selector }: NodeSet, applied: boolean): void {
     const change = new TopologyChange();
-    if (!applied) this.#addUsers(change, selector);
-    this.#notify(this.#settle(change));
+    if (!applied) this.#activation.addUsers(change, selector);
+    this.#settle(change);
+  }
+
+  /**
+   * Makes active what can be, and notifies the listeners.
+   *
+   * @param change what is affected already
+   * @param services the only Services that changed; undefined: something else changed too
+   */
+  #settle(change = new TopologyChange(), services?: readonly string[]): void {
+    this.#activation.settle(change, services);
+    this.#notify(change);
   }
 
   #notify(change: TopologyChange): void {
     for (const listener of this.#listeners) listener(change);
-  }
-
-  /**
-   * Opens the node sets that are needed now, and makes active what has all of them.
-   *
-   * @param change what is affected already; what else is affected is added
-   * @param services the only Services that changed; undefined: something else changed too
-   */
-  #settle(change = new TopologyChange(), services?: readonly string[]): TopologyChange {
-    let candidates = services;
-    do {
-      // Nothing waits any longer for a set that loses its room.
-      if (this.#updateNodeSets(change)) candidates = undefined;
-    } while (this.#activation.run(change, candidates));
-    return change;
-  }
-
-  /** Returns whether any set has lost its room. */
-  #updateNodeSets(change: TopologyChange): boolean {
-    const before = new Set(this.#nodeSets.withoutRoom);
-    if (!this.#nodeSets.want(this.#activation.neededSelectors())) return false;
-    this.#matcher.invalidate();
-    for (const selector of before.symmetricDifference(this.#nodeSets.withoutRoom)) {
-      this.#addUsers(change, selector);
-    }
-    return !this.#nodeSets.withoutRoom.isSubsetOf(before);
-  }
-
-  #addUsers(change: TopologyChange, selector: string): void {
-    for (const service of this.#activation.usersOf(selector)) change.services.add(service);
   }
 
   #isEdge(context: NodeContext): boolean {
