@@ -109,23 +109,31 @@ export class SnapshotRestore {
   /** Acts when the time of the server has ended, else waits for its end. */
   #check(): void {
     clearTimeout(this.#timer);
-    if (this.#phase !== 'waiting' || this.#attempt === 'none') return;
     const { upstream } = this.#options;
-    const now = performance.now();
-    const { leaveAt, giveUpAt } = this.#timeOfServer(now);
-    if (now < leaveAt) {
-      this.#checkIn(leaveAt - now);
-    } else if (upstream.leaveServer(this.#since)) {
+    while (this.#phase === 'waiting' && this.#attempt !== 'none') {
+      const now = performance.now();
+      const { leaveAt, giveUpAt } = this.#timeOfServer(now);
+      if (now < leaveAt) {
+        this.#checkIn(leaveAt - now);
+        return;
+      }
+      if (!upstream.leaveServer(this.#since)) {
+        this.#giveUpAt(giveUpAt, now);
+        return;
+      }
       // A failure may have changed the server before, and the attempt be at that one already.
       if (this.#attempt !== 'sent' || this.#asked !== upstream.address) this.#attempt = 'none';
       this.#since = now;
-      this.#check();
-    } else if (now < giveUpAt) {
-      this.#checkIn(giveUpAt - now);
-    } else {
-      upstream.serverState.giveUp();
-      this.#useDisk();
     }
+  }
+
+  #giveUpAt(giveUpAt: number, now: number): void {
+    if (now < giveUpAt) {
+      this.#checkIn(giveUpAt - now);
+      return;
+    }
+    this.#options.upstream.serverState.giveUp();
+    this.#useDisk();
   }
 
   /** When the time of the server ends, as in the table above: if there is another server, and if there is none. */
@@ -133,14 +141,14 @@ export class SnapshotRestore {
     const { folder, upstream } = this.#options;
     const { lastContactAt, isGivenUp, condition } = upstream.serverState;
     // The connection may be older than the attempt, and quiet while the API server answers others.
-    const isConnected =
-      this.#attempt === 'sent' &&
-      (now - lastContactAt < SILENCE_MS || condition.name === 'reachable');
-    const from = isConnected ? Math.max(this.#since, lastContactAt) : this.#since;
+    const hasConnection = now - lastContactAt < SILENCE_MS || condition.name === 'reachable';
+    if (this.#attempt === 'sent' && hasConnection) {
+      const from = Math.max(this.#since, lastContactAt);
+      return { leaveAt: from + folder.graceMs, giveUpAt: from + SILENCE_MS };
+    }
     // If other queries have waited already, this one only makes an attempt.
-    const grace = isGivenUp && !isConnected ? KNOWN_UNREACHABLE_MS : folder.graceMs;
-    const leaveAt = from + grace;
-    return { leaveAt, giveUpAt: isConnected ? from + SILENCE_MS : leaveAt };
+    const end = this.#since + (isGivenUp ? KNOWN_UNREACHABLE_MS : folder.graceMs);
+    return { leaveAt: end, giveUpAt: end };
   }
 
   #checkIn(ms: number): void {
