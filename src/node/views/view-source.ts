@@ -226,24 +226,18 @@ function openEndpoints(
     decisionLog?.release(view);
     next.close();
   };
-  // A snapshot belongs to what is read, and several views may read the same. Such a view is not kube-proxy's, so it may
-  // do without.
-  const snapshots = selection === undefined ? context.snapshots : undefined;
-  const source: ViewSource = runSource(
-    { ...context, snapshots },
-    {
-      query,
-      whole: selection?.whole,
-      view,
-      projection,
-      corrector,
-      decode,
-      handler: corrector ?? next,
-      find: (key) => view.get(key),
-      close,
-      reserve,
-    },
-  );
+  const source: ViewSource = runSource(context, {
+    query,
+    whole: selection?.whole,
+    view,
+    projection,
+    corrector,
+    decode,
+    handler: corrector ?? next,
+    find: (key) => view.get(key),
+    close,
+    reserve,
+  });
   return source;
 }
 
@@ -278,7 +272,10 @@ function runSource<Facts extends ObjectMeta>(
   parts: Running<Facts>,
 ): ViewSource {
   const { query, whole, view, projection, corrector, reserve } = parts;
-  const hasSnapshots = context.snapshots !== undefined;
+  // A snapshot belongs to what is read, and several views may read the same. Such a view is not kube-proxy's, so it may
+  // do without.
+  const snapshots = whole === undefined ? context.snapshots : undefined;
+  const hasSnapshots = snapshots !== undefined;
   const memory =
     reserve === undefined
       ? context.ownMemory?.account()
@@ -286,6 +283,7 @@ function runSource<Facts extends ObjectMeta>(
   const reflector = new Reflector({
     ...context,
     ...parts,
+    snapshots,
     query: whole ?? query,
     memory,
     onEncoding: (encoding, take) => view.reencode(CODECS[encoding], take),
