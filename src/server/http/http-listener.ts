@@ -55,6 +55,14 @@ const TOO_EARLY = 'too many requests before the first one was answered';
 /** How long an open connection may take to end after the listener has closed, in milliseconds. */
 const CONNECTION_CLOSE_MS = 2_000;
 
+/** The responses of one connection: one is written, and at most one waits for its end. */
+interface ConnectionTurn {
+  /** The current response, or the last one. */
+  readonly current: ServerResponse;
+  /** The response to the next request. */
+  queued?: ServerResponse;
+}
+
 /**
  * One listening socket with its limits, for http or https. With `reusePort` processes of the same user can share its
  * port, so the next process can listen before the last one stops.
@@ -67,10 +75,7 @@ export class HttpListener {
   readonly #options: HttpListenerOptions;
   readonly #server: Server;
   readonly #connections: ClientConnections;
-  /** The current or last response of each connection. */
-  readonly #responses = new WeakMap<Duplex, ServerResponse>();
-  /** The response to the next request, which waits for the end of the current response. */
-  readonly #queued = new WeakMap<Duplex, ServerResponse>();
+  readonly #turns = new WeakMap<Duplex, ConnectionTurn>();
   #closing = false;
 
   constructor(options: HttpListenerOptions) {
@@ -165,24 +170,22 @@ export class HttpListener {
     const { socket } = request;
     // The request before it was refused, which ends the connection.
     if (socket.writableEnded) return;
-    const current = this.#responses.get(socket);
-    const queued = this.#queued.get(socket);
-    if (current === undefined || current.closed) {
+    const turn = this.#turns.get(socket);
+    if (turn === undefined || turn.current.closed) {
       this.#start(request, response);
-    } else if (queued !== undefined) {
-      // One request at a time: the limit of connections is also the limit of requests. The next response ends the
-      // connection, so that the client repeats the others on another one (RFC 9112, section 9.3.2).
-      if (queued.shouldKeepAlive) this.#record('BadRequest', TOO_EARLY);
-      queued.shouldKeepAlive = false;
-      // Node.js keeps a response for each request that it parses, and reads on after each request: pause after it has.
-      queueMicrotask(() => socket.pause());
-    } else {
+    } else if (turn.queued === undefined) {
       // The client can send its next request before we are notified that it has read the response.
-      this.#queued.set(socket, response);
-      current.once('close', () => {
-        this.#queued.delete(socket);
+      turn.queued = response;
+      turn.current.once('close', () => {
         if (socket.writable) this.#start(request, response);
       });
+    } else {
+      // One request at a time: the limit of connections is also the limit of requests. The next response ends the
+      // connection, so that the client repeats the others on another one (RFC 9112, section 9.3.2).
+      if (turn.queued.shouldKeepAlive) this.#record('BadRequest', TOO_EARLY);
+      turn.queued.shouldKeepAlive = false;
+      // Node.js keeps a response for each request that it parses, and reads on after each request: pause after it has.
+      queueMicrotask(() => socket.pause());
     }
   }
 
@@ -199,7 +202,7 @@ export class HttpListener {
       return;
     }
     if (this.#closing) response.shouldKeepAlive = false;
-    this.#responses.set(socket, response);
+    this.#turns.set(socket, { current: response });
     response.once('close', () => {
       this.#connections.end(socket);
       // A refusal may be written to the socket itself, with the status in the response object.
@@ -235,7 +238,7 @@ export class HttpListener {
     if (code === 'LimitExceeded' && request) this.#record(TOO_MANY, message, 'warn', resource);
     else this.#record(reasonOf(error), message, 'info', resource);
     this.#count(statusOf(error).code);
-    respondAndDestroy(socket, error, this.#responses.get(socket));
+    respondAndDestroy(socket, error, this.#turns.get(socket)?.current);
     request?.resume();
   }
 
