@@ -55,7 +55,7 @@ const line = new Line({
   tls: { ca: readFileSync(plane.caFile) },
   quietMs: Number(values['quiet-ms']),
   sockets,
-  serverState: { noteContact: () => {}, noteBytes: () => {} },
+  serverState: { reportContact: () => {}, reportBytes: () => {} },
   logger: pino({ level: 'silent' }),
 });
 const stop = new AbortController();

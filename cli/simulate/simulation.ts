@@ -150,7 +150,7 @@ function rowsOf(
   const ports = new Interner<readonly string[]>();
   const intern = (group: EndpointGroup): EndpointGroup => ({
     ...group,
-    ports: ports.of(group.ports.join('\n'), () => group.ports),
+    ports: ports.intern(group.ports.join('\n'), () => group.ports),
     endpoints: group.endpoints.map((endpoint) => cache.intern(endpoint)),
   });
   return rows.map((name) => {

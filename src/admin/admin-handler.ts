@@ -51,7 +51,7 @@ export function createAdminHandler(
       assertAccepted(request, route !== undefined, methods);
     } catch (error) {
       const { code: reason, message } = WrapperError.from(error, 'Forbidden');
-      refusals.record({ ...about, reason, message });
+      refusals.report({ ...about, reason, message });
       const headers: OutgoingHttpHeaders = { ...TEXT_HEADERS };
       if (reason === 'MethodNotAllowed') headers.allow = methods.join(', ');
       const { code } = statusOf(error);
@@ -65,7 +65,7 @@ export function createAdminHandler(
     };
     answerUnlessGone().catch((error: unknown) => {
       const why = { reason: reasonOf(error), message: 'an error of the wrapper itself' };
-      refusals.record({ ...about, ...why, err: error, level: 'error' });
+      refusals.report({ ...about, ...why, err: error, level: 'error' });
       response.destroy();
     });
   };

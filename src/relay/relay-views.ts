@@ -27,12 +27,12 @@ const LOST_CHECK_MS = 1_000;
  * hand: that of the newest kube-proxy, or the last one that was listed. No other query of a caller decides whether the
  * relay is ready, because there may be no room for it, or no right to it.
  */
-const KEPT: readonly Resource[] = [SERVICES, ENDPOINT_SLICES];
+const HELD: readonly Resource[] = [SERVICES, ENDPOINT_SLICES];
 
 /** The views of a relay: one for each query that wrappers have sent. */
 export class RelayViews {
   readonly #views: OpenViews;
-  readonly #kept = new Map<Resource, EntryLease>();
+  readonly #held = new Map<Resource, EntryLease>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(options: RelayViewsOptions) {
@@ -45,14 +45,14 @@ export class RelayViews {
     for (const query of currentKubeProxyQueries('')) {
       const { resource } = query;
       // As a request, so that it stays for a while when the first wrapper sends another query.
-      if (KEPT.includes(resource)) this.#kept.set(resource, this.#views.acquire(query, ANYONE));
+      if (HELD.includes(resource)) this.#held.set(resource, this.#views.acquire(query, ANYONE));
     }
     this.#timer = setInterval(() => this.#endLost(), LOST_CHECK_MS).unref();
   }
 
   /** Why Services or EndpointSlices cannot be served now; undefined: they can. */
   get problem(): string | undefined {
-    for (const [{ plural }, { entry }] of this.#kept) {
+    for (const [{ plural }, { entry }] of this.#held) {
       const { source } = entry;
       const problem = problemOf(source)?.message;
       if (problem !== undefined) return problem;
@@ -70,7 +70,7 @@ export class RelayViews {
       lease.release();
       throw problem;
     }
-    this.#keep(source);
+    this.#hold(source);
     // Any other source has a problem.
     return { ...lease, catchUp: (version) => (source as RelaySource).catchUp(version) };
   }
@@ -86,11 +86,11 @@ export class RelayViews {
     await this.#views.close();
   }
 
-  #keep({ query, view }: ViewSource): void {
+  #hold({ query, view }: ViewSource): void {
     const { resource } = query;
-    if (!KEPT.includes(resource) || !this.#views.isKubeProxys(query) || !view.started) return;
-    const last = this.#kept.get(resource);
-    this.#kept.set(resource, this.#views.hold(query));
+    if (!HELD.includes(resource) || !this.#views.isKubeProxys(query) || !view.started) return;
+    const last = this.#held.get(resource);
+    this.#held.set(resource, this.#views.hold(query));
     last?.release();
   }
 

@@ -60,7 +60,7 @@ export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
   /** Maximum number of node sets that are watched at the same time. */
   readonly maxNodeSets: number;
   /** Decides when node sets that no policy needs are closed; default: the system clock. */
-  readonly nodeSetTime?: Clock;
+  readonly nodeSetClock?: Clock;
   readonly maxViews: number;
   readonly maxViewBytes: number;
   readonly idleViewMs: number;
@@ -156,7 +156,7 @@ async function start(
       serverAccess: apiServers.failover,
       upstream: apiServers,
       acquire: (query, caller) => shown.views.acquire(query, caller),
-      onOtherNode: (name) => shown.views.kubeProxy.noteOtherNode(name),
+      onOtherNode: (name) => shown.views.kubeProxy.reportOtherNode(name),
     },
     certificate,
     parts,
@@ -199,7 +199,7 @@ async function openViews(
   parts: AsyncDisposableStack,
 ) {
   const { nodeName, policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
-  const { readLimits = DEFAULT_READ_LIMITS, nodeSetTime = systemClock } = options;
+  const { readLimits = DEFAULT_READ_LIMITS, nodeSetClock = systemClock } = options;
   const localRuntime = parts.adopt(await openLocalRuntime(options, upstream), closePart);
   const policyResolver = new PolicyResolver(policies, namespaces);
   const policyLog = parts.adopt(new PolicyLog(logger), closePart);
@@ -221,9 +221,9 @@ async function openViews(
     snapshots,
     logger,
   };
-  const nodeSetWatcher = parts.adopt(new NodeSetReflectors(reflecting, nodeSetTime), closePart);
+  const nodeSetWatcher = parts.adopt(new NodeSetReflectors(reflecting, nodeSetClock), closePart);
   const nodeFinder = parts.adopt(
-    new NodeListFinder(reflecting, apiServers, nodeSetTime),
+    new NodeListFinder(reflecting, apiServers, nodeSetClock),
     closePart,
   );
   const topology = parts.adopt(
@@ -252,7 +252,7 @@ async function openViews(
       serviceFilter: hides ? policies.serviceFilter : undefined,
       withholdsServices: hides && options.withholdsServices,
       window: options.window,
-      time: systemClock,
+      clock: systemClock,
       onHandled: (seconds) => eventHandling.observe(seconds),
       hasCallers: options.https !== undefined,
       idleMs: options.idleViewMs,

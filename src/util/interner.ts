@@ -13,7 +13,7 @@ export class Interner<T> {
   readonly #known = new Map<string, T>();
   #characters = 0;
 
-  of(id: string, make: () => T): T {
+  intern(id: string, make: () => T): T {
     const known = this.#known.get(id);
     if (known !== undefined) return known;
     const made = make();

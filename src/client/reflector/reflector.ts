@@ -283,7 +283,7 @@ export class Reflector<Facts extends ObjectMeta> {
       encoding,
       older !== undefined || before !== history,
     );
-    if (older !== undefined && before === history) this.#server.history.noteWentBack(history);
+    if (older !== undefined && before === history) this.#server.history.reportWentBack(history);
     const current = older === undefined ? history : this.#server.history.current;
     this.#position = position.watchFrom(resourceVersion, current, address);
     this.#isFromStore = listed.selfLink !== '';
@@ -434,7 +434,7 @@ export class Reflector<Facts extends ObjectMeta> {
   #applyEvents(events: readonly RawEvent[], from: string, attempt: Attempt): void {
     const { changes, resourceVersion, isReplay, error } = this.#objects.apply(events, from);
     if (isReplay && attempt.watch !== undefined) {
-      this.#server.noteCache(attempt.watch.address);
+      this.#server.reportCache(attempt.watch.address);
       this.#limitWatch(attempt);
     }
     if (resourceVersion !== '') {
@@ -485,22 +485,22 @@ export class Reflector<Facts extends ObjectMeta> {
 
   /** Reports a failure to those who must know of it. Returns whether the API server fails all queries. */
   #reportFailure(end: RequestEnd, error: WrapperError, { since, isOpen }: Attempt): boolean {
-    const { inARow } = this.#backoff;
-    const failsAll = this.#server.noteFailure(end, error, since);
+    const { failuresInARow } = this.#backoff;
+    const failsAll = this.#server.reportFailure(end, error, since);
     const { log } = REQUEST_ENDS[end];
-    const isNews = log === 'first' || (log === 'second' && inARow > 1);
+    const isNews = log === 'first' || (log === 'second' && failuresInARow > 1);
     this.#health.failed(error, { suspect: isOpen && isNews, isLogged: isNews && !failsAll });
     this.#snapshot?.failed(error, end);
     if (this.#contents.from === 'nowhere') {
       this.#options.onUnanswerable?.(end === 'rejected' ? error : undefined);
     }
-    if (end === 'forbidden' && inARow === DENIALS) this.#options.onRefused?.(error);
+    if (end === 'forbidden' && failuresInARow === DENIALS) this.#options.onRefused?.(error);
     return failsAll;
   }
 
   /** Decides what is sent after a failure. */
   #move(end: RequestEnd, code: number | undefined): void {
-    if (end === 'behind') this.#server.history.noteBehind(this.#position.history);
+    if (end === 'behind') this.#server.history.reportBehind(this.#position.history);
     const { next } = REQUEST_ENDS[end];
     if (end === 'rejected' && REFUSES_VERSION.has(code)) {
       this.#position = position.refused(this.#position);
@@ -508,7 +508,7 @@ export class Reflector<Facts extends ObjectMeta> {
     if (next === 'list') this.#position = position.expired(this.#position);
     else if (next === 'listKnown') this.#position = position.relist(this.#position);
     else if (next === 'listNewest') this.#position = position.listNewest(this.#position);
-    else if (next === 'listAfterSecond' && this.#backoff.inARow > 1) {
+    else if (next === 'listAfterSecond' && this.#backoff.failuresInARow > 1) {
       this.#position = position.relist(this.#position);
     }
   }

@@ -43,7 +43,7 @@ export class RetryBackoff {
   }
 
   /** Requests in a row with the end of the last one; 0 after progress. */
-  get inARow(): number {
+  get failuresInARow(): number {
     return this.#row?.count ?? 0;
   }
 

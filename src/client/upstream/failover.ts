@@ -139,7 +139,7 @@ export class Failover implements ServerAccess {
     this.#listeners.clear();
   }
 
-  /** Records how a request to a server ended. */
+  /** Reports how a request to a server ended. */
   report(server: URL, end: RequestEnd): void {
     this.#handle({ type: 'ended', server: server.href, end }, end);
   }
@@ -149,7 +149,7 @@ export class Failover implements ServerAccess {
    *
    * @param since monotonic, in milliseconds
    */
-  leave(since: number): boolean {
+  leaveServer(since: number): boolean {
     const untried = this.#choice.servers.length - this.#choice.left;
     this.#handle({ type: 'silent', since }, 'silent');
     return untried > 0 && this.#choice.since > since;

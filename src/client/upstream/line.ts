@@ -20,7 +20,7 @@ export interface LineOptions {
   /** Holds each socket until it is closed. */
   readonly sockets: Set<Socket>;
   /** Notified of each connection, and of bytes. */
-  readonly serverState: Pick<ServerState, 'noteContact' | 'noteBytes'>;
+  readonly serverState: Pick<ServerState, 'reportContact' | 'reportBytes'>;
   readonly logger: Logger;
 }
 
@@ -119,7 +119,7 @@ export class Line {
     const { server, serverState } = this.#options;
     const pool: Pool = new Pool(server.origin, { factory: () => this.#createClient(pool) });
     pool.on('connect', () => {
-      serverState.noteContact();
+      serverState.reportContact();
       if (pool === this.#pool) this.#opened();
     });
     pool.on('connectionError', (_origin, _targets, error) => {
@@ -215,7 +215,7 @@ export class Line {
     const timer = setInterval(() => {
       looks = socket.bytesRead === bytes ? looks + 1 : 0;
       bytes = socket.bytesRead;
-      if (looks === 0) serverState.noteBytes();
+      if (looks === 0) serverState.reportBytes();
       if (looks * lookMs < silentMs) return;
       clearInterval(timer);
       logger.warn(

@@ -68,12 +68,12 @@ export function nextChoice(
       if (failover === 'stays') return { ...choice, failures: 0, left: 0 };
       if (failover === '-') return choice;
       const isOver = failover === 'next' || failures + 1 >= MAX_SERVER_ERRORS;
-      return isOver ? leave(choice, times) : { ...choice, failures: failures + 1 };
+      return isOver ? useNext(choice, times) : { ...choice, failures: failures + 1 };
     }
     case 'silent':
-      return since <= event.since && servers.length - left > 1 ? leave(choice, times) : choice;
+      return since <= event.since && servers.length - left > 1 ? useNext(choice, times) : choice;
     case 'unserved':
-      return since <= event.since ? leave(choice, times) : choice;
+      return since <= event.since ? useNext(choice, times) : choice;
     case 'listed':
       return { ...choice, inUse: event.server, since: times.now, isReturn: true, failures: 0 };
     case 'replaced': {
@@ -92,7 +92,7 @@ export function inOrder({ servers, inUse }: ServerChoice): readonly string[] {
 }
 
 /** Uses the next server of the list, if there is another one. */
-function leave(choice: ServerChoice, { now, returnMs }: ChoiceTimes): ServerChoice {
+function useNext(choice: ServerChoice, { now, returnMs }: ChoiceTimes): ServerChoice {
   const { since, isReturn, left, longer } = choice;
   const [, to] = inOrder(choice);
   if (to === undefined) return { ...choice, failures: choice.failures + 1 };

@@ -40,19 +40,19 @@ export class ServerHistory {
   }
 
   /**
-   * Records that the API server has listed an older state than a query knew.
+   * Reports that the API server has listed an older state than a query knew.
    *
    * @param seen the history that the query followed: another query may have noticed before
    */
-  noteWentBack(seen: number): void {
+  reportWentBack(seen: number): void {
     this.#change(seen, 'has gone back to an older state, as after a restore of etcd');
   }
 
   /**
-   * Records that the API server has not reached a version that it once had. It may have gone back, and other queries
+   * Reports that the API server has not reached a version that it once had. It may have gone back, and other queries
    * may not notice because its new history has passed their versions. Or it is far behind another server.
    */
-  noteBehind(seen: number): void {
+  reportBehind(seen: number): void {
     const now = this.#clock.now();
     if (now - this.#behindAt < BEHIND_MS) return;
     this.#behindAt = now;
@@ -62,8 +62,8 @@ export class ServerHistory {
     );
   }
 
-  /** Records that the preferred server is used again. */
-  noteReturned(): void {
+  /** Reports that the preferred server is used again. */
+  reportReturned(): void {
     this.#returns++;
     this.#onChange();
   }

@@ -120,22 +120,22 @@ export class ServerState {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Records that bytes have arrived on a connection. A gateway that sends PINGs sends them, too. */
-  noteBytes(): void {
+  /** Reports that bytes have arrived on a connection. A gateway that sends PINGs sends them, too. */
+  reportBytes(): void {
     this.#byteAt = this.#clock.now();
   }
 
-  /** Records that a connection was established, TLS included, or that a part of a response has arrived. */
-  noteContact(): void {
+  /** Reports that a connection was established, TLS included, or that a part of a response has arrived. */
+  reportContact(): void {
     this.#contactAt = this.#clock.now();
     this.#byteAt = this.#contactAt;
   }
 
-  /** Records how a request ended that was answered. Only an answer of the API server shows anything here. */
-  noteAnswer(end: RequestEnd): void {
+  /** Reports how a request ended that was answered. Only an answer of the API server shows anything here. */
+  reportAnswer(end: RequestEnd): void {
     const { server } = REQUEST_ENDS[end];
     if (server !== 'answers' && server !== 'refusing') return;
-    this.noteContact();
+    this.reportContact();
     this.#answered = true;
     this.#isGivenUp = false;
     // It is there, but it serves no query.
@@ -152,7 +152,7 @@ export class ServerState {
     return this.#caches.has(address);
   }
 
-  noteCache(address: string): void {
+  reportCache(address: string): void {
     if (this.#caches.has(address)) return;
     this.#caches.add(address);
     this.log.info({ address }, 'this server is a cache: all is listed again after each watch');
@@ -174,13 +174,13 @@ export class ServerState {
   }
 
   /**
-   * Records that a request failed.
+   * Reports that a request failed.
    *
    * @param sentAt when it was sent; monotonic
    * @returns whether the API server fails all queries, so that this one waits with them. Not while a watch is open, or
    * if another request was answered since this one was sent
    */
-  noteFailure(end: RequestEnd, error: WrapperError, sentAt: number): boolean {
+  reportFailure(end: RequestEnd, error: WrapperError, sentAt: number): boolean {
     const { server: name } = REQUEST_ENDS[end];
     if (name === 'doubtful') return this.unreachableSince !== undefined;
     if (name === '-' || name === 'answers') return false;
@@ -196,7 +196,7 @@ export class ServerState {
     return true;
   }
 
-  /** Records that a query has waited for it long enough. Others then wait for a shorter time. */
+  /** Reports that a query has waited for it long enough. Others then wait for a shorter time. */
   giveUp(): void {
     if (this.#isGivenUp) return;
     this.#isGivenUp = true;

@@ -120,7 +120,7 @@ export class Upstream {
       tryServer:
         list &&
         ((server) => list((request) => this.#send(request, server), this.failover.isRelay(server))),
-      onReturn: () => this.serverState.history.noteReturned(),
+      onReturn: () => this.serverState.history.reportReturned(),
     });
     this.failover.onTlsChange(() => this.#retireLines());
   }
@@ -160,7 +160,7 @@ export class Upstream {
    */
   leaveServer(since: number): boolean {
     if (this.serverState.condition.name === 'reachable') return false;
-    const isOther = this.failover.leave(since);
+    const isOther = this.failover.leaveServer(since);
     const [current] = this.failover.servers;
     const problem = new Error('it does not answer, and another one is tried');
     for (const [abort, server] of this.#open) {
@@ -221,7 +221,7 @@ export class Upstream {
           : { authorization };
       const { statusCode, headers, body } = await this.#respond(request, identity, server, abort);
       const onBytes = (): void => {
-        if (statusCode === 200) this.serverState.noteContact();
+        if (statusCode === 200) this.serverState.reportContact();
       };
       onBytes();
       // It may fail before it is read: its reader gets the error. Without a listener it would end the process.
@@ -234,7 +234,7 @@ export class Upstream {
         isRelay: this.failover.isRelay(server),
         body: createBody(body, { explain, onBytes }),
         report: (end) => {
-          this.serverState.noteAnswer(end);
+          this.serverState.reportAnswer(end);
           this.failover.report(server, end);
         },
       };

@@ -48,7 +48,7 @@ export class Batches {
   }
 
   /** Shows EndpointSlices or Endpoints from now on. */
-  endpoints(projection: EndpointsProjection): ViewHandler<EndpointsFacts> {
+  addEndpoints(projection: EndpointsProjection): ViewHandler<EndpointsFacts> {
     this.#endpoints.add(projection);
     return {
       onChanges: (changes) => {
@@ -63,7 +63,7 @@ export class Batches {
   }
 
   /** Shows objects of any other collection from now on. */
-  objects<Facts extends ObjectMeta>(projection: ObjectsProjection<Facts>): ViewHandler<Facts> {
+  addObjects<Facts extends ObjectMeta>(projection: ObjectsProjection<Facts>): ViewHandler<Facts> {
     if (projection.hides) this.#objects.add(projection);
     return {
       onChanges: (changes) => {

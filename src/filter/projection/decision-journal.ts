@@ -62,10 +62,10 @@ export class DecisionJournal {
   }
 
   /**
-   * Records a decision if it differs from the one before: in the keys, in the number of endpoints, or in which
+   * Adds a decision if it differs from the one before: in the keys, in the number of endpoints, or in which
    * endpoints are kept. Which endpoints are kept does not count if the endpoints themselves changed.
    */
-  record(
+  add(
     at: number,
     service: string,
     from: DecidedOutcome | undefined,

@@ -152,8 +152,8 @@ export class EndpointIndex {
 
   #internGroups(groups: readonly EndpointGroup[]): readonly EndpointGroup[] {
     return groups.map(({ ports, numbers, endpoints, addresses }) => ({
-      ports: this.#ports.of(ports.join('\n'), () => ports),
-      numbers: this.#numbers.of(numbers.join(), () => numbers),
+      ports: this.#ports.intern(ports.join('\n'), () => ports),
+      numbers: this.#numbers.intern(numbers.join(), () => numbers),
       endpoints,
       addresses,
     }));

@@ -45,11 +45,11 @@ export class EndpointsWriter {
     if (object.shown === undefined) this.#view.delete(object.key);
     const bytes = this.#view.get(object.key);
     if (bytes === undefined || !this.#isUnchanged(projected, bytes)) {
-      this.#recordNew(projected, this.#view.set(object.key, object.raw, editOf(projected)));
+      this.#setShownNew(projected, this.#view.set(object.key, object.raw, editOf(projected)));
       return;
     }
     if (object.isUncompared) this.#suppressed++;
-    this.#record(projected, bytes);
+    this.#setShown(projected, bytes);
   }
 
   /** Starts the view with these objects. */
@@ -57,24 +57,24 @@ export class EndpointsWriter {
     this.#view.start(this.#initial(all));
   }
 
-  /** Records each object as soon as the view has it, so that its bytes are never there twice. */
+  /** Sets how each object is shown as soon as the view has it, so that its bytes are never there twice. */
   *#initial(all: Iterable<ProjectedEndpoints>): Generator<InitialObject> {
     for (const each of all) {
       const { key, raw } = each.object;
       yield [key, raw, editOf(each)];
-      this.#recordNew(each, this.#view.get(key) as ObjectBytes);
+      this.#setShownNew(each, this.#view.get(key) as ObjectBytes);
     }
   }
 
-  #recordNew(projected: ProjectedEndpoints, bytes: ObjectBytes): void {
+  #setShownNew(projected: ProjectedEndpoints, bytes: ObjectBytes): void {
     const { object, keep } = projected;
     // Nothing is cut, so the bytes shown contain everything: keep them once.
     if (keep === undefined && !cutsHints(projected)) object.raw = bytes;
-    this.#record(projected, bytes);
+    this.#setShown(projected, bytes);
   }
 
-  /** Records how an object is shown now. */
-  #record(projected: ProjectedEndpoints, bytes: ObjectBytes): void {
+  /** Sets how an object is shown now. */
+  #setShown(projected: ProjectedEndpoints, bytes: ObjectBytes): void {
     const { object, keep, managed } = projected;
     const copied = object.raw === bytes ? 0 : bytes.length;
     this.forget(object);

@@ -15,7 +15,7 @@ export function feedFirst<Facts extends ObjectMeta>(
 ): ViewHandler<Facts> {
   return {
     onChanges: (changes) => {
-      projection.leave(changes);
+      projection.hideBefore(changes);
       feed.onChanges(changes);
       handler.onChanges(changes);
     },

@@ -13,7 +13,7 @@ export interface Visibility<Facts extends ObjectMeta> {
    */
   isHidden(key: string, hidden?: ObjectBytes): boolean;
   /** Takes each change before it is applied. */
-  note?(change: Change<Facts>): void;
+  report?(change: Change<Facts>): void;
   /** What the topology must learn from the changes since the last call, see Topology.setUnreadServices. */
   takeUnread?(): ReadonlyMap<string, boolean | undefined>;
 }
@@ -57,7 +57,7 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
    * Removes what changes delete or may alter while it is hidden. Clients must see a Service go before its endpoints
    * change or go, and no longer see the old state of a hidden one. {@link apply} must follow.
    */
-  leave(changes: readonly Change<Facts>[]): void {
+  hideBefore(changes: readonly Change<Facts>[]): void {
     for (const key of deletedOnly(changes)) this.view.delete(key);
     if (this.view.started) this.view.log.commit();
     for (const { key } of changes) this.#hidden.delete(key);
@@ -81,7 +81,7 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
 
   #apply(change: Change<Facts>): void {
     const { key } = change;
-    this.#visibility.note?.(change);
+    this.#visibility.report?.(change);
     this.#hidden.delete(key);
     if (change.type === 'DELETED') {
       this.view.delete(key);

@@ -73,7 +73,7 @@ export class ServiceDecider {
     if (objects.length === 0) this.#services.delete(service);
     else this.#services.set(service, { outcome, decided: after });
     const { journal, clock } = this.#options;
-    if (cause !== undefined) journal.record(clock.now(), service, before, after, cause);
+    if (cause !== undefined) journal.add(clock.now(), service, before, after, cause);
     return projected;
   }
 
@@ -137,7 +137,7 @@ export class ServiceDecider {
     if (decision === undefined) return before;
     const { mask } = decision;
     if (before?.id === decision.id) return { ...before, outcome, mask };
-    const id = this.#texts.of(decision.id, () => decision.id);
+    const id = this.#texts.intern(decision.id, () => decision.id);
     return { outcome, id, mask, since: this.#options.clock.now() };
   }
 
@@ -155,7 +155,7 @@ export class ServiceDecider {
     if (isPartOf(shown?.keep, keep, start, end)) return shown?.keep;
     const mask = keep.subarray(start, end);
     if (mask.length > MAX_SHARED_MASK) return mask.slice();
-    return this.#masks.of(mask.join(''), () => mask.slice());
+    return this.#masks.intern(mask.join(''), () => mask.slice());
   }
 }
 

@@ -28,7 +28,7 @@ export class ServiceVisibility implements Visibility<ServiceFacts> {
     this.#options = options;
   }
 
-  note(change: Change<ServiceFacts>): void {
+  report(change: Change<ServiceFacts>): void {
     const { serviceFilter } = this.#options;
     const { key } = change;
     const facts = change.type === 'DELETED' ? undefined : change.facts;

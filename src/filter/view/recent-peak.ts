@@ -22,8 +22,8 @@ export class RecentPeak {
     this.#since = now();
   }
 
-  /** Records the size from now on and returns the recent peak. */
-  record(size: LogBounds): LogBounds {
+  /** Takes the size from now on, and returns the recent peak. */
+  add(size: LogBounds): LogBounds {
     const elapsed = this.#now() - this.#since;
     if (elapsed >= SPAN_MS) {
       this.#previous = elapsed < 2 * SPAN_MS ? this.#current : this.#last;

@@ -165,7 +165,7 @@ export class View {
       this.#bytes += object.length;
     }
     this.#unsorted = true;
-    this.#peak.record({ entries: this.#objects.size, bytes: this.#bytes });
+    this.#peak.add({ entries: this.#objects.size, bytes: this.#bytes });
     this.#begin(version, false);
   }
 
@@ -289,7 +289,7 @@ export class View {
 
   /** The log's bounds, read at each commit. They follow the recent peak, because objects may leave step by step. */
   #bounds(): LogBounds {
-    const peak = this.#peak.record({ entries: this.#objects.size, bytes: this.#bytes });
+    const peak = this.#peak.add({ entries: this.#objects.size, bytes: this.#bytes });
     return {
       entries: Math.min(Math.max(this.#window.entries, 2 * peak.entries), this.#most.entries),
       bytes: Math.min(Math.max(this.#window.bytes, 2 * peak.bytes), this.#most.bytes),

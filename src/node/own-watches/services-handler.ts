@@ -68,7 +68,7 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
 
   #portsOf(facts: ServiceFacts): readonly string[] | undefined {
     const ports = decidedPorts(facts);
-    return ports && this.#ports.of(ports.join('\n'), () => ports);
+    return ports && this.#ports.intern(ports.join('\n'), () => ports);
   }
 }
 

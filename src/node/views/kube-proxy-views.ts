@@ -26,7 +26,7 @@ export class KubeProxyViews {
   readonly #seen = new Set<ViewEntry>();
   #services: ViewEntry | undefined;
   #endpoints: ViewEntry | undefined;
-  #kept: EntryLease | undefined;
+  #held: EntryLease | undefined;
   #hasRead = false;
   #otherNode: { readonly name: string; readonly at: number } | undefined;
 
@@ -48,7 +48,7 @@ export class KubeProxyViews {
   }
 
   /** A client reads the Node of this name as kube-proxy does, and is refused. */
-  noteOtherNode(name: string): void {
+  reportOtherNode(name: string): void {
     if (isSubdomain(name)) this.#otherNode = { name, at: performance.now() };
   }
 
@@ -70,7 +70,7 @@ export class KubeProxyViews {
   }
 
   /** A request reads a view. */
-  noteRead(entry: ViewEntry): void {
+  reportRead(entry: ViewEntry): void {
     const { query } = entry.source;
     const isEndpoints = isForEndpoints(query);
     if (query.namespace !== '' || (query.resource !== SERVICES && !isEndpoints)) return;
@@ -80,14 +80,14 @@ export class KubeProxyViews {
   }
 
   /** A request has ended. */
-  noteEnd(entry: ViewEntry): void {
+  reportEnd(entry: ViewEntry): void {
     if (entry.readers === 0) this.#choose();
   }
 
-  /** Keeps this view of endpoints open instead of the last one; undefined: none. */
-  keep(query: Query | undefined): void {
-    const last = this.#kept;
-    this.#kept = query && this.#holdUnlessRejected(query);
+  /** Holds this view of endpoints open instead of the last one; undefined: none. */
+  hold(query: Query | undefined): void {
+    const last = this.#held;
+    this.#held = query && this.#holdUnlessRejected(query);
     last?.release();
   }
 
@@ -104,7 +104,7 @@ export class KubeProxyViews {
   }
 
   get #endpointsEntry(): ViewEntry | undefined {
-    return this.#ifServed(this.#endpoints) ?? this.#ifServed(this.#kept?.entry);
+    return this.#ifServed(this.#endpoints) ?? this.#ifServed(this.#held?.entry);
   }
 
   #choose(): void {
@@ -115,7 +115,7 @@ export class KubeProxyViews {
     if (this.#endpoints === undefined || this.#endpoints === last) return;
     const { query } = this.#endpoints.source;
     if (this.#isKubeProxys(this.#endpoints)) {
-      this.keep(query.encoding === 'protobuf' ? query : undefined);
+      this.hold(query.encoding === 'protobuf' ? query : undefined);
     }
   }
 

@@ -138,10 +138,10 @@ export class ViewRegistry {
     if (services !== undefined) this.#needServices(services);
     this.#needAllServicesBeside(query);
     const lease = this.#views.acquire(query, caller);
-    this.kubeProxy.noteRead(lease.entry);
+    this.kubeProxy.reportRead(lease.entry);
     const release = (): void => {
       lease.release();
-      this.kubeProxy.noteEnd(lease.entry);
+      this.kubeProxy.reportEnd(lease.entry);
     };
     return { ...lease, release };
   }
@@ -158,7 +158,7 @@ export class ViewRegistry {
       current === undefined ? CURRENT_SLICES : slicesBeside(current.lease.entry.source.query);
     const services = this.#servicesBeside(query);
     if (current === undefined && services !== undefined) this.#openServices(services, true);
-    this.kubeProxy.keep(query);
+    this.kubeProxy.hold(query);
   }
 
   /** The same, after `ms` milliseconds: a kube-proxy that runs already comes earlier, and may be an older one. */

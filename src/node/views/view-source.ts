@@ -46,7 +46,7 @@ export interface SourceContext extends ReflectorContext {
   readonly batches: Batches;
   /** The minimum that an event log keeps. */
   readonly window: LogBounds;
-  readonly time: Clock;
+  readonly clock: Clock;
   readonly serviceFilter: ServiceFilter | undefined;
   /** Whether Services whose traffic all goes to the cloud are hidden. */
   readonly withholdsServices: boolean;
@@ -185,7 +185,7 @@ function openObjects<Facts extends ObjectMeta>(
 ): ViewSource {
   const { view, visibility, feed, diskFirst } = source;
   const objects = new ObjectsProjection(view, visibility);
-  const shown = context.batches.objects(objects);
+  const shown = context.batches.addObjects(objects);
   const handler = feed === undefined ? shown : feedFirst(feed, objects, shown);
   return runSource(context, {
     ...source,
@@ -202,7 +202,7 @@ function openEndpoints(
   view: View,
   { reportsWithheld = false, reserve }: Pick<SourceRole, 'reportsWithheld' | 'reserve'>,
 ): ViewSource {
-  const { topology, serviceFilter, time: clock } = context;
+  const { topology, serviceFilter, clock } = context;
   const { codec, resource } = view;
   const decisionLog = reserve === undefined ? context.decisionLog : undefined;
   const selection = sliceSelectionOf(query);
@@ -218,7 +218,7 @@ function openEndpoints(
   });
   const decode = (object: ObjectBytes): EndpointsFacts => codec.endpoints(resource, object);
   const { localRuntime } = context;
-  const next = context.batches.endpoints(projection);
+  const next = context.batches.addEndpoints(projection);
   const isCurrent = (): boolean => source.status.connected;
   const corrector = localRuntime?.add({ next, codec, resource, isCurrent });
   const close = (): void => {

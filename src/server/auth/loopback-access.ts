@@ -5,7 +5,7 @@ import { assertLocalRequest } from '../http/request-checks.ts';
 import type { Access } from './access-policy.ts';
 
 /** Any process on the node. */
-const ANYONE: Access = { forward: () => undefined, authorize: async () => undefined };
+const OPEN_ACCESS: Access = { forward: () => undefined, authorize: async () => undefined };
 
 /**
  * The access policy of plain http on loopback: any process on the node may read the views. Nothing is forwarded:
@@ -13,7 +13,7 @@ const ANYONE: Access = { forward: () => undefined, authorize: async () => undefi
  */
 export function authenticateLocal(request: IncomingMessage): Access {
   assertLocalRequest(request);
-  return ANYONE;
+  return OPEN_ACCESS;
 }
 
 /** The error for a request that is not on the allow-list. client-go does not repeat a request that gets 403. */

@@ -51,11 +51,11 @@ export class CallerLimits {
   enter({ user, token = '' }: CountedCaller, amount = 1): () => void {
     const { maxRequests, maxPerCaller, maxPerToken = maxPerCaller } = this.#options;
     const counted = Math.min(amount, maxRequests, maxPerCaller, maxPerToken);
-    if (token !== '' && this.#ofTokens.of(token) + counted > maxPerToken) {
+    if (token !== '' && this.#ofTokens.used(token) + counted > maxPerToken) {
       this.refused.caller++;
       throw this.#tooMany(maxPerToken, 'this token');
     }
-    if (this.#ofUsers.of(user) + counted > maxPerCaller) {
+    if (this.#ofUsers.used(user) + counted > maxPerCaller) {
       this.refused.caller++;
       throw this.#tooMany(maxPerCaller, 'this caller');
     }
@@ -88,12 +88,12 @@ export class CallerLimits {
 class Usage {
   readonly #used = new Map<string, number>();
 
-  of(id: string): number {
+  used(id: string): number {
     return this.#used.get(id) ?? 0;
   }
 
   add(id: string, change: number): void {
-    const used = this.of(id) + change;
+    const used = this.used(id) + change;
     if (used === 0) this.#used.delete(id);
     else this.#used.set(id, used);
   }

@@ -86,7 +86,7 @@ export class HttpListener {
     const { maxConnections: maxRequests, maxWithoutRequest } = listenerLimits;
     const limits = { maxRequests, maxWithoutRequest, maxOfKind };
     this.#connections = new ClientConnections(server, certificate !== undefined, limits, () => {
-      this.#record(TOO_MANY, 'a connection was closed for another (maxConnections)', 'warn');
+      this.#report(TOO_MANY, 'a connection was closed for another (maxConnections)', 'warn');
     });
     server.on('request', (request, response) => this.#onRequest(request, response));
     // Without this, Node itself answers an Expect header with 417, past all limits and checks.
@@ -102,7 +102,7 @@ export class HttpListener {
   /** Connections closed and requests refused since the start because there were too many. */
   get refused(): number {
     const { refusals, name } = this.#options;
-    return refusals.counter.of(name, TOO_MANY);
+    return refusals.counter.countOf(name, TOO_MANY);
   }
 
   /** Starts to listen; returns the URL. Rejects with `InvalidSettings` if the address cannot be used. */
@@ -115,7 +115,7 @@ export class HttpListener {
       this.#server.on('error', (cause: NodeJS.ErrnoException) => {
         const message = `cannot listen on ${addressText(address)} (${name}): ${cause.message}`;
         // While it listens, this is an error of one connection, such as too many open files.
-        if (this.#server.listening) this.#record('AcceptFailed', message, 'error');
+        if (this.#server.listening) this.#report('AcceptFailed', message, 'error');
         reject(new WrapperError('InvalidSettings', message, { cause }));
       });
       this.#server.listen({ host, port, reusePort, backlog }, resolve);
@@ -155,7 +155,7 @@ export class HttpListener {
   #onClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (this.#connections.acceptedSocket(socket) === undefined) {
       const isGone = error.code === 'ECONNRESET';
-      if (!isGone) this.#record('TlsHandshake', `no TLS handshake: ${error.message}`);
+      if (!isGone) this.#report('TlsHandshake', `no TLS handshake: ${error.message}`);
       // A write, and so the end of the connection, would wait for the end of the handshake.
       socket.destroy();
       return;
@@ -182,7 +182,7 @@ export class HttpListener {
     } else {
       // One request at a time: the limit of connections is also the limit of requests. The next response ends the
       // connection, so that the client repeats the others on another one (RFC 9112, section 9.3.2).
-      if (turn.queued.shouldKeepAlive) this.#record('BadRequest', TOO_EARLY);
+      if (turn.queued.shouldKeepAlive) this.#report('BadRequest', TOO_EARLY);
       turn.queued.shouldKeepAlive = false;
       // Node.js keeps a response for each request that it parses, and reads on after each request: pause after it has.
       queueMicrotask(() => socket.pause());
@@ -227,7 +227,7 @@ export class HttpListener {
     if (response.closed || response.destroyed) return;
     const { writeTimeoutMs = WRITE_TIMEOUT_MS } = this.#options;
     const onTimeout = (): void =>
-      this.#record('WriteTimeout', 'a client has not read the end of its response');
+      this.#report('WriteTimeout', 'a client has not read the end of its response');
     const timer = startWriteTimeout(response, { writeTimeoutMs, onTimeout });
     response.once('close', () => clearTimeout(timer));
   }
@@ -235,8 +235,8 @@ export class HttpListener {
   #refuseSocket(socket: Duplex, error: unknown, request?: IncomingMessage): void {
     const { code, message } = WrapperError.from(error, 'BadRequest');
     const resource = request?.url;
-    if (code === 'LimitExceeded' && request) this.#record(TOO_MANY, message, 'warn', resource);
-    else this.#record(reasonOf(error), message, 'info', resource);
+    if (code === 'LimitExceeded' && request) this.#report(TOO_MANY, message, 'warn', resource);
+    else this.#report(reasonOf(error), message, 'info', resource);
     this.#count(statusOf(error).code);
     respondAndDestroy(socket, error, this.#turns.get(socket)?.current);
     request?.resume();
@@ -247,13 +247,13 @@ export class HttpListener {
     this.#options.requests.count(this.#options.name, String(code));
   }
 
-  #record(
+  #report(
     reason: string,
     message: string,
     level: 'info' | 'warn' | 'error' = 'info',
     resource?: string,
   ): void {
-    this.#options.refusals.record({
+    this.#options.refusals.report({
       listener: this.#options.name,
       reason,
       message,

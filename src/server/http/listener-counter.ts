@@ -6,11 +6,11 @@ export class ListenerCounter {
   readonly #counts = new Map<string, readonly [count: number, listener: string, word: string]>();
 
   count(listener: string, word: string): void {
-    this.#counts.set(`${listener} ${word}`, [this.of(listener, word) + 1, listener, word]);
+    this.#counts.set(`${listener} ${word}`, [this.countOf(listener, word) + 1, listener, word]);
   }
 
   /** The number of one word since the start. */
-  of(listener: string, word: string): number {
+  countOf(listener: string, word: string): number {
     return this.#counts.get(`${listener} ${word}`)?.[0] ?? 0;
   }
 

@@ -46,7 +46,7 @@ export class RefusalLog {
     this.#logger = logger;
   }
 
-  record(refusal: Refusal): void {
+  report(refusal: Refusal): void {
     const { listener, reason, message } = refusal;
     const { level = reason === EXPIRED ? 'debug' : 'info' } = refusal;
     this.counter.count(listener, reason);

@@ -208,7 +208,7 @@ async function createForwarding(context: ListenersContext): Promise<Passthrough>
     serverAccess,
     logger,
     onError: (error, request, response) => {
-      refusals.record({
+      refusals.report({
         listener: 'https.listen',
         reason: reasonOf(error),
         message: error.message,

@@ -76,7 +76,7 @@ export class RequestHandler {
       onRequest: (request, response) => {
         this.#handle(request, response).catch((error: unknown) => {
           // Writing the error failed too: that ends this request, and nothing else.
-          this.#recordRefusal(request, error);
+          this.#reportRefusal(request, error);
           response.destroy();
         });
       },
@@ -95,7 +95,7 @@ export class RequestHandler {
 
   /** Number of responses since the start that ended because their client read nothing. */
   get stalled(): number {
-    return this.#options.refusals.counter.of(this.name, STALLED);
+    return this.#options.refusals.counter.countOf(this.name, STALLED);
   }
 
   get listener(): Pick<HttpListener, 'connections' | 'refused'> {
@@ -150,19 +150,19 @@ export class RequestHandler {
       const caller = await access.authorize(read.attributes, response);
       if (!response.closed) await this.#answer(response, read, caller);
     } catch (error) {
-      this.#recordRefusal(request, error);
+      this.#reportRefusal(request, error);
       sendError(request, response, error);
     }
   }
 
-  #recordRefusal({ method: verb, url: resource }: IncomingMessage, error: unknown): void {
+  #reportRefusal({ method: verb, url: resource }: IncomingMessage, error: unknown): void {
     const { name: listener, refusals } = this.#options;
     const request = { listener, verb, resource, reason: reasonOf(error) };
     if (error instanceof WrapperError) {
-      refusals.record({ ...request, message: error.message });
+      refusals.report({ ...request, message: error.message });
     } else {
       const message = 'an error of the wrapper itself';
-      refusals.record({ ...request, message, level: 'error', err: error });
+      refusals.report({ ...request, message, level: 'error', err: error });
     }
   }
 
@@ -201,7 +201,7 @@ export class RequestHandler {
     const unsubscribe = log.subscribe(() => {
       if (log.holds(position)) return;
       unsubscribe();
-      this.#recordStalled(response);
+      this.#reportStalled(response);
       response.destroy();
     });
     response.once('close', unsubscribe);
@@ -214,7 +214,7 @@ export class RequestHandler {
       watcher = startWatch(view, response, options, times);
     } catch (error) {
       if (!(error instanceof WrapperError) || response.headersSent) throw error;
-      this.#recordRefusal(response.req, error);
+      this.#reportRefusal(response.req, error);
       refuseWatch(view, response, error);
       return;
     }
@@ -225,12 +225,12 @@ export class RequestHandler {
 
   #writeLimits(response: ServerResponse): WriteLimits {
     const { writeTimeoutMs } = this.#options;
-    const onTimeout = (): void => this.#recordStalled(response);
+    const onTimeout = (): void => this.#reportStalled(response);
     return { writeTimeoutMs, onTimeout, largeBlocks: this.#largeBlocks };
   }
 
-  #recordStalled({ req }: ServerResponse): void {
-    this.#options.refusals.record({
+  #reportStalled({ req }: ServerResponse): void {
+    this.#options.refusals.report({
       listener: this.#options.name,
       reason: STALLED,
       level: 'warn',

@@ -56,7 +56,7 @@ export class EndpointClasses {
     this.#keys = keys;
   }
 
-  of(family: string, ports: readonly string[]): EndpointClass {
+  classOf(family: string, ports: readonly string[]): EndpointClass {
     const among = this.#byPorts === undefined ? this.all : this.#byPorts.get(ports);
     const known = among?.find((each) => each.family === family && each.ports === ports);
     if (known !== undefined) return known;
@@ -110,7 +110,8 @@ export function classify(
       const own = counted === undefined ? ports : counted[index];
       index++;
       if (own === undefined) continue;
-      if (current?.family !== family || current.ports !== own) current = classes.of(family, own);
+      if (current?.family !== family || current.ports !== own)
+        current = classes.classOf(family, own);
       if (state !== 'notReady') current.usable = true;
       if (state === 'ready') current.ready |= mask;
       else if (state === 'serving') current.serving |= mask;
@@ -140,7 +141,8 @@ export function markKept(
       const own = counted === undefined ? ports : counted[at];
       if (own === undefined) continue;
       const { family, state } = endpoint;
-      if (current?.family !== family || current.ports !== own) current = classes.of(family, own);
+      if (current?.family !== family || current.ports !== own)
+        current = classes.classOf(family, own);
       const { winners } = current;
       const isChosen = ((masks[at] as number) & winners) !== 0;
       if (isChosen || (winners !== 0 && alsoKeep?.(endpoint) === true)) {

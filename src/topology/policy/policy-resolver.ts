@@ -81,7 +81,7 @@ export class PolicyResolver {
   }
 
   #shared(policy: Policy): Policy {
-    return policy.managed ? this.#policies.of(JSON.stringify(policy), () => policy) : policy;
+    return policy.managed ? this.#policies.intern(JSON.stringify(policy), () => policy) : policy;
   }
 
   #onlyRead(service: ServiceDescription): ServiceDescription {

@@ -146,7 +146,7 @@ export class Activation {
   #keyChange(key: string, pending: NodeContext): KeyChange {
     const matcher = this.#matcher;
     const before = matcher.active(key);
-    const after = matcher.of(key, pending);
+    const after = matcher.matchIn(key, pending);
     const sameSelf = before?.self === after.self;
     const sameSelectors = before?.selectors.join('\n') === after.selectors.join('\n');
     // Three cases affect more than the nodes that match now and did not before, or the reverse. The zone key also
@@ -171,7 +171,7 @@ export class Activation {
 
   /** The node sets that must be known before a key can be decided. */
   #requiredBy(key: string, context: NodeContext): readonly string[] {
-    return context.off ? [] : this.#matcher.of(key, context).selectors;
+    return context.off ? [] : this.#matcher.matchIn(key, context).selectors;
   }
 
   /** Selectors of the node sets that a context requires. Their order matters only if there are too many. */

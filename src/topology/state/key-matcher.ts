@@ -50,7 +50,7 @@ export class KeyMatcher {
   /** What a key matches by the active node context; undefined while there is none. */
   active(key: string): TopologyMatch | undefined {
     const context = this.ownNode.active;
-    return context === undefined ? undefined : this.of(key, context);
+    return context === undefined ? undefined : this.matchIn(key, context);
   }
 
   /**
@@ -65,7 +65,7 @@ export class KeyMatcher {
   }
 
   /** What a key matches in a node context. */
-  of(key: string, context: NodeContext): TopologyMatch {
+  matchIn(key: string, context: NodeContext): TopologyMatch {
     let matches = this.#matches.get(context);
     if (matches === undefined) {
       matches = new Map();

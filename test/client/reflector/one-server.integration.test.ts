@@ -84,7 +84,7 @@ describe('an API server whose etcd was restored from an older copy', () => {
 test('when the preferred server is used again, each watch moves to it within a second and loses nothing', async () => {
   const { server } = simulation;
   const watched = server.requests.length;
-  server.serverState.history.noteReturned();
+  server.serverState.history.reportReturned();
   server.change();
   const failures = new Set<number | undefined>();
   for (let passed = 0; passed < 1_500; passed += 50) {

@@ -68,7 +68,7 @@ test('the waits start again after another failure, and after progress', () => {
   const backoff = new RetryBackoff(new ManualClock(), () => 1);
   const fail = (code: number) => backoff.failed(endOf(refused(code)), refused(code));
   expect([fail(403), fail(403), fail(429), fail(403)]).toEqual([500, 1_000, 1_000, 500]);
-  expect(backoff.inARow).toBe(1);
+  expect(backoff.failuresInARow).toBe(1);
   backoff.reset();
-  expect([backoff.inARow, fail(403)]).toEqual([0, 500]);
+  expect([backoff.failuresInARow, fail(403)]).toEqual([0, 500]);
 });

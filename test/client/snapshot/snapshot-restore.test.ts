@@ -74,8 +74,8 @@ type Step = string | number;
 const EVENTS: Readonly<Record<string, () => void>> = {
   list: () => snapshot.listStarted(),
   arrived: () => snapshot.update([], '1'),
-  contact: () => serverState.noteContact(),
-  answer: () => serverState.noteAnswer('answered'),
+  contact: () => serverState.reportContact(),
+  answer: () => serverState.reportAnswer('answered'),
   'given up': () => serverState.giveUp(),
   'there is another server': () => {
     others++;

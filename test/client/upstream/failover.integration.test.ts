@@ -94,16 +94,16 @@ describe('the API server in use', () => {
   test('is given up once for all that wait for it, and each of the others too', () => {
     const of = failoverOf();
     const since = performance.now();
-    expect([of.leave(since), of.leave(since), hosts(of)]).toEqual([true, true, 'bca']);
-    expect([of.leave(performance.now()), hosts(of)]).toEqual([true, 'cab']);
-    expect([of.leave(performance.now()), hosts(of), of.switches]).toEqual([false, 'cab', 2]);
+    expect([of.leaveServer(since), of.leaveServer(since), hosts(of)]).toEqual([true, true, 'bca']);
+    expect([of.leaveServer(performance.now()), hosts(of)]).toEqual([true, 'cab']);
+    expect([of.leaveServer(performance.now()), hosts(of), of.switches]).toEqual([false, 'cab', 2]);
   });
 
   test('is not given up again and again when all of them fail', () => {
     const of = failoverOf();
     const since = performance.now();
     for (const server of [A, B, C, A]) of.report(server, 'unreachable');
-    expect([of.leave(since), hosts(of)]).toEqual([false, 'bca']);
+    expect([of.leaveServer(since), hosts(of)]).toEqual([false, 'bca']);
   });
 
   test('does not change when there is no other', () => {

@@ -25,7 +25,7 @@ const signal = new AbortController().signal;
 /** Fails a request that is sent now. */
 function fail(end: RequestEnd = 'unreachable'): boolean {
   clock.pass(1);
-  return state.noteFailure(end, gone, clock.now());
+  return state.reportFailure(end, gone, clock.now());
 }
 
 /** The numbers of the waiting queries, in the order in which they were released. */
@@ -39,13 +39,13 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('the API server', () => {
   test('has shown no sign of itself with bytes alone, which a gateway may have sent', () => {
-    state.noteContact();
+    state.reportContact();
     const contact = clock.now();
     clock.pass(1);
-    state.noteBytes();
+    state.reportBytes();
     expect([state.lastContactAt, state.lastByteAt]).toEqual([contact, contact + 1]);
     clock.pass(1);
-    state.noteContact();
+    state.reportContact();
     expect([state.lastContactAt, state.lastByteAt]).toEqual([contact + 2, contact + 2]);
   });
 
@@ -56,7 +56,7 @@ describe('the API server', () => {
     clock.pass(5_000);
     fail('serverError');
     expect([state.condition.name, state.unreachableSince]).toEqual(['misbehaving', since]);
-    state.noteAnswer('answered');
+    state.reportAnswer('answered');
     expect([state.condition.name, state.unreachableSince]).toEqual(['reachable', undefined]);
     expect(changes).toEqual(['unreachable, cut off', 'misbehaving, cut off', 'reachable']);
     // At the start there is no state to serve.
@@ -70,7 +70,7 @@ describe('the API server', () => {
 
   test('is not reachable because it rejects our credentials', () => {
     fail();
-    state.noteAnswer('unauthorized');
+    state.reportAnswer('unauthorized');
     expect([state.condition.name, state.answered]).toEqual(['unreachable', true]);
   });
 
@@ -80,8 +80,8 @@ describe('the API server', () => {
     ended();
     ended();
     const sentAt = clock.now();
-    state.noteAnswer('answered');
-    expect(state.noteFailure('unreachable', gone, sentAt)).toBe(false);
+    state.reportAnswer('answered');
+    expect(state.reportFailure('unreachable', gone, sentAt)).toBe(false);
     expect(fail()).toBe(true);
   });
 
@@ -93,7 +93,7 @@ describe('the API server', () => {
     'is not unreachable when a request fails that was sent %s the last bytes of a watch that has ended: %j',
     (order, counts) => {
       const ended = state.watchOpened();
-      const steps = [() => clock.now(), () => state.noteContact()];
+      const steps = [() => clock.now(), () => state.reportContact()];
       if (order === 'after') steps.reverse();
       const [sentAt = 0] = steps
         .map((step) => {
@@ -102,9 +102,9 @@ describe('the API server', () => {
         })
         .filter((at) => at !== undefined);
       clock.pass(1);
-      expect(state.noteFailure('unreachable', gone, sentAt)).toBe(false);
+      expect(state.reportFailure('unreachable', gone, sentAt)).toBe(false);
       ended();
-      expect(state.noteFailure('unreachable', gone, sentAt)).toBe(counts);
+      expect(state.reportFailure('unreachable', gone, sentAt)).toBe(counts);
     },
   );
 
@@ -132,12 +132,12 @@ describe('the API server', () => {
   test('is cut off at the start when the first requests hang, which is notified once', () => {
     state.giveUp();
     state.giveUp();
-    state.noteAnswer('answered');
+    state.reportAnswer('answered');
     expect(changes).toEqual(['unknown, cut off', 'reachable']);
   });
 
   test('is not cut off when one query gives up while others are answered', () => {
-    state.noteAnswer('answered');
+    state.reportAnswer('answered');
     state.giveUp();
     expect(state.isCutOff).toBe(false);
   });
@@ -147,7 +147,7 @@ describe('the API server', () => {
     const end = state.onChange(() => calls++);
     fail();
     end();
-    state.noteAnswer('answered');
+    state.reportAnswer('answered');
     expect(calls).toBe(1);
   });
 });
@@ -162,7 +162,7 @@ describe('queries that wait for the API server', () => {
     clock.pass(375);
     await settled();
     expect(released).toEqual([0, 1]);
-    state.noteAnswer('answered');
+    state.reportAnswer('answered');
     clock.pass(250);
     await settled();
     expect(released).toEqual([0, 1, 2, 3]);
@@ -170,7 +170,7 @@ describe('queries that wait for the API server', () => {
   });
 
   test('do not wait while it is reachable', async () => {
-    state.noteAnswer('answered');
+    state.reportAnswer('answered');
     await expect(state.untilAttempt(signal)).resolves.toBeUndefined();
   });
 

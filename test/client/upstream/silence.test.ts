@@ -151,7 +151,7 @@ test('a long turn of the event loop makes no relay seem absent', async () => {
     tls: { ca },
     isRelay: true,
     sockets: new Set(),
-    serverState: { noteContact: () => {}, noteBytes: () => {} },
+    serverState: { reportContact: () => {}, reportBytes: () => {} },
     logger: captureLogger().logger,
   });
   const { signal } = new AbortController();

@@ -37,7 +37,7 @@ beforeEach(() => {
     clock: stillClock,
     reportsWithheld: true,
   });
-  slices = batches.endpoints(projection);
+  slices = batches.addEndpoints(projection);
   services = servicesProjection({
     view: ofServices,
     topology,

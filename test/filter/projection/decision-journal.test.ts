@@ -31,7 +31,7 @@ test('records an answer if other keys win or another number of endpoints is kept
     [undefined, undefined, 4],
   ];
   for (const [from, to, count] of steps) {
-    journal.record(0, 'default/web', from, to, CAUSE);
+    journal.add(0, 'default/web', from, to, CAUSE);
     expect(journal.count).toBe(count);
   }
   expect([...journal.after(2)].map(({ number }) => number)).toEqual([3, 4]);
@@ -41,16 +41,16 @@ test('records that other endpoints are kept, unless the endpoints themselves cha
   const journal = new DecisionJournal();
   const before = answer('site', 1, 17);
   const after = answer('site', 1, 18);
-  journal.record(0, 'default/web', before, after, { kind: 'endpoints', subject: 'default/web-1' });
+  journal.add(0, 'default/web', before, after, { kind: 'endpoints', subject: 'default/web-1' });
   expect(journal.count).toBe(0);
-  journal.record(0, 'default/web', before, after, { kind: 'own-node', subject: 'site' });
+  journal.add(0, 'default/web', before, after, { kind: 'own-node', subject: 'site' });
   expect(journal.count).toBe(1);
 });
 
 test('drops the oldest changes and no longer returns them', () => {
   const journal = new DecisionJournal();
   for (let kept = 1; kept <= 2_500; kept++) {
-    journal.record(kept, 'default/web', answer('site', kept - 1), answer('site', kept), CAUSE);
+    journal.add(kept, 'default/web', answer('site', kept - 1), answer('site', kept), CAUSE);
   }
   const numbers = [...journal.after(0)].map(({ number }) => number);
   expect([numbers.length, numbers[0], numbers.at(-1)]).toEqual([1_000, 1_501, 2_500]);

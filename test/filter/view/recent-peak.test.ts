@@ -12,7 +12,7 @@ beforeEach(() => {
 /** Records a size some seconds later; returns the peak number of entries. */
 function after(seconds: number, entries: number): number {
   now += seconds * 1000;
-  return peak.record({ entries, bytes: 0 }).entries;
+  return peak.add({ entries, bytes: 0 }).entries;
 }
 
 test('a size counts for a minute, however small the steps', () => {
@@ -36,6 +36,6 @@ test('after a long time without a change the last size counts', () => {
 });
 
 test('entries and bytes have separate peaks', () => {
-  peak.record({ entries: 1, bytes: 20 });
-  expect(peak.record({ entries: 2, bytes: 10 })).toEqual({ entries: 2, bytes: 20 });
+  peak.add({ entries: 1, bytes: 20 });
+  expect(peak.add({ entries: 2, bytes: 10 })).toEqual({ entries: 2, bytes: 20 });
 });

@@ -27,7 +27,7 @@ beforeEach(async () => {
 });
 
 async function start(raw: RawSettings = {}, options: Partial<NodeProxyOptions> = {}) {
-  proxy = await useWrapper(await server.listen(), { nodeSetTime: time, ...options }, raw);
+  proxy = await useWrapper(await server.listen(), { nodeSetClock: time, ...options }, raw);
 }
 
 const shown = () => listAddresses(proxy.url + SLICES_PATH);

@@ -20,7 +20,7 @@ afterEach(() => {
 function refuse(count: number, reason = 'Forbidden', listener = 'listen'): void {
   for (let i = 1; i <= count; i++) {
     const message = `GET /${i} is not allowed`;
-    refusals.record({ listener, reason, message, verb: 'GET', resource: `/${i}` });
+    refusals.report({ listener, reason, message, verb: 'GET', resource: `/${i}` });
   }
 }
 
@@ -30,7 +30,7 @@ const messages = (): string[] => lines.map(({ msg }) => msg);
 test('what each client gets after a restart is logged for debugging, and counted', () => {
   refuse(1, 'Expired');
   expect(lines).toMatchObject([{ level: 20, reason: 'Expired' }]);
-  expect(refusals.counter.of('listen', 'Expired')).toBe(1);
+  expect(refusals.counter.countOf('listen', 'Expired')).toBe(1);
 });
 
 test('the first refusal of a kind is logged with its details', () => {
@@ -86,7 +86,7 @@ test('each listener and each reason is a kind', () => {
 
 test('text from a client is cut, and cannot control a terminal', () => {
   const evil = `\x1b[2J\x9b1m\u202e\r\n${'x'.repeat(5000)}`;
-  refusals.record({
+  refusals.report({
     listener: 'listen',
     reason: 'BadRequest',
     message: evil,

@@ -104,7 +104,7 @@ describe('WATCH', () => {
         ]);
       }
       const refused = { listener: 'listen', reason: 'Expired' };
-      expect(proxy.listeners.refusals.counter.of(refused.listener, refused.reason)).toBe(6);
+      expect(proxy.listeners.refusals.counter.countOf(refused.listener, refused.reason)).toBe(6);
     },
   );
 

@@ -83,7 +83,7 @@ export class PolicyHarness {
   readonly #communities: CommunitiesHandler;
   readonly #objects: ModelObjects;
   /** Closes node sets that are not needed. */
-  readonly #nodeSetTime = new ManualClock();
+  readonly #nodeSetClock = new ManualClock();
   /** Looks Nodes up again. */
   readonly #lookupTime = new ManualClock();
   /** The look-up that is under way. */
@@ -103,7 +103,7 @@ export class PolicyHarness {
       withholdsServices: settings.passthrough,
       maxNodeSets: settings.maxNodeSets,
       nodeSetWatcher: {
-        clock: this.#nodeSetTime,
+        clock: this.#nodeSetClock,
         open: ({ selector }) => {
           const close = () => Promise.resolve(void this.#answered.delete(selector));
           return { status: { connected: true }, close };
@@ -219,7 +219,7 @@ export class PolicyHarness {
 
   /** Closes the node sets that no policy needs, as after a minute. */
   closeLingering(): void {
-    this.#nodeSetTime.pass(NODE_SET_LINGER_MS);
+    this.#nodeSetClock.pass(NODE_SET_LINGER_MS);
   }
 
   /** Updates the node sets that were answered, as their watches would. */
@@ -312,7 +312,7 @@ export class PolicyHarness {
       services,
       projection,
       ofServices,
-      ofSlices: this.#batches.endpoints(projection),
+      ofSlices: this.#batches.addEndpoints(projection),
     };
   }
 }

@@ -23,7 +23,7 @@ export function servicesProjection({
 }) {
   const visibility = new ServiceVisibility({ ...options, codec: view.codec });
   const objects = new ObjectsProjection(view, visibility);
-  const projection = notReentrant(objects, ['leave', 'apply', 'hide', 'show']);
-  const shown = batches.objects(projection);
+  const projection = notReentrant(objects, ['hideBefore', 'apply', 'hide', 'show']);
+  const shown = batches.addObjects(projection);
   return { projection, handler: feed === undefined ? shown : feedFirst(feed, projection, shown) };
 }

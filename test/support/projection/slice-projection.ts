@@ -34,7 +34,7 @@ export function startSliceProjection({ resource = ENDPOINT_SLICES, startedAt = 0
     clock,
     reportsWithheld: true,
   });
-  const handler = new Batches(topology).endpoints(projection);
+  const handler = new Batches(topology).addEndpoints(projection);
   const found = (nodes: FoundNodes): void => answer(nodes);
   return { topology, view, clock, projection, handler, versions, found };
 }

@@ -64,7 +64,7 @@ export class RelayedServer extends SimulatedServer {
     this.#time.after(RETURN_MS * this.#choice.longer, () => {
       if (this.isListing) {
         this.#handle({ type: 'listed', server: 'relay' });
-        this.serverState.history.noteReturned();
+        this.serverState.history.reportReturned();
       } else {
         this.#returnLater();
       }

@@ -114,7 +114,7 @@ export class SimulatedServer implements Served {
     if (request.verb === 'list' && status === 200 && headers === JSON_TYPE)
       this.listed.push(request);
     const note = (): void => {
-      if (status === 200) this.serverState.noteContact();
+      if (status === 200) this.serverState.reportContact();
     };
     note();
     const { address } = this;
@@ -124,7 +124,7 @@ export class SimulatedServer implements Served {
     if (answered.end === 'closed') body.finish();
     else if (answered.end === 'reset') body.fail(new WrapperError('Unreachable', 'ECONNRESET'));
     else this.#open.add(body);
-    const report = (end: RequestEnd): void => this.serverState.noteAnswer(end);
+    const report = (end: RequestEnd): void => this.serverState.reportAnswer(end);
     return { statusCode: status, headers, address, body, report };
   }
 
