@@ -23,7 +23,6 @@ const kubeConfigOnly = {
 const SLOW = [
   '/test/hot-restart/.*[.]test[.]ts$',
   '/test/filter/projection/tenant-memory[.]test[.]ts$',
-  '/test/guarantees/planted-bugs[.]test[.]ts$',
   '/test/demo/demo[.]test[.]ts$',
   '/test/(cli/main|run/(force-exit|inspector|trim-heap))[.]test[.]ts$',
   '/test/server/serving/slow-clients[.]test[.]ts$',

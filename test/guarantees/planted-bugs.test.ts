@@ -1,113 +1,120 @@
-import { beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { eventually } from '../support/eventually.ts';
-import type { PlantedBug } from '../support/guarantees/planted-bug.ts';
-import { PlantedScene } from '../support/guarantees/planted-scene.ts';
-import type { Guarantee } from '../support/guarantees/watch-guarantees.ts';
+import { describe, expect, test } from '@jest/globals';
+import {
+  type Atom,
+  checkGuarantees,
+  type Guarantee,
+} from '../support/guarantees/watch-guarantees.ts';
+import { type FollowOptions, follow } from '../support/recorder/follow.ts';
+import { type Generation, toClientRecords } from '../support/recorder/read-records.ts';
+import { type RecordedObject, toRecord, toWritten } from '../support/recorder/written-object.ts';
+import type { WrittenRecord } from '../support/recorder/written-record.ts';
 
-jest.setTimeout(60_000);
+/** One answer of a wrapper: a list, or the lines of a watch, and when it began. */
+interface Answer {
+  readonly list?: string;
+  readonly lines?: readonly string[];
+  readonly answered?: number;
+}
 
-let scene: PlantedScene;
+function slice(name: string, version: number, address: string): RecordedObject {
+  const metadata = { namespace: 'default', name, resourceVersion: String(version) };
+  return Object.assign({ metadata }, { endpoints: [{ addresses: [address] }] });
+}
 
-beforeEach(() => {
-  scene = new PlantedScene();
-});
+const modified = (object: RecordedObject): string => JSON.stringify({ type: 'MODIFIED', object });
+const bookmark = (version: number): string =>
+  JSON.stringify({ type: 'BOOKMARK', object: slice('', version, '') });
 
-/** Replaces the third event of each watch. Bookmarks do not count. */
-function atThirdEvent(alter: (line: string) => readonly string[]): PlantedBug {
-  return {
-    lines: () => {
-      let events = 0;
-      return (line) => {
-        if (!line.includes('"BOOKMARK"')) events += 1;
-        return events === 3 ? alter(line) : [line];
-      };
-    },
+function listOf(version: number, ...items: RecordedObject[]): Answer {
+  return { list: JSON.stringify({ metadata: { resourceVersion: String(version) }, items }) };
+}
+
+/** A relabel of the own node changes both slices together. */
+const near = ['a', 'b'].map((name) => slice(name, 1, 'near'));
+const far = ['a', 'b'].map((name, index) => slice(name, 11 + index, 'far'));
+const atom: Atom = {
+  keys: ['default/a', 'default/b'],
+  states: [near, far].map((state) => state.map((object) => toWritten(object).digest)),
+};
+const first = listOf(10, ...near);
+const lines = [
+  ...far.map(modified),
+  ...[13, 14, 15].map((version) => modified(slice('free', version, `${version}`))),
+  bookmark(15),
+];
+
+/** What a client that gets these answers, one after the other, records. */
+async function record(
+  answers: readonly Answer[],
+  mode: FollowOptions['mode'] = 'list',
+): Promise<WrittenRecord[]> {
+  const records: WrittenRecord[] = [];
+  const stopped = new AbortController();
+  const left = answers.values();
+  const send = async () => {
+    const { value: answer = {}, done } = left.next();
+    if (done === true) stopped.abort();
+    return {
+      status: 200,
+      answered: answer.answered ?? 0,
+      text: async () => answer.list ?? '',
+      batches: async function* () {
+        yield answer.lines ?? [];
+      },
+    };
   };
-}
-
-/** Swaps the third and the fourth event. */
-function swapping(): PlantedBug {
-  return {
-    lines: () => {
-      let events = 0;
-      let held = '';
-      return (line) => {
-        events += 1;
-        if (events === 3) held = line;
-        return events === 3 ? [] : events === 4 ? [line, held] : [line];
-      };
-    },
+  const receive = (each: Parameters<typeof toRecord>[0], answered: number): void => {
+    if (!stopped.signal.aborted) records.push({ ...toRecord(each), answered });
   };
+  const options = { mode, url: 'http://127.0.0.1/slices', pauseMs: 0 };
+  await follow<RecordedObject>(options, { receive }, stopped.signal, send);
+  return records;
 }
 
-function bookmarkOf(line: string): string {
-  const { object } = JSON.parse(line) as { object: { metadata: { resourceVersion: string } } };
-  const { resourceVersion } = object.metadata;
-  return JSON.stringify({ type: 'BOOKMARK', object: { metadata: { resourceVersion } } });
+/** Guarantees that a second client finds violated, beside one that gets all as it was. */
+async function violated(
+  answers: readonly Answer[],
+  mode?: FollowOptions['mode'],
+): Promise<Guarantee[]> {
+  const generations: Generation[] = [
+    { log: 'process 1', start: 0, end: 10_000 },
+    { log: 'process 2', start: 10_000, end: undefined },
+  ];
+  const clients = new Map([
+    ['steady', await record([first, { lines }])],
+    ['second', await record(answers, mode)],
+  ]);
+  const read = [...clients].map(
+    ([name, each]) => [name, toClientRecords(each, generations)] as const,
+  );
+  const found = checkGuarantees(new Map(read), [atom]);
+  return [...new Set(found.map(({ guarantee }) => guarantee))];
 }
 
-/** Lists one of two slices as it is now, and the other as it was at the first list. */
-function tearing(): PlantedBug {
-  interface List {
-    readonly metadata: object;
-    readonly items: readonly { readonly metadata: { readonly name: string } }[];
-  }
-  let first: List | undefined;
-  return {
-    list: (body) => {
-      const list = JSON.parse(body) as List;
-      first ??= list;
-      const old = first.items.find(({ metadata }) => metadata.name === 'web-b');
-      const items = list.items.map((item) =>
-        item.metadata.name === 'web-b' && old !== undefined ? old : item,
-      );
-      return JSON.stringify({ ...list, items });
-    },
-  };
-}
-
-async function follow(bug: PlantedBug): Promise<Guarantee[]> {
-  await scene.start(bug, 'list');
-  for (let count = 0; count < 6; count++) await scene.change();
-  const last = scene.records.steady.at(-1);
-  const version = last?.kind === 'event' ? last.object.version : '';
-  await eventually(() => JSON.stringify(scene.records.second).includes(version), true);
-  return scene.violated();
-}
+const [one = '', two = '', third = '', fourth = '', ...rest] = lines;
 
 describe('recording clients and the validator', () => {
   test('find no violation without a planted bug', async () => {
-    expect(await follow({})).toEqual([]);
+    expect(await violated([first, { lines }])).toEqual([]);
   });
 
-  test.each<[Guarantee, string, PlantedBug]>([
-    ['reliable', 'an event is dropped', atThirdEvent(() => [])],
-    ['unique', 'an event is sent twice', atThirdEvent((line) => [line, line])],
-    ['ordered', 'two events are swapped', swapping()],
-    ['bookmarkable', 'a bookmark is sent early', atThirdEvent((line) => [bookmarkOf(line), line])],
-  ])('find that it is not %s when %s', async (guarantee, _what, bug) => {
-    expect(await follow(bug)).toContain(guarantee);
+  test.each<[Guarantee, string, readonly string[]]>([
+    ['reliable', 'an event is dropped', [one, two, fourth, ...rest]],
+    ['unique', 'an event is sent twice', [one, two, third, third, fourth, ...rest]],
+    ['ordered', 'two events are swapped', [one, two, fourth, third, ...rest]],
+    ['bookmarkable', 'a bookmark is sent early', [one, two, bookmark(13), third, fourth, ...rest]],
+  ])('find that it is not %s when %s', async (guarantee, _what, changed) => {
+    expect(await violated([first, { lines: changed }])).toContain(guarantee);
   });
 
   test('find that it is not resumable when a version of an earlier process is accepted', async () => {
-    let restarted = false;
-    const version = async (requested: string) => (restarted ? await scene.version() : requested);
-    await scene.start({ version }, 'list');
-    await scene.change();
-    restarted = true;
-    await scene.restartWrapper();
-    const since = Date.now();
-    const accepted = () =>
-      scene.records.second.some(({ kind, answered }) => kind === 'watch' && answered >= since);
-    await eventually(accepted, true);
-    expect(scene.violated()).toContain('resumable');
+    const next = { lines: [bookmark(600)], answered: 20_000 };
+    expect(await violated([first, { lines }, next])).toContain('resumable');
   });
 
   test('find that it is not atomic when a list is taken within a change', async () => {
-    await scene.start(tearing(), 'lists');
-    await scene.relabel('b');
-    const before = scene.records.second.length;
-    await eventually(() => scene.records.second.length > before + 1, true);
-    expect(scene.violated()).toContain('atomic');
+    const [a, , , b] = [...far, ...near];
+    const torn = listOf(12, a as RecordedObject, b as RecordedObject);
+    expect(await violated([first, torn], 'lists')).toContain('atomic');
   });
 });
