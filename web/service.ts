@@ -4,8 +4,6 @@ import { duration } from './text.ts';
 /** Reasons why a Service is not filtered, as far as their names do not say it. */
 const REASONS: Readonly<Record<string, string>> = {
   'no-policy': 'no policy',
-  // The warning says why.
-  'invalid-policy': 'all are shown',
   'local-traffic-policy': 'internal traffic policy Local',
   'kubernetes-service': 'the API server itself',
 };

@@ -1,14 +1,13 @@
 import type { ServiceSummary } from '../src/admin/explain/summary.ts';
+import { FAILING_CODES, type Problem } from '../src/diagnosis/catalogue.ts';
 
 /** `error`: traffic fails on this node; `warning`: probably a mistake; `info`: intended, but worth knowing. */
-export type Severity = 'error' | 'warning' | 'info';
+export type Severity = 'error' | Problem['severity'];
 
 const ORDER: readonly Severity[] = ['error', 'warning', 'info'];
-/** Codes of warnings about Services whose traffic fails, unless the policy is a dry run. */
-const FAILING: readonly string[] = ['nothing-matches', 'none-ready'];
 
-export function severityOf(code: string, severity: 'info' | 'warning', dryRun: boolean): Severity {
-  return severity === 'warning' && !dryRun && FAILING.includes(code) ? 'error' : severity;
+export function severityOf(code: string, severity: Problem['severity'], dryRun: boolean): Severity {
+  return severity === 'warning' && !dryRun && FAILING_CODES.includes(code) ? 'error' : severity;
 }
 
 /** The warnings of a Service, the most severe first. */

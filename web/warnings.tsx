@@ -1,5 +1,6 @@
 import type { ServiceExplanation } from '../src/diagnosis/explain/explanation.ts';
 import { type Severity, Sign, severityOf } from './severity.tsx';
+import { sentence } from './text.ts';
 
 const GROUPS: readonly (readonly [Severity, string])[] = [
   ['error', 'Traffic fails'],
@@ -26,11 +27,12 @@ export function Warnings({
           <section key={group} class={`warnings ${group}`}>
             <h3>{title}</h3>
             <ul>
-              {own.map(({ code, message }) => (
+              {own.map(({ code, message, next }) => (
                 <li key={code + message}>
                   <Sign severity={group} />
                   <span>
                     {message} <code class="muted">{code}</code>
+                    {next !== undefined && <p class="muted">{sentence(next)}</p>}
                   </span>
                 </li>
               ))}

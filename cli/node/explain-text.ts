@@ -3,12 +3,12 @@ import type { Summary } from '../../src/admin/explain/summary.ts';
 import type {
   PolicyExplanation,
   PortExplanation,
-  Warning,
 } from '../../src/diagnosis/explain/explanation.ts';
 import { originKeysText } from '../../src/diagnosis/explain/policy-origins.ts';
 import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
 import { printLine } from '../../src/text/untrusted-text.ts';
 import { formatColumns, formatSince, plural } from '../output/format-output.ts';
+import { formatProblems } from '../output/format-problems.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
 import { formatStaleness } from './data-age.ts';
 
@@ -55,7 +55,7 @@ export function formatExplained(explained: Explained): string {
   return [
     `${printLine(`${service} on node ${node}: ${verdictOf(explained)}`)}${formatStaleness(explained)}`,
     formatPolicy(explained.policy),
-    formatWarnings(warnings),
+    formatProblems(warnings),
     formatKeys(explained),
     ...explained.ports.map(formatPort),
     explained.omittedPorts === 0 ? '' : printLine(`and ${explained.omittedPorts} more ports`),
@@ -111,14 +111,6 @@ function formatPolicy(policy: PolicyExplanation): string {
     lines.push(`  instead of ${SOURCES[origin.source]}: ${originKeysText(origin, ' > ')}`);
   }
   return lines.map(printLine).join('');
-}
-
-function formatWarnings(warnings: readonly Warning[]): string {
-  if (warnings.length === 0) return '';
-  const sign = { warning: '!', info: 'i' };
-  return warnings
-    .map(({ severity, message }) => printLine(`${sign[severity]} ${message}`))
-    .join('');
 }
 
 function formatKeys({ keys }: Explained): string {

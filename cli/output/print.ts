@@ -7,6 +7,7 @@ import type { OutputFlags, Report } from './report.ts';
  *   report.ts, print.ts            a report, and its printing in the format of -o
  *   format-output.ts, colour.ts    columns, numbers, times; the colours of lines
  *   status-text.ts                 the lines of a status
+ *   format-problems.ts             the problems of one Service, or of many
  */
 
 /** Prints a report on standard output, as fast as its reader reads. */

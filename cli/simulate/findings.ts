@@ -1,29 +1,13 @@
-import { printLine } from '../../src/text/untrusted-text.ts';
-import type { PortDecision } from '../../src/topology/decide/decide.ts';
-import { portLabel } from '../../src/topology/decide/endpoint.ts';
+import { type Problem, type ProblemCode, problem } from '../../src/diagnosis/catalogue.ts';
+import { policyProblems, portProblems } from '../../src/diagnosis/service-problems.ts';
 import { nearestLabel } from '../../src/topology/policy/similar-key.ts';
-import { firstFew } from '../../src/util/first-few.ts';
+import type { ProblemOfService } from '../output/format-problems.ts';
 import { answerOn } from './matrix.ts';
 import type { SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';
-import type { SliceProblem } from './slice-problems.ts';
 
-/** A problem that a rollout would cause. */
-export interface Finding {
-  readonly code:
-    | 'no-endpoint'
-    | 'port-without-endpoints'
-    | 'port-without-number'
-    | SliceProblem['code']
-    | 'key-without-nodes'
-    | 'invalid-policy'
-    | 'node-set-limit'
-    | 'annotation-ignored';
-  /** Only `warning` affects the exit code. */
-  readonly severity: 'warning' | 'info';
-  /** Empty if the finding is not about one Service. */
-  readonly service: string;
-  readonly message: string;
+/** A problem that a rollout would cause. Only the severity `warning` affects the exit code. */
+export interface Finding extends ProblemOfService {
   /** Affected nodes or endpoints. Empty: the whole Service. */
   readonly subjects: readonly Subject[];
 }
@@ -53,118 +37,60 @@ export function newFindings(before: readonly Finding[], after: readonly Finding[
   });
 }
 
-/** Formats a finding as one line for a terminal. */
-export function formatFinding({ severity, service, message, subjects }: Finding): string {
-  const about = service === '' ? '' : `${service}: `;
-  const list = subjects.map(({ text }) => text);
-  const number = list.length > 1 ? ` (${list.length})` : '';
-  const subjectList = list.length === 0 ? '' : `${number}: ${firstFew(list)}`;
-  return printLine(`${severity === 'warning' ? '!' : 'i'} ${about}${message}${subjectList}`);
-}
-
 /** What is wrong with the policies, the warnings first. */
 export function findingsOf(simulation: Simulation): Finding[] {
-  const findings = simulation.emptyKeys.map((key) => {
+  const ofKeys = simulation.emptyKeys.map((key) => {
     const near = nearestLabel(key, simulation.labels);
-    const meant = near === undefined ? '' : `; did you mean ${near}?`;
-    const message = `no node has a label for ${key}: the key has no effect anywhere${meant}`;
-    return finding('key-without-nodes', '', message);
+    const about = near === undefined ? key : `${key}; did you mean ${near}?`;
+    return { ...problem('key-without-nodes', about), service: '', subjects: [] };
   });
-  for (const service of simulation.services) {
-    findings.push(...findingsOfService(simulation, service));
-  }
+  const ofServices = simulation.services.flatMap((each) => findingsOfService(simulation, each));
   const order = { warning: 0, info: 1 };
-  return findings.sort((a, b) => order[a.severity] - order[b.severity]);
+  return [...ofKeys, ...ofServices].sort((a, b) => order[a.severity] - order[b.severity]);
 }
 
 function findingsOfService(simulation: Simulation, service: SimulatedService): Finding[] {
-  const { policy } = service;
-  const ignored = (policy.ignored ?? []).map((message) =>
-    finding('annotation-ignored', service.service, message),
-  );
-  if (!policy.managed) {
-    if (policy.reason !== 'invalid-policy') return ignored;
-    const message = policy.message ?? 'invalid policy';
-    return [finding('invalid-policy', service.service, message), ...ignored];
-  }
+  const { policy, mismatched, unnumbered, sliceProblems } = service;
+  const ofService = (found: Problem, subjects: readonly Subject[] = []): Finding => ({
+    ...found,
+    service: service.service,
+    subjects,
+  });
+  const having = (code: ProblemCode, subjects: readonly Subject[]): Finding[] =>
+    subjects.length === 0 ? [] : [ofService(problem(code), subjects)];
+  const ofPolicy = policyProblems(policy).map((each) => ofService(each));
+  if (!policy.managed) return ofPolicy;
   const findings = [
-    ...ignored,
-    ...withoutEndpoint(simulation, service),
-    ...withoutNodeSet(simulation, service),
-    ...mismatched(service),
-    ...ofSlices(service),
+    ...ofPolicy,
+    ...having('no-endpoint', withoutEndpoint(simulation, service)),
+    ...having('node-set-limit', withoutNodeSet(simulation, service)),
+    ...[...portProblems(mismatched, unnumbered)].flatMap(([code, ports]) =>
+      having(code, ports.map(named)),
+    ),
+    ...sliceProblems.map(([found, slices]) => ofService(found, slices?.map(named))),
   ];
   return policy.dryRun === true ? findings.map(ofDryRun) : findings;
 }
 
 /** In a dry run a finding is not a problem yet. Its message differs, so that it is new once the dry run ends. */
 function ofDryRun(found: Finding): Finding {
-  return { ...found, severity: 'info', message: `dry run: ${found.message}` };
+  return { ...found, severity: 'info', next: undefined, message: `dry run: ${found.message}` };
 }
 
 /** Nodes from which connections fail: to all ports and address families that have usable endpoints, or to some. */
-function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Finding[] {
-  const subjects = nodes.flatMap((name, node): Subject[] => {
+function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Subject[] {
+  return nodes.flatMap((name, node): Subject[] => {
     const { lost, isAllLost } = answerOn(service, node);
-    if (isAllLost) return [{ id: name, text: name }];
-    return lost.map((port) => ({
-      id: `${name} ${port}`,
-      text: `${name} (${port})`,
-      within: name,
-    }));
+    if (isAllLost) return [named(name)];
+    return lost.map((port) => ({ id: `${name} ${port}`, text: `${name} (${port})`, within: name }));
   });
-  if (subjects.length === 0) return [];
-  return [{ ...finding('no-endpoint', service.service, 'no endpoint left on'), subjects }];
 }
 
 /** Nodes on which the policy does not apply, because policies need more node sets than `maxNodeSets`. */
-function withoutNodeSet({ nodes }: Simulation, service: SimulatedService): Finding[] {
-  const names = nodes.filter((_, node) => answerOn(service, node).problem === 'noNodeSet');
-  if (names.length === 0) return [];
-  const message = 'a node set that the policy needs has no room, so all endpoints are shown on';
-  const subjects = names.map((name) => ({ id: name, text: name }));
-  return [{ ...finding('node-set-limit', service.service, message), subjects }];
+function withoutNodeSet({ nodes }: Simulation, service: SimulatedService): Subject[] {
+  return nodes.filter((_, node) => answerOn(service, node).problem === 'noNodeSet').map(named);
 }
 
-/** kube-proxy matches the ports of Service and slices by name and protocol. The policy has no part in this. */
-function mismatched({ service, mismatched: ports, unnumbered }: SimulatedService): Finding[] {
-  const [numberless, others] = [true, false].map((isNumberless) =>
-    ports.filter(({ port }) => unnumbered.has(port) === isNumberless),
-  ) as [PortDecision[], PortDecision[]];
-  return [
-    ...ofPorts(
-      finding(
-        'port-without-endpoints',
-        service,
-        'no endpoint has a port of this name and protocol, so connections fail',
-      ),
-      others,
-    ),
-    ...ofPorts(
-      finding(
-        'port-without-number',
-        service,
-        'EndpointSlices have this port without a number, which kube-proxy ignores',
-      ),
-      numberless,
-    ),
-  ];
-}
-
-function ofPorts(found: Finding, ports: readonly PortDecision[]): Finding[] {
-  if (ports.length === 0) return [];
-  const subjects = ports.map(portLabel).map((port) => ({ id: port, text: port }));
-  return [{ ...found, subjects }];
-}
-
-function ofSlices({ service, sliceProblems }: SimulatedService): Finding[] {
-  return sliceProblems.map(({ code, severity, message, subjects }) => ({
-    ...finding(code, service, message),
-    severity,
-    subjects: subjects.map((each) => ({ id: each, text: each })),
-  }));
-}
-
-function finding(code: Finding['code'], service: string, message: string): Finding {
-  return { code, severity: 'warning', service, message, subjects: [] };
+function named(name: string): Subject {
+  return { id: name, text: name };
 }

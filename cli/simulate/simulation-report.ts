@@ -1,15 +1,15 @@
 import { printLine } from '../../src/text/untrusted-text.ts';
+import { formatProblemsOfServices } from '../output/format-problems.ts';
 import type { Report } from '../output/report.ts';
 import { compare, formatDifferences } from './compare.ts';
 import type { Finding } from './findings.ts';
-import { formatFindings } from './format-findings.ts';
 import { formatMatrix, formatService, hintsNote, matrixData } from './matrix.ts';
 import type { Simulation } from './simulation.ts';
 
 /** What every node would see, and what is wrong with it. */
 export function simulationReport(simulation: Simulation, findings: readonly Finding[]): Report {
   const { services, nodes } = simulation;
-  const remarks = formatFindings(findings);
+  const remarks = formatProblemsOfServices(findings);
   return {
     data: { nodes, services: matrixData(simulation), findings },
     text(style) {
@@ -30,7 +30,7 @@ export function differencesReport(
 ): Report {
   const differences = compare(before, after);
   const title = printLine(`compared with ${note}:`);
-  const remarks = formatFindings(findings);
+  const remarks = formatProblemsOfServices(findings);
   return {
     data: { differences, findings },
     text: (style) =>

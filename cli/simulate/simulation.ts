@@ -26,7 +26,7 @@ import { sliceProblemsOf } from './slice-problems.ts';
  *   mirrored-endpoints.ts                                            Endpoints in files
  *   simulation.ts, simulated-topology.ts, simulated-service.ts       the decisions
  *   findings.ts, slice-problems.ts, compare.ts                       what is wrong, and what changes
- *   matrix.ts, format-findings.ts, simulation-report.ts              all of it as text
+ *   matrix.ts, simulation-report.ts                                  all of it as text
  */
 
 /** The settings that affect decisions. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { formatProblemsOfServices } from '../../cli/output/format-problems.ts';
 import { addObject, COLLECTIONS, emptyCluster } from '../../cli/simulate/cluster-objects.ts';
-import { findingsOf, formatFinding } from '../../cli/simulate/findings.ts';
+import { findingsOf } from '../../cli/simulate/findings.ts';
 import { simulate } from '../../cli/simulate/simulation.ts';
 import { nodeProxyOptions } from '../../src/config/node-proxy-options.ts';
 import { loadSettings } from '../../src/config/settings.ts';
@@ -49,7 +50,7 @@ function findings(spec: object, slices: readonly SliceRow[], uid = 'u'): string[
     });
   }
   return findingsOf(simulate(cluster, settings)).map(
-    (found) => `${found.code} ${formatFinding(found).trim()}`,
+    (found) => `${found.code} ${formatProblemsOfServices([found]).split('\n')[0]}`,
   );
 }
 
@@ -62,7 +63,7 @@ describe('simulate names', () => {
       'slices that a headless Service has left',
       selector,
       [{ labels: { 'service.kubernetes.io/headless': '' } }],
-      [/^slices-headless ! default\/web: .* not headless \(any more\): web-1$/],
+      [/^slices-headless ! default\/web: .* headless Service: web-1$/],
     ],
     [
       'such slices beside others',
@@ -70,13 +71,18 @@ describe('simulate names', () => {
       [{}, { name: 'old', labels: { 'service.kubernetes.io/headless': '' } }],
       [/^slices-headless i .*: old$/],
     ],
-    ['a Service with a selector and no slice', selector, [], [/^no-slices ! .*no EndpointSlice/]],
+    [
+      'a Service with a selector and no slice',
+      selector,
+      [],
+      [/^no-slices ! .*no EndpointSlice that/],
+    ],
     ['nothing about one without a selector and without slices', {}, [], []],
     [
       'a slice with the name of a Service and without its label',
       {},
       [{ name: 'web', labels: { [SERVICE]: undefined } }],
-      [/^slice-without-label ! default\/web: an EndpointSlice of this name has no label/],
+      [/^slice-without-label ! default\/web: an EndpointSlice has the name of the Service/],
     ],
     [
       'nothing about a slice without a label that has another name, or is beside one with it',
@@ -154,7 +160,7 @@ describe('simulate names', () => {
   test('slices of an address family that the Service lacks', () => {
     const spec = { ...selector, ipFamilies: ['IPv4'] };
     expect(findings(spec, [{ family: 'IPv6' }])).toEqual([
-      expect.stringMatching(/^other-family ! .*the Service has IPv4 only/),
+      expect.stringMatching(/^other-family ! .*no endpoint has an address family/),
     ]);
   });
 });

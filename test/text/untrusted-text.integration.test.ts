@@ -3,10 +3,11 @@ import fc from 'fast-check';
 import { formatDiff } from '../../cli/node/diff-text.ts';
 import { formatExplained, formatSummary } from '../../cli/node/explain-text.ts';
 import { formatData } from '../../cli/output/format-output.ts';
+import { formatProblemsOfServices } from '../../cli/output/format-problems.ts';
 import { formatStatusLines } from '../../cli/output/status-text.ts';
 import type { ClusterObjects } from '../../cli/simulate/cluster-objects.ts';
 import { compare, formatDifferences } from '../../cli/simulate/compare.ts';
-import { findingsOf, formatFinding } from '../../cli/simulate/findings.ts';
+import { findingsOf } from '../../cli/simulate/findings.ts';
 import { formatMatrix, formatService } from '../../cli/simulate/matrix.ts';
 import { simulate } from '../../cli/simulate/simulation.ts';
 import { formatServices } from '../../demo/table.ts';
@@ -171,9 +172,7 @@ const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
     return simulation.services.map((each) => formatService(each, simulation.nodes, PLAIN)).join('');
   },
   'the findings of simulate': (write) =>
-    findingsOf(simulate(cluster(write), settings))
-      .map(formatFinding)
-      .join(''),
+    formatProblemsOfServices(findingsOf(simulate(cluster(write), settings))),
   'the differences of simulate': (write) => {
     const simulation = simulate(cluster(write), settings);
     const { slices, ...others } = cluster(write);

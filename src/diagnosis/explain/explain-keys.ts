@@ -9,8 +9,8 @@ import {
 import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { ownValue, type TopologyMatch } from '../../topology/state/topology-match.ts';
+import { type Problem, problem } from '../catalogue.ts';
 import type { KeyExplanation } from './explanation.ts';
-import { type Warning, warn } from './warning-catalogue.ts';
 
 /** Explains what a key matches on this node. */
 export function explainKey(topology: Topology, key: string): KeyExplanation {
@@ -63,36 +63,37 @@ function matchingNodes(topology: Topology, match: TopologyMatch): ReadonlySet<st
 }
 
 /** Warnings about a key on this node that do not depend on endpoints. */
-export function warnOfKey(topology: Topology, key: string): Warning[] {
+export function warnOfKey(topology: Topology, key: string): Problem[] {
   const match = topology.matchOf(key);
   if (key === ANY_KEY || key === HOSTNAME_KEY || match === undefined) return [];
-  const warnings: Warning[] = [];
+  const warnings: Problem[] = [];
   for (const selector of match.selectors) {
     const set = topology.nodeSets.get(selector);
     if (set?.refusal === undefined) continue;
-    const result = `${consequenceOfRefusal(set)}: ${set.refusal}`;
-    warnings.push(warn('node-set-refused', set.state === 'overLimit', selector, key, result));
+    const code = set.state === 'overLimit' ? 'node-set-limit' : 'node-set-refused';
+    const about = `${key} needs nodes with ${selector}; ${consequenceOfRefusal(set)}`;
+    warnings.push(problem(code, `${about}: ${set.refusal}`));
   }
   const empty = warnOfEmpty(topology, key, match);
   if (empty !== undefined) warnings.push(empty);
   return warnings;
 }
 
-function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): Warning | undefined {
+function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): Problem | undefined {
   const node = topology.nodeName;
-  if (key === COMMUNITY_KEY && !match.self) return warn('community-empty', key, node);
+  if (key === COMMUNITY_KEY && !match.self) return problem('community-empty', key);
   if (key !== CLOUD_KEY && !match.self) {
     // A label that is probably misspelt must not be put on nodes.
     const similar = similarKey(key, topology.nodeContext?.labels.keys());
     return similar === undefined
-      ? warn('own-label-missing', key, node)
-      : warn('key-misspelt', key, node, similar);
+      ? problem('own-label-missing', `${key} (kubectl label node ${node} ${key}=…)`)
+      : problem('key-misspelt', `${key}; did you mean ${similar}?`);
   }
   const sets = match.selectors.map((selector) => topology.nodeSets.get(selector));
   // Nodes that may not be read may exist.
   if (sets.some((set) => set?.refusal !== undefined)) return undefined;
   const nodes = matchingNodes(topology, match);
   if (nodes === undefined) return undefined;
-  if (nodes.size === 0) return warn('key-without-nodes', key);
-  return nodes.size === 1 && nodes.has(node) ? warn('no-other-node', key) : undefined;
+  if (nodes.size === 0) return problem('key-without-nodes', key);
+  return nodes.size === 1 && nodes.has(node) ? problem('no-other-node', key) : undefined;
 }

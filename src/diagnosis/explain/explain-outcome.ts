@@ -1,6 +1,7 @@
 import type { Policy, UnmanagedReason } from '../../topology/policy/policy.ts';
 import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
+import { CATALOGUE } from '../catalogue.ts';
 import type { DecidedEndpoints } from './explain-endpoints.ts';
 import type { OutcomeExplanation, PolicyExplanation, PolicyOrigin } from './explanation.ts';
 
@@ -15,7 +16,7 @@ const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
   'unknown-service': 'the Service does not exist, or kube-proxy does not watch it',
   'not-read':
     'kube-proxy does not read it: its type is ExternalName, or it has the label service.kubernetes.io/service-proxy-name',
-  'invalid-policy': 'its policy is invalid',
+  'invalid-policy': CATALOGUE['invalid-policy'].text,
   'traffic-distribution':
     'it has its own spec.trafficDistribution, which comes before its Namespace and the default: kube-proxy follows its topology hints (the annotation topologyKeys overrides this)',
   'topology-mode':
@@ -23,8 +24,7 @@ const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
   'service-off': 'the annotation kube-proxy-wrapper.io/filter=off switches filtering off',
   'node-off': 'the annotation kube-proxy-wrapper.io/filter=off of this node switches filtering off',
   'cloud-node': 'its policy is for edge nodes, and this node is a cloud node',
-  'node-set-limit':
-    'a node set that its policy needs has no room: policies need more than the setting maxNodeSets allows',
+  'node-set-limit': CATALOGUE['node-set-limit'].text,
   'other-proxy': 'another proxy serves it on this node (setting serviceFilter)',
 };
 
@@ -91,7 +91,7 @@ function filteredText(
 ): string {
   const refuses = `kube-proxy on this node ${dryRun === true ? 'would refuse' : 'refuses'} its connections`;
   const names = keys.join(', ');
-  if (total === 0) return `the Service has no endpoints, so ${refuses}`;
+  if (total === 0) return `${CATALOGUE['no-endpoints'].text}, so ${refuses}`;
   if (decision.ports.every(({ stage }) => stage === 'none')) {
     return `no endpoint has a port of the Service, so ${refuses}`;
   }

@@ -5,7 +5,7 @@
  * - policy-origins.ts, explain-outcome.ts: its policy, and what that means for the Service
  * - explain-keys.ts, explain-ports.ts, explain-endpoints.ts: what each key matches, and what was decided about each
  *   port and endpoint; endpoint-reasons.ts, zone-note.ts: why an endpoint is shown or not
- * - warning-catalogue.ts: all warnings with their texts; explain-warnings.ts: which of them apply
+ * - explain-warnings.ts: which problems of the catalogue apply
  */
 
 import {

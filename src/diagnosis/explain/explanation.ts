@@ -1,9 +1,7 @@
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import type { PolicySource, UnmanagedReason } from '../../topology/policy/policy.ts';
 import type { OutcomeKind } from '../../topology/state/service-outcome.ts';
-import type { Warning } from './warning-catalogue.ts';
-
-export type { Warning } from './warning-catalogue.ts';
+import type { Problem } from '../catalogue.ts';
 
 /** How this node decides about a Service, and why. Plain data that is served as JSON. */
 export interface ServiceExplanation {
@@ -28,7 +26,7 @@ export interface ServiceExplanation {
   /** Number of endpoints that are not listed, because there are too many. */
   readonly omitted: number;
   readonly counts: EndpointCounts;
-  readonly warnings: readonly Warning[];
+  readonly warnings: readonly Problem[];
 }
 
 /** Numbers of endpoints, see ServiceOutcome.total; in a dry run, `kept` are those that would be kept. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import type { ProblemCode } from '../../../src/diagnosis/catalogue.ts';
 import { explainKey, nodesOfKey, warnOfKey } from '../../../src/diagnosis/explain/explain-keys.ts';
-import type { Warning } from '../../../src/diagnosis/explain/explanation.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
 import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 import { managed, TopologyHarness } from '../../support/topology/topology-harness.ts';
@@ -17,7 +17,7 @@ interface Scene {
   readonly sets?: Readonly<Record<string, readonly string[]>>;
   readonly declared?: Readonly<Record<string, readonly string[]>>;
   /** The warning about the key; undefined: none. */
-  readonly warning?: Warning['code'];
+  readonly warning?: ProblemCode;
 }
 
 /** The topology of node `edge-1`, where `pool` and `ring` are labels of communities. */

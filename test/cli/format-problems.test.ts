@@ -1,25 +1,26 @@
 import { expect, test } from '@jest/globals';
-import type { Finding } from '../../cli/simulate/findings.ts';
-import { formatFindings } from '../../cli/simulate/format-findings.ts';
+import {
+  formatProblemsOfServices,
+  type ProblemOfService,
+} from '../../cli/output/format-problems.ts';
+import { type ProblemCode, problem, type Severity } from '../../src/diagnosis/catalogue.ts';
 
-const many = (code: Finding['code'], severity: Finding['severity'], count: number): Finding[] =>
+const many = (code: ProblemCode, severity: Severity, count: number): ProblemOfService[] =>
   Array.from({ length: count }, (_, n) => ({
-    code,
-    severity,
-    message: `m${n}`,
+    ...problem(code, `m${n}`, severity),
     subjects: [],
     service: `default/s${n}`,
   }));
 
 // 10,000 Services once made 7,400 lines.
 test('many findings of one kind are one line with their number and the first names', () => {
-  expect(formatFindings(many('no-endpoint', 'info', 7_400))).toBe(
-    'i 7400 Services: no endpoint left on some nodes (no-endpoint): default/s0, default/s1, default/s2 and 7397 more; all are in -o json\n',
+  expect(formatProblemsOfServices(many('no-endpoint', 'info', 7_400))).toBe(
+    'i 7400 Services: the policy leaves no ready endpoint, so connections fail (no-endpoint): default/s0, default/s1, default/s2 and 7397 more; all are in -o json\n',
   );
 });
 
 test('a few are a line each, and kinds are not mixed', () => {
-  const text = formatFindings([
+  const text = formatProblemsOfServices([
     ...many('no-endpoint', 'warning', 20),
     ...many('invalid-policy', 'warning', 21),
     ...many('no-endpoint', 'info', 5),
