@@ -53,7 +53,7 @@ export function failure(
   });
 }
 
-// Reasons and messages are those of apimachinery/pkg/api/errors/errors.go.
+// Reasons and messages as in apimachinery/pkg/api/errors/errors.go.
 
 /** No such object. */
 export function notFound(collection: Collection, name: string): StatusError {

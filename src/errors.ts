@@ -22,7 +22,7 @@ import { messageOf } from './util/message-of.ts';
  * | Expired | a resourceVersion from which a watch cannot continue | 410 |
  * | NotReady | the view behind the request has not synced yet | 503 |
  * | LimitExceeded | a client reached a limit, which the message names | 503, 431, 429 or 408 |
- * | TooLargeResourceVersion | a resourceVersion newer than that of the view | 504 |
+ * | TooLargeResourceVersion | a resourceVersion newer than the view | 504 |
  */
 export type ErrorCode =
   | 'InvalidSettings'
@@ -74,13 +74,13 @@ export interface StatusCause {
   readonly message: string;
 }
 
-/** A Status whose message is that of its error, unless it has one. */
+/** A Status with the message of its error, unless it has one. */
 export type ErrorStatus = Omit<Status, 'message'> & Partial<Pick<Status, 'message'>>;
 
 /** Optional parts of an error. */
 export interface WrapperErrorOptions {
   readonly cause?: unknown;
-  /** The Status for clients, for code `Refused` that of the API server; default: see statusOf. */
+  /** The Status for clients, for code `Refused` the Status of the API server; default: see statusOf. */
   readonly status?: ErrorStatus;
   /** Byte offset in the body or stream at which parsing failed; for code `Malformed`. */
   readonly offset?: number;

@@ -2,7 +2,7 @@
 export interface SyncCounters {
   /** Rounds that wrote the rules of all Services. */
   readonly full: number;
-  /** Rounds that wrote those of changed Services only. */
+  /** Rounds that wrote the rules of changed Services only. */
   readonly partial: number;
   /** Time that all rounds took, in seconds. */
   readonly seconds: number;

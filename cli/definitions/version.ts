@@ -7,7 +7,7 @@ import { outputFlag } from './flags.ts';
 export const version: Command = {
   name: 'version',
   summary: 'print the version of this program',
-  description: 'Prints the version of this program. That of a running wrapper is in status.',
+  description: 'Prints the version of this program. The version of a running wrapper is in status.',
   usage: [['[flags]']],
   flags: [outputFlag('text', 'json', 'yaml')],
   examples: ['{program} version'],

@@ -44,7 +44,7 @@ export class SimulatedService {
   readonly hinted: boolean;
   /** Ports of the Service that no endpoint has, while endpoints have only others. */
   mismatched: readonly PortDecision[] = [];
-  /** Those of them that a slice has without a number. */
+  /** The ports among them that a slice has without a number. */
   readonly unnumbered: ReadonlySet<string>;
   readonly sliceProblems: readonly SliceProblem[];
   /** Distinct answers. `byNode` has an index into this list for each node. */

@@ -15,7 +15,7 @@ export interface SharedTopology {
   readonly options: Omit<TopologyOptions, 'nodeName' | 'namespaces' | 'nodeSetWatcher'>;
   readonly communities: Communities;
   readonly policies: ReadonlyMap<string, Policy>;
-  /** The ports that count, of each Service; undefined: those of its slices. */
+  /** The ports that count, of each Service; undefined: the ports of its slices. */
   readonly ports: ReadonlyMap<string, readonly string[] | undefined>;
   /** Names of the nodes that a label selector matches. */
   readonly membersOf: (selector: string) => readonly string[];

@@ -11,7 +11,7 @@ export type SliceProblem = readonly [problem: Problem, slices?: readonly string[
 export interface SlicesOfService {
   /** With its name in their label. */
   readonly all: readonly SimulatedSlice[];
-  /** Those of them that kube-proxy reads. */
+  /** The slices among them that kube-proxy reads. */
   readonly read: readonly SimulatedSlice[];
   /** Its name is that of the Service, and it has no label with the name of any Service. */
   readonly unlabelled: SimulatedSlice | undefined;

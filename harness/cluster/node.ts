@@ -146,7 +146,7 @@ export class ClusterNode {
     await this.cutOff();
   }
 
-  /** @param options `kubeconfig`: default that of the cluster; `flags`: further ones */
+  /** @param options `kubeconfig`: default the kubeconfig of the cluster; `flags`: further ones */
   async startKubelet(
     options: { readonly kubeconfig?: string; readonly flags?: readonly string[] } = {},
   ): Promise<void> {

@@ -12,7 +12,7 @@ const SETTINGS = `  - name: kube-proxy-wrapper
  * `kubectl apply --server-side -k my-cluster`.
  *
  * @param components names of folders in manifests/components
- * @param settings of the wrapper; default: those of the base
+ * @param settings of the wrapper; default: the settings of the base
  */
 export function writeOverlay(
   workspace: Workspace,

@@ -63,7 +63,7 @@ function bootstrapConfig(kubeconfig: string): string {
   return JSON.stringify(config);
 }
 
-/** Beyond those of a kubelet, which it has too: it watches its own settings, and Services for its clients. */
+/** Beyond the rights of a kubelet, which it has too: it watches its own settings, and Services for its clients. */
 async function grantRights({ admin }: Cluster): Promise<void> {
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
   const name = 'yurt-hub';

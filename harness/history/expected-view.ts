@@ -107,7 +107,7 @@ export type ModelPolicy =
       readonly keepsLocal: boolean;
       readonly headless: boolean;
     });
-/** The families and ports that count, e.g. `IPv4 TCP/a`; undefined: those of the slices. */
+/** The families and ports that count, e.g. `IPv4 TCP/a`; undefined: the families and ports of the slices. */
 type Ports = readonly string[] | undefined;
 type Counts = Readonly<Record<string, number>>;
 

@@ -14,7 +14,7 @@ export interface HostWrapperOptions {
   /** Path of the wrapper's own kubeconfig. */
   readonly kubeconfig: string;
   readonly nodeName: string;
-  /** More settings; those of the listeners are set here. */
+  /** More settings; the listeners are set here. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** Serve https as well, with a certificate made at the start. Default false. */
   readonly https?: boolean;

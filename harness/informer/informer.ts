@@ -17,7 +17,7 @@ export interface InformerVariant {
   /** Resync period of the informer, in seconds. Default 0: never. */
   readonly resyncSeconds?: number;
   /**
-   * Resync period of its handler. Default: that of the informer. One of 0 with an informer that has another
+   * Resync period of its handler. Default: the period of the informer. One of 0 with an informer that has another
    * never gets an update that keeps the resourceVersion.
    */
   readonly handlerResyncSeconds?: number;

@@ -15,7 +15,7 @@ export interface IpvsNodeOptions {
   readonly configFile: string;
 }
 
-/** The node's own address, and that of the machine at the other end of its veth. */
+/** The node's own address, and the address of the machine at the other end of its veth. */
 const NODE_ADDRESS = '10.77.1.2';
 const GATEWAY = '10.77.1.1';
 

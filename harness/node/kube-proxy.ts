@@ -12,7 +12,7 @@ export interface KubeProxyKind {
   readonly mode: KubeProxyMode;
   /** False: it lists and then watches, as all did before 1.35. Default true. */
   readonly streamingLists?: boolean;
-  /** CIDRs or, since 1.37, keywords. Default: those of kube-proxy, which depend on the mode. */
+  /** CIDRs or, since 1.37, keywords. Default: the addresses that kube-proxy itself takes, by its mode. */
   readonly nodePortAddresses?: readonly string[] | undefined;
 }
 

@@ -9,7 +9,7 @@ export interface StampedChart {
   remove(): void;
 }
 
-/** A copy of the chart that uses the published image, and has links. That of the repository names a placeholder. */
+/** A copy of the chart with the published image, and with links. The chart of the repository names a placeholder. */
 export function stampedChart(project: Project): StampedChart {
   const { name, image } = project;
   const parent = mkdtempSync(join(tmpdir(), 'kpw-chart-'));

@@ -5,7 +5,7 @@ import { escapeJson } from '../text/untrusted-text.ts';
 export interface Answer {
   /** Default: 200. */
   readonly code?: number;
-  /** Default: those of plain text. */
+  /** Default: the headers of plain text. */
   readonly headers?: OutgoingHttpHeaders;
   readonly body: string;
 }

@@ -59,7 +59,7 @@ const keyPattern = v.pipe(
 
 /**
  * All settings with default and meaning. docs/settings.md and the chart's values.schema.json are generated from it.
- * The keys are those of the settings file. The end of a number's name is its unit, such as Seconds or Bytes.
+ * The keys have the names of the settings file. The end of a number's name is its unit, such as Seconds or Bytes.
  */
 export const settingsSchema = mapping('', {
   nodeName: described(nodeName, 'Name of the Node on which the wrapper runs, as in the API.'),

@@ -56,7 +56,7 @@ export class RelaySource implements ViewSource, ChangeHandler {
   readonly #closed = new AbortController();
   /** Version of the last change in the log, or of its start. */
   #last = 0n;
-  /** The version to which the changes lead that follow, and whether they are those of a list. */
+  /** The version to which the changes lead that follow, and whether they came with a list. */
   #next = { version: 0n, isList: true };
 
   constructor(context: RelayContext, query: Query, { reserve }: SourceRole) {

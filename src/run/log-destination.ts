@@ -26,7 +26,7 @@ export const LOG_OPTIONS = {
  * Writes the log to standard output without waiting. A full disk, a closed pipe or a slow reader only costs lines.
  * A failed write is tried again with the next line.
  *
- * @param fd default: that of standard output
+ * @param fd default: standard output
  */
 export function createLogDestination(fd = 1): LogDestination {
   const stream = pino.destination({ fd, sync: false, maxLength: MAX_BUFFERED_LOG_BYTES });

@@ -27,7 +27,7 @@ export interface FlushOptions {
   readonly listening: AbortSignal;
   /** Aborts when this process stops. */
   readonly stop: AbortSignal;
-  /** Only a process of this user counts. Default: that of this process. */
+  /** Only a process of this user counts. Default: the user of this process. */
   readonly userId?: number | undefined;
 }
 

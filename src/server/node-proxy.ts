@@ -108,7 +108,7 @@ export interface ShownState {
 
 /** How this process works besides: clients, disk, container runtime. */
 export interface ProcessState {
-  /** The URL for clients: that of plain http, or that of https if there is no plain http. */
+  /** The URL for clients: of plain http, or of https if there is no plain http. */
   readonly url: string;
   /** The https URL for clients; undefined: there is no https. */
   readonly httpsUrl: string | undefined;

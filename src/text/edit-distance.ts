@@ -35,7 +35,7 @@ function at(row: readonly number[], index: number): number {
   return row[index] ?? Number.POSITIVE_INFINITY;
 }
 
-/** Whether a text becomes another one by at most this many such changes; default: those of a misspelt name. */
+/** Whether a text becomes another one by at most this many such changes; default: the changes of a misspelt name. */
 export function isWithinEdits(from: string, to: string, max = 2): boolean {
   return Math.abs(from.length - to.length) <= max && editDistance(from, to, max) <= max;
 }

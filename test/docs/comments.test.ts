@@ -37,6 +37,15 @@ test(`no line of a comment has more than ${MAX_COLUMNS} columns`, () => {
   expect(COMMENTS.filter(({ line }) => line.length > MAX_COLUMNS)).toEqual([]);
 });
 
+/** A sentence, a default or a parameter whose noun is in another sentence, or nowhere. */
+const WITHOUT_NOUN =
+  /(?:\/\*\* |\. )(?:Those|That) of\b|(?:[Dd]efault:?|undefined:|absent:|[Ee]mpty:|@param \w+) (?:those|that) of\b/;
+
+test('no comment says "that of" or "those of" without the noun', () => {
+  expect(WITHOUT_NOUN.test('/** Default: those of the program. */')).toBe(true);
+  expect(COMMENTS.filter(({ line }) => WITHOUT_NOUN.test(line))).toEqual([]);
+});
+
 test('a file that a comment names exists', () => {
   const named = COMMENTS.filter((comment) => filesOf(comment).length > 0);
   expect(named.length).toBeGreaterThan(100);

@@ -40,6 +40,14 @@ test.each(DOCUMENTS)(`%s has no sentence over ${MAX_WORDS_OF_A_SENTENCE} words`,
   expect(long).toEqual([]);
 });
 
+test.each(DOCUMENTS)(
+  '%s has no sentence that begins with a pronoun for a noun before it',
+  (path) => {
+    const begins = (sentence: string) => /^(?:That|Those) of\b/.test(sentence);
+    expect(sentencesOf(readDocument(path)).filter(begins)).toEqual([]);
+  },
+);
+
 const MAX_WORDS_OF_AN_ANSWER = 80;
 
 test('each answer of docs/faq.md is short', () => {

@@ -50,7 +50,7 @@ function repeat(first: string, next: string, pauseMs: number): (socket: Socket) 
   };
 }
 
-/** @param userId default: that of this process */
+/** @param userId default: the user of this process */
 function flushOptions(userId = process.geteuid?.()) {
   const warnings: string[] = [];
   const logger = { warn: (text: string) => void warnings.push(text) } as never;

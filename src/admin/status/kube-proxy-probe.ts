@@ -44,8 +44,8 @@ const MAX_BACKENDS = 3;
  * Asks whether kube-proxy has written its rules to the kernel. Never rejects. Takes at most twice the time limit.
  *
  * kube-proxy's own word is not enough: a kube-proxy whose image lacks /etc/protocols leaves no Service in nftables, and
- * its health and last sync look well. Without any right, only a connection to a ClusterIP shows the rules. That of
- * default/kubernetes is always there, and a connection to it does no harm.
+ * its health and last sync look well. Without any right, only a connection to a ClusterIP shows the rules. The
+ * Service default/kubernetes always has one, and a connection to it does no harm.
  */
 export async function probeKubeProxy(
   { clusterIp, backends }: ProbeTarget,

@@ -9,7 +9,7 @@ export interface DiscoveryDocument {
 const JSON_TYPE = 'application/json';
 const AGGREGATED_TYPE = `${JSON_TYPE};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`;
 const VERBS = ['get', 'list', 'watch'];
-/** The collections by API group. Those of one group have the same version. */
+/** The collections by API group. Collections of one group have the same version. */
 const GROUPS = Map.groupBy(RESOURCES, ({ group }) => group);
 /**
  * The version of Kubernetes whose requests views answer. Clients such as kr8s read it before anything else. The API
@@ -44,7 +44,7 @@ export function discoveryOf(
   return plain === undefined ? undefined : documentOf(JSON_TYPE, plain);
 }
 
-/** Whether the first form of JSON that a client accepts is that of aggregated discovery, version 2. */
+/** Whether the first form of JSON that a client accepts is aggregated discovery, version 2. */
 function acceptsAggregated(accept = ''): boolean {
   for (const clause of accept.split(',')) {
     const [type = '', ...parameters] = clause.split(';').map((part) => part.trim());

@@ -38,7 +38,7 @@ const KNOWN = new Set([
   'timeoutSeconds',
 ]);
 
-/** Maximum length of a selector. A view, and each of its log lines, has those of its query. */
+/** Maximum length of a selector. A view, and each of its log lines, has the selectors of its query. */
 const MAX_SELECTOR = 4_096;
 
 /**

@@ -24,7 +24,7 @@ export type ViewRequestInfo = Exclude<RequestInfo, { kind: 'other' }>;
 export interface RequestTarget {
   /** Exactly as sent. */
   readonly path: string;
-  /** As sent; that of a deprecated watch path as with `watch=true`. */
+  /** As sent; for a deprecated watch path with `watch=true`. */
   readonly query: URLSearchParams;
   readonly info: RequestInfo;
 }

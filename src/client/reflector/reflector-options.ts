@@ -19,7 +19,7 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   /** Reads the facts of an object; throws `Malformed`. */
   readonly decode: (object: ObjectBytes) => Facts;
   /**
-   * Called when the objects come in another encoding than before, at first than that of the query. It calls `take`, in
+   * Called when the objects come in another encoding than before, at first than in the query. It calls `take`, in
    * which the handler is notified of all objects. Default: it makes no difference.
    */
   readonly onEncoding?: (encoding: Encoding, take: () => void) => void;

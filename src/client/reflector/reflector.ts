@@ -40,7 +40,7 @@ export interface ReflectorStatus extends HealthStatus {
   readonly watches: number;
 }
 
-/** What the handler has: nothing, the state of a snapshot, or that of the API server. */
+/** What the handler has: nothing, the state of a snapshot, or the state of the API server. */
 type Contents =
   | { readonly from: 'nowhere' }
   | { readonly from: 'snapshot'; readonly savedAt: number }

@@ -127,12 +127,12 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     return applied;
   }
 
-  /** In which all objects are; before the first list that of the query. */
+  /** The encoding of all objects; before the first list, the encoding of the query. */
   get encoding(): Encoding {
     return this.#encoding;
   }
 
-  /** Size of all objects in bytes: about that of a list of them. */
+  /** Size of all objects in bytes: about the size of a list of them. */
   get bytes(): number {
     return this.#sums.size;
   }
@@ -291,7 +291,7 @@ function put<Facts extends ObjectMeta>(
   after.set(key, { uid, resourceVersion, cost: memoryCost(facts, size), size });
 }
 
-/** @param resourceVersion that of the deletion, if it is known */
+/** @param resourceVersion the version of the deletion, if it is known */
 function remove(
   { changes, after }: Delta<ObjectMeta>,
   key: string,

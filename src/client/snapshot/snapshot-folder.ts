@@ -156,7 +156,7 @@ export class SnapshotFolder {
       const path = join(folder, name);
       const file = await ifExists(lstat(path));
       if (file === undefined) continue;
-      // Its time of modification is that of its state.
+      // Its time of modification says when its state was written.
       const isOrphan = name.endsWith('.tmp') && Date.now() - file.ctimeMs > ORPHAN_MS;
       if (isOrphan) await rm(path, { force: true });
       else if (name.endsWith(SUFFIX) && file.isFile()) files.set(name, file);

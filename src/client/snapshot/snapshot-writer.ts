@@ -28,7 +28,7 @@ const MAX_AHEAD_MS = 600_000;
  * States wait in one queue, and are taken when they are written. So a disk that hangs costs no memory.
  */
 export class SnapshotWriter {
-  /** Those of the open queries. */
+  /** The states of the open queries. */
   readonly states = new Set<QueryState>();
   readonly #options: SnapshotWriterOptions;
   /** When a query may write again; monotonic. It outlasts the query, which may open and close often. */

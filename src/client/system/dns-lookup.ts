@@ -8,7 +8,7 @@ type Answer = Parameters<Parameters<LookupFunction>[2]>;
  * Shares lookups of the same name that run at the same time. A lookup at a silent resolver cannot be aborted. Lookups
  * of aborted requests would therefore delay those that could succeed.
  *
- * @param resolve default: that of the operating system
+ * @param resolve default: the resolver of the operating system
  */
 export function shareLookups(resolve: LookupFunction = lookup): LookupFunction {
   const lookups = new SingleFlight<Answer>();

@@ -26,7 +26,7 @@ export function listeningSockets({ host, port }: Address): ListeningSocket[] {
 }
 
 /**
- * Those of {@link listeningSockets} that belong to a user; default: the one of this process. The kernel lets nobody
+ * The {@link listeningSockets} that belong to a user; default: the user of this process. The kernel lets nobody
  * else share an address. Another user's socket for IPv6 alone can have the port, and seems to listen at all addresses.
  */
 export function ownListeners(address: Address, userId = process.geteuid?.()): ListeningSocket[] {

@@ -34,7 +34,7 @@ export function causeOf(error: WrapperError | undefined): string {
   return `${innermost(error).code} ${error?.status?.code ?? ''}`;
 }
 
-/** The innermost error, because that of the socket says the most. */
+/** The innermost error, because the error of the socket says the most. */
 function innermost(error: unknown): { code: string; message: string } {
   let found = { code: '', message: String(error) };
   const seen = new Set<unknown>();

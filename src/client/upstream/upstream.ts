@@ -101,7 +101,7 @@ export class Upstream {
   readonly #options: UpstreamOptions;
   /** By identity and URL: bounded, because an operator has listed the servers. */
   readonly #lines = new Map<string, Line>();
-  /** Those of lines that were replaced, too. */
+  /** Sockets of lines that were replaced are among them. */
   readonly #sockets = new Set<Socket>();
   /** The requests that have not ended, with the server that was asked. */
   readonly #open = new Map<LinkedAbortController, URL>();

@@ -5,7 +5,7 @@ import type { Endpoint } from '../../topology/decide/endpoint.ts';
  * Explains what a decision means for one endpoint, in words, e.g. `site matches, but kubernetes.io/hostname has ready
  * endpoints`.
  *
- * @param ports those of its group
+ * @param ports the ports of its group
  * @param index of the endpoint among those of all groups
  */
 export type ReasonOf = (ports: readonly string[], endpoint: Endpoint, index: number) => string;

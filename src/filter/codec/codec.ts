@@ -203,7 +203,7 @@ export abstract class Codec {
   }
 }
 
-/** Throws unless the kind of a body is that of a list: `Refused` for a Status. */
+/** Throws unless a body is a list: `Refused` for a Status. */
 export function assertList(kind: string, readStatus: () => Status): void {
   if (kind === 'Status') {
     const status = readStatus();

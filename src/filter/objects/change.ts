@@ -17,7 +17,7 @@ export type Change<Facts extends ObjectMeta = ObjectMeta> =
   | {
       readonly type: 'DELETED';
       readonly key: string;
-      /** That of the deletion; absent: a list or a successor shows that the object is gone. */
+      /** The version of the deletion; absent: a list or a successor shows that the object is gone. */
       readonly resourceVersion?: string;
     };
 

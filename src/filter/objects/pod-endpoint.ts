@@ -3,7 +3,7 @@ import type { FullGroup } from './endpoint-groups.ts';
 
 /** The Pod that an endpoint names in its targetRef. */
 export interface PodRef {
-  /** Empty: that of the object. */
+  /** Empty: the namespace of the object. */
   readonly namespace: string;
   readonly name: string;
   /** Empty when absent. */

@@ -103,7 +103,7 @@ export class Batches {
     if (withheld !== undefined) this.#show(services);
   }
 
-  /** Hides those of these Services that are hidden now; undefined: of all, because this node changed. */
+  /** Hides what must be hidden now of these Services; undefined: of all, because this node changed. */
   #hide(services: Iterable<string> | undefined): void {
     for (const projection of this.#objects) projection.hide(services);
   }

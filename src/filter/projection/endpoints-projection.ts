@@ -74,7 +74,7 @@ type WithheldReport = ReadonlyMap<string, boolean> | undefined;
  *     objects changed ──store──▶ affected Services ─┬─decide─▶ write what differs ─▶ report
  *     topology changed ────────▶ affected Services ─┘
  *
- * Batches calls it, and commits what it has written. Invariant: after each call, the view equals that of a fresh list
+ * Batches calls it, and commits what it has written. Invariant: after each call, the view equals one of a fresh list
  * under the same topology, except for versions and for changes that do not count (see Edit.withoutNoise). A Service
  * whose first policy is pending shows no objects.
  */

@@ -93,7 +93,7 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
     }
   }
 
-  /** Hides those of these objects that must be hidden; default: of all. */
+  /** Hides objects that must be hidden, among these; default: among all. */
   hide(keys: Iterable<string> = this.view.keys()): void {
     if (!this.view.started) return;
     for (const key of keys) {
@@ -105,7 +105,7 @@ export class ObjectsProjection<Facts extends ObjectMeta = ObjectMeta> {
     this.view.log.commit();
   }
 
-  /** Shows those of these objects that must not be hidden; default: of all. */
+  /** Shows objects that must not be hidden, among these; default: among all. */
   show(keys: Iterable<string> = this.#hidden.keys()): void {
     if (!this.view.started) {
       this.#tryStart();

@@ -50,7 +50,7 @@ export class EventLog {
   /**
    * @param start version of the initial state
    * @param bounds returns the size of the window, read at each commit
-   * @param isApiServers the versions are those of the API server
+   * @param isApiServers the API server has given the versions
    */
   constructor(start: bigint, bounds: () => LogBounds, isApiServers = false) {
     this.#base = start;
@@ -89,7 +89,7 @@ export class EventLog {
     if (version > this.#reached) this.#reached = version;
   }
 
-  /** Appends a change with a version above that of the newest entry. Watchers are notified at {@link commit}. */
+  /** Appends a change with a version above the newest entry. Watchers are notified at {@link commit}. */
   append(entry: LogEntry): void {
     this.#entries.push(entry);
     this.#bytes += entry.object.length;

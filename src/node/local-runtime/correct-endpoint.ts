@@ -2,14 +2,14 @@ import { addressFamily } from '../../filter/objects/api-conventions.ts';
 import type { EndpointCorrection, PodEndpoint } from '../../filter/objects/pod-endpoint.ts';
 import { type LocalPods, podName } from './local-pods.ts';
 
-/** Address types of slices whose addresses are those of Pods. */
+/** Address types of slices whose addresses belong to Pods. */
 const FAMILIES: readonly string[] = ['IPv4', 'IPv6'];
 
 /**
  * What is true of an endpoint of this node according to the container runtime; undefined: what the API server last
  * sent still is.
  *
- * - A Pod with a ready sandbox: its address is that of the sandbox. With the network of the node it keeps its address.
+ * - A Pod with a ready sandbox: it gets the address of the sandbox. With the network of the node it keeps its address.
  * - A Pod without a ready sandbox is not ready. Of its containers the runtime knows too little: it does not tell those
  *   that must run from those that have done their work.
  * - An endpoint that the API server had as not ready stays so. Its reason may be a probe or a readiness gate, which the

@@ -44,7 +44,7 @@ interface LocalObject {
   /** As the API server sent it last. */
   readonly raw: ObjectBytes;
   readonly facts: EndpointsFacts;
-  /** Those of Pods on this node. */
+  /** Corrections of Pods on this node. */
   readonly endpoints: readonly PodEndpoint[];
   /** As the next handler has it; `raw` itself if nothing is corrected. */
   passed: ObjectBytes;

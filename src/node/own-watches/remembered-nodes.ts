@@ -4,7 +4,7 @@ import type { SnapshotFolder } from '../../client/snapshot/snapshot-folder.ts';
 import type { Change } from '../../filter/objects/change.ts';
 import { ZONE_KEY } from '../../topology/policy/topology-keys.ts';
 
-/** Of the file, beside those of queries. */
+/** Names the file, as the key of a query names its file. */
 const NAME = '/api/v1/nodes?looked-up';
 /** So many Nodes are remembered, those whose zone was news last: some 600 KB. */
 const MAX_NODES = 4096;

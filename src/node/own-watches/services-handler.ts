@@ -75,7 +75,7 @@ export class ServicesHandler implements ChangeHandler<ServiceFacts> {
 const FAMILIES: readonly string[] = ['IPv4', 'IPv6'];
 
 /**
- * The ports that decisions about a Service are taken for, by portId; undefined: those of its slices. Who reads a
+ * The ports that decisions about a Service are taken for, by portId; undefined: the ports of its slices. Who reads a
  * headless Service takes ports from the slices, as DNS servers do. Any other Service has ports and families, but a
  * manifest may lack them. kube-proxy uses no slices of other families (pkg/proxy/servicechangetracker.go).
  */

@@ -253,7 +253,7 @@ function isHiddenUnread(object: PartialObjectMetadata, filter: ServiceFilter): b
 /** What a reflector and its handler need, and what they fill. */
 interface Running<Facts extends ObjectMeta> {
   readonly query: Query;
-  /** What is read, if the view is a part of it. The projection is then not that of the view. */
+  /** What is read, if the view is a part of it. The view then has no projection of its own. */
   readonly whole?: Query | undefined;
   readonly view: View;
   readonly projection: EndpointsProjection | undefined;

@@ -75,7 +75,7 @@ export class AccessReviewAuthorizer {
   }
 
   /**
-   * The id of the caller's user, for quotas; if the API server cannot name the user, that of the token. Rejects with
+   * The id of the caller's user, for quotas; if the API server cannot name the user, the id of the token. Rejects with
    * `Unauthorized`, `LimitExceeded` or `Unreachable` if the caller is not known and cannot be reviewed.
    *
    * @param gone aborts when the client disconnects: its request does not wait for a review any longer
@@ -211,7 +211,7 @@ function digest(attributes: ReadAttributes): string {
   return createHash('sha256').update(JSON.stringify(attributes)).digest('base64url');
 }
 
-/** A short id of a user, which is never that of a token. */
+/** A short id of a user, which no token has. */
 function userId(name: string): string {
   return `user ${createHash('sha256').update(name).digest('base64url')}`;
 }

@@ -41,7 +41,7 @@ class AnswerCache<Answer extends object> extends LRUCache<string, Answer> {
 /**
  * What the API server has answered about callers, by the id of their token.
  *
- * Tokens that are not accepted count as those of one user, and their share is additional room. So invented tokens evict
+ * Tokens that are not accepted count as one user, and their share is additional room. So invented tokens evict
  * only each other, and a user with many tokens evicts only its own.
  */
 export class CallerCache extends AnswerCache<CachedCaller> {

@@ -14,7 +14,7 @@ import type { ProxyTarget } from './proxy-targets.ts';
 export interface Exchange {
   readonly proxyTarget: ProxyTarget;
   readonly headers: IncomingHttpHeaders;
-  /** The whole body; absent: that of the request, streamed. */
+  /** The whole body; absent: the body of the request, streamed. */
   readonly body?: Buffer;
   /** Path and query, sent byte for byte. */
   readonly path: string;

@@ -9,7 +9,7 @@ export interface RequestState {
 }
 
 export interface ConnectionLimits {
-  /** Maximum number of active requests, which is also that of connections in use. */
+  /** Maximum number of active requests, and of connections in use. */
   readonly maxRequests: number;
   /** Further connections that can be open without an active request; at least 1. */
   readonly spare: number;

@@ -48,7 +48,7 @@ const END_TIMEOUT_MS = 10_000;
 export class Watcher {
   readonly #view: View;
   readonly #log: EventLog;
-  /** That of the stream, which the view may change. */
+  /** The codec of the stream, while the view may change to another. */
   readonly #codec: Codec;
   readonly #response: ServerResponse;
   readonly #options: WatcherOptions;

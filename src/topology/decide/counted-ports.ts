@@ -21,7 +21,7 @@ export interface CopyRules {
 
 /** An endpoint whose address another one has too. */
 interface Copy {
-  /** Among those of all groups. */
+  /** Among the endpoints of all groups. */
   readonly index: number;
   readonly endpoint: Endpoint;
   readonly group: GroupPorts;

@@ -77,7 +77,7 @@ export interface DecideOptions {
 /**
  * Decides which endpoints of a Service this node sees. Pure.
  *
- * The groups are those of *all* slices of the Service, because a slice with only far endpoints must give way to
+ * The groups come from *all* slices of the Service, because a slice with only far endpoints must give way to
  * a slice with near ones. If endpoints share an address and port, only one counts, see countedPorts. Each address
  * family and port is decided alone, because a near endpoint without the port cannot serve it. An endpoint is kept if it
  * is chosen for any port of its group; one that has no port of the Service is not kept, because nobody can use it. Keys

@@ -41,7 +41,7 @@ export interface FamilyPort {
 /** A slice without ports still has endpoints to decide about: they share a port without a name. */
 export const NO_PORTS: readonly string[] = [''];
 
-/** Identifies a port among those of a Service. */
+/** Identifies a port of a Service. */
 export function portId({ family, port }: FamilyPort): string {
   return `${family} ${port}`;
 }

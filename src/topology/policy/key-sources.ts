@@ -39,7 +39,7 @@ export const READ_ANNOTATIONS: readonly string[] = [
   ...TOPOLOGY_MODE_ANNOTATIONS,
 ];
 
-/** Those of some annotations that a policy depends on. */
+/** The annotations that a policy depends on, of some annotations. */
 export function onlyRead(annotations: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   return new Map([...annotations].filter(([name]) => READ_ANNOTATIONS.includes(name)));
 }

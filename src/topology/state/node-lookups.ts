@@ -53,7 +53,7 @@ interface Lookup {
   zone: string | undefined;
   /** `requested`: no answer yet; `failed`: it is requested again. */
   state: 'requested' | 'failed' | 'answered';
-  /** Its zone was not that of this node. */
+  /** Its zone was another one than the zone of this node. */
   isElsewhere: boolean;
   /** Its label kubernetes.io/hostname is not its name. */
   isByName: boolean;

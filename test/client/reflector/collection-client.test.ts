@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.ts';
 import { recordOutcomes } from '../../support/http/outcomes.ts';
 import { useUpstream } from '../../support/http/upstream.ts';
 
-/** Closes those of the latest client. */
+/** Closes the connections of the latest client. */
 let closeConnections: () => Promise<void>;
 const QUERY = {
   resource: SERVICES,

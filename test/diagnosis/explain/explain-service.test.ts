@@ -48,7 +48,7 @@ interface Scene {
   readonly endpoints?: readonly Endpoint[];
   /** In place of the endpoints: groups with ports of their own. */
   readonly groups?: readonly EndpointGroup[];
-  /** Of the Service; default: those of its slices. */
+  /** Ports of the Service; default: the ports of its slices. */
   readonly ports?: readonly string[];
   readonly labels?: Readonly<Record<string, string>>;
   /** Members of node sets; a set that is not listed here does not sync. */

@@ -20,7 +20,7 @@ export interface FaultKinds {
   readonly history: readonly FaultKind<HistoryTarget>[];
   /** Those that need relays. */
   readonly relay: readonly FaultKind<HistoryTarget>[];
-  /** Those of a node and a real control plane: disk, clients, kube-proxies, etcd, kube-apiserver. */
+  /** Faults of a node and a real control plane: disk, clients, kube-proxies, etcd, kube-apiserver. */
   readonly node: readonly FaultKind<NodeTarget>[];
 }
 

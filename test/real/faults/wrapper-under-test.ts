@@ -28,7 +28,7 @@ export interface WrapperUnderTestOptions {
   readonly token: string;
   /** More settings. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** Default: those of the program. */
+  /** Default: the values of the program. */
   readonly viewBounds?: ViewBounds;
   /** Where it runs. Default: on this machine. */
   readonly place?: Place;

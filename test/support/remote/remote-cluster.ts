@@ -173,7 +173,7 @@ function refusalOf({ refusals }: RemoteCluster, path: string): number | undefine
   return [...refusals].find(([start]) => path.startsWith(start))?.[1];
 }
 
-/** 200 is that of another program. */
+/** 200 comes from another program. */
 function statusBody(code: number, pod = 'x'): string {
   if (code === 200) return '<html>';
   const message =

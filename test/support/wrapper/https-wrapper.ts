@@ -24,7 +24,7 @@ export interface AskOptions {
   readonly headers?: Record<string, string | string[]>;
   readonly token?: string;
   readonly body?: string;
-  /** The authority that is trusted, as PEM; default: that of the wrapper. */
+  /** The authority that is trusted, as PEM; default: the authority of the wrapper. */
   readonly ca?: string;
 }
 

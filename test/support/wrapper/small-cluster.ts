@@ -72,7 +72,7 @@ function createService(
   });
 }
 
-/** Creates or replaces a slice of a Service. @param more labels besides that of the Service */
+/** Creates or replaces a slice of a Service. @param more labels besides the label of the Service */
 export function putSlice(
   server: ApiServer,
   name: string,

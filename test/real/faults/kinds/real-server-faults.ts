@@ -60,7 +60,7 @@ function backUp({ folder, etcd }: ControlPlane): () => void {
   return () => replace(copy, data);
 }
 
-/** The writes since the copy are seen, and then lost. Those of the meantime come after the restore, and are fewer. */
+/** The writes since the copy are seen, and then lost. Fewer writes come after the restore. */
 const restored: FaultKind<NodeTarget> = {
   room: 'server',
   name: 'etcd restored from an older copy',

@@ -12,7 +12,7 @@ export interface OtherCertificates {
   readonly rotated: KeyPair;
 }
 
-/** @param address that of the front */
+/** @param address the address of the front */
 export async function makeOtherCertificates(
   authority: KeyPair,
   address: string,

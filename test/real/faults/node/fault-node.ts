@@ -41,7 +41,7 @@ interface FaultNodeOptions {
   readonly relays?: number | undefined;
   /** Without fronts: another API server of the plane, which the wrapper prefers. */
   readonly preferred?: ApiServer | undefined;
-  /** Of the wrapper; default: that of its settings. */
+  /** Of the wrapper; default: as in its settings. */
   readonly logLevel?: string | undefined;
 }
 

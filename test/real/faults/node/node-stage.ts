@@ -23,7 +23,7 @@ export interface NodeStageOptions {
   readonly relays?: number;
   /** Without fronts: there is another API server, which the wrapper prefers. Default false. */
   readonly another?: boolean;
-  /** Of the wrapper; default: that of its settings. */
+  /** Of the wrapper; default: as in its settings. */
   readonly logLevel?: string;
   /** Flags of the API server. */
   readonly apiServerArgs?: readonly string[];
@@ -96,7 +96,7 @@ async function startParts(
   };
   return {
     plane,
-    /** The API server that the wrapper prefers; undefined: that of the plane. */
+    /** The API server that the wrapper prefers; undefined: the API server of the plane. */
     preferred,
     netns,
     node,
@@ -127,8 +127,8 @@ async function startParts(
 const RESOURCES = ['endpointslices', 'endpoints'] as const;
 
 /**
- * Informers of all kinds: in protobuf and JSON, by streaming list and LIST, of one namespace and of all. That of all
- * has a resync and its handler none: it never gets an update that keeps the resourceVersion.
+ * Informers of all kinds: in protobuf and JSON, by streaming list and LIST, of one namespace and of all. The one of all
+ * namespaces has a resync and its handler none: it never gets an update that keeps the resourceVersion.
  */
 function informerVariants(
   where: Pick<InformerVariant, 'server' | 'kubeconfig'>,

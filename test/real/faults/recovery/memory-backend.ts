@@ -55,7 +55,7 @@ export async function startMemoryBackend() {
       load(second, backup);
       return await second.listen();
     },
-    /** The objects of the second server are those of now. */
+    /** The second server has the objects of now. */
     catchUp: () => {
       if (second === undefined) return;
       load(second, backUp());

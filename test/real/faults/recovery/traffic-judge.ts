@@ -151,7 +151,7 @@ export function judgeConnections(
   return atMost('connections', `new connections in ${REQUEST_WINDOW_MS} ms`, most, allowed);
 }
 
-/** Those of each client apart. */
+/** The traffic of each client apart. */
 function byQuery(requests: readonly SeenRequest[]): Map<string, SeenRequest[]> {
   const all = new Map<string, SeenRequest[]>();
   for (const request of requests) {
