@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of docs/, in light and dark: `npm run picture` takes all, `npm run picture -- page-node` one.
- * docs/page.png, which the README shows, is the demo.
+ * Takes the pictures of docs/images/, in light and dark: `npm run picture` takes all, `npm run picture -- page-node`
+ * takes one. docs/images/page.png, which the README shows, is the demo.
  */
 
 import { statSync } from 'node:fs';
@@ -19,7 +19,7 @@ const SETTLE_MS = 3_000;
 const OUTAGE_MS = 15_000;
 
 interface Picture {
-  /** Of the file in docs/, without its end. */
+  /** Of the file in docs/images/, without its end. */
   readonly name: string;
   readonly width: number;
   readonly height: number;
@@ -61,7 +61,7 @@ const wanted = process.argv.slice(2);
 const isWanted = (name: string): boolean => wanted.length === 0 || wanted.includes(name);
 
 async function save(page: Page, name: string): Promise<void> {
-  const path = new URL(`../../docs/${name}.png`, import.meta.url).pathname;
+  const path = new URL(`../../docs/images/${name}.png`, import.meta.url).pathname;
   await page.screenshot({ path });
   // A palette makes it a third as large.
   await runCommand('pngquant', ['--force', '--ext=.png', '--nofs', path]);
