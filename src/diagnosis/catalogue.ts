@@ -166,7 +166,7 @@ export const CATALOGUE = {
   },
 } as const satisfies Readonly<Record<string, Entry>>;
 
-/** Those of which the traffic of a Service fails on this node, unless the policy is a dry run. */
+/** Codes of problems with which the traffic of a Service fails on this node, unless the policy is a dry run. */
 export const FAILING_CODES: readonly string[] = ['nothing-matches', 'none-ready'];
 
 export type ProblemCode = keyof typeof CATALOGUE;
