@@ -27,14 +27,6 @@ export interface SimulatedEndpoint extends Omit<Endpoint, 'terminating'> {
   readonly address: string;
 }
 
-export interface RowOptions {
-  /** Number of nodes. */
-  readonly nodes: number;
-  /** Returns one object for equal groups. */
-  readonly intern: (group: EndpointGroup) => EndpointGroup;
-  readonly sliceProblems: readonly SliceProblem[];
-}
-
 /** A row of the matrix: what the nodes see of one Service. */
 export class SimulatedService {
   readonly service: string;
@@ -54,18 +46,23 @@ export class SimulatedService {
   /** Indices of answers. */
   readonly #known = new Map<string, number>();
 
+  /**
+   * @param slices those that kube-proxy reads
+   * @param nodes number of nodes
+   */
   constructor(
     service: string,
     policy: Policy,
     slices: readonly SimulatedSlice[],
-    { nodes, intern, sliceProblems }: RowOptions,
+    sliceProblems: readonly SliceProblem[],
+    nodes: number,
   ) {
     this.service = service;
     this.policy = policy;
     this.byNode = new Uint32Array(nodes);
     this.sliceProblems = sliceProblems;
     this.unnumbered = new Set(slices.flatMap((slice) => slice.unnumbered));
-    this.#groups = slices.flatMap(({ groups }) => groups.map(intern));
+    this.#groups = slices.flatMap(({ groups }) => groups);
     this.endpoints = slices.flatMap(({ groups, addresses }) =>
       groups
         .flatMap(({ endpoints }) => endpoints)

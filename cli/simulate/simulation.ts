@@ -1,14 +1,11 @@
 import type { ServiceFacts } from '../../src/filter/codec/codec.ts';
-import { EndpointCache } from '../../src/filter/objects/endpoint-cache.ts';
 import { nodesOfCommunity } from '../../src/node/own-watches/communities-handler.ts';
 import { decidedPorts, describeService } from '../../src/node/own-watches/services-handler.ts';
 import type { NodeProxyOptions } from '../../src/server/node-proxy.ts';
-import type { EndpointGroup } from '../../src/topology/decide/endpoint.ts';
 import { PolicyResolver } from '../../src/topology/policy/policy-resolver.ts';
 import { namespacePolicyOf } from '../../src/topology/policy/service-policy.ts';
 import { readerOf, readsSlice } from '../../src/topology/policy/service-reader.ts';
 import type { Topology } from '../../src/topology/state/topology.ts';
-import { Interner } from '../../src/util/interner.ts';
 import type { ClusterObjects, SimulatedSlice } from './cluster-objects.ts';
 import { SimulatedService } from './simulated-service.ts';
 import {
@@ -60,11 +57,7 @@ export function simulate(
   wanted: (service: string, facts: ServiceFacts) => boolean = () => true,
 ): Simulation {
   const shared = sharedTopology(cluster, settings);
-  const names = cluster.services.flatMap((facts) => {
-    const name = nameOf(facts);
-    return shared.policies.has(name) && wanted(name, facts) ? [name] : [];
-  });
-  const rows = rowsOf(cluster, shared, names.sort());
+  const rows = rowsOf(cluster, shared, wanted);
   const keys = new Set<string>();
   for (const { policy } of rows) {
     if (policy.managed && policy.dryRun !== true) for (const key of policy.keys) keys.add(key);
@@ -124,49 +117,35 @@ function serviceOf({ namespace, service }: SimulatedSlice): string {
   return `${namespace}/${service}`;
 }
 
-/** As EndpointIndex.ofService sorts them. */
-function byName(a: SimulatedSlice, b: SimulatedSlice): number {
-  return a.name < b.name ? -1 : 1;
-}
-
 function matchesAnyNode(topology: Topology, key: string): boolean {
   const match = topology.matchOf(key);
   return match !== undefined && (match.self || match.selectors.length > 0);
 }
 
+/** The Services that kube-proxy watches and that are wanted, sorted by name. */
 function rowsOf(
   { services, slices, nodes }: ClusterObjects,
   { policies }: SharedTopology,
-  rows: readonly string[],
+  wanted: (service: string, facts: ServiceFacts) => boolean,
 ): SimulatedService[] {
-  const readers = new Map(services.map((facts) => [nameOf(facts), readerOf(facts)]));
-  const read = slices.filter((slice) => readsSlice(readers.get(serviceOf(slice)), slice.labels));
-  const byService = Map.groupBy(read, serviceOf);
-  const allByService = Map.groupBy(slices, serviceOf);
-  const factsOf = new Map(services.map((facts) => [nameOf(facts), facts]));
+  const byService = Map.groupBy(slices, serviceOf);
   const names = new Set(nodes.map(({ name }) => name));
-  // As in a view, equal endpoints are shared, so that each is matched once per node.
-  const cache = new EndpointCache();
-  const ports = new Interner<readonly string[]>();
-  const intern = (group: EndpointGroup): EndpointGroup => ({
-    ...group,
-    ports: ports.intern(group.ports.join('\n'), () => group.ports),
-    endpoints: group.endpoints.map((endpoint) => cache.intern(endpoint)),
-  });
-  return rows.map((name) => {
-    const policy = policies.get(name) as SimulatedService['policy'];
-    const own = (byService.get(name) ?? []).toSorted(byName);
-    const facts = factsOf.get(name) as ServiceFacts;
-    const all = allByService.get(name) ?? [];
-    const unlabelled = allByService
+  const rows = services.flatMap((facts) => {
+    const name = nameOf(facts);
+    const policy = policies.get(name);
+    if (policy === undefined || !wanted(name, facts)) return [];
+    const all = byService.get(name) ?? [];
+    const read = all.filter(({ labels }) => readsSlice(readerOf(facts), labels));
+    const unlabelled = byService
       .get(`${facts.namespace}/`)
-      ?.find((slice) => slice.name === facts.name);
-    const ofService = { all, read: own, unlabelled };
-    const sliceProblems = sliceProblemsOf(facts, ofService, (node) => names.has(node));
-    return new SimulatedService(name, policy, own, {
-      nodes: nodes.length,
-      intern,
-      sliceProblems,
-    });
+      ?.find((each) => each.name === facts.name);
+    const problems = sliceProblemsOf(facts, { all, read, unlabelled }, (node) => names.has(node));
+    return new SimulatedService(name, policy, read.toSorted(byName), problems, nodes.length);
   });
+  return rows.sort((a, b) => (a.service < b.service ? -1 : 1));
+}
+
+/** As EndpointIndex.ofService sorts them. */
+function byName(a: SimulatedSlice, b: SimulatedSlice): number {
+  return a.name < b.name ? -1 : 1;
 }
