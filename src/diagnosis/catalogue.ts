@@ -6,6 +6,8 @@
  * - explain/: how this node decides about a Service, and why
  */
 
+import { firstFew } from '../util/first-few.ts';
+
 /** `warning`: probably a mistake; `info`: intended, but worth knowing. */
 export type Severity = 'warning' | 'info';
 
@@ -193,4 +195,14 @@ export function problem(
   const { text, next }: Entry = CATALOGUE[code];
   const message = about === '' ? text : `${text}: ${about}`;
   return { code, severity, message, next: severity === 'warning' ? next : undefined };
+}
+
+/** The problem that these ports, slices or keys have, if there are any. */
+export function problemOf(code: ProblemCode, names: readonly string[]): Problem[] {
+  return names.length === 0 ? [] : [problem(code, namesIn(names))];
+}
+
+/** A list as a problem names it: up to 20 of them. */
+export function namesIn(names: readonly string[]): string {
+  return firstFew(names, 20);
 }

@@ -3,8 +3,7 @@ import { countEndpoints, portLabel } from '../../topology/decide/endpoint.ts';
 import { type Policy, samePolicy } from '../../topology/policy/policy.ts';
 import { ANY_KEY, HOSTNAME_KEY } from '../../topology/policy/topology-keys.ts';
 import type { Topology } from '../../topology/state/topology.ts';
-import { firstFew } from '../../util/first-few.ts';
-import { type Problem, problem } from '../catalogue.ts';
+import { namesIn, type Problem, type ProblemCode, problem, problemOf } from '../catalogue.ts';
 import { policyProblems, portProblems } from '../service-problems.ts';
 import type { ExplainedObject } from './explain-endpoints.ts';
 import { warnOfKey } from './explain-keys.ts';
@@ -70,7 +69,7 @@ function warnOfRoom({ topology, explanation: { policy, service } }: WarningsInpu
 }
 
 /** Codes of a key that matches nothing on this node. */
-const EMPTY_KEY: readonly Problem['code'][] = [
+const EMPTY_KEY: readonly ProblemCode[] = [
   'own-label-missing',
   'community-empty',
   'key-without-nodes',
@@ -103,58 +102,44 @@ function weigh(
   return isNote ? { ...warning, severity: 'info', next: undefined } : warning;
 }
 
-function isUnmatched({ keys, without }: PortExplanation): boolean {
-  return without !== true && keys.every(({ total }) => total === 0);
-}
-
 function warnOfEndpoints(input: WarningsInput): Problem[] {
   const { explanation, decision, objects, hasSelector, isUnlabelled } = input;
   const { outcome, ports, counts, policy } = explanation;
   if (objects.length === 0 && isUnlabelled) return [problem('slice-without-label')];
   if (objects.length === 0 && hasSelector && policy.managed) return [problem('no-slices')];
   if (counts.total === 0) {
-    return [
-      problem('no-endpoints', hasSelector ? 'no Pod with an address matches its selector' : ''),
-    ];
+    const why = hasSelector ? 'no Pod with an address matches its selector' : '';
+    return [problem('no-endpoints', why)];
   }
   if (decision === undefined || outcome.kind !== 'filtered') return [];
-  const { added } = decision;
-  const warnings = [
+  // Each family and port is checked alone: clients connect to one of them.
+  const having = (code: ProblemCode, has: (port: PortExplanation) => boolean): Problem[] =>
+    problemOf(code, ports.filter(has).map(portLabel));
+  return [
     ...(decision.ports.length === 0 ? [problem('other-family')] : []),
     ...warnOfWithout(input, decision),
-    ...warnOfUnmatched(ports, decision),
-    ...warnOfImported(input, decision),
-  ];
-  for (const port of ports) {
-    const { winner, keys, why } = port;
-    const won = keys.find(({ key }) => key === winner);
-    const about = portLabel(port);
-    if (won !== undefined && won.ready > 0 && won.ready < won.needs) {
-      warnings.push(problem('too-few-ready', about));
-    }
-    if ((won?.ready ?? 0) === 0 && keys.some(({ total: matched }) => matched > 0)) {
-      warnings.push(problem('none-ready', `${about}: ${why}`));
-    }
-  }
-  warnings.push(...notesOfEndpoints(decision));
-  if (added > 0) warnings.push(problem('local-endpoints-kept', added));
-  return warnings;
-}
-
-function notesOfEndpoints({ groups, counted }: Decision): Problem[] {
-  const all = groups.flatMap((group) => group.endpoints);
-  const counting = all.filter((_, at) => counted === undefined || counted[at] !== undefined);
-  const copies = all.length - counting.length;
-  const withoutNode = counting.filter(({ node }) => node === '').length;
-  return [
-    ...(withoutNode > 0 ? [problem('endpoint-without-node', withoutNode)] : []),
-    ...(copies > 0 ? [problem('copies-cut', copies)] : []),
+    ...having('nothing-matches', isUnmatched),
+    ...problemOf('imported-slices', importedSlices(input, decision)),
+    ...having('too-few-ready', hasTooFew),
+    ...having('none-ready', hasNoneReady),
+    ...notesOfEndpoints(decision),
   ];
 }
 
-/** Ports that one warning names at most. */
-const NAMED_PORTS = 20;
+function isUnmatched({ keys, without }: PortExplanation): boolean {
+  return without !== true && keys.every(({ total }) => total === 0);
+}
 
+function hasTooFew({ keys, winner }: PortExplanation): boolean {
+  return keys.some(({ key, ready, needs }) => key === winner && ready > 0 && ready < needs);
+}
+
+function hasNoneReady({ keys, winner }: PortExplanation): boolean {
+  const isReady = keys.some(({ key, ready }) => key === winner && ready > 0);
+  return !isReady && keys.some(({ total }) => total > 0);
+}
+
+/** A policy has no part in this, see portProblems. */
 function warnOfWithout(
   { explanation: { ports }, objects }: WarningsInput,
   { classes }: Decision,
@@ -164,46 +149,38 @@ function warnOfWithout(
   const found = portProblems(without, new Set(objects.flatMap((object) => object.unnumbered())));
   const unused = classes.filter(({ winners }) => winners === 0);
   const others = new Set(unused.flatMap((each) => (each.ports.length === 0 ? 'none' : each.ports)));
-  return Array.from(found, ([code, names]) => {
-    const about = firstFew(names, NAMED_PORTS);
-    if (code === 'port-without-number' || others.size === 0) return problem(code, about);
-    return problem(
-      code,
-      `${about}; endpoints have other ports: ${firstFew([...others], NAMED_PORTS)}`,
-    );
-  });
+  const more = others.size === 0 ? '' : `; endpoints have ${namesIn([...others])}`;
+  return Array.from(found, ([code, names]) =>
+    problem(code, `${namesIn(names)}${code === 'port-without-endpoints' ? more : ''}`),
+  );
 }
 
-/** Slices that it names at most. */
-const NAMED_SLICES = 5;
-
 /** A key can match an endpoint of another cluster only if nodes of both clusters have one name. */
-function warnOfImported(
+function importedSlices(
   { explanation: { policy }, objects }: WarningsInput,
   { masks }: Decision,
-): Problem[] {
+): readonly string[] {
   const keys = policy.keys ?? [];
   const places = keys.reduce((mask, key, at) => (key === ANY_KEY ? mask : mask | (1 << at)), 0);
   let start = 0;
-  const imported = objects.flatMap((object) => {
+  return objects.flatMap((object) => {
     const own = masks.subarray(start, start + countEndpoints(object.groups));
     start += own.length;
     if (!own.some((mask) => (mask & places) !== 0)) return [];
     const cluster = object.sourceCluster();
     return cluster === undefined ? [] : [`${object.name} of ${cluster}`];
   });
-  return imported.length === 0
-    ? []
-    : [problem('imported-slices', firstFew(imported, NAMED_SLICES))];
 }
 
-/** Each family and port is checked alone: clients connect to one of them. */
-function warnOfUnmatched(ports: readonly PortExplanation[], decision: Decision): Problem[] {
-  const unmatched = ports.filter(isUnmatched);
-  if (unmatched.length === 0) return [];
-  const names = unmatched.map(portLabel);
-  const areAll = unmatched.length === decision.ports.length;
-  return [problem('nothing-matches', areAll ? '' : firstFew(names, NAMED_PORTS))];
+function notesOfEndpoints({ groups, counted, added }: Decision): Problem[] {
+  const all = groups.flatMap((group) => group.endpoints);
+  const counting = all.filter((_, at) => counted === undefined || counted[at] !== undefined);
+  const notes = [
+    ['endpoint-without-node', counting.filter(({ node }) => node === '').length],
+    ['copies-cut', all.length - counting.length],
+    ['local-endpoints-kept', added],
+  ] as const;
+  return notes.flatMap(([code, count]) => (count > 0 ? [problem(code, count)] : []));
 }
 
 function notes({ explanation, active, objects, topology }: WarningsInput): Problem[] {

@@ -199,7 +199,7 @@ describe('explainService()', () => {
     expect(warnings.map(({ code, message }) => [code, message])).toEqual([
       [
         'port-without-endpoints',
-        'no endpoint has this port of the Service, so connections fail: IPv4 TCP/; endpoints have other ports: TCP/http',
+        'no endpoint has this port of the Service, so connections fail: IPv4 TCP/; endpoints have TCP/http',
       ],
     ]);
   });
