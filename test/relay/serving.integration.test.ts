@@ -131,7 +131,7 @@ test('a version that it has not reached is waited for, with proof that nothing i
 
 test('it never answers with an older state than requested, even if its own watch lags', async () => {
   await ask(`${relay.url}${KEPT}&${ANY}`);
-  await eventually(() => watchesOf('endpointslices') > 0, true);
+  await eventually(() => watchesOf('endpointslices'), 2);
   const thaw = cluster.freezeWatches();
   putSlice(cluster, 'web-c', 'web', [{ ip: '10.0.0.3', node: 'edge-3' }]);
   const path = `${relay.url}${KEPT}&resourceVersion=${cluster.resourceVersion}`;

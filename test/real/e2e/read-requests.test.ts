@@ -6,7 +6,7 @@ import { type LocalWrapper, startLocalWrapper } from '../../../harness/clients/l
 import { createPlacedService } from '../../../harness/node/placed-service.ts';
 import { CODECS } from '../../../src/client/api/codecs.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
-import { open } from '../../support/fake-apiserver/fake-apiserver-client.ts';
+import { open } from '../../support/http/http-client.ts';
 
 /* The same reads of the wrapper and of the API server behind it, side by side: it answers alike, or is stricter. */
 

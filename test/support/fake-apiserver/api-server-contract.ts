@@ -1,9 +1,9 @@
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { RequestOptions } from '../http/http-client.ts';
 import {
   type Answer,
   protobufFrames,
-  type RequestOptions,
   type SeenEvent,
   sendRequest,
   summarize,

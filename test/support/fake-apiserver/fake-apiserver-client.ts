@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import { request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
-import { request as httpsRequest } from 'node:https';
+import type { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { BinaryReader } from '@bufbuild/protobuf/wire';
+import { open, type RequestOptions } from '../http/http-client.ts';
 
 /** A whole answer of an API server. */
 export interface Answer {
@@ -13,40 +12,15 @@ export interface Answer {
   json(): any;
 }
 
-/** What a request carries besides its URL. */
-export interface RequestOptions {
-  readonly method?: string;
-  readonly headers?: OutgoingHttpHeaders;
-  readonly body?: string | Buffer;
-  readonly signal?: AbortSignal;
-  /** PEM of the authority of an https server. */
-  readonly ca?: string | undefined;
-}
-
 /** Sends a request on a connection of its own and reads the whole answer. */
 export async function sendRequest(url: string, options: RequestOptions = {}): Promise<Answer> {
-  const response = await open(url, options);
+  const { body: sent, headers } = options;
+  // Node sends the body of a DELETE without its length.
+  const length = sent === undefined ? {} : { 'content-length': Buffer.byteLength(sent) };
+  const response = await open(url, { ...options, headers: { ...length, ...headers } });
   const body = Buffer.concat(await collect(response));
-  const { statusCode = 0, headers } = response;
-  return { status: statusCode, headers, body, json: () => JSON.parse(body.toString()) };
-}
-
-/** Sends a request and resolves once the answer's headers have arrived. The result is the stream of its body. */
-export async function open(url: string, options: RequestOptions = {}): Promise<IncomingMessage> {
-  const { method = 'GET', headers = {}, body, signal, ca } = options;
-  const send = url.startsWith('https:') ? httpsRequest : httpRequest;
-  const request = send(url, {
-    method,
-    // Node sends the body of a DELETE without its length.
-    headers:
-      body === undefined ? headers : { 'content-length': Buffer.byteLength(body), ...headers },
-    agent: false,
-    ca,
-    ...(signal === undefined ? {} : { signal }),
-  });
-  request.end(body);
-  const [response] = await once(request, 'response');
-  return response;
+  const { statusCode = 0, headers: received } = response;
+  return { status: statusCode, headers: received, body, json: () => JSON.parse(body.toString()) };
 }
 
 /** A watch event, parsed. */

@@ -1,4 +1,5 @@
-import { type IncomingMessage, type RequestOptions, request } from 'node:http';
+import { type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http';
+import { request as requestOverTls, type RequestOptions as TlsRequestOptions } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
@@ -10,14 +11,26 @@ export interface Answer {
   readonly body: string;
 }
 
+/** What a request carries besides its URL; over TLS also how. */
+export interface RequestOptions extends Omit<TlsRequestOptions, 'headers' | 'ca'> {
+  readonly headers?: OutgoingHttpHeaders | undefined;
+  /** The authority that is trusted, as PEM. */
+  readonly ca?: string | undefined;
+  readonly body?: string | Buffer | undefined;
+  /** A bearer token. */
+  readonly token?: string | undefined;
+}
+
 /** Sends a request on a new connection; resolves with the headers of the response. */
 export function open(
   url: URL | string,
-  options: RequestOptions & { readonly body?: string } = {},
+  { body, token, headers, ...rest }: RequestOptions = {},
 ): Promise<IncomingMessage> {
-  const { body, ...rest } = options;
+  const send = new URL(url).protocol === 'https:' ? requestOverTls : request;
+  const identity = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const options = { agent: false, ...rest, headers: { ...identity, ...headers } };
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { agent: false, ...rest }, resolve);
+    const outgoing = send(url, options, resolve);
     outgoing.once('error', reject);
     outgoing.end(body);
   });

@@ -1,8 +1,9 @@
-import { request } from 'undici';
+import { buffer } from 'node:stream/consumers';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { KubeObject } from '../../../fake-apiserver/kube-object.ts';
 import type { Encoding } from '../../../src/filter/codec/codec.ts';
 import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';
+import { open } from '../http/http-client.ts';
 
 export const SERVICES_PATH = '/api/v1/services';
 export const SLICES_PATH = '/apis/discovery.k8s.io/v1/endpointslices';
@@ -66,15 +67,15 @@ export function numbersIn(body: Buffer): number[] {
 }
 
 /** HTTP status of a GET. */
-export async function statusOf(url: string, encoding: Encoding): Promise<number> {
-  const { statusCode, body } = await request(url, { headers: { accept: ACCEPT[encoding] } });
-  await body.dump();
-  return statusCode;
+export async function statusOf(url: string, encoding: Encoding): Promise<number | undefined> {
+  const response = await open(url, { headers: { accept: ACCEPT[encoding] } });
+  return response.resume().statusCode;
 }
 
 async function get(url: string, encoding: Encoding): Promise<Buffer> {
-  const { statusCode, body } = await request(url, { headers: { accept: ACCEPT[encoding] } });
-  const bytes = Buffer.from(await body.arrayBuffer());
+  const response = await open(url, { headers: { accept: ACCEPT[encoding] } });
+  const bytes = await buffer(response);
+  const { statusCode } = response;
   if (statusCode !== 200) throw new Error(`${statusCode} ${bytes.toString('latin1')}`);
   return bytes;
 }

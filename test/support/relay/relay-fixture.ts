@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
-import { Agent, request } from 'undici';
 import { type ServingFiles, writeServingFiles } from '../../../harness/certificates.ts';
 import { listenersOptions } from '../../../src/config/listener-options.ts';
 import { nodeProxyOptions } from '../../../src/config/node-proxy-options.ts';
@@ -9,6 +8,7 @@ import { type Relay, type RelayOptions, startRelay } from '../../../src/relay/re
 import type { NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../closed-later.ts';
 import { FakeCredentials } from '../http/credentials.ts';
+import { ask as askAny, type RequestOptions } from '../http/http-client.ts';
 import { useFolder } from '../use-folder.ts';
 import { askAt, useReviewedCluster } from '../wrapper/https-wrapper.ts';
 
@@ -75,31 +75,14 @@ export interface Answer {
   };
 }
 
-export interface AskOptions {
-  readonly method?: 'GET' | 'POST' | 'PUT';
+export interface AskOptions extends RequestOptions {
   readonly accept?: string;
-  /** Undefined: none. */
-  readonly token?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends a request in JSON, over TLS to any certificate. */
+/** Sends a request in JSON, over TLS to any certificate. Default token: that of a node. */
 export async function ask(url: string, options: AskOptions = {}): Promise<Answer> {
-  const { method = 'GET', accept = 'application/json', headers } = options;
-  const token = 'token' in options ? options.token : 'node';
-  const dispatcher = new Agent({ connect: NO_CHECK });
-  try {
-    const { statusCode, body } = await request(url, {
-      dispatcher,
-      method,
-      headers: {
-        accept,
-        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-        ...headers,
-      },
-    });
-    return { code: statusCode, body: (await body.json()) as Answer['body'] };
-  } finally {
-    await dispatcher.destroy();
-  }
+  const { accept = 'application/json', headers, ...rest } = { token: 'node', ...options };
+  const sent = { ...NO_CHECK, ...rest, headers: { accept, ...headers } };
+  const { response, body } = await askAny(url, sent);
+  return { code: response.statusCode ?? 0, body: JSON.parse(body) as Answer['body'] };
 }

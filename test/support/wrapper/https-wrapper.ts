@@ -1,13 +1,11 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { Agent, request } from 'node:https';
-import { text } from 'node:stream/consumers';
+import type { IncomingHttpHeaders } from 'node:http';
 import { writeServingFiles } from '../../../harness/certificates.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import type { HttpsListenerOptions } from '../../../src/server/serving/listeners.ts';
 import { closedLater } from '../closed-later.ts';
 import { FakeCredentials } from '../http/credentials.ts';
+import { ask, type RequestOptions } from '../http/http-client.ts';
 import { type ReviewServer, startReviewServer } from '../http/review-server.ts';
 import { useFolder } from '../use-folder.ts';
 import { putService, putSlice } from './small-cluster.ts';
@@ -19,15 +17,6 @@ export interface Asked {
   readonly body: string;
 }
 
-export interface AskOptions {
-  readonly method?: string;
-  readonly headers?: Record<string, string | string[]>;
-  readonly token?: string;
-  readonly body?: string;
-  /** The authority that is trusted, as PEM; default: the authority of the wrapper. */
-  readonly ca?: string;
-}
-
 /** A wrapper with an https listener, in front of an API server that answers access reviews. */
 export interface HttpsWrapper {
   readonly proxy: NodeProxy;
@@ -37,8 +26,8 @@ export interface HttpsWrapper {
   readonly ca: string;
   /** Port of the https listener. */
   readonly port: number;
-  /** Sends a request over https, on a new connection. */
-  ask(path: string, options?: AskOptions): Promise<Asked>;
+  /** Sends a request over https, on a new connection. It trusts the wrapper's authority by default. */
+  ask(path: string, options?: RequestOptions): Promise<Asked>;
 }
 
 /** It is closed later; see {@link closedLater}. */
@@ -83,21 +72,9 @@ export async function useReviewedCluster() {
 
 /** Sends requests over https to a port of this machine. */
 export function askAt(port: number, ca: string): HttpsWrapper['ask'] {
-  return async (path, asked = {}) => {
-    const { method = 'GET', headers = {}, token, body } = asked;
-    const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const outgoing = request({
-      host: '127.0.0.1',
-      port,
-      method,
-      path,
-      ca: asked.ca ?? ca,
-      headers: { ...authorization, ...headers },
-      agent: new Agent({ keepAlive: false, maxCachedSessions: 0 }),
-    });
-    outgoing.end(body);
-    const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
-    const { statusCode: code = 0 } = response;
-    return { code, headers: response.headers, body: await text(response) };
+  return async (path, options = {}) => {
+    const url = `https://127.0.0.1:${port}`;
+    const { response, body } = await ask(url, { ca, path, ...options });
+    return { code: response.statusCode ?? 0, headers: response.headers, body };
   };
 }
