@@ -30,24 +30,8 @@ export interface SeenEvent {
   readonly object: any;
 }
 
-/** An open watch in JSON. */
-export interface OpenedWatch {
-  readonly status: number;
-  readonly contentType: string;
-  /** The next event; undefined after the end of the stream. Rejects if the connection was cut. */
-  next(): Promise<SeenEvent | undefined>;
-  /** All further events up to the end of the stream. */
-  rest(): Promise<SeenEvent[]>;
-  /** Closes the connection. */
-  close(): void;
-}
-
 /** Opens a watch in JSON and reads its events one by one. */
-export async function watch(
-  url: string,
-  headers: OutgoingHttpHeaders = {},
-  ca?: string,
-): Promise<OpenedWatch> {
+export async function watch(url: string, headers: OutgoingHttpHeaders = {}, ca?: string) {
   const response = await open(url, { headers, ca });
   const events = jsonEvents(response);
   const next = async () => {
@@ -57,9 +41,12 @@ export async function watch(
   return {
     status: response.statusCode ?? 0,
     contentType: response.headers['content-type'] ?? '',
+    /** The next event; undefined after the end of the stream. Rejects if the connection was cut. */
     next,
+    /** All further events up to the end of the stream. */
     rest: () => collect(events),
-    close: () => response.destroy(),
+    /** Closes the connection. */
+    close: () => void response.destroy(),
   };
 }
 

@@ -3,22 +3,11 @@ import type { TlsOptions } from '../../../src/client/credentials/credentials.ts'
 import type { WrapperError } from '../../../src/errors.ts';
 import { Passthrough, type PassthroughOptions } from '../../../src/server/forward/passthrough.ts';
 import { FakeCredentials } from './credentials.ts';
-import { startServer, type TestServer } from './http-server.ts';
+import { startServer } from './http-server.ts';
 import { captureLogger } from './logger.ts';
 
-/** A server, a passthrough to it, and a server in front of that. */
-export interface PassthroughHarness {
-  readonly passthrough: Passthrough;
-  readonly credentials: FakeCredentials;
-  /** The server for clients. */
-  readonly front: TestServer;
-  /** The server that stands for the API server. */
-  readonly back: TestServer;
-  /** Errors of the passthrough; each was answered with 503. */
-  readonly errors: WrapperError[];
-  /** Closes everything; rejects if a connection to `back` is left after the passthrough was closed. */
-  close(): Promise<void>;
-}
+/** A passthrough between a server for clients and one that stands for the API server. */
+export type PassthroughHarness = Awaited<ReturnType<typeof startPassthrough>>;
 
 export async function startPassthrough(
   listener: RequestListener,
@@ -30,7 +19,7 @@ export async function startPassthrough(
     /** Called after an error was answered. */
     readonly onAnswered?: (request: IncomingMessage) => void;
   } = {},
-): Promise<PassthroughHarness> {
+) {
   const { prefix = '', serverTls, clientTls, onAnswered, ...rest } = options;
   const mutual = { ...serverTls, requestCert: true, rejectUnauthorized: false };
   const back = await startServer(listener, serverTls === undefined ? undefined : mutual);
@@ -52,5 +41,16 @@ export async function startPassthrough(
     await back.idle();
     await Promise.all([front.close(), back.close()]);
   };
-  return { passthrough, credentials, front, back, errors, close };
+  return {
+    passthrough,
+    credentials,
+    /** The server for clients. */
+    front,
+    /** The server that stands for the API server. */
+    back,
+    /** Errors of the passthrough; each was answered with 503. */
+    errors,
+    /** Closes everything; rejects if a connection to `back` is left after the passthrough was closed. */
+    close,
+  };
 }

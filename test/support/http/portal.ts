@@ -1,13 +1,8 @@
 import { createServer } from 'node:http';
 import type { ForeignAnswer } from './foreign-answers.ts';
 
-/** Something else that has the address of the API server. */
-export interface Portal {
-  close(): Promise<void>;
-}
-
-/** Answers every request on a port of 127.0.0.1 in the same way. */
-export async function startPortal(port: number, answer: ForeignAnswer): Promise<Portal> {
+/** Something else that has the address of the API server: answers every request on a port in the same way. */
+export async function startPortal(port: number, answer: ForeignAnswer) {
   const { statusCode, headers, body } = answer;
   const server = createServer((_request, response) => {
     response.writeHead(statusCode, headers).end(body);

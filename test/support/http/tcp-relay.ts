@@ -1,29 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 /** A TCP relay in front of a server, with the faults of a network. */
-export interface TcpRelay {
-  /** Has the same scheme as the URL of the server. */
-  readonly url: string;
-  /** Connections ever accepted. */
-  readonly accepted: number;
-  /** Connections that are open. */
-  readonly open: number;
-  /** Bytes that the server has sent over all connections so far. */
-  readonly received: number;
-  /** Stops all bytes in both directions for good, also on new connections. */
-  freeze(): void;
-  /** As {@link freeze}, but only for open connections; new ones work. */
-  freezeOpen(): void;
-  /** Resets each connection after so many more bytes from the server. */
-  cutAfter(bytes: number): void;
-  /** Resets all connections. */
-  cut(): void;
-  /** Stops listening, so that new connections are refused; open ones stay. */
-  refuse(): Promise<void>;
-  /** Listens again, on the same port. */
-  accept(): Promise<void>;
-  close(): Promise<void>;
-}
+export type TcpRelay = Awaited<ReturnType<typeof startTcpRelay>>;
 
 interface Pair {
   readonly client: Socket;
@@ -32,7 +10,7 @@ interface Pair {
   left: number;
 }
 
-export async function startTcpRelay(target: string): Promise<TcpRelay> {
+export async function startTcpRelay(target: string) {
   const { protocol, hostname, port: targetPort } = new URL(target);
   const pairs = new Set<Pair>();
   let frozen = false;
@@ -59,29 +37,38 @@ export async function startTcpRelay(target: string): Promise<TcpRelay> {
   let listener = await listen(onConnection, 0);
   const { port } = listener.address() as { port: number };
   return {
+    /** Has the same scheme as the URL of the server. */
     url: `${protocol}//127.0.0.1:${port}`,
+    /** Connections ever accepted. */
     get accepted() {
       return accepted;
     },
+    /** Connections that are open. */
     get open() {
       return pairs.size;
     },
+    /** Bytes that the server has sent over all connections so far. */
     get received() {
       return received;
     },
+    /** Stops all bytes in both directions for good, also on new connections. */
     freeze() {
       frozen = true;
       for (const pair of pairs) freezePair(pair);
     },
+    /** The same, but only for open connections; new ones work. */
     freezeOpen() {
       for (const pair of pairs) freezePair(pair);
     },
-    cutAfter(bytes) {
+    /** Resets each connection after so many more bytes from the server. */
+    cutAfter(bytes: number) {
       for (const pair of pairs) pair.left = bytes;
     },
+    /** Resets all connections. */
     cut() {
       for (const { client } of pairs) client.resetAndDestroy();
     },
+    /** Stops listening, so that new connections are refused; open ones stay. */
     async refuse() {
       await new Promise<void>((resolve) => {
         listener.close(() => resolve());
@@ -89,6 +76,7 @@ export async function startTcpRelay(target: string): Promise<TcpRelay> {
         if (pairs.size > 0) resolve();
       });
     },
+    /** Listens again, on the same port. */
     async accept() {
       listener = await listen(onConnection, port);
     },

@@ -1,40 +1,23 @@
 import { readFileSync } from 'node:fs';
-import type { IncomingHttpHeaders } from 'node:http';
 import { writeServingFiles } from '../../../harness/certificates.ts';
-import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
+import type { NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import type { HttpsListenerOptions } from '../../../src/server/serving/listeners.ts';
 import { closedLater } from '../closed-later.ts';
 import { FakeCredentials } from '../http/credentials.ts';
 import { ask, type RequestOptions } from '../http/http-client.ts';
-import { type ReviewServer, startReviewServer } from '../http/review-server.ts';
+import { startReviewServer } from '../http/review-server.ts';
 import { useFolder } from '../use-folder.ts';
 import { putService, putSlice } from './small-cluster.ts';
 import { useCluster, useWrapper } from './use.ts';
 
-export interface Asked {
-  readonly code: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: string;
-}
-
 /** A wrapper with an https listener, in front of an API server that answers access reviews. */
-export interface HttpsWrapper {
-  readonly proxy: NodeProxy;
-  readonly api: ReviewServer;
-  readonly folder: string;
-  /** The authority of its certificate, as PEM. */
-  readonly ca: string;
-  /** Port of the https listener. */
-  readonly port: number;
-  /** Sends a request over https, on a new connection. It trusts the wrapper's authority by default. */
-  ask(path: string, options?: RequestOptions): Promise<Asked>;
-}
+export type HttpsWrapper = Awaited<ReturnType<typeof useHttps>>;
 
 /** It is closed later; see {@link closedLater}. */
 export async function useHttps(
   https: Partial<HttpsListenerOptions> = {},
   options: Partial<NodeProxyOptions> = {},
-): Promise<HttpsWrapper> {
+) {
   const folder = useFolder();
   const { api } = await useReviewedCluster();
   const { certFile, keyFile, caFile } = await writeServingFiles(folder);
@@ -54,7 +37,16 @@ export async function useHttps(
     ...options,
   });
   const port = Number(new URL(proxy.httpsUrl ?? '').port);
-  return { proxy, api, folder, ca, port, ask: askAt(port, ca) };
+  return {
+    proxy,
+    api,
+    folder,
+    /** The authority of its certificate, as PEM. */
+    ca,
+    /** Port of the https listener. */
+    port,
+    ask: askAt(port, ca),
+  };
 }
 
 /** An API server that reviews callers. A token is the name of its user, or `<user>/<any text>`. */
@@ -70,11 +62,12 @@ export async function useReviewedCluster() {
   return { cluster, api };
 }
 
-/** Sends requests over https to a port of this machine. */
-export function askAt(port: number, ca: string): HttpsWrapper['ask'] {
-  return async (path, options = {}) => {
+/** Sends requests over https to a port of this machine, each on a new connection. @param ca trusted by default */
+export function askAt(port: number, ca: string) {
+  return async (path: string, options: RequestOptions = {}) => {
     const url = `https://127.0.0.1:${port}`;
     const { response, body } = await ask(url, { ca, path, ...options });
-    return { code: response.statusCode ?? 0, headers: response.headers, body };
+    const { statusCode: code = 0, headers } = response;
+    return { code, headers, body };
   };
 }
