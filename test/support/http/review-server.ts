@@ -2,11 +2,11 @@ import {
   createServer,
   type IncomingHttpHeaders,
   type IncomingMessage,
-  request,
   type ServerResponse,
 } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { track } from './http-server.ts';
+import { passOn } from './pass-on.ts';
 
 /** An access review that the API server received. */
 export interface SeenReview {
@@ -58,7 +58,7 @@ export async function startReviewServer(target: string, own?: string): Promise<R
     if (/selfsubjectreviews$/.test(incoming.url ?? '')) return answerIdentity(incoming, response);
     const { method = '', url = '', headers, headersDistinct: lines } = incoming;
     if (!isOwnRead(incoming) && !isQuestion(incoming)) passed.push({ method, url, headers, lines });
-    forward(target, incoming, response);
+    passOn(target, incoming, response);
   });
   async function answerReview(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const { kind, spec } = (await json(incoming)) as Pick<SeenReview, 'kind' | 'spec'>;
@@ -74,7 +74,7 @@ export async function startReviewServer(target: string, own?: string): Promise<R
   ): Promise<void> {
     identities.push(incoming.headers.authorization);
     const code = await reviewServer.refuseIdentity();
-    if (code === undefined) forward(target, incoming, response);
+    if (code === undefined) passOn(target, incoming, response);
     else respond(response, code);
   }
   const { url, close } = await track(server, false);
@@ -95,16 +95,4 @@ function respond(response: ServerResponse, answer: number | object): void {
   if (response.destroyed) return;
   const [code, body] = typeof answer === 'number' ? [answer, {}] : [201, answer];
   response.writeHead(code, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-}
-
-function forward(target: string, incoming: IncomingMessage, response: ServerResponse): void {
-  const { method, headers, url = '' } = incoming;
-  const outgoing = request(target + url, { method, headers }, (answer) => {
-    response.writeHead(answer.statusCode ?? 502, answer.headers).flushHeaders();
-    answer.pipe(response);
-    answer.on('error', () => response.destroy());
-  });
-  outgoing.on('error', () => response.destroy());
-  response.on('close', () => outgoing.destroy());
-  incoming.pipe(outgoing);
 }

@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { spawnMortal } from './mortal-child.ts';
@@ -7,20 +6,10 @@ import { spawnMortal } from './mortal-child.ts';
 export const MAIN = new URL('../../../cli/main.ts', import.meta.url).pathname;
 
 /** A wrapper in its own process. */
-export interface WrapperProcess {
-  readonly child: ChildProcess;
-  /** Its log lines so far. */
-  readonly lines: Record<string, unknown>[];
-  /** Resolves with the log line that has this message; rejects if the process ends without it. */
-  logged(msg: string): Promise<Record<string, unknown>>;
-  /** Sends SIGTERM and waits for the end; resolves with the exit code. */
-  stop(): Promise<number | null>;
-  /** Kills it and its children immediately. */
-  kill(): void;
-}
+export type WrapperProcess = ReturnType<typeof startProcess>;
 
 /** Starts `run` with these flags. */
-export function startProcess(flags: readonly string[]): WrapperProcess {
+export function startProcess(flags: readonly string[]) {
   const { NODE_NAME: _node, KUBECONFIG: _config, ...env } = process.env;
   const child = spawnMortal(process.execPath, [MAIN, 'run', ...flags], { env, stdout: 'pipe' });
   const lines: Record<string, unknown>[] = [];
@@ -38,9 +27,11 @@ export function startProcess(flags: readonly string[]): WrapperProcess {
   }
   return {
     child,
+    /** Its log lines so far. */
     lines,
-    logged: (msg) =>
-      new Promise((resolve, reject) => {
+    /** Resolves with the log line that has this message; rejects if the process ends without it. */
+    logged: (msg: string) =>
+      new Promise<Record<string, unknown>>((resolve, reject) => {
         const check = (): void => {
           const line = lines.find((each) => each.msg === msg);
           if (line !== undefined) resolve(line);
@@ -52,10 +43,12 @@ export function startProcess(flags: readonly string[]): WrapperProcess {
         waiting.add(check);
         check();
       }),
+    /** Sends SIGTERM and waits for the end; resolves with the exit code. */
     stop: async () => {
       child.kill('SIGTERM');
-      return ended;
+      return await ended;
     },
+    /** Kills it and its children immediately. */
     kill: () => {
       if (child.pid === undefined || child.exitCode !== null) return;
       try {

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
@@ -7,6 +7,7 @@ import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
 import { closedLater } from '../closed-later.ts';
 import { startServer } from '../http/http-server.ts';
+import { passOn } from '../http/pass-on.ts';
 import { useFolder } from '../use-folder.ts';
 import { acceptWebSocket, type ServerWebSocket } from './accept-web-socket.ts';
 
@@ -159,14 +160,7 @@ function answer(
       .filter(({ spec }) => node === undefined || node === (spec.nodeName ?? ''))
       .filter(({ metadata }) => namespace === undefined || namespace === metadata.namespace);
     json(200, JSON.stringify({ kind: 'PodList', metadata: {}, items }));
-  } else {
-    const { method, url, headers } = request;
-    const onward = httpRequest(`${upstream}${url}`, { method, headers }, (found) => {
-      response.writeHead(found.statusCode ?? 500, found.headers);
-      found.pipe(response);
-    });
-    request.pipe(onward);
-  }
+  } else passOn(upstream, request, response);
 }
 
 function refusalOf({ refusals }: RemoteCluster, path: string): number | undefined {
