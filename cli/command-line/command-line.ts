@@ -97,7 +97,8 @@ function addSwitchOff(command: Commander, flag: Option): void {
 
 /** What follows the flags in --help. */
 function remarksOf({ notes, examples, exits }: Command): string {
-  const codes = Object.entries(exits).map(([code, meaning]) => `${code} ${meaning}`);
+  const all = { 2: 'wrong command line', ...exits };
+  const codes = Object.entries(all).map(([code, meaning]) => `${code} ${meaning}`);
   return [
     ...(notes === undefined ? [] : [notes, '']),
     'Examples:',

@@ -33,8 +33,8 @@ export interface Command<Flags = never> {
   readonly notes?: string;
   /** Whole lines. */
   readonly examples: readonly string[];
-  /** Meaning of each exit code; absent: the command does not use it. */
-  readonly exits: Partial<Record<0 | 1 | 2 | 3, string>>;
+  /** Meaning of each exit code but 2, a wrong command line; absent: the command does not use it. */
+  readonly exits: Partial<Record<0 | 1 | 3, string>>;
   /** Whether there can be arguments besides flags. */
   readonly hasArguments?: boolean;
   /** Runs the command. An error is printed in one line, with exit code 1. */

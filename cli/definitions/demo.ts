@@ -35,7 +35,6 @@ copy of your own cluster: the demo sends nothing to it.`,
   exits: {
     0: 'ended by the user',
     1: 'the cluster cannot be read, or this installation has no demo',
-    2: 'wrong command line',
   },
   execute: async (call) => (await import('../demo/demo.ts')).executeDemo(call),
 };

@@ -37,7 +37,6 @@ export const explain: Command<LocalExplainFlags> = {
   exits: {
     0: 'answered',
     1: 'no wrapper answers, or there is no such Service or namespace',
-    2: 'wrong command line',
   },
   hasArguments: true,
   execute: async (call) => (await import('../node/explain.ts')).executeExplain(call),

@@ -27,7 +27,6 @@ export const relay: Command<RelayFlags> = {
   exits: {
     0: 'stopped by a signal',
     1: 'wrong settings or an error at start',
-    2: 'wrong command line',
   },
   execute: async ({ flags: { config, ...settings } }) => {
     await (await import('../../src/run/run-relay.ts')).runRelay(settings, config);

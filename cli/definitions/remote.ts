@@ -66,7 +66,6 @@ without a wrapper, and does not wait for those whose kubelet no longer reports.`
   exits: {
     0: 'no problem found',
     1: 'the Pods of wrappers cannot be read, or ports not be forwarded, without a right that is named',
-    2: 'wrong command line',
     3: 'there are problems',
   },
   execute: async (call) => (await import('../remote/cluster-status.ts')).executeClusterStatus(call),

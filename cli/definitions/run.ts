@@ -50,7 +50,6 @@ export const run: Command<RunFlags> = {
   exits: {
     0: 'stopped by a signal',
     1: 'wrong settings or an error at start',
-    2: 'wrong command line',
   },
   execute: async ({ flags: { config, ...settings } }) => {
     await (await import('../../src/run/run.ts')).run(settings, config);

@@ -63,7 +63,6 @@ the nodes, and does not write anything. Below are its findings: mistakes in poli
   exits: {
     0: 'no warnings',
     1: 'the input cannot be read, or has no such Service or namespace',
-    2: 'wrong command line',
     3: 'there are warnings (with --diff: new ones)',
   },
   hasArguments: true,

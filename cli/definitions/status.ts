@@ -14,7 +14,6 @@ node is cut off, and policies. Each problem has what to do next. The running wra
   exits: {
     0: 'no problem found',
     1: 'no wrapper answers',
-    2: 'wrong command line',
     3: 'there are problems',
   },
   execute: async (call) => (await import('../node/status.ts')).executeStatus(call),

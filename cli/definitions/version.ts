@@ -11,7 +11,7 @@ export const version: Command = {
   usage: [['[flags]']],
   flags: [outputFlag('text', 'json', 'yaml')],
   examples: ['{program} version'],
-  exits: { 0: 'printed', 2: 'wrong command line' },
+  exits: { 0: 'printed' },
   execute: async () => ({
     code: EXIT.ok,
     report: { data: { version: VERSION }, text: () => printLine(VERSION) },

@@ -11,6 +11,20 @@ export interface ManifestText {
   readonly text: string;
 }
 
+/** An object in a file, as far as it is read without a schema. */
+export interface Manifest {
+  readonly apiVersion?: unknown;
+  readonly kind?: unknown;
+  readonly items?: unknown;
+  readonly metadata?: {
+    readonly namespace?: unknown;
+    readonly name?: unknown;
+    readonly labels?: unknown;
+    readonly annotations?: unknown;
+  };
+  readonly spec?: unknown;
+}
+
 const EXTENSIONS = /\.(ya?ml|json)$/i;
 const STDIN = 0;
 /** How to save what a policy depends on. */

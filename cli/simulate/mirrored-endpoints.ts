@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import type { Manifest } from './manifest-files.ts';
 
 /*
  * Endpoints objects in manifests. kube-proxy reads slices only, and the control plane copies the Endpoints of a Service
@@ -17,13 +18,7 @@ interface EndpointsSubset {
 }
 
 /** The parts of an Endpoints object that the control plane copies. */
-export interface EndpointsManifest {
-  readonly metadata?: {
-    readonly namespace?: unknown;
-    readonly name?: unknown;
-    readonly labels?: unknown;
-    readonly annotations?: unknown;
-  };
+export interface EndpointsManifest extends Manifest {
   readonly subsets?: readonly EndpointsSubset[] | null;
 }
 

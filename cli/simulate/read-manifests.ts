@@ -4,21 +4,8 @@ import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../src/filter/obje
 import { parseYaml, reading } from '../../src/text/read-yaml.ts';
 import { TOPOLOGY_KEYS_ANNOTATION } from '../../src/topology/policy/annotation-names.ts';
 import { addObject, type ClusterObjects, COLLECTIONS, emptyCluster } from './cluster-objects.ts';
-import { readManifestFiles } from './manifest-files.ts';
+import { type Manifest, readManifestFiles } from './manifest-files.ts';
 import { mirroredSlices } from './mirrored-endpoints.ts';
-
-interface Manifest {
-  readonly apiVersion?: unknown;
-  readonly kind?: unknown;
-  readonly items?: unknown;
-  readonly metadata?: {
-    readonly namespace?: unknown;
-    readonly name?: unknown;
-    readonly labels?: unknown;
-    readonly annotations?: unknown;
-  };
-  readonly spec?: unknown;
-}
 
 /** Manifests by their names. The last one with a name counts, as with kubectl apply. */
 type Manifests = Map<
