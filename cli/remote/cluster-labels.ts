@@ -1,10 +1,11 @@
 import { otherLabelsLine, usersText } from '../../src/admin/status/missing-labels.ts';
 import {
   type MissingLabel,
-  problem,
+  policyLine,
   type StatusLine,
   warning,
 } from '../../src/admin/status/status-line.ts';
+import { problemOfKey } from '../../src/diagnosis/catalogue.ts';
 import { nearestLabel, WELL_KNOWN } from '../../src/topology/policy/similar-key.ts';
 import { COMMUNITY_KEY } from '../../src/topology/policy/topology-keys.ts';
 import type { KubeClient } from '../client/kube-client.ts';
@@ -58,17 +59,10 @@ function lacksCommunity(nodes: readonly AskedNode[], all: number): boolean {
 
 function nowhereLine(label: MissingLabel, labels: readonly string[]): StatusLine {
   const { key, failing } = label;
-  const fail = failing > 0 ? 'connections fail: ' : '';
-  const what =
-    key === COMMUNITY_KEY
-      ? `no node is in a community, which ${key} needs`
-      : `no node of the cluster has the label ${key}, which Services use`;
-  const near = nearestLabel(key, labels);
-  const meant = near === undefined ? '' : `; did you mean ${near}?`;
+  const found = problemOfKey('key-without-nodes', key, nearestLabel(key, labels));
+  const line = policyLine(found, failing > 0, usersText(label));
   // A cluster may have no zones. As long as another key wins, nothing is wrong.
-  const make = failing > 0 || !WELL_KNOWN.includes(key) ? problem : warning;
-  const next = 'correct the key, or label the nodes; see explain NAMESPACE/SERVICE';
-  return make('policies', `${fail}${what}${meant}`, next, usersText(label));
+  return WELL_KNOWN.includes(key) ? line : { ...line, state: 'problem' };
 }
 
 function unjudged(line: StatusLine): StatusLine {

@@ -1,4 +1,9 @@
-import { type Problem, type ProblemCode, problem } from '../../src/diagnosis/catalogue.ts';
+import {
+  type Problem,
+  type ProblemCode,
+  problem,
+  problemOfKey,
+} from '../../src/diagnosis/catalogue.ts';
 import { policyProblems, portProblems } from '../../src/diagnosis/service-problems.ts';
 import { nearestLabel } from '../../src/topology/policy/similar-key.ts';
 import type { ProblemOfService } from '../output/format-problems.ts';
@@ -40,9 +45,8 @@ export function newFindings(before: readonly Finding[], after: readonly Finding[
 /** What is wrong with the policies, the warnings first. */
 export function findingsOf(simulation: Simulation): Finding[] {
   const ofKeys = simulation.emptyKeys.map((key) => {
-    const near = nearestLabel(key, simulation.labels);
-    const about = near === undefined ? key : `${key}; did you mean ${near}?`;
-    return { ...problem('key-without-nodes', about), service: '', subjects: [] };
+    const meant = nearestLabel(key, simulation.labels);
+    return { ...problemOfKey('key-without-nodes', key, meant), service: '', subjects: [] };
   });
   const ofServices = simulation.services.flatMap((each) => findingsOfService(simulation, each));
   const order = { warning: 0, info: 1 };

@@ -51,7 +51,7 @@ export const CATALOGUE = {
   },
   'node-set-refused': {
     severity: 'warning',
-    text: 'the API server does not let the wrapper read the nodes of a key',
+    text: 'the API server refuses to list the nodes of a key',
     next: 'grant the right to list nodes',
   },
   'node-set-limit': {
@@ -66,13 +66,18 @@ export const CATALOGUE = {
   },
   'key-misspelt': {
     severity: 'warning',
-    text: 'this node lacks the label of the key, which resembles another one',
+    text: 'this node lacks the label of the key, which is probably misspelt',
     next: CORRECT_KEY,
   },
   'own-label-missing': {
     severity: 'warning',
     text: 'this node lacks the label of the key, so it matches nothing',
     next: CORRECT_KEY,
+  },
+  'label-lost': {
+    severity: 'warning',
+    text: 'this node lacks a label that its last Node had',
+    next: 'label the node; if it is not to have the label, restart the wrapper',
   },
   'key-without-nodes': {
     severity: 'warning',
@@ -195,6 +200,11 @@ export function problem(
   const { text, next }: Entry = CATALOGUE[code];
   const message = about === '' ? text : `${text}: ${about}`;
   return { code, severity, message, next: severity === 'warning' ? next : undefined };
+}
+
+/** A problem of a topology key. @param meant what the key was probably meant to be */
+export function problemOfKey(code: ProblemCode, key: string, meant: string | undefined): Problem {
+  return problem(code, meant === undefined ? key : `${key}; did you mean ${meant}?`);
 }
 
 /** The problem that these ports, slices or keys have, if there are any. */

@@ -1,9 +1,10 @@
+import { problem, problemOfKey } from '../../diagnosis/catalogue.ts';
 import { similarKey } from '../../topology/policy/similar-key.ts';
 import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY } from '../../topology/policy/topology-keys.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
-import { type MissingLabel, ok, problem, type StatusLine, warning } from './status-line.ts';
+import { type MissingLabel, ok, policyLine, type StatusLine } from './status-line.ts';
 
 /** Lines for one label each. Tenants may use any keys. */
 const MAX_LINES = 10;
@@ -11,8 +12,6 @@ const MAX_LINES = 10;
 const MAX_LABELS = 200;
 const NAMED_LABELS = 5;
 const NAMED_SERVICES = 3;
-
-const EXPLAIN = 'see explain NAMESPACE/SERVICE';
 
 /**
  * The labels that active policies use and this node lacks, those with failing Services first. Dry runs do not count.
@@ -85,20 +84,14 @@ export function missingLabelLines(
 
 /** A kubelet that registers its Node again sets only the labels that it knows. */
 function lostLine(label: MissingLabel, last: string): StatusLine {
-  const { key } = label;
-  const text = `this node has no label ${key}, which Services use; its last Node had it`;
-  const next = `kubectl label node NODE ${key}=VALUE; if the node is not to have it, restart the wrapper`;
+  const { key, failing } = label;
   const detail = `${key}=${last}, ${usersText(label)}`;
-  return problem('policies', text, next, detail);
+  return { ...policyLine(problem('label-lost', key), failing > 0, detail), state: 'problem' };
 }
 
 function misspeltLine(label: MissingLabel, similar: string): StatusLine {
-  const { key, failing } = label;
-  const fail = failing > 0 ? 'connections fail: ' : '';
-  const text = `${fail}this node has no label ${key}, which Services use; did you mean ${similar}?`;
-  const make = failing > 0 ? problem : warning;
-  const line = make('policies', text, `correct the key; ${EXPLAIN}`, usersText(label));
-  return { ...line, missing: [label] };
+  const found = problemOfKey('key-misspelt', label.key, similar);
+  return { ...policyLine(found, label.failing > 0, usersText(label)), missing: [label] };
 }
 
 const OTHERS =

@@ -1,3 +1,4 @@
+import type { Problem, ProblemCode } from '../../diagnosis/catalogue.ts';
 import type { ResponseHead } from '../health/version-info.ts';
 
 /**
@@ -22,6 +23,8 @@ export type LineId =
 export interface StatusLine {
   readonly id: LineId;
   readonly state: LineState;
+  /** Of the catalogue, if the line is about policies and not well; a wrapper of an earlier version gives none. */
+  readonly code?: ProblemCode | undefined;
   /** The same on each node with the same outcome, so that these nodes share one line. */
   readonly text: string;
   /** What differs from node to node: names, numbers, times. */
@@ -49,6 +52,23 @@ export interface NodeStatus extends ResponseHead {
   readonly settings: string;
   readonly dryRun: boolean;
   readonly lines: readonly StatusLine[];
+}
+
+const EXPLAIN = 'see explain NAMESPACE/SERVICE';
+
+/**
+ * A line about a problem of policies.
+ *
+ * @param isFailing whether connections fail because of it; otherwise the node works
+ */
+export function policyLine(
+  { code, message, next }: Problem,
+  isFailing: boolean,
+  detail: string,
+): StatusLine {
+  const text = isFailing ? `connections fail: ${message}` : message;
+  const make = isFailing ? problem : warning;
+  return { ...make('policies', text, `${next}; ${EXPLAIN}`, detail), code };
 }
 
 export function ok(id: LineId, text: string, detail?: string): StatusLine {

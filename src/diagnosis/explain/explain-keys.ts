@@ -9,7 +9,7 @@ import {
 import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { ownValue, type TopologyMatch } from '../../topology/state/topology-match.ts';
-import { type Problem, problem } from '../catalogue.ts';
+import { type Problem, problem, problemOfKey } from '../catalogue.ts';
 import type { KeyExplanation } from './explanation.ts';
 
 /** Explains what a key matches on this node. */
@@ -87,7 +87,7 @@ function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): Pro
     const similar = similarKey(key, topology.nodeContext?.labels.keys());
     return similar === undefined
       ? problem('own-label-missing', `${key} (kubectl label node ${node} ${key}=…)`)
-      : problem('key-misspelt', `${key}; did you mean ${similar}?`);
+      : problemOfKey('key-misspelt', key, similar);
   }
   const sets = match.selectors.map((selector) => topology.nodeSets.get(selector));
   // Nodes that may not be read may exist.

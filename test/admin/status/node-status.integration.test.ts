@@ -263,7 +263,7 @@ test('a Node that was registered again while no wrapper ran is compared with tha
   await connect();
   await eventually(async () => (await lineOf('policies'))?.state, 'problem');
   expect(await lineOf('policies')).toMatchObject({
-    text: 'this node has no label site, which Services use; its last Node had it',
+    text: 'this node lacks a label that its last Node had: site',
     detail: 'site=a, 1 Service: default/near',
   });
   server.label('edge-1', 'site', 'a');
