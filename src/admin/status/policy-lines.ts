@@ -1,45 +1,21 @@
+import { problem } from '../../diagnosis/catalogue.ts';
 import { warnOfKey } from '../../diagnosis/explain/explain-keys.ts';
 import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import { missingLabelLines, missingLabels } from './missing-labels.ts';
-import { ok, problem, type StatusLine, warning } from './status-line.ts';
+import { ok, policyLine, type StatusLine } from './status-line.ts';
 
 /** Services that a line names. */
 const NAMED_SERVICES = 5;
 
-const EXPLAIN = 'see explain NAMESPACE/SERVICE';
-const FAILING = problem(
-  'policies',
-  'connections fail, because the nodes of a key of the policy cannot be read',
-  `grant the right to list nodes; ${EXPLAIN}`,
-);
-const INVALID = warning(
-  'policies',
-  'a policy is invalid, so all endpoints are shown',
-  `correct the annotation; ${EXPLAIN}`,
-);
-const WITHOUT_ROOM = warning(
-  'policies',
-  'a policy needs a node set that has no room, so all endpoints are shown',
-  `raise maxNodeSets, or allow fewer keys with allowedTopologyKeys; ${EXPLAIN}`,
-);
-const WITHOUT_READY = warning(
-  'policies',
-  'a policy leaves no ready endpoint, so connections fail',
-  `look at the Pods, or end the policy with * if traffic may leave the site; ${EXPLAIN}`,
-);
-const MISMATCH = warning(
-  'policies',
-  'no EndpointSlice has a port of the Service, so connections fail',
-  `give the Service and its slices the same names of ports; ${EXPLAIN}`,
-);
-const IGNORED_ANNOTATIONS = warning(
-  'policies',
-  'annotations are ignored, because they are misspelt, removed or contradict another',
-  EXPLAIN,
-);
+const FAILING = policyLine(problem('node-set-refused'), true);
+const INVALID = policyLine(problem('invalid-policy'), false);
+const WITHOUT_ROOM = policyLine(problem('node-set-limit'), false);
+const WITHOUT_READY = policyLine(problem('no-endpoint'), false);
+const MISMATCH = policyLine(problem('port-without-endpoints'), false);
+const IGNORED_ANNOTATIONS = policyLine(problem('annotation-ignored'), false);
 const INTENDED = ok(
   'policies',
   'a policy without * has no endpoint here, so connections fail, as it says',

@@ -64,7 +64,7 @@ const EXPLAIN = 'see explain NAMESPACE/SERVICE';
 export function policyLine(
   { code, message, next }: Problem,
   isFailing: boolean,
-  detail: string,
+  detail?: string,
 ): StatusLine {
   const text = isFailing ? `connections fail: ${message}` : message;
   const make = isFailing ? problem : warning;

@@ -70,9 +70,12 @@ export function warnOfKey(topology: Topology, key: string): Problem[] {
   for (const selector of match.selectors) {
     const set = topology.nodeSets.get(selector);
     if (set?.refusal === undefined) continue;
-    const code = set.state === 'overLimit' ? 'node-set-limit' : 'node-set-refused';
-    const about = `${key} needs nodes with ${selector}; ${consequenceOfRefusal(set)}`;
-    warnings.push(problem(code, `${about}: ${set.refusal}`));
+    const needs = `${key} needs nodes with ${selector}`;
+    warnings.push(
+      set.state === 'overLimit'
+        ? problem('node-set-limit', `${needs}: ${set.refusal}`)
+        : problem('node-set-refused', `${needs}; ${consequenceOfRefusal(set)}: ${set.refusal}`),
+    );
   }
   const empty = warnOfEmpty(topology, key, match);
   if (empty !== undefined) warnings.push(empty);
