@@ -32,7 +32,7 @@ export function Warnings({
                   <Sign severity={group} />
                   <span>
                     {message} <code class="muted">{code}</code>
-                    {next !== undefined && <p class="muted">{sentence(next)}</p>}
+                    {next !== undefined && <span class="muted next">{sentence(next)}</span>}
                   </span>
                 </li>
               ))}
