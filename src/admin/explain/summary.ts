@@ -25,7 +25,7 @@ export interface ServiceSummary {
   readonly ready: number;
   readonly total: number;
   readonly since?: string;
-  /** Codes of warnings, without those of severity info. */
+  /** Codes of warnings, without those of severity info, each once. */
   readonly warnings: readonly string[];
 }
 
@@ -195,6 +195,6 @@ function shorten(explanation: ServiceExplanation): ServiceSummary {
     ready: counts.ready,
     total: counts.total,
     since,
-    warnings: serious.map(({ code }) => code),
+    warnings: [...new Set(serious.map(({ code }) => code))],
   };
 }

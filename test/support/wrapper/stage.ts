@@ -69,6 +69,7 @@ function putServices(server: ApiServer): void {
   server.annotate('preset', 'topologyKeys', 'prefer-same-node');
   server.annotate('invalid', 'topologyKeys', '[site]');
   server.annotate('ignored', 'topologyKey', '["site"]');
+  server.annotate('ignored', 'topologykeys', '["site"]');
 }
 
 function port(name: string, number: number) {
