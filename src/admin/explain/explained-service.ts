@@ -1,4 +1,5 @@
-import { type ExplainLimits, explainService } from '../../diagnosis/explain/explain-service.ts';
+import type { ExplainLimits } from '../../diagnosis/explain/explain-input.ts';
+import { explainService } from '../../diagnosis/explain/explain-service.ts';
 import { explainedObject } from '../../diagnosis/explain/explained-object.ts';
 import type { PolicyOrigin, ServiceExplanation } from '../../diagnosis/explain/explanation.ts';
 import { policyOrigins } from '../../diagnosis/explain/policy-origins.ts';

@@ -1,7 +1,7 @@
 /*
  * The room `explain`: how this node decides about a Service, and why, as plain data for JSON (explanation.ts).
  *
- * - explain-service.ts: the whole explanation of one Service
+ * - explain-service.ts, explain-input.ts: the whole explanation of one Service, and what it is made from
  * - policy-origins.ts, explain-outcome.ts: its policy, and what that means for the Service
  * - explain-keys.ts, explain-ports.ts, explain-endpoints.ts: what each key matches, and what was decided about each
  *   port and endpoint; endpoint-reasons.ts, zone-note.ts: why an endpoint is shown or not
@@ -16,50 +16,20 @@ import {
 } from '../../topology/decide/endpoint.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
 import { ZONE_KEY } from '../../topology/policy/topology-keys.ts';
-import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
-import type { Topology } from '../../topology/state/topology.ts';
-import {
-  type DecidedEndpoints,
-  type ExplainedObject,
-  explainEndpoints,
-} from './explain-endpoints.ts';
+import { type DecidedEndpoints, explainEndpoints } from './explain-endpoints.ts';
+import type { ExplainInput } from './explain-input.ts';
 import { explainKey } from './explain-keys.ts';
 import { explainOutcome, explainPolicy } from './explain-outcome.ts';
 import { explainPorts } from './explain-ports.ts';
 import { warningsOf } from './explain-warnings.ts';
-import type { PolicyOrigin, ServiceExplanation } from './explanation.ts';
+import type { ServiceExplanation } from './explanation.ts';
 import { zoneNote } from './zone-note.ts';
 
 export type { ExplainedObject } from './explain-endpoints.ts';
 
-export interface ExplainInput {
-  readonly topology: Topology;
-  /** What was decided. */
-  readonly outcome: ServiceOutcome;
-  readonly objects: readonly ExplainedObject[];
-  /** See policyOrigins. */
-  readonly origins: readonly PolicyOrigin[];
-  /** Whether the Service has a selector, so that a controller writes its slices. */
-  readonly hasSelector: boolean;
-  /** Whether a slice has the name of the Service, and no label with it; default: none. */
-  readonly isUnlabelled?: boolean;
-  /** Since when the same keys have been winning; undefined: not decided yet. */
-  readonly since: Date | undefined;
-  readonly limits: ExplainLimits;
-}
-
-/** What is listed at most; the rest is only counted. */
-export interface ExplainLimits {
-  /** Endpoints; those that are kept come first. */
-  readonly endpoints: number;
-  /** Families and ports; those with problems come first. */
-  readonly ports: number;
-}
-
 /** Explains how this node decides about a Service. Repeats the current decision and changes no state. */
 export function explainService(input: ExplainInput): ServiceExplanation {
   const { topology, outcome, objects, origins, since, limits } = input;
-  const { hasSelector, isUnlabelled = false } = input;
   const { service, total } = outcome;
   const active = topology.activePolicy(service);
   const policy = active ?? topology.policies.pendingOrActive(service);
@@ -87,16 +57,7 @@ export function explainService(input: ExplainInput): ServiceExplanation {
     counts: { total, kept, ready, leftOut: total - kept },
   };
   const { decision } = decided ?? {};
-  const warnings = warningsOf({
-    topology,
-    explanation,
-    active,
-    decision,
-    objects,
-    hasSelector,
-    isUnlabelled,
-  });
-  return { ...explanation, warnings };
+  return { ...explanation, warnings: warningsOf({ ...input, explanation, active, decision }) };
 }
 
 function decideFor(

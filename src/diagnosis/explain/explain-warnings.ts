@@ -2,26 +2,20 @@ import type { Decision } from '../../topology/decide/decide.ts';
 import { countEndpoints, portLabel } from '../../topology/decide/endpoint.ts';
 import { type Policy, samePolicy } from '../../topology/policy/policy.ts';
 import { ANY_KEY, HOSTNAME_KEY } from '../../topology/policy/topology-keys.ts';
-import type { Topology } from '../../topology/state/topology.ts';
 import { namesIn, type Problem, type ProblemCode, problem, problemOf } from '../catalogue.ts';
 import { policyProblems, portProblems } from '../service-problems.ts';
-import type { ExplainedObject } from './explain-endpoints.ts';
+import type { ExplainInput } from './explain-input.ts';
 import { warnOfKey } from './explain-keys.ts';
 import type { PolicyOrigin, PortExplanation, ServiceExplanation } from './explanation.ts';
 import { originKeysText } from './policy-origins.ts';
 
 /** What warnings are made from. */
-export interface WarningsInput {
-  readonly topology: Topology;
+export interface WarningsInput extends ExplainInput {
   readonly explanation: Omit<ServiceExplanation, 'warnings'>;
   /** The active policy; undefined: the first one is pending. */
   readonly active: Policy | undefined;
   /** Undefined: no policy selects endpoints, or the first one is pending. */
   readonly decision: Decision | undefined;
-  readonly objects: readonly ExplainedObject[];
-  /** As in ExplainInput. */
-  readonly hasSelector: boolean;
-  readonly isUnlabelled: boolean;
 }
 
 /** Everything that an operator may need to know about a Service on this node, probable mistakes first. */
