@@ -310,6 +310,11 @@ describe('explainService()', () => {
       },
       'warning node-set-refused',
     ],
+    [
+      'a node set without room',
+      { policy: managed('site', '*'), endpoints: [FAR], options: { maxNodeSets: 0 } },
+      'warning node-set-limit',
+    ],
     ['no endpoints', { policy: managed('*') }, 'info no-endpoints'],
     [
       'too few ready endpoints',
