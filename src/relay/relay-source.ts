@@ -5,7 +5,7 @@ import { CollectionClient } from '../client/reflector/collection-client.ts';
 import { Reflector, type ReflectorStatus } from '../client/reflector/reflector.ts';
 import type { ReflectorContext } from '../client/reflector/reflector-options.ts';
 import { WrapperError } from '../errors.ts';
-import type { ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec/codec.ts';
+import type { Encoding, ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec/codec.ts';
 import type { Change, ChangeHandler } from '../filter/objects/change.ts';
 import type { Resource } from '../filter/objects/resource.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
@@ -82,7 +82,6 @@ export class RelaySource implements ViewSource, ChangeHandler {
       decode: (object) => codec.meta(object),
       handler: this,
       memory,
-      onEncoding: (encoding, take) => view.reencode(CODECS[encoding], take),
       onUnanswerable: (error) => view.refuse(error ?? this.problem),
     });
   }
@@ -122,6 +121,13 @@ export class RelaySource implements ViewSource, ChangeHandler {
 
   onSynced(): void {
     this.#restart();
+  }
+
+  onReencoded(encoding: Encoding, changes: readonly Change[]): void {
+    this.view.reencode(CODECS[encoding], () => {
+      this.onChanges(changes);
+      this.onSynced();
+    });
   }
 
   /** Waits until the view has reached a version. Rejects with `TooLargeResourceVersion`, or why the view is closed. */

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { WrapperError } from '../../errors.ts';
-import type { Encoding, ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
+import type { ObjectBytes, ObjectMeta } from '../../filter/codec/codec.ts';
 import type { ChangeHandler } from '../../filter/objects/change.ts';
 import type { VersionAllocator } from '../../filter/view/version-allocator.ts';
 import type { Clock } from '../../util/clock.ts';
@@ -18,11 +18,6 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly query: Query;
   /** Reads the facts of an object; throws `Malformed`. */
   readonly decode: (object: ObjectBytes) => Facts;
-  /**
-   * Called when the objects come in another encoding than before, at first than in the query. It calls `take`, in
-   * which the handler is notified of all objects. Default: it makes no difference.
-   */
-  readonly onEncoding?: (encoding: Encoding, take: () => void) => void;
   /** Notified of each change. */
   readonly handler: ChangeHandler<Facts>;
   readonly versions: VersionAllocator;

@@ -17,7 +17,7 @@ import type { ReflectorOptions } from './reflector-options.ts';
 
 export type TrackedObjectsOptions<Facts extends ObjectMeta> = Pick<
   ReflectorOptions<Facts>,
-  'query' | 'decode' | 'handler' | 'versions' | 'readLimits' | 'memory' | 'onHandled' | 'onEncoding'
+  'query' | 'decode' | 'handler' | 'versions' | 'readLimits' | 'memory' | 'onHandled'
 >;
 
 /** What is kept of each object, to find differences. */
@@ -86,15 +86,15 @@ export class TrackedObjects<Facts extends ObjectMeta> {
     const isSame = this.#encoding === encoding;
     const delta = this.#difference(items, encoding, otherHistory || !isSame);
     const sums = this.#reserve(delta);
-    const { handler, versions, onEncoding } = this.#options;
+    const { handler, versions } = this.#options;
     versions.observe(resourceVersion);
     handler.onVersion?.(resourceVersion, true);
-    const take = (): void => {
+    if (isSame || handler.onReencoded === undefined) {
       handler.onChanges(delta.changes);
       handler.onSynced();
-    };
-    if (isSame || onEncoding === undefined) take();
-    else onEncoding(encoding, take);
+    } else {
+      handler.onReencoded(encoding, delta.changes);
+    }
     this.#encoding = encoding;
     this.#commit(delta, sums);
     return delta.changes;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { OwnNodeFacts } from '../../filter/codec/codec.ts';
+import type { Encoding, OwnNodeFacts } from '../../filter/codec/codec.ts';
 import type { Change, ChangeHandler } from '../../filter/objects/change.ts';
 import { messageOf } from '../../util/message-of.ts';
 import { withTimeout } from '../../util/with-timeout.ts';
@@ -43,14 +43,24 @@ export class WriteAhead implements ChangeHandler<OwnNodeFacts> {
   }
 
   onChanges(changes: readonly Change<OwnNodeFacts>[]): void {
-    const last = changes.at(-1);
-    if (last === undefined) this.#arrived ??= NO_NODE;
-    else this.#arrived = last.type === 'DELETED' ? NO_NODE : last.facts.identity;
+    this.#arrive(changes);
     this.#pass(() => this.#options.handler.onChanges(changes));
   }
 
   onSynced(): void {
     this.#pass(() => this.#options.handler.onSynced());
+  }
+
+  /** The encoding waits with the Node: a view must never hold an object in another encoding than its own. */
+  onReencoded(encoding: Encoding, changes: readonly Change<OwnNodeFacts>[]): void {
+    this.#arrive(changes);
+    this.#pass(() => this.#options.handler.onReencoded?.(encoding, changes));
+  }
+
+  #arrive(changes: readonly Change<OwnNodeFacts>[]): void {
+    const last = changes.at(-1);
+    if (last === undefined) this.#arrived ??= NO_NODE;
+    else this.#arrived = last.type === 'DELETED' ? NO_NODE : last.facts.identity;
   }
 
   #pass(run: () => void): void {

@@ -1,4 +1,5 @@
 import type { ObjectBytes } from '../codec/bytes/raw-objects.ts';
+import type { Encoding } from '../codec/codec.ts';
 import type { ObjectMeta } from './object-facts.ts';
 
 /**
@@ -32,6 +33,11 @@ export interface ChangeHandler<Facts extends ObjectMeta = ObjectMeta> {
   onChanges(changes: readonly Change<Facts>[]): void;
   /** Called after each list: every object of the API server has been passed to {@link onChanges}. */
   onSynced(): void;
+  /**
+   * Called in place of {@link onChanges} and {@link onSynced} after a list in another encoding than before, at first than
+   * in the query. The changes have all objects. Default: the encoding makes no difference.
+   */
+  onReencoded?(encoding: Encoding, changes: readonly Change<Facts>[]): void;
 }
 
 /** Key of an object in its collection: `namespace/name`, or `name` for a cluster-scoped one. */

@@ -186,13 +186,14 @@ function openObjects<Facts extends ObjectMeta>(
   const { view, visibility, feed, diskFirst } = source;
   const objects = new ObjectsProjection(view, visibility);
   const shown = context.batches.addObjects(objects);
-  const handler = feed === undefined ? shown : feedFirst(feed, objects, shown);
+  const fed = feed === undefined ? shown : feedFirst(feed, objects, shown);
+  const handler = reencoding(view, fed);
   return runSource(context, {
     ...source,
     projection: undefined,
     handler: diskFirst?.(handler) ?? handler,
     find: (key) => objects.find(key),
-    close: () => handler.close(),
+    close: () => fed.close(),
   });
 }
 
@@ -233,7 +234,7 @@ function openEndpoints(
     projection,
     corrector,
     decode,
-    handler: corrector ?? next,
+    handler: reencoding(view, corrector ?? next),
     find: (key) => view.get(key),
     close,
     reserve,
@@ -248,6 +249,22 @@ function openEndpoints(
 function isHiddenUnread(object: PartialObjectMetadata, filter: ServiceFilter): boolean {
   const isUnread = object.labels.has(HEADLESS_LABEL) || object.labels.has(PROXY_NAME_LABEL);
   return isUnread && isOfOtherProxy(object, filter);
+}
+
+/** Lets a view follow the encoding of what its handler is passed. */
+export function reencoding<Facts extends ObjectMeta>(
+  view: View,
+  handler: ChangeHandler<Facts>,
+): ChangeHandler<Facts> {
+  return {
+    onChanges: (changes) => handler.onChanges(changes),
+    onSynced: () => handler.onSynced(),
+    onReencoded: (encoding, changes) =>
+      view.reencode(CODECS[encoding], () => {
+        handler.onChanges(changes);
+        handler.onSynced();
+      }),
+  };
 }
 
 /** What a reflector and its handler need, and what they fill. */
@@ -286,7 +303,6 @@ function runSource<Facts extends ObjectMeta>(
     snapshots,
     query: whole ?? query,
     memory,
-    onEncoding: (encoding, take) => view.reencode(CODECS[encoding], take),
     onUnanswerable: (error) => view.refuse(error),
   });
   return {
