@@ -12,7 +12,7 @@ export function described<const Schema extends v.GenericSchema>(schema: Schema, 
 }
 
 /**
- * A mapping that has these keys only. An array is none, although it is an object too.
+ * A mapping that has these keys only. An array is not a mapping.
  *
  * @param name of the setting whose value it is; empty: all settings
  */

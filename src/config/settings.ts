@@ -124,7 +124,7 @@ function describe(
 
 /** The problem after its key and `=<value>`; without a value that is missing or may contain a password. */
 function problemText({ path, message }: SettingProblem, merged: RawSettings): string {
-  const value = path[0] === 'servers' ? undefined : valueAt(merged, path);
+  const value = path.includes('servers') ? undefined : valueAt(merged, path);
   return `${path.join('.')}${value === undefined ? '' : `=${JSON.stringify(value)}`}: ${message}`;
 }
 

@@ -107,6 +107,7 @@ describe('loadSettings()', () => {
     'servers: [ftp://a]',
     'servers: ["https://user:s3cret@a"]',
     'servers: https://user:s3cret@a',
+    'relays: { servers: ["https://user:s3cret@a"], caFile: /ca }',
     'communities: &x { nodeLabels: *x }',
     'localRuntime: cri.sock',
     'localRuntime: unix://cri.sock',
