@@ -23,8 +23,8 @@ const USER_SHARE = 3 / 4;
 /** How often lost views are looked for, in milliseconds. */
 const LOST_CHECK_MS = 1_000;
 /**
- * Of each of these, one query of kube-proxy is read also while nobody asks, so that a relay that is ready has most at
- * hand: that of the newest kube-proxy, or the last one that was listed. No other query of a caller decides whether the
+ * One kube-proxy query for each of these stays open without clients, so that a ready relay can answer most nodes: the
+ * query of the newest kube-proxy, or the last one that was listed. No other query of a caller decides whether the
  * relay is ready, because there may be no room for it, or no right to it.
  */
 const HELD: readonly Resource[] = [SERVICES, ENDPOINT_SLICES];

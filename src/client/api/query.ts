@@ -5,7 +5,8 @@ import { apiVersion, type Resource } from '../../filter/objects/resource.ts';
  * The room api: the vocabulary of Kubernetes requests. It parses and writes, and knows neither sockets nor views.
  *   query.ts, kube-proxy-queries.ts, query-json.ts   what is listed or watched
  *   request-url.ts, request-info.ts, list-options.ts what a request is for
- *   media-type.ts                                    in which encoding
+ *   media-type.ts, codecs.ts                         in which encoding
+ *   request-end.ts, request-error.ts                 how a request ended, and what follows for each part of the client
  *   slice-selection.ts                               selectors that the wrapper evaluates itself
  *   status.ts, discovery.ts                          answers that need no view
  *   read-limits.ts                                   limits of what the API server sends

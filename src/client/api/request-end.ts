@@ -40,7 +40,7 @@ export interface EndRule {
   readonly failover: 'next' | 'counts' | 'stays' | '-';
   /**
    * SnapshotRestore, before the first list: whether the snapshot is shown if nothing else happens for the grace time,
-   * or at once. An answer is no reason, because the snapshot must not show what the API server denies.
+   * or at once. After an answer it is not shown: it could show what the API server denies.
    */
   readonly snapshot: 'outage' | 'answer' | 'at once';
   /** RetryBackoff: how long the query waits by itself. */
@@ -82,7 +82,7 @@ const END_RULES = {
   refused:      ['answers',     'stays',  'answer',  'patient', 'same',            'list',  'first'],
   expired:      ['answers',     'stays',  'answer',  'none',    'list',            'list',  'first'],
   behind:       ['answers',     'stays',  'answer',  'none',    'listNewest',      '-',     'first'],
-  outdated:     ['unreachable', 'counts',   'outage',  'patient', 'same',            '-',     'first'],
+  outdated:     ['unreachable', 'counts', 'outage',  'patient', 'same',            '-',     'first'],
   malformed:    ['-',           '-',      'answer',  'costly',  'listAfterSecond', '-',     'first'],
   tooLarge:     ['-',           '-',      'at once', 'costly',  'listAfterSecond', '-',     'first'],
   noRoom:       ['-',           '-',      'answer',  'costly',  'same',            '-',     'first'],

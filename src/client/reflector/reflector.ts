@@ -369,7 +369,7 @@ export class Reflector<Facts extends ObjectMeta> {
     } finally {
       ended();
       attempt.cancelEnd?.();
-      // Its next watch would begin anew too, and only a list shows what was deleted.
+      // The next watch of a cache repeats everything and shows no deletion, so a list comes next.
       if (this.#server.isCache(address)) this.#position = position.relist(this.#position);
     }
     if (!attempt.isUseful) {

@@ -14,7 +14,7 @@ export type ResponseHeaders = Readonly<Record<string, string | string[] | undefi
 
 /**
  * A response body that is streamed to one reader. A loop over it asks for each chunk; leaving the loop early ends the
- * request. A list that flowed, as a watch does, took twice the memory (F14 in test/real/hostile).
+ * request. A list is pulled, not pushed: pushed, as a watch is, it took twice the memory (F14 in test/real/hostile).
  */
 export interface UpstreamBody extends AsyncIterable<Buffer> {
   /**

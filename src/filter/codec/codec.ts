@@ -4,8 +4,8 @@
  * no decision.
  *
  * json/ and protobuf/ decode and encode bodies, and implement cursor.ts: a Cursor reads the fields of one message, an
- * Editor changes them. facts/ has all that is about Kubernetes objects, once for both: schema.ts names the fields.
- * bytes/ has what both encodings do with buffers and streams.
+ * Editor changes them. The room objects has all that is about Kubernetes objects, once for both. bytes/ has what both
+ * encodings do with buffers and streams.
  */
 import { type Status, WrapperError } from '../../errors.ts';
 import { portNumbers, SERVICE_NAME_LABEL } from '../objects/api-conventions.ts';

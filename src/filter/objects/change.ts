@@ -34,8 +34,8 @@ export interface ChangeHandler<Facts extends ObjectMeta = ObjectMeta> {
   /** Called after each list: every object of the API server has been passed to {@link onChanges}. */
   onSynced(): void;
   /**
-   * Called in place of {@link onChanges} and {@link onSynced} after a list in another encoding than before, at first than
-   * in the query. The changes have all objects. Default: the encoding makes no difference.
+   * Called in place of {@link onChanges} and {@link onSynced} after a list in another encoding than before, at first
+   * than in the query. The changes have all objects. Default: the encoding makes no difference.
    */
   onReencoded?(encoding: Encoding, changes: readonly Change<Facts>[]): void;
 }

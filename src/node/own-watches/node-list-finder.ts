@@ -17,7 +17,7 @@ import { RememberedNodes } from './remembered-nodes.ts';
 /** A look-up that takes longer has failed, in milliseconds: views may wait for it at the start. */
 const LOOKUP_MS = 5_000;
 const CONSEQUENCE =
-  'Nodes are not looked up: of nodes outside the node set of this zone, the field zone of endpoints counts';
+  'looking up Nodes failed and is repeated: until then the zone in EndpointSlices counts for nodes outside this zone';
 
 /**
  * Looks up Nodes with lists, metadata only. They go to the API servers and never to a relay, which would open a watch
@@ -49,7 +49,7 @@ export class NodeListFinder implements NodeFinder {
 
   onTooMany(namespace: string): void {
     const text =
-      'slices of this Namespace name too many nodes that do not exist: the zone of these endpoints is that of their slices';
+      'slices of this Namespace name more nodes that do not exist than are looked up: for the others the zone in the slice counts; correct nodeName in these slices';
     this.#log.warn({ namespace }, text);
   }
 

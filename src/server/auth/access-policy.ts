@@ -9,6 +9,7 @@ import type { CountedCaller } from '../http/caller-limits.ts';
  *   caller-reader.ts             the caller of an https request, by its token
  *   access-review-authorizer.ts  who a caller is and what it may read, as the API server answers
  *   access-review.ts             how it is asked
+ *   resource-attributes.ts       what it is asked about
  *   caller-cache.ts              its answers
  * It takes no decision about a user itself, and lends nobody the identity of the wrapper.
  */

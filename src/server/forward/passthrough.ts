@@ -9,7 +9,7 @@ import { ProxyTargets } from './proxy-targets.ts';
 import { type Exchange, RepairedHttpProxy } from './repaired-http-proxy.ts';
 
 /*
- * The room passthrough: forwards requests of https to the API server. It authorizes nothing: that has happened before.
+ * The room forward: forwards requests of https to the API server. It authorizes nothing: that has happened before.
  *   passthrough.ts           what is sent, and which error the caller gets
  *   passthrough-headers.ts   which headers are forwarded, in both directions
  *   proxy-targets.ts         the API server in use, and its connections

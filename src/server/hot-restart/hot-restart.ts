@@ -137,7 +137,7 @@ function assertNoFailure(error: WrapperError | undefined): void {
   const { message } = error;
   throw new WrapperError(
     'InvalidSettings',
-    `the process before this one is served by the API server, and this one is not: ${message}`,
+    `the running process is served by the API server, and stays; this one is not: ${message}`,
     { cause: error },
   );
 }

@@ -268,6 +268,6 @@ function assertAccepted({ req: { headers } }: ServerResponse, { codec: { encodin
   const type = MEDIA_TYPES[encoding];
   throw new WrapperError(
     'NotAcceptable',
-    `what the wrapper reads from answers in ${type} only, as caches of edge platforms do; accept that too`,
+    `the server behind the wrapper has ${type} only, as caches of edge platforms; add it to the Accept header`,
   );
 }

@@ -53,8 +53,8 @@ const MAX_COMPARED = 1_000_000;
  * 4. One that a nearer key matches, because the copies may name different nodes.
  * 5. One of a slice with more ports; then the first one. The groups have a fixed order.
  *
- * An endpoint counts for those of its ports for which it is the first. If it is worse than a copy from which kube-proxy
- * does not tell it apart, it counts for none: it would be shown for all its ports. None counts in its place.
+ * An endpoint counts for the ports for which it is the first. kube-proxy cannot tell some copies apart: of these only
+ * the best one counts. A worse one counts for none of its ports, because it would be shown for all of them.
  *
  * @param masks of all endpoints, as in Decision
  * @returns undefined: there are no copies, as in nearly all Services
