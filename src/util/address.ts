@@ -23,3 +23,8 @@ export function addressText({ host, port }: { host: string; port: number | strin
 export function isLoopback(host: string): boolean {
   return (isIP(host) === 4 && host.startsWith('127.')) || host === '::1';
 }
+
+/** The one short form of an IPv6 address without a dotted part, which URL returns; any other text is unchanged. */
+export function shortForm(host: string): string {
+  return isIP(host) === 6 ? new URL(`http://[${host}]`).hostname.slice(1, -1) : host;
+}

@@ -1,6 +1,5 @@
 import { closeSync, openSync, readSync } from 'node:fs';
-import { isIP } from 'node:net';
-import type { Address } from '../../util/address.ts';
+import { type Address, shortForm } from '../../util/address.ts';
 
 /** State of a listening socket (include/net/tcp_states.h). */
 const LISTENING = '0A';
@@ -108,9 +107,4 @@ function parseHost(hex: string): string {
   if (bytes.toString('hex', 0, 12) === MAPPED) return bytes.subarray(12).join('.');
   const groups = [0, 2, 4, 6, 8, 10, 12, 14].map((at) => bytes.readUInt16BE(at).toString(16));
   return shortForm(groups.join(':'));
-}
-
-/** The one short form of an IPv6 address without a dotted part, which URL returns; an IPv4 address is unchanged. */
-function shortForm(host: string): string {
-  return isIP(host) === 6 ? new URL(`http://[${host}]`).hostname.slice(1, -1) : host;
 }

@@ -154,7 +154,7 @@ export class EventLog {
   }
 
   /** Whether a position is in the window: a watcher there has missed nothing. */
-  holds(position: number): boolean {
+  contains(position: number): boolean {
     return position >= this.#first;
   }
 
