@@ -34,7 +34,7 @@ const SILENCE_MS = 30_000;
 /** How long a request for a version that the view has not reached waits, in milliseconds (apiserver's blockTimeout). */
 const CATCH_UP_MS = 3_000;
 /** How often such a request looks whether it has, in milliseconds. */
-const LOOK_MS = 20;
+const POLL_MS = 20;
 /**
  * A watch of this many seconds has a bookmark after the first one (nextBookmarkTime in apiserver's cache_watcher.go).
  */
@@ -140,7 +140,7 @@ export class RelaySource implements ViewSource, ChangeHandler {
         const problem = `Too large resource version: ${version}, current: ${view.log.version}`;
         throw new WrapperError('TooLargeResourceVersion', problem);
       }
-      await Promise.race([this.#probing.run(() => this.#probe()), delay(LOOK_MS)]);
+      await Promise.race([this.#probing.run(() => this.#probe()), delay(POLL_MS)]);
     }
   }
 
@@ -188,6 +188,6 @@ export class RelaySource implements ViewSource, ChangeHandler {
     };
     const handlers = { accepted: async () => {}, events };
     // A failure is the reflector's to report; here the version is just not reached.
-    await this.#shortWatch.watch(String(log.version), signal, handlers).catch(() => delay(LOOK_MS));
+    await this.#shortWatch.watch(String(log.version), signal, handlers).catch(() => delay(POLL_MS));
   }
 }

@@ -19,7 +19,7 @@ import { type Query, queryPath } from '../api/query.ts';
 import { otherEncoding } from '../api/request-error.ts';
 import type { Upstream, UpstreamResponse } from '../upstream/upstream.ts';
 import { readBuffers } from '../upstream/upstream-body.ts';
-import { isListOf, mediaType } from './judge-response.ts';
+import { isListOf, mediaType } from './end-of-response.ts';
 import type { KnownState } from './older-state.ts';
 import { QueryLimits } from './query-limits.ts';
 import type { ReflectorOptions } from './reflector-options.ts';

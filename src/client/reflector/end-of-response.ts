@@ -22,7 +22,7 @@ const PASSED_ON: readonly number[] = [403, 404, 410, 429];
  * @param status the Status in the body, if there is one
  * @param group API group of the collection; empty for core
  */
-export function judgeResponse(
+export function endOfResponse(
   { statusCode, headers, isRelay }: Pick<UpstreamResponse, 'statusCode' | 'headers' | 'isRelay'>,
   status: Status | undefined,
   group: string,

@@ -5,7 +5,7 @@ import { type Query, queryPath } from '../api/query.ts';
 import { RequestError } from '../api/request-error.ts';
 import type { UpstreamResponse } from '../upstream/upstream.ts';
 import { readBody } from '../upstream/upstream-body.ts';
-import { judgeResponse, mediaType } from './judge-response.ts';
+import { endOfResponse, mediaType } from './end-of-response.ts';
 
 const MAX_STATUS_BYTES = 1024 * 1024;
 /** A list has its kind within so many bytes. */
@@ -26,7 +26,7 @@ export async function readRefusal(query: Query, response: UpstreamResponse): Pro
     causes: found?.causes,
     retryAfterSeconds: retryAfter > 0 ? retryAfter : found?.retryAfterSeconds,
   };
-  const end = judgeResponse(response, found && status, query.resource.group);
+  const end = endOfResponse(response, found && status, query.resource.group);
   response.report(end);
   if (end === 'foreign') return foreignAnswer(query, response);
   const message = `the API server refused GET ${queryPath(query)}: ${status.code} ${status.message}`;

@@ -31,7 +31,7 @@ const QUIET_MS = 15_000;
 /** Time limit for the answer to a PING, in milliseconds; at most the quiet time. */
 const ANSWER_MS = 10_000;
 /** How often the bytes are counted in a quiet time. */
-const LOOKS = 8;
+const CHECKS = 8;
 /** Time limit for a connection, TLS included, in milliseconds. */
 const CONNECT_MS = 5_000;
 /**
@@ -208,15 +208,15 @@ export class Line {
 
   #endIfSilent(client: Client, socket: Socket): void {
     const { server, quietMs = QUIET_MS, serverState, logger } = this.#options;
-    const lookMs = quietMs / LOOKS;
+    const checkMs = quietMs / CHECKS;
     const silentMs = quietMs + Math.min(ANSWER_MS, quietMs);
     let bytes = 0;
-    let looks = 0;
+    let checks = 0;
     const timer = setInterval(() => {
-      looks = socket.bytesRead === bytes ? looks + 1 : 0;
+      checks = socket.bytesRead === bytes ? checks + 1 : 0;
       bytes = socket.bytesRead;
-      if (looks === 0) serverState.reportBytes();
-      if (looks * lookMs < silentMs) return;
+      if (checks === 0) serverState.reportBytes();
+      if (checks * checkMs < silentMs) return;
       clearInterval(timer);
       logger.warn(
         { server: addressOf(server), requests: client.stats.running },
@@ -224,7 +224,7 @@ export class Line {
       );
       const problem = `the API server at ${addressOf(server)} has fallen silent: no byte within ${silentMs / 1000} s`;
       socket.destroy(new WrapperError('Unreachable', problem, { silentMs }));
-    }, lookMs).unref();
+    }, checkMs).unref();
     client.once('disconnect', () => clearInterval(timer));
   }
 }

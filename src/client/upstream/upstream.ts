@@ -34,7 +34,7 @@ export interface UpstreamResponse extends StreamedResponse {
   readonly statusCode: number;
   /** `host:port` of the server that has answered. */
   readonly address: string;
-  /** A relay has answered; see {@link judgeResponse}. */
+  /** A relay has answered; see {@link endOfResponse}. */
   readonly isRelay?: boolean;
   /**
    * Records the end of the request, which its reader calls when it is known; for a watch, each time that it brings

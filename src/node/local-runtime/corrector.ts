@@ -57,7 +57,7 @@ interface LocalObject {
  * runtime, as changes of their own; {@link restore} passes on what the API server sent.
  *
  * Invariants: the next handler has the API server's object, or that object with endpoints of Pods on this node
- * corrected. What the API server sends after {@link hold} or {@link restore} is passed on unchanged. An
+ * corrected. What the API server sends after {@link stopCorrecting} or {@link restore} is passed on unchanged. An
  * object that does not change is not passed on again.
  */
 export class Corrector implements ChangeHandler<EndpointsFacts> {
@@ -106,7 +106,7 @@ export class Corrector implements ChangeHandler<EndpointsFacts> {
   }
 
   /** From now on, what the API server sends is passed on unchanged. Objects that it has not sent stay corrected. */
-  hold(): void {
+  stopCorrecting(): void {
     this.#pods = undefined;
   }
 

@@ -183,7 +183,7 @@ export class LocalRuntime {
 
   #return(settleMs: number): void {
     this.#poll(CHECK_MS, () => this.#check());
-    for (const corrector of this.#correctors) corrector.hold();
+    for (const corrector of this.#correctors) corrector.stopCorrecting();
     this.#enter('returning', settleMs, () => this.#settle(settleMs));
     this.#options.logger.info('the API server answers again: its state replaces the corrections');
   }

@@ -84,8 +84,8 @@ export class KubeProxyViews {
     if (entry.readers === 0) this.#choose();
   }
 
-  /** Holds this view of endpoints open instead of the last one; undefined: none. */
-  hold(query: Query | undefined): void {
+  /** Keeps this view of endpoints open instead of the last one; undefined: none. */
+  keepOpen(query: Query | undefined): void {
     const last = this.#held;
     this.#held = query && this.#holdUnlessRejected(query);
     last?.release();
@@ -115,7 +115,7 @@ export class KubeProxyViews {
     if (this.#endpoints === undefined || this.#endpoints === last) return;
     const { query } = this.#endpoints.source;
     if (this.#isKubeProxys(this.#endpoints)) {
-      this.hold(query.encoding === 'protobuf' ? query : undefined);
+      this.keepOpen(query.encoding === 'protobuf' ? query : undefined);
     }
   }
 

@@ -158,7 +158,7 @@ export class ViewRegistry {
       current === undefined ? CURRENT_SLICES : slicesBeside(current.lease.entry.source.query);
     const services = this.#servicesBeside(query);
     if (current === undefined && services !== undefined) this.#openServices(services, true);
-    this.kubeProxy.hold(query);
+    this.kubeProxy.keepOpen(query);
   }
 
   /** The same, after `ms` milliseconds: a kube-proxy that runs already comes earlier, and may be an older one. */

@@ -48,12 +48,10 @@ export async function waitUntilReadyToListen(options: {
   readonly acquire: (query: Query) => ViewLease;
   /** Why this process cannot do the work that the other one still does. Default: it can. */
   readonly failure?: () => Promise<WrapperError | undefined>;
-  /** See {@link GIVE_UP_MS}. */
-  readonly giveUpMs?: number;
   readonly signal: AbortSignal;
   readonly logger: Logger;
 }): Promise<void> {
-  const { addresses, queries, acquire, failure, giveUpMs = GIVE_UP_MS, signal, logger } = options;
+  const { addresses, queries, acquire, failure, signal, logger } = options;
   if (!anotherListens(addresses)) return;
   const leases = queries.flatMap((query) => tryAcquire(acquire, query, logger));
   logger.info(
@@ -63,14 +61,14 @@ export async function waitUntilReadyToListen(options: {
   // A view that the API server refuses was never complete in the other process either.
   const countWaiting = (): number =>
     leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
-  let nextLook = giveUpMs;
+  let nextCheck = GIVE_UP_MS;
   try {
     while (countWaiting() > 0 && anotherListens(addresses)) {
       await delay(TAKEOVER_POLL_MS);
       signal.throwIfAborted();
       // Since the start of the process.
-      if (performance.now() < nextLook) continue;
-      nextLook = performance.now() + FAILURE_POLL_MS;
+      if (performance.now() < nextCheck) continue;
+      nextCheck = performance.now() + FAILURE_POLL_MS;
       assertNoFailure(await failure?.());
     }
     const waiting = countWaiting();

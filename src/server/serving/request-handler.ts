@@ -199,7 +199,7 @@ export class RequestHandler {
   #endWithState(log: EventLog, response: ServerResponse, body: Body | ListBody): void {
     const { position } = 'state' in body ? body.state : { position: log.end };
     const unsubscribe = log.subscribe(() => {
-      if (log.holds(position)) return;
+      if (log.contains(position)) return;
       unsubscribe();
       this.#reportStalled(response);
       response.destroy();

@@ -153,7 +153,7 @@ export class Watcher {
     if (closed !== undefined) this.#fail(statusOf(closed));
     else if (this.#log.isEnding) this.end();
     // Also if it is written in blocks: the state would stay in memory, and the client could not continue after it.
-    else if (this.#writeTimer === undefined && !this.#log.holds(this.#position)) this.#expire();
+    else if (this.#writeTimer === undefined && !this.#log.contains(this.#position)) this.#expire();
     while (!this.#ended && !this.#inBlocks && this.#writeTimer === undefined) {
       this.#giveBack = this.#options.largeBlocks?.take();
       const most = this.#giveBack === undefined ? WRITE_BLOCK_BYTES : LARGE_BLOCK_BYTES;

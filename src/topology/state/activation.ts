@@ -125,7 +125,7 @@ export class Activation {
     const { active, pending } = ownNode;
     if (pending === undefined) return false;
     const keys = this.#keysInUse(active, pending);
-    if (!keys.every((key) => nodeSets.areKnown(this.#requiredBy(key, pending)))) return false;
+    if (!keys.every((key) => nodeSets.areSettled(this.#requiredBy(key, pending)))) return false;
     if (active?.off !== pending.off) {
       for (const service of policies.services()) change.services.add(service);
     }
@@ -166,7 +166,7 @@ export class Activation {
     const policy = this.#policies.pendingOrActive(service);
     if (!policy.managed) return [];
     const required = policy.keys.flatMap((key) => this.#requiredBy(key, context));
-    return required.filter((selector) => !this.#matcher.nodeSets.areKnown([selector]));
+    return required.filter((selector) => !this.#matcher.nodeSets.areSettled([selector]));
   }
 
   /** The node sets that must be known before a key can be decided. */

@@ -104,7 +104,7 @@ export class NodeSetRegistry<Watch extends NodeWatch = NodeWatch> {
   }
 
   /** Whether there is nothing to wait for: policies that need these sets can be decided, or do not apply. */
-  areKnown(selectors: Iterable<string>): boolean {
+  areSettled(selectors: Iterable<string>): boolean {
     for (const selector of selectors) {
       const { state = 'syncing' } = this.#sets.get(selector) ?? {};
       if (state === 'syncing' && !this.#withoutRoom.has(selector)) return false;

@@ -58,7 +58,7 @@ export interface TopologyOptions<Watch extends NodeWatch = NodeWatch> {
 }
 
 /** What must be complete once before the topology is. */
-type Source = 'services' | 'namespaces';
+type RequiredCollection = 'services' | 'namespaces';
 
 /**
  * The part of the cluster that decisions of this node depend on: this node, the nodes that its topology keys match,
@@ -84,7 +84,7 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   readonly #activation: Activation;
   #withheld: Set<string> | undefined;
   /** Not complete yet. */
-  readonly #incomplete: Set<Source>;
+  readonly #incomplete: Set<RequiredCollection>;
 
   constructor(options: TopologyOptions<Watch>) {
     const { nodeName, topologyMatch, declaredCommunities, namespaces } = options;
@@ -146,7 +146,7 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
       return false;
     return (
       this.policies.withPending.size === 0 &&
-      this.#nodeSets.areKnown(this.#activation.neededSelectors())
+      this.#nodeSets.areSettled(this.#activation.neededSelectors())
     );
   }
 
@@ -183,7 +183,7 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
   }
 
   /** All Services, or all Namespaces, that exist at the start were set. */
-  setSynced(source: Source): void {
+  setSynced(source: RequiredCollection): void {
     this.#incomplete.delete(source);
     this.#settle();
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RequestEnd } from '../../../src/client/api/request-end.ts';
-import { isListOf, judgeResponse } from '../../../src/client/reflector/judge-response.ts';
+import { endOfResponse, isListOf } from '../../../src/client/reflector/end-of-response.ts';
 import type { Status } from '../../../src/errors.ts';
 import { NODES, SERVICE_CIDRS } from '../../../src/filter/objects/resource.ts';
 
@@ -19,7 +19,7 @@ type Row = readonly [RequestEnd, number, string, { status?: Status }];
 
 function judge([, statusCode, type, { status }]: Row, group = SLICES): RequestEnd {
   const headers = { 'content-type': type };
-  return judgeResponse({ statusCode, headers }, status && { ...status, code: statusCode }, group);
+  return endOfResponse({ statusCode, headers }, status && { ...status, code: statusCode }, group);
 }
 
 describe('a response is', () => {
@@ -74,7 +74,7 @@ test.each<[number, RequestEnd]>([
   [504, 'relayRefused'],
 ])('%i of a relay is %s', (statusCode, end) => {
   const response = { statusCode, headers: { 'content-type': PROTOBUF }, isRelay: true };
-  expect(judgeResponse(response, { ...TOO_LARGE, code: statusCode }, SLICES)).toBe(end);
+  expect(endOfResponse(response, { ...TOO_LARGE, code: statusCode }, SLICES)).toBe(end);
 });
 
 describe('a list is of a collection', () => {

@@ -16,7 +16,7 @@ test('clear() notifies every watcher and ends its position, even at the end of t
   let notified = 0;
   log.subscribe(() => notified++);
   log.clear();
-  expect([log.size, log.bytes, notified, log.holds(end)]).toEqual([0, 0, 1, false]);
+  expect([log.size, log.bytes, notified, log.contains(end)]).toEqual([0, 0, 1, false]);
   const positions = [START, 20n, 30n].map((version) => log.positionAfter(version));
   expect(positions).toEqual([undefined, undefined, undefined]);
 });
@@ -75,7 +75,7 @@ test.each([
         if (isApiServers) newest = reached;
         const { end } = log;
         expect([log.version, log.size, log.bytes]).toEqual([newest, window.length, held]);
-        expect([log.holds(dropped - 1), log.holds(dropped)]).toEqual([false, true]);
+        expect([log.contains(dropped - 1), log.contains(dropped)]).toEqual([false, true]);
         for (let from = base - 2n; from < newest + 3n; from++) {
           const isIssued = from === base || window.some(({ version }) => version === from);
           const isKnown = from >= base && from <= newest && (isIssued || isApiServers);

@@ -33,7 +33,7 @@ test.each([
     }
     view.log.commit();
     view.log.commit();
-    expect(view.log.holds(position)).toBe(true);
+    expect(view.log.contains(position)).toBe(true);
     expect(view.size).toBe(0);
     // After two minutes the current size bounds the window again.
     now += 120_000;
@@ -41,7 +41,7 @@ test.each([
     now += 60_000;
     view.set('default/web', OBJECT);
     view.log.commit();
-    expect(view.log.holds(position)).toBe(false);
+    expect(view.log.contains(position)).toBe(false);
   },
 );
 

@@ -86,7 +86,7 @@ describe('a node that is cut off', () => {
   });
 });
 
-// An error and a success. judge-response.test.ts tells all kinds from answers of an API server.
+// An error and a success. end-of-response.test.ts tells all kinds from answers of an API server.
 describe.each(['404 text', '200 HTML'] as const)('a start from disk behind %s', (name) => {
   const answer = FOREIGN_ANSWERS[name];
 

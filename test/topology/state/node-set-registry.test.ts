@@ -34,7 +34,7 @@ describe('NodeSetRegistry', () => {
       state: 'overLimit',
       refusal: expect.stringContaining('maxNodeSets (2)'),
     });
-    expect([sets.areKnown(['d', 'e']), sets.apply(['a']), sets.apply(['a', 'd'])]).toEqual([
+    expect([sets.areSettled(['d', 'e']), sets.apply(['a']), sets.apply(['a', 'd'])]).toEqual([
       true,
       true,
       false,
