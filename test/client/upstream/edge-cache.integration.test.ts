@@ -88,7 +88,7 @@ test('a client that accepts protobuf only gets 406 with the reason, every other 
   const headers = { accept: 'application/vnd.kubernetes.protobuf' };
   const response = await fetch(proxy.url + PATHS.slices, { headers });
   expect(response.status).toBe(406);
-  expect(await response.text()).toContain('answers in application/json only');
+  expect(await response.text()).toContain('has application/json only');
 });
 
 test('a node that is moved to another zone is looked up, in JSON and through the cache', async () => {

@@ -125,7 +125,7 @@ describe('while Nodes cannot be looked up', () => {
       await start({ logger });
       await eventually(shown, [1, 2]);
       await eventually(
-        () => lines.filter(({ msg }) => msg.startsWith('Nodes are not looked up')).length,
+        () => lines.filter(({ msg }) => msg.startsWith('looking up Nodes failed')).length,
         1,
       );
       server.refuse(isLookup, undefined);
