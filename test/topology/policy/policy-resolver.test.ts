@@ -39,17 +39,6 @@ describe('PolicyResolver', () => {
     expect(setNamespace(undefined)).toEqual([]);
   });
 
-  test('a Service that is added after its Namespace has the keys of the Namespace', () => {
-    setNamespace('["site"]');
-    expect(resolver.setService(service('web'))).toMatchObject({
-      source: 'namespace',
-      keys: ['site'],
-    });
-    expect(resolver.setService(service('web', undefined, 'other'))).toMatchObject({
-      source: 'default',
-    });
-  });
-
   test('a Service with an annotation does not follow its Namespace, and follows again without it', () => {
     resolver.setService(service('web'));
     resolver.setService(service('web', '["*"]'));

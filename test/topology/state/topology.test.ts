@@ -48,12 +48,6 @@ test('counts Services by the source of their policy, or the reason for none', ()
   expect(counts).toEqual({ annotation: 1, headless: 1 });
 });
 
-test('an empty label value is a value', () => {
-  harness.settle({ site: '' }, { 'default/web': managed('site') });
-  expect(harness.wanted).toEqual(['site=']);
-  expect(harness.sees(['site'], on('edge-1'))).toEqual([true]);
-});
-
 describe('a node set is needed', () => {
   test('not by hostname and "*"', () => {
     const keys = ['kubernetes.io/hostname', '*'];
