@@ -10,7 +10,7 @@ const UPSTREAM = [...API, 'client/upstream'];
 const REFLECTOR = [...UPSTREAM, 'client/snapshot', 'client/reflector'];
 
 const AROUND_VIEWS = ['client', 'node', 'server', 'diagnosis', 'relay', 'config', 'admin', 'run'];
-const ADMIN = ['admin/health', 'admin/explain', 'admin/status', 'admin/page', 'admin/metrics'];
+const ADMIN = ['admin/explain', 'admin/status', 'admin/page', 'admin/metrics'];
 const CLI = ['output', 'command-line', 'client', 'node', 'simulate', 'remote'].map(
   (room) => `cli/${room}`,
 );

@@ -39,7 +39,6 @@ const PLANTED: readonly (readonly [from: string, to: string, rule: string])[] = 
   ['src/diagnosis/explain/a.ts', 'src/admin/explain/x.ts', 'diagnosis'],
   ['src/config/a.ts', 'src/admin/x.ts', 'config'],
   ['src/admin/a.ts', 'src/run/x.ts', 'admin'],
-  ['src/admin/health/a.ts', 'src/admin/explain/x.ts', 'admin/health'],
   ['src/admin/explain/a.ts', 'src/admin/status/x.ts', 'admin/explain'],
   ['src/admin/status/a.ts', 'src/admin/page/x.ts', 'admin/status'],
   ['src/admin/page/a.ts', 'src/admin/metrics/x.ts', 'admin/page'],

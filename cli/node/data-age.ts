@@ -1,4 +1,4 @@
-import type { ResponseHead } from '../../src/admin/health/version-info.ts';
+import type { ResponseHead } from '../../src/diagnosis/reading/version-info.ts';
 import { printLine } from '../../src/text/untrusted-text.ts';
 
 /** A line for a terminal if the data of a response is old, else nothing. */

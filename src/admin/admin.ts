@@ -14,7 +14,6 @@ import type { LogLosses } from './metrics/metric-readers.ts';
  *   admin-handler.ts   what answers each path of the admin listener
  *   explain-routes.ts  what answers the paths of the rooms explain and status, with their limits; answer.ts: what is
  *                      sent
- *   health/            the checks of /readyz, why they fail, and how old the data is; imports no other room
  *   explain/           /explain, /diff, /decisions, /summary
  *   status/            /status
  *   page/              the page, and /node

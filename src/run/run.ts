@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { type Logger, pino } from 'pino';
 import { type Admin, startAdmin } from '../admin/admin.ts';
-import { isReady } from '../admin/health/readiness.ts';
 import { type Credentials, loadCredentials } from '../client/credentials/credentials.ts';
 import { listenersOptions } from '../config/listener-options.ts';
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import { assertNoInheritedSockets } from '../config/removed-settings.ts';
 import { type RawSettings, readSettings, type Settings } from '../config/settings.ts';
+import { isReady } from '../diagnosis/reading/readiness.ts';
 import { assertLoopback } from '../server/auth/loopback-access.ts';
 import { waitForNextProcess, warnOfSharedPort } from '../server/hot-restart/hot-restart.ts';
 import { type NodeProxy, startNodeProxy } from '../server/node-proxy.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import type { ResponseHead } from '../../src/admin/health/version-info.ts';
+import type { ResponseHead } from '../../src/diagnosis/reading/version-info.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import { poorContrasts } from './contrast.ts';

@@ -1,9 +1,9 @@
 import { queryPath } from '../../client/api/query.ts';
+import { type ResponseHead, responseHead } from '../../diagnosis/reading/version-info.ts';
 import { WrapperError } from '../../errors.ts';
 import { SERVICES } from '../../filter/objects/resource.ts';
 import type { EndpointsSource, ViewSource } from '../../node/views/view-source.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
-import { type ResponseHead, responseHead } from '../health/version-info.ts';
 
 /** Names a view in a response. */
 export interface ViewName {

@@ -1,6 +1,6 @@
+import { type EndpointNumbers, tallyServices } from '../../diagnosis/reading/service-tally.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
 import { requireCompleteView, type ViewHead, viewHead } from './explained-view.ts';
-import { type EndpointNumbers, tallyServices } from './service-tally.ts';
 
 /** Services with a problem. */
 export interface ServiceList {

@@ -1,4 +1,5 @@
 import type { ServiceExplanation } from '../../diagnosis/explain/explanation.ts';
+import { tallyServices } from '../../diagnosis/reading/service-tally.ts';
 import { WrapperError } from '../../errors.ts';
 import type { EndpointsSource } from '../../node/views/view-source.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
@@ -7,7 +8,6 @@ import type { Policy } from '../../topology/policy/policy.ts';
 import type { OutcomeKind } from '../../topology/state/service-outcome.ts';
 import { explainIn, IN_SHORT } from './explained-service.ts';
 import { findService, requireCompleteView, type ViewHead, viewHead } from './explained-view.ts';
-import { tallyServices } from './service-tally.ts';
 import type { TimeSlice } from './time-slice.ts';
 
 /** One line of /explain. */

@@ -1,10 +1,10 @@
 import { knownQueryTest } from '../../client/api/kube-proxy-queries.ts';
 import { collectionPath, type Query, queryPath } from '../../client/api/query.ts';
+import type { EndpointNumbers, ServiceTally } from '../../diagnosis/reading/service-tally.ts';
 import type { ViewSource } from '../../node/views/view-source.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { winnerText } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
-import type { EndpointNumbers, ServiceTally } from '../explain/service-tally.ts';
 import type { KernelRules } from '../status/kernel-rules.ts';
 
 /** Number of log lines that are lost since the start. */

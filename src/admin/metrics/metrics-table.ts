@@ -1,4 +1,4 @@
-import { dataAge } from '../health/data-age.ts';
+import { dataAge } from '../../diagnosis/reading/data-age.ts';
 import {
   buildInfo,
   by,

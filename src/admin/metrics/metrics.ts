@@ -1,7 +1,7 @@
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
+import { tallyServices } from '../../diagnosis/reading/service-tally.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { completeView } from '../explain/explained-view.ts';
-import { tallyServices } from '../explain/service-tally.ts';
 import { KernelRules } from '../status/kernel-rules.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
 import { METRICS } from './metrics-table.ts';

@@ -1,14 +1,14 @@
 import { queryPath } from '../../client/api/query.ts';
 import { explainKey, nodesOfKey } from '../../diagnosis/explain/explain-keys.ts';
+import { healthOf, type ReadinessCause } from '../../diagnosis/reading/causes.ts';
+import type { Check } from '../../diagnosis/reading/readiness.ts';
+import type { ResponseHead } from '../../diagnosis/reading/version-info.ts';
 import type { CorrectedEndpoint } from '../../node/local-runtime/corrector.ts';
 import type { LocalRuntimeState } from '../../node/local-runtime/local-runtime.ts';
 import type { ViewSource } from '../../node/views/view-source.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { HOMEPAGE, VERSION } from '../../version.ts';
 import { completeView, notReady } from '../explain/explained-view.ts';
-import { healthOf, type ReadinessCause } from '../health/causes.ts';
-import type { Check } from '../health/readiness.ts';
-import type { ResponseHead } from '../health/version-info.ts';
 
 /** The response of /node: this node and its connections. */
 export interface NodeDetails extends ResponseHead {

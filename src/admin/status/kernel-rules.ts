@@ -1,8 +1,8 @@
+import { dataAge } from '../../diagnosis/reading/data-age.ts';
+import type { Check } from '../../diagnosis/reading/readiness.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { addressText } from '../../util/address.ts';
 import { Recent } from '../../util/recent.ts';
-import { dataAge } from '../health/data-age.ts';
-import type { Check } from '../health/readiness.ts';
 import { kubeProxyLine } from './kube-proxy-line.ts';
 import {
   type ProbeOptions,

@@ -1,10 +1,10 @@
+import { type Health, healthOf, type ReadinessCause } from '../../diagnosis/reading/causes.ts';
+import type { DataAge } from '../../diagnosis/reading/data-age.ts';
+import { type Check, NODE_SET_PREFIX, OWN_NODE } from '../../diagnosis/reading/readiness.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { VERSION } from '../../version.ts';
 import { completeView } from '../explain/explained-view.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
-import { type Health, healthOf, type ReadinessCause } from '../health/causes.ts';
-import type { DataAge } from '../health/data-age.ts';
-import { type Check, NODE_SET_PREFIX, OWN_NODE } from '../health/readiness.ts';
 import type { KernelRules } from './kernel-rules.ts';
 import { policyLines } from './policy-lines.ts';
 import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status-line.ts';

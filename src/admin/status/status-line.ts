@@ -1,5 +1,5 @@
 import type { Problem, ProblemCode } from '../../diagnosis/catalogue.ts';
-import type { ResponseHead } from '../health/version-info.ts';
+import type { ResponseHead } from '../../diagnosis/reading/version-info.ts';
 
 /**
  * - `ok`

@@ -2,13 +2,13 @@ import { createServer } from 'node:net';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
-import { type Check, readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import {
   currentKubeProxyQueries,
   kubeProxyQueries,
 } from '../../../src/client/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/client/api/query.ts';
+import { type Check, readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import { ENDPOINTS } from '../../../src/filter/objects/resource.ts';
 import { waitUntilReadyToListen } from '../../../src/server/hot-restart/hot-restart.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';

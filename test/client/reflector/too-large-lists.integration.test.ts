@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
-import { readiness } from '../../../src/admin/health/readiness.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/client/api/read-limits.ts';
+import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { putService } from '../../support/wrapper/small-cluster.ts';

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { EdgeCache, type EdgeCacheOptions } from '../../../harness/edge-cache/edge-cache.ts';
-import { dataAge } from '../../../src/admin/health/data-age.ts';
 import { CODECS } from '../../../src/client/api/codecs.ts';
 import { MEDIA_TYPES } from '../../../src/client/api/media-type.ts';
+import { dataAge } from '../../../src/diagnosis/reading/data-age.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';

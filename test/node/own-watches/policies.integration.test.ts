@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
-import { readiness } from '../../../src/admin/health/readiness.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
+import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import {

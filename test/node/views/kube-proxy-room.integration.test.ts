@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
-import { readiness } from '../../../src/admin/health/readiness.ts';
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { type Query, queryPath } from '../../../src/client/api/query.ts';
+import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';

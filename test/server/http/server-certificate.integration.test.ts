@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { issue, type KeyPair, makeAuthority } from '../../../harness/certificates.ts';
-import { readiness } from '../../../src/admin/health/readiness.ts';
+import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { useHttps } from '../../support/wrapper/https-wrapper.ts';

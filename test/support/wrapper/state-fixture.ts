@@ -1,4 +1,4 @@
-import { readiness } from '../../../src/admin/health/readiness.ts';
+import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
 import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';

@@ -3,11 +3,12 @@ import { type DataAge, dataAge } from './data-age.ts';
 import { type Check, readiness } from './readiness.ts';
 
 /*
- * The room `health`: whether this node is ready, and why not. It only reads the state of the proxy.
+ * Whether this node is ready, and why not. This folder only reads the state of the proxy.
  *   readiness.ts     the checks of /readyz
  *   data-age.ts      how old the data is, and why
  *   causes.ts        both, and what the failed checks have in common, for /readyz, /status and the page
  *   version-info.ts  which wrapper answers
+ *   service-tally.ts what kube-proxy sees of all Services, counted
  */
 
 /** A cause of failed checks. */

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { causesOf } from '../../src/admin/health/causes.ts';
-import type { Check } from '../../src/admin/health/readiness.ts';
+import { causesOf } from '../../../src/diagnosis/reading/causes.ts';
+import type { Check } from '../../../src/diagnosis/reading/readiness.ts';
 
 const CURRENT = { state: 'connected', ageSeconds: 0 } as const;
 const OLD = {
