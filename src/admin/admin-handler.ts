@@ -5,7 +5,8 @@ import type { Query } from '../client/api/query.ts';
 import { serializeQueries } from '../client/api/query-json.ts';
 import { readUrl } from '../client/api/request-url.ts';
 import { statusOf } from '../client/api/status.ts';
-import { healthOf } from '../diagnosis/reading/causes.ts';
+import { readHealth } from '../diagnosis/reading/health.ts';
+import { NodeReader } from '../diagnosis/reading/node-reading.ts';
 import type { Check } from '../diagnosis/reading/readiness.ts';
 import { versionInfo } from '../diagnosis/reading/version-info.ts';
 import { WrapperError } from '../errors.ts';
@@ -14,6 +15,7 @@ import { reasonOf } from '../server/http/refusal-log.ts';
 import { assertLocalRequest } from '../server/http/request-checks.ts';
 import type { ProxyState } from '../server/node-proxy.ts';
 import { printLine } from '../text/untrusted-text.ts';
+import { VERSION } from '../version.ts';
 import { type Answer, jsonAnswer, type Route } from './answer.ts';
 import { explainRoutes, NAMED_PATHS } from './explain-routes.ts';
 import type { LogLosses } from './metrics/metric-readers.ts';
@@ -116,11 +118,12 @@ function routesOf(
   log: LogLosses | undefined,
   stop: AbortSignal | undefined,
 ): ReadonlyMap<string, Route> {
-  const rules = new KernelRules(proxy);
-  const registry = createMetrics(proxy, log, rules);
-  const metrics = metricsText(registry);
+  const reader = new NodeReader(proxy);
+  const rules = new KernelRules(reader);
+  const metrics = createMetrics(reader, log, rules);
+  const text = metricsText(metrics);
   return new Map<string, Route>([
-    ...explainRoutes(proxy, rules),
+    ...explainRoutes(reader, rules),
     ...pageRoutes(logger),
     ['/healthz', () => OK],
     ['/readyz', () => readinessOf(proxy, rules)],
@@ -128,12 +131,12 @@ function routesOf(
       '/metrics',
       async () => {
         await rules.look();
-        const headers = { ...TEXT_HEADERS, 'content-type': registry.contentType };
-        return { headers, body: await metrics.get() };
+        const headers = { ...TEXT_HEADERS, 'content-type': metrics.registry.contentType };
+        return { headers, body: await text.get() };
       },
     ],
     ['/version', () => jsonAnswer(JSON.stringify(versionInfo(proxy, stop)))],
-    ['/node', () => jsonAnswer(JSON.stringify(nodeDetails(proxy)))],
+    ['/node', () => jsonAnswer(JSON.stringify(nodeDetails(reader)))],
     ['/views', () => jsonAnswer(serializeQueries(completeQueries(proxy)))],
     ['/flush', () => flush(proxy)],
   ]);
@@ -163,14 +166,13 @@ async function flush({ snapshots }: ProxyState): Promise<Answer> {
  * passes although something is wrong. Then the causes of failed checks, the version and the age of the data.
  */
 function readinessOf(proxy: ProxyState, rules: KernelRules): Answer {
-  const { checks, data, causes } = healthOf(proxy);
-  const { version, nodeVersion } = versionInfo(proxy);
+  const { checks, data, causes } = readHealth(proxy);
   const age = data.missing ? 'none yet' : `${data.ageSeconds} s old`;
   const failed = causes.length > 0;
   const lines = [
     ...[...checks, ...rules.checks()].map(checkLine),
     ...causes.map(({ text, checks: n }) => `cause: ${text}${n > 1 ? ` (${n} checks)` : ''}`),
-    `version: ${version} (Node.js ${nodeVersion})`,
+    `version: ${VERSION} (Node.js ${process.version})`,
     `data: ${data.state}, ${data.warning ?? age}`,
     failed ? 'readyz check failed' : 'readyz check passed',
   ];

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { readUrl } from '../client/api/request-url.ts';
 import { statusOf } from '../client/api/status.ts';
+import type { NodeReader } from '../diagnosis/reading/node-reading.ts';
 import { WrapperError } from '../errors.ts';
-import type { ProxyState } from '../server/node-proxy.ts';
 import { Semaphore } from '../util/semaphore.ts';
 import { type Answer, jsonAnswer, type Route } from './answer.ts';
 import { decisionsOf } from './explain/decisions.ts';
@@ -23,7 +23,7 @@ const MAX_ACTIVE = 4;
 
 /** A request for an explanation. */
 interface Asked {
-  readonly proxy: ProxyState;
+  readonly reader: NodeReader;
   /** The parts of the path after the first one. */
   readonly names: readonly string[];
   readonly query: URLSearchParams;
@@ -35,14 +35,15 @@ type Explainer = (asked: Asked) => object | Promise<object>;
 
 /** Answers by the first part of the path. */
 const EXPLAINERS: Readonly<Record<string, Explainer>> = {
-  '/explain': ({ proxy, names, query, slice }) =>
+  '/explain': ({ reader: { proxy }, names, query, slice }) =>
     names.join('') === ''
       ? summarize(proxy, readSelection(query), slice)
       : explainOne(proxy, readService(names)),
-  '/diff': ({ proxy, names, slice }) => diffOf(proxy, readService(names), slice),
-  '/status': ({ proxy, rules, slice }) => nodeStatus(proxy, rules, slice),
-  '/summary': ({ proxy }) => nodeSummary(proxy),
-  '/decisions': ({ proxy, query }) => decisionsOf(proxy, readNumber(query), readLimit(query)),
+  '/diff': ({ reader, names, slice }) => diffOf(reader.proxy, readService(names), slice),
+  '/status': ({ reader, rules, slice }) => nodeStatus(reader, rules, slice),
+  '/summary': ({ reader }) => nodeSummary(reader),
+  '/decisions': ({ reader, query }) =>
+    decisionsOf(reader.proxy, readNumber(query), readLimit(query)),
 };
 
 /** The paths that may continue with `/<namespace>/<name>`. */
@@ -60,7 +61,7 @@ export const NAMED_PATHS: readonly string[] = ['/explain', '/diff'];
  *
  * Responses are JSON. An error is `{ "code", "error" }`. The work ends when the client closes its connection.
  */
-export function explainRoutes(proxy: ProxyState, rules: KernelRules): [string, Route][] {
+export function explainRoutes(reader: NodeReader, rules: KernelRules): [string, Route][] {
   const semaphore = new Semaphore(MAX_ACTIVE);
   return Object.entries(EXPLAINERS).map(([path, explain]) => [
     path,
@@ -71,7 +72,7 @@ export function explainRoutes(proxy: ProxyState, rules: KernelRules): [string, R
         if (response.destroyed) return undefined;
         const gone = new AbortController();
         response.once('close', () => gone.abort());
-        return await explained(proxy, rules, explain, request, gone.signal);
+        return await explained(reader, rules, explain, request, gone.signal);
       } finally {
         release();
       }
@@ -80,7 +81,7 @@ export function explainRoutes(proxy: ProxyState, rules: KernelRules): [string, R
 }
 
 async function explained(
-  proxy: ProxyState,
+  reader: NodeReader,
   rules: KernelRules,
   explain: Explainer,
   request: IncomingMessage,
@@ -90,8 +91,8 @@ async function explained(
   const [, , ...names] = path.split('/');
   try {
     const slice = new TimeSlice(gone);
-    await openViewToExplain(proxy, gone);
-    const body = await explain({ proxy, names, query, rules, slice });
+    await openViewToExplain(reader.proxy, gone);
+    const body = await explain({ reader, names, query, rules, slice });
     return jsonAnswer(await jsonOf(body, slice));
   } catch (error) {
     if (gone.aborted) return undefined;

@@ -6,7 +6,7 @@ import { listenersOptions } from '../config/listener-options.ts';
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import { assertNoInheritedSockets } from '../config/removed-settings.ts';
 import { type RawSettings, readSettings, type Settings } from '../config/settings.ts';
-import { isReady } from '../diagnosis/reading/readiness.ts';
+import { isReady } from '../diagnosis/reading/health.ts';
 import { assertLoopback } from '../server/auth/loopback-access.ts';
 import { waitForNextProcess, warnOfSharedPort } from '../server/hot-restart/hot-restart.ts';
 import { type NodeProxy, startNodeProxy } from '../server/node-proxy.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { queryPath } from '../client/api/query.ts';
-import { isReady } from '../diagnosis/reading/readiness.ts';
+import { isReady } from '../diagnosis/reading/health.ts';
 import type { ProxyState } from '../server/node-proxy.ts';
 import { VERSION } from '../version.ts';
 import { pollUntil } from './poll-until.ts';

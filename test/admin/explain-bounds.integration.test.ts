@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { explainRoutes } from '../../src/admin/explain-routes.ts';
 import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
+import { NodeReader } from '../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -30,8 +31,8 @@ describe('explanations', () => {
         return looks-- > 0 ? { endpoints: source } : {};
       },
     };
-    const proxy = { views } as unknown as NodeProxy;
-    const diff = new Map(explainRoutes(proxy, new KernelRules(proxy))).get('/diff');
+    const reader = new NodeReader({ views } as unknown as NodeProxy);
+    const diff = new Map(explainRoutes(reader, new KernelRules(reader))).get('/diff');
     received = 0;
     server = createServer((message, response) => {
       received++;

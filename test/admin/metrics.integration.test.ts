@@ -4,10 +4,12 @@ import { beforeAll, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { writeServingFiles } from '../../harness/certificates.ts';
 import { createMetrics } from '../../src/admin/metrics/metrics.ts';
+import { NodeReader } from '../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
+import { metricsOf } from '../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
 
 const PREFIX = 'kube_proxy_wrapper_';
@@ -33,7 +35,7 @@ beforeAll(async () => {
   const localRuntime = join(folder, 'cri.sock');
   const settings = { https, stateDir: join(folder, 'state'), localRuntime };
   proxy = await useWrapper(await server.listen(), {}, settings);
-  const registry = createMetrics(proxy);
+  const { registry } = createMetrics(new NodeReader(proxy));
   registered = registry.getMetricsAsArray() as unknown as RegisteredMetric[];
   const text = await registry.metrics();
   there = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name));
@@ -148,9 +150,10 @@ test('the names of counters, and of no gauges, end in _total, and labels have fe
 });
 
 test('measures the time to handle events, and counts Services by winner', async () => {
-  const metrics = createMetrics(proxy);
+  const metrics = createMetrics(new NodeReader(proxy));
   const counted = async () => {
-    const text = await metrics.metrics();
+    metrics.read();
+    const text = await metrics.registry.metrics();
     return {
       handled: Number(/handling_seconds_count (\d+)/.exec(text)?.[1]),
       decisions: [...text.matchAll(/service_decisions\{.*winner="(.*?)".*\} (\d+)/g)].map(
@@ -173,9 +176,11 @@ test('measures the time to handle events, and counts Services by winner', async 
 // The library gives a metric without labels the value 0 when it is reset, so alerts on 0 fired for what was not known.
 test('a metric without labels has no sample while its value is not known', async () => {
   const plain = await useWrapper(proxy.upstream.failover.servers[0]?.href ?? '');
-  const metrics = createMetrics(plain);
-  const dryRuns = async () =>
-    /^kube_proxy_wrapper_services_dry_run .*$/m.exec(await metrics.metrics());
+  const metrics = createMetrics(new NodeReader(plain));
+  const dryRuns = async () => {
+    metrics.read();
+    return /^kube_proxy_wrapper_services_dry_run .*$/m.exec(await metrics.registry.metrics());
+  };
   expect(await dryRuns()).toBeNull();
   const path = '/apis/discovery.k8s.io/v1/endpointslices';
   expect((await fetch(`${plain.url}${path}`)).status).toBe(200);
@@ -187,9 +192,7 @@ test('the label of an API server has its host and path, but no credentials', asy
   const { host } = new URL(upstream);
   const servers = ['/one', '/two'].map((path) => new URL(`https://user:secret@${host}${path}`));
   const several = await useWrapper(upstream, { servers });
-  const inUse = [
-    ...(await createMetrics(several).metrics()).matchAll(/server_in_use\{server="(.*)"\} (\d)/g),
-  ];
+  const inUse = [...(await metricsOf(several)).matchAll(/server_in_use\{server="(.*)"\} (\d)/g)];
   expect(inUse.map(([, name, value]) => `${name} ${value}`).sort()).toEqual([
     `${host} 1`,
     `${host}/one 0`,
@@ -199,13 +202,13 @@ test('the label of an API server has its host and path, but no credentials', asy
 
 test('a feature that is switched off has no metrics', async () => {
   const plain = await useWrapper(proxy.upstream.failover.servers[0]?.href ?? '');
-  const text = await createMetrics(plain).metrics();
+  const text = await metricsOf(plain);
   expect(text).toMatch(/client_connections\{/);
   expect(text).not.toMatch(/https_certificate|access_reviews|snapshot_(bytes|write|set)|policy_ev/);
 });
 
 async function samplesOf(name: string): Promise<string[]> {
-  const text = await createMetrics(proxy).metrics();
+  const text = await metricsOf(proxy);
   return text.split('\n').filter((line) => line.startsWith(`${PREFIX}${name}{`));
 }
 

@@ -1,13 +1,12 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
-import { readiness } from '../../src/diagnosis/reading/readiness.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
 import type { TcpRelay } from '../support/http/tcp-relay.ts';
 import { connected, lose } from '../support/wrapper/outage.ts';
 import { putService } from '../support/wrapper/small-cluster.ts';
-import { PATHS, problemsOf, shownBy } from '../support/wrapper/state-fixture.ts';
+import { checksOf, PATHS, problemsOf, shownBy } from '../support/wrapper/state-fixture.ts';
 import { useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
 
 /*
@@ -27,7 +26,7 @@ beforeEach(async () => {
   await connected(proxy);
 });
 
-const cidrs = () => readiness(proxy).find(({ name }) => name.includes('servicecidrs'))?.problem;
+const cidrs = () => checksOf(proxy).find(({ name }) => name.includes('servicecidrs'))?.problem;
 
 test('the node is unready 10 s after a connection was lost, however quiet it was before', async () => {
   clock.advance(50_000);
@@ -81,7 +80,7 @@ test('what is read for the first time while the wrapper runs does not make the n
   await shownBy(proxy, PATHS.slices);
   const release = server.hold(({ query }) => query.get('labelSelector') === 'site=a');
   const remarks = () =>
-    readiness(proxy).flatMap(({ name, remark }) =>
+    checksOf(proxy).flatMap(({ name, remark }) =>
       remark === 'but not synced yet' ? [name.replace(/^.* /, '')] : [],
     );
   putService(server, 'web', ['site']);

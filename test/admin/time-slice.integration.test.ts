@@ -6,6 +6,7 @@ import { summarize } from '../../src/admin/explain/summary.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { metricsText } from '../../src/admin/metrics/metrics-text.ts';
 import { policyLines } from '../../src/admin/status/policy-lines.ts';
+import { tallyServices } from '../../src/diagnosis/reading/service-tally.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import type { WatchRecorder } from '../support/guarantees/watch-recorder.ts';
@@ -100,7 +101,8 @@ test('/status lets other work run after each slow key', async () => {
     return match(key);
   });
   const keys = [...topology.policies.keysInUse()];
-  const turns = await countTurns(() => policyLines(topology, [], undefined, slice()));
+  const { problems } = tallyServices({ outcomes: function* () {} });
+  const turns = await countTurns(() => policyLines(topology, problems, undefined, slice()));
   expect(keys).toHaveLength(2);
   expect(turns).toBeGreaterThanOrEqual(keys.length - 1);
 });
@@ -121,7 +123,7 @@ describe('/metrics', () => {
         },
       });
     }
-    return { registry, text: metricsText(registry), reads: () => reads };
+    return { registry, text: metricsText({ registry, read: () => {} }), reads: () => reads };
   }
 
   test('lets other work run after each slow metric, and is what the library renders', async () => {

@@ -8,6 +8,7 @@ import { freePorts } from '../../harness/network/free-port.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
 import { nodeStatus } from '../../src/admin/status/node-status.ts';
+import { NodeReader } from '../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { ask, behind, credentialsFor, useRelayOf } from '../support/relay/relay-fixture.ts';
@@ -78,7 +79,8 @@ test('a wrapper behind a relay decides as without, and costs the API server noth
     }
   }
   const slice = new TimeSlice(new AbortController().signal);
-  const { lines } = await nodeStatus(first, new KernelRules(first), slice);
+  const reader = new NodeReader(first);
+  const { lines } = await nodeStatus(reader, new KernelRules(reader), slice);
   expect(lines.find(({ id }) => id === 'data')?.detail).toContain('from the relay 127.0.0.1:');
 });
 

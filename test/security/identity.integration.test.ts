@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { createMetrics } from '../../src/admin/metrics/metrics.ts';
 import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
+import { metricsOf } from '../support/wrapper/state-fixture.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
 
@@ -100,7 +100,7 @@ test('impersonation is forwarded with every group that was sent, for the API ser
 
 test('reviews, certificates and refused connections are counted', async () => {
   await wrapper.ask(SLICES, { token: 'counted' });
-  const metrics = await createMetrics(wrapper.proxy).metrics();
+  const metrics = await metricsOf(wrapper.proxy);
   expect(metrics).toMatch(/kube_proxy_wrapper_access_reviews_total [1-9]/);
   expect(metrics).toMatch(/kube_proxy_wrapper_access_reviews_stale_total 0/);
   expect(metrics).toMatch(/kube_proxy_wrapper_https_certificate_expiry_timestamp_seconds [1-9]/);

@@ -1,3 +1,4 @@
+import { notReady } from '../../diagnosis/reading/complete-view.ts';
 import type {
   Cause,
   DecidedOutcome,
@@ -6,7 +7,7 @@ import type {
 import type { EndpointsSource } from '../../node/views/view-source.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
 import { keptByPolicy, winnerText } from '../../topology/state/service-outcome.ts';
-import { notReady, type ViewHead, viewHead } from './explained-view.ts';
+import { type ViewHead, viewHead } from './explained-view.ts';
 
 /** A decision about a Service whose result changed. */
 export interface DecisionRecord {

@@ -1,6 +1,6 @@
 import { queryPath } from '../../client/api/query.ts';
+import { completeView, notReady } from '../../diagnosis/reading/complete-view.ts';
 import { type ResponseHead, responseHead } from '../../diagnosis/reading/version-info.ts';
-import { WrapperError } from '../../errors.ts';
 import { SERVICES } from '../../filter/objects/resource.ts';
 import type { EndpointsSource, ViewSource } from '../../node/views/view-source.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
@@ -24,30 +24,11 @@ export interface ViewHead extends ResponseHead {
 /** What is read of a proxy to find a view. */
 type HasViews = Pick<ShownState, 'views'>;
 
-/** The view of endpoints that kube-proxy reads; undefined: it is not complete yet. */
-export function completeView({ views }: HasViews): EndpointsSource | undefined {
-  const { endpoints } = views.kubeProxy;
-  return endpoints?.view.started ? endpoints : undefined;
-}
-
-/** Like {@link completeView}. Throws `NotReady` if it is not complete yet. */
+/** The view of endpoints that kube-proxy reads. Throws `NotReady` if it is not complete yet. */
 export function requireCompleteView(proxy: ShownState): EndpointsSource {
   const view = completeView(proxy);
   if (view === undefined) throw notReady(proxy);
   return view;
-}
-
-/** Why there is no view to explain, or none that is complete. A request for an explanation opens one. */
-export function notReady({ views, topology }: ShownState): WrapperError {
-  if (views.kubeProxy.endpoints === undefined) {
-    return new WrapperError('NotReady', 'no view of endpoints is open yet; try again');
-  }
-  const syncing = [...topology.nodeSets.values()].filter(
-    ({ state, needed }) => needed && state === 'syncing',
-  );
-  const selectors = syncing.map(({ selector }) => selector).join('; ');
-  const what = selectors === '' ? '' : `: it waits for the nodes with ${selectors}`;
-  return new WrapperError('NotReady', `the view is not complete yet${what}; see /readyz`);
 }
 
 /** The name of a view in a response. */

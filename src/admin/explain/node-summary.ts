@@ -1,6 +1,8 @@
-import { type EndpointNumbers, tallyServices } from '../../diagnosis/reading/service-tally.ts';
-import type { ShownState } from '../../server/node-proxy.ts';
-import { requireCompleteView, type ViewHead, viewHead } from './explained-view.ts';
+import { completeView, notReady } from '../../diagnosis/reading/complete-view.ts';
+import type { NodeReader } from '../../diagnosis/reading/node-reading.ts';
+import type { EndpointNumbers } from '../../diagnosis/reading/service-tally.ts';
+import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
+import { type ViewHead, viewHead } from './explained-view.ts';
 
 /** Services with a problem. */
 export interface ServiceList {
@@ -27,20 +29,24 @@ export interface NodeSummary extends ViewHead {
 const MAX_LISTED_SERVICES = 100;
 
 /** Throws `NotReady` if there is no view yet. */
-export function nodeSummary(proxy: ShownState): NodeSummary {
-  const view = requireCompleteView(proxy);
-  const tally = tallyServices(view);
-  const { filtered, unfiltered, withoutEndpoints, withoutReady, noneReady } = tally;
+export function nodeSummary(reader: NodeReader): NodeSummary {
+  const { proxy } = reader;
+  const view = completeView(proxy);
+  const tally = reader.read().services.of(view?.query);
+  if (view === undefined || tally === undefined) throw notReady(proxy);
+  const { filtered, unfiltered, problems } = tally;
+  const { withoutEndpoints, withoutReady, noneReady, portMismatch, invalidPolicy } = problems;
   return {
     ...viewHead(proxy, view),
     endpoints: { filtered, unfiltered },
     withoutEndpoints: serviceListOf(withoutEndpoints),
     withoutReady: serviceListOf(withoutReady),
-    noneReady: serviceListOf(noneReady),
-    invalidPolicies: serviceListOf(tally.invalidPolicy),
+    noneReady: serviceListOf([...noneReady, ...portMismatch]),
+    invalidPolicies: serviceListOf(invalidPolicy),
   };
 }
 
-function serviceListOf(services: readonly string[]): ServiceList {
-  return { count: services.length, services: services.toSorted().slice(0, MAX_LISTED_SERVICES) };
+function serviceListOf(outcomes: readonly ServiceOutcome[]): ServiceList {
+  const services = outcomes.map(({ service }) => service).sort();
+  return { count: services.length, services: services.slice(0, MAX_LISTED_SERVICES) };
 }

@@ -143,9 +143,11 @@ async function selectServices(
   return selected.sort();
 }
 
-function failingServices(view: EndpointsSource): Set<string> {
-  const tally = tallyServices(view);
-  return new Set([...tally.withoutEndpoints, ...tally.withoutReady, ...tally.noneReady]);
+function failingServices({ projection }: EndpointsSource): Set<string> {
+  const { problems } = tallyServices(projection);
+  const { withoutEndpoints, withoutReady, portMismatch, noneReady } = problems;
+  const failing = [...withoutEndpoints, ...withoutReady, ...portMismatch, ...noneReady];
+  return new Set(failing.map(({ service }) => service));
 }
 
 function policyOf({ topology }: ShownState, service: string): Policy {

@@ -1,9 +1,7 @@
-import { knownQueryTest } from '../../client/api/kube-proxy-queries.ts';
-import { collectionPath, type Query, queryPath } from '../../client/api/query.ts';
+import type { ListenerReading } from '../../diagnosis/reading/clients.ts';
+import type { NodeSetReading, ViewReading } from '../../diagnosis/reading/collections.ts';
+import type { NodeReading } from '../../diagnosis/reading/node-reading.ts';
 import type { EndpointNumbers, ServiceTally } from '../../diagnosis/reading/service-tally.ts';
-import type { ViewSource } from '../../node/views/view-source.ts';
-import type { ProxyState } from '../../server/node-proxy.ts';
-import { winnerText } from '../../topology/state/service-outcome.ts';
 import { VERSION } from '../../version.ts';
 import type { KernelRules } from '../status/kernel-rules.ts';
 
@@ -14,12 +12,10 @@ export interface LogLosses {
 
 /** What metrics are read from. */
 export interface MetricSources {
-  readonly proxy: ProxyState;
+  readonly reading: NodeReading;
   readonly log: LogLosses;
   /** Whether the kernel has kube-proxy's rules, as last found. */
   readonly rules: Pick<KernelRules, 'last'>;
-  /** What kube-proxy sees now; undefined: there is no complete view of endpoints. */
-  readonly tally: () => ServiceTally | undefined;
 }
 
 /** One value, and the values of the labels in the order in which the metric names them. */
@@ -40,22 +36,19 @@ export interface Metric {
 export type Reader = Pick<Metric, 'labels' | 'read'>;
 
 /** Reads a single value; undefined if this process has no such metric. */
-export function single(read: (proxy: ProxyState, log: LogLosses) => number | undefined): Reader {
-  return {
-    labels: [],
-    read: ({ proxy, log }) => {
-      const value = read(proxy, log);
-      return value === undefined ? undefined : [[value]];
-    },
-  };
+export function single(read: (reading: NodeReading) => number | undefined): Reader {
+  return by([], (reading) => {
+    const value = read(reading);
+    return value === undefined ? undefined : [[value]];
+  });
 }
 
-/** Reads one value for each value of a label. */
+/** Reads one value for each combination of these labels. */
 export function by(
-  label: string,
-  read: (proxy: ProxyState) => Iterable<Sample> | undefined,
+  labels: readonly string[],
+  read: (reading: NodeReading) => Iterable<Sample> | undefined,
 ): Reader {
-  return { labels: [label], read: ({ proxy }) => read(proxy) };
+  return { labels, read: ({ reading }) => read(reading) };
 }
 
 /** Counts by the value of a label, as samples. */
@@ -66,10 +59,7 @@ export function samples<Label extends string>(
 }
 
 /** The version of the wrapper and of Node.js. */
-export const buildInfo: Reader = {
-  labels: ['version', 'node_version'],
-  read: () => [[1, VERSION, process.version]],
-};
+export const buildInfo = by(['version', 'node_version'], () => [[1, VERSION, process.version]]);
 
 /** How the values of views that share their labels become one. */
 type Combine = (values: readonly number[]) => number;
@@ -85,36 +75,16 @@ export const greatest: Combine = (values) => Math.max(...values);
  * @param combine for views that share a series; default: the sum
  */
 export function perView(
-  read: (source: ViewSource, views: ProxyState['views']) => number | undefined,
+  read: (view: ViewReading) => number | undefined,
   combine: Combine = sum,
 ): Reader {
-  const sampleOf = (source: ViewSource, views: ProxyState['views']): Sample[] => {
-    const value = read(source, views);
-    return value === undefined ? [] : [[value]];
-  };
-  return {
-    labels: ['collection', 'encoding'],
-    read: ({ proxy }) => combineSamples(readViews(proxy, sampleOf), combine),
-  };
-}
-
-/** The samples of each view, with its labels in front of their own. */
-function* readViews(
-  { views, topology }: ProxyState,
-  read: (source: ViewSource, views: ProxyState['views']) => Iterable<Sample>,
-): Iterable<Sample> {
-  const collection = collectionLabel(topology.nodeName);
-  for (const source of views.sources) {
-    for (const [value, ...labels] of read(source, views)) {
-      yield [value, collection(source.query), source.query.encoding, ...labels];
-    }
-  }
-}
-
-/** The path and query of a view of kube-proxy; the path alone for all other views of the collection together. */
-function collectionLabel(nodeName: string): (query: Query) => string {
-  const isKnown = knownQueryTest(nodeName);
-  return (query) => (isKnown(query) ? queryPath(query) : collectionPath(query.resource, ''));
+  return by(['collection', 'encoding'], ({ views }) => {
+    const values = views.flatMap((view): Sample[] => {
+      const value = read(view);
+      return value === undefined ? [] : [[value, view.series, view.query.encoding]];
+    });
+    return combineSamples(values, combine);
+  });
 }
 
 function combineSamples(all: Iterable<Sample>, combine: Combine): Sample[] {
@@ -126,94 +96,72 @@ function combineSamples(all: Iterable<Sample>, combine: Combine): Sample[] {
 }
 
 /** Number of Services by winning key. */
-export const winners: Reader = {
-  labels: ['collection', 'encoding', 'winner'],
-  read: ({ proxy }) => combineSamples(readViews(proxy, countWinners), sum),
-};
-
-function countWinners({ projection }: ViewSource): Sample[] {
-  const byWinner = Map.groupBy(projection?.outcomes() ?? [], winnerText);
-  return Array.from(byWinner, ([winner, outcomes]) => [outcomes.length, winner]);
-}
-
-type ListenerHandler = ProxyState['listeners']['handlers'][number];
+export const winners = by(['collection', 'encoding', 'winner'], ({ views, services }) => {
+  const counts = views.flatMap(({ query, series }) =>
+    Array.from(services.of(query)?.winners ?? [], ([winner, count]): Sample => {
+      return [count, series, query.encoding, winner];
+    }),
+  );
+  return combineSamples(counts, sum);
+});
 
 /** Reads one value of each listener for clients. */
-export function perListener(read: (listener: ListenerHandler) => number): Reader {
-  return by('listener', ({ listeners }) =>
-    listeners.handlers.map((listener): Sample => [read(listener), listener.name]),
+export function perListener(read: (listener: ListenerReading) => number): Reader {
+  return by(['listener'], ({ clients }) =>
+    clients.listeners.map((listener): Sample => [read(listener), listener.name]),
   );
 }
 
-type NodeSets = ProxyState['topology']['nodeSets'];
-type WatchedNodeSet = NodeSets extends Iterable<readonly [string, infer Set]> ? Set : never;
-
 /** Reads one value of each node set; one that is undefined is left out. */
-export function perNodeSet(read: (set: WatchedNodeSet) => number | undefined): Reader {
-  return {
-    labels: ['selector'],
-    *read({ proxy: { topology } }) {
-      for (const [selector, set] of topology.nodeSets) {
-        const value = read(set);
-        if (value !== undefined) yield [value, selector];
-      }
-    },
-  };
+export function perNodeSet(read: (set: NodeSetReading) => number | undefined): Reader {
+  return by(['selector'], ({ nodeSets }) =>
+    nodeSets.flatMap((set): Sample[] => {
+      const value = read(set);
+      return value === undefined ? [] : [[value, set.selector]];
+    }),
+  );
 }
 
-export function nodeSetStates({ topology }: ProxyState): Sample[] {
-  const all = [...topology.nodeSets.values()];
-  const overLimit = all.filter(({ state }) => state === 'overLimit').length;
-  const lingering = all.filter(({ needed }) => !needed).length;
+export function nodeSetStates({ nodeSets }: NodeReading): Sample[] {
+  const overLimit = nodeSets.filter(({ state }) => state === 'overLimit').length;
+  const lingering = nodeSets.filter(({ needed }) => !needed).length;
   return [
-    [all.length - overLimit - lingering, 'in_use'],
+    [nodeSets.length - overLimit - lingering, 'in_use'],
     [lingering, 'lingering'],
     [overLimit, 'over_limit'],
   ];
 }
 
 /** Reads what kube-proxy sees. There is no sample before the view is complete: 0 would be wrong. */
-function ofTally(labels: readonly string[], read: (tally: ServiceTally) => Sample[]): Reader {
-  return {
-    labels,
-    read({ tally }) {
-      const found = tally();
-      return found === undefined ? [] : read(found);
-    },
-  };
+export function ofServices(
+  labels: readonly string[],
+  read: (services: ServiceTally) => Sample[],
+): Reader {
+  return by(labels, ({ view, services }) => {
+    const tally = services.of(view);
+    return tally === undefined ? [] : read(tally);
+  });
 }
 
 /** Endpoints of the view that kube-proxy reads, by whether a policy selects them. */
 export function endpointNumbers(read: (numbers: EndpointNumbers) => number): Reader {
-  return ofTally(['filtered'], ({ filtered, unfiltered }) => [
+  return ofServices(['filtered'], ({ filtered, unfiltered }) => [
     [read(filtered), 'true'],
     [read(unfiltered), 'false'],
   ]);
 }
 
-/** Services whose traffic fails, by the reason. */
-export const withoutReadyEndpoints = ofTally(['reason'], (tally) => [
-  [tally.withoutEndpoints.length, 'excluded'],
-  [tally.withoutReady.length, 'not_ready_here'],
-  [tally.noneReady.length, 'not_ready_anywhere'],
+/** Services whose traffic fails, by the reason. A port that no endpoint has is ready nowhere. */
+export const withoutReadyEndpoints = ofServices(['reason'], ({ problems }) => [
+  [problems.withoutEndpoints.length, 'excluded'],
+  [problems.withoutReady.length, 'not_ready_here'],
+  [problems.noneReady.length + problems.portMismatch.length, 'not_ready_anywhere'],
 ]);
 
-/** Requests by listener and status code. */
-export const requests: Reader = {
-  labels: ['listener', 'code'],
-  read: ({ proxy }) => proxy.listeners.requests.counts,
-};
-
-/** Refused requests by listener and reason. */
-export const refusals: Reader = {
-  labels: ['listener', 'reason'],
-  read: ({ proxy }) => proxy.listeners.refusals.counter.counts,
-};
-
-export function* servicesByPolicy({ topology }: ProxyState): Iterable<Sample> {
+export function* servicesByPolicy({ services }: NodeReading): Iterable<Sample> {
   // Always present, so that an alert does not have to distinguish 0 from absent.
   yield [0, 'invalid-policy'];
-  for (const [policy, count] of topology.policies.countByKind()) yield [count, policy];
+  for (const [policy, count] of services.policies) yield [count, policy];
 }
 
 const RULES: Readonly<Record<string, number>> = { ok: 1, problem: 0 };
@@ -227,17 +175,10 @@ export const kernelRules: Reader = {
   },
 };
 
-/** Services with a policy that is a dry run. */
-export const dryRuns = ofTally([], (tally) => [[tally.dryRuns]]);
-
-export function serversInUse({ upstream: { failover } }: ProxyState): Sample[] {
+export function serversInUse({ upstream: { servers } }: NodeReading): Sample[] {
   // Servers can differ only in their path. User and password are never part of a label.
-  return failover.servers.map(({ host, pathname }, index) => [
+  return servers.map(({ host, pathname }, index) => [
     +(index === 0),
     pathname === '/' ? host : host + pathname,
   ]);
-}
-
-export function refusedSources({ clusterWatchers }: ProxyState): Sample[] {
-  return clusterWatchers.map(({ query, refusal }) => [+(refusal !== undefined), queryPath(query)]);
 }

@@ -1,21 +1,17 @@
-import { dataAge } from '../../diagnosis/reading/data-age.ts';
 import {
   buildInfo,
   by,
-  dryRuns,
   endpointNumbers,
   greatest,
   kernelRules,
   least,
   type Metric,
   nodeSetStates,
+  ofServices,
   perListener,
   perNodeSet,
   perView,
   type Reader,
-  refusals,
-  refusedSources,
-  requests,
   samples,
   serversInUse,
   servicesByPolicy,
@@ -38,12 +34,12 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'view_objects',
     'Objects that a view shows.',
-    perView(({ view }) => view.size),
+    perView(({ objects }) => objects),
   ),
   gauge(
     'view_bytes',
     'Bytes of the objects that a view shows.',
-    perView(({ view }) => view.bytes),
+    perView(({ bytes }) => bytes),
   ),
   gauge(
     'list_ratio',
@@ -53,15 +49,12 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'view_started',
     '1 once a view is complete and served; absent while view_refused is 1.',
-    perView(
-      (source, views) => (views.refusalOf(source) === undefined ? +source.view.started : undefined),
-      least,
-    ),
+    perView(({ refusal, started }) => (refusal === undefined ? +started : undefined), least),
   ),
   gauge(
     'view_refused',
     '1 while the API server refuses the query of a view, or the view exceeds its budget; its clients receive the error.',
-    perView((source, views) => +(views.refusalOf(source) !== undefined), greatest),
+    perView(({ refusal }) => +(refusal !== undefined), greatest),
   ),
   gauge(
     'view_from_snapshot',
@@ -86,17 +79,17 @@ export const METRICS: readonly Metric[] = [
   counter(
     'events_injected_total',
     'Events sent because the topology changed, not the object.',
-    perView(({ projection }) => projection?.counters.injected),
+    perView(({ events }) => events?.injected),
   ),
   counter(
     'events_suppressed_total',
     'Changes of objects that do not change what this node sees.',
-    perView(({ projection }) => projection?.counters.suppressed),
+    perView(({ events }) => events?.suppressed),
   ),
   counter(
     'view_budget_refusals_total',
     'Views refused or closed because of a limit: of all clients (views, bytes) or of one user (caller_views, caller_bytes).',
-    by('reason', ({ views }) => samples(views.budget.refusals)),
+    by(['reason'], ({ budgetRefusals }) => samples(budgetRefusals)),
   ),
   gauge(
     'service_decisions',
@@ -106,7 +99,7 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'data_age_seconds',
     'Seconds since the last byte from the API server, for the collection that is worst off; at most 35 while all watches work, over HTTP/1.1 75.',
-    single((proxy) => dataAge(proxy).ageSeconds),
+    single(({ data }) => data.ageSeconds),
   ),
   gauge(
     'endpoints_known',
@@ -126,17 +119,17 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'services',
     'Services by the source of their policy (annotation, default, …), or by the reason why they have none.',
-    by('policy', servicesByPolicy),
+    by(['policy'], servicesByPolicy),
   ),
   gauge(
     'services_dry_run',
     'Services with a policy that are shown unfiltered because of a dry run.',
-    dryRuns,
+    ofServices([], ({ dryRuns }) => [[dryRuns]]),
   ),
   gauge(
     'node_set_nodes',
     'Nodes in a node set.',
-    perNodeSet(({ members }) => members.size),
+    perNodeSet(({ nodes }) => nodes),
   ),
   gauge(
     'node_set_refused',
@@ -148,32 +141,34 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'node_sets',
     'Node sets: in_use, lingering (no policy needs them any more), or over_limit (maxNodeSets; not watched).',
-    by('state', nodeSetStates),
+    by(['state'], nodeSetStates),
   ),
   gauge(
     'services_withheld',
     'Services hidden from this node because all their traffic goes to the cloud.',
-    single(({ topology }) => topology.withheld?.size ?? 0),
+    single(({ withheld }) => withheld),
   ),
   gauge(
     'filter_off',
     '1 while an annotation of this Node switches filtering off.',
-    single(({ topology }) => +(topology.nodeContext?.off ?? false)),
+    single(({ off }) => +off),
   ),
   gauge(
     'source_refused',
     '1 if the API server refuses a collection that policies depend on.',
-    by('collection', refusedSources),
+    by(['collection'], ({ sources }) =>
+      sources.map(({ path, refusal }) => [+(refusal !== undefined), path]),
+    ),
   ),
   gauge(
     'upstream_server_in_use',
     '1 for the API server that is in use, 0 for the others.',
-    by('server', serversInUse),
+    by(['server'], serversInUse),
   ),
   counter(
     'upstream_failovers_total',
     'Number of switches to another API server.',
-    single(({ upstream }) => upstream.failover.switches),
+    single(({ upstream }) => upstream.failovers),
   ),
   gauge(
     'snapshot_bytes',
@@ -193,12 +188,12 @@ export const METRICS: readonly Metric[] = [
   counter(
     'snapshot_set_aside_total',
     'Snapshots that were set aside because they are not valid.',
-    by('cause', ({ snapshots }) => samples(snapshots?.counters.setAside)),
+    by(['cause'], ({ snapshots }) => samples(snapshots?.counters.setAside)),
   ),
   gauge(
     'local_runtime_corrected_endpoints',
     'Endpoints of this node that are corrected from the container runtime.',
-    perView(({ corrector }) => corrector?.corrections().length),
+    perView(({ corrected }) => corrected?.length),
   ),
   gauge(
     'local_runtime_up',
@@ -213,7 +208,7 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'client_watches',
     'Watches that clients have open.',
-    single(({ listeners }) => listeners.watches),
+    single(({ clients }) => clients.watches),
   ),
   gauge(
     'kernel_rules',
@@ -223,22 +218,22 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'client_connections',
     'Connections that clients have open.',
-    perListener(({ listener }) => listener.connections),
+    perListener(({ connections }) => connections),
   ),
   counter(
     'client_connections_refused_total',
     'Connections closed, and requests refused, because there were too many (maxConnections).',
-    perListener(({ listener }) => listener.refused),
+    perListener(({ refused }) => refused),
   ),
   counter(
     'requests_total',
     'Requests by listener and status code, counted when the response ends; code aborted: the client left first.',
-    requests,
+    by(['listener', 'code'], ({ clients }) => clients.requests),
   ),
   counter(
     'client_requests_refused_total',
     'Requests and connections refused, and connections aborted, by listener and reason.',
-    refusals,
+    by(['listener', 'reason'], ({ clients }) => clients.refusals),
   ),
   counter(
     'client_watches_stalled_total',
@@ -248,36 +243,35 @@ export const METRICS: readonly Metric[] = [
   gauge(
     'https_certificate_expiry_timestamp_seconds',
     'When the certificate of the https listener expires.',
-    single(({ listeners: { certificate } }) => certificate && certificate.expires / 1000),
+    single(({ clients: { certificate } }) => certificate && certificate.expires / 1000),
   ),
   counter(
     'https_certificate_failures_total',
     'Attempts to use new certificate files that failed; the old ones are kept.',
-    single(({ listeners }) => listeners.certificate?.failures),
+    single(({ clients }) => clients.certificate?.failures),
   ),
   counter(
     'access_reviews_total',
     'Reviews of callers sent to the API server: who they are, and what they may read.',
-    single(({ listeners }) => listeners.reviews?.counts.asked),
+    single(({ clients }) => clients.reviews?.asked),
   ),
   counter(
     'access_reviews_stale_total',
     'Cached access decisions that were used again because the API server was unreachable.',
-    single(({ listeners }) => listeners.reviews?.counts.stale),
+    single(({ clients }) => clients.reviews?.stale),
   ),
   gauge(
     'forwarded_requests',
     'Requests that are being forwarded to the API server over https.',
-    single(({ listeners }) => listeners.forwarding?.active),
+    single(({ clients }) => clients.forwarding?.active),
   ),
   counter(
     'forwarded_requests_refused_total',
     'Requests that were not forwarded because of a limit, of one user or of the listener.',
-    by('bound', ({ listeners }) => samples(listeners.forwarding?.refused)),
+    by(['bound'], ({ clients }) => samples(clients.forwarding?.refused)),
   ),
-  counter(
-    'log_lines_dropped_total',
-    'Log lines that are lost because they could not be written.',
-    single((_, log) => log.dropped),
-  ),
+  counter('log_lines_dropped_total', 'Log lines that are lost because they could not be written.', {
+    labels: [],
+    read: ({ log }) => [[log.dropped]],
+  }),
 ];

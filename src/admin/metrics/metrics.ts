@@ -1,14 +1,12 @@
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
-import { tallyServices } from '../../diagnosis/reading/service-tally.ts';
-import type { ProxyState } from '../../server/node-proxy.ts';
-import { completeView } from '../explain/explained-view.ts';
+import type { NodeReader } from '../../diagnosis/reading/node-reading.ts';
 import { KernelRules } from '../status/kernel-rules.ts';
 import type { LogLosses, Metric, MetricSources } from './metric-readers.ts';
 import { METRICS } from './metrics-table.ts';
 import { registerProcessMetrics } from './process-metrics.ts';
 
 /*
- * The room `metrics`: /metrics. Each scrape reads the state of the proxy; nothing is counted here.
+ * The room `metrics`: /metrics, which formats the reading of the node. Nothing is counted here.
  *   metrics-table.ts    all metrics, with their help texts
  *   metric-readers.ts   how they are read
  *   metrics-text.ts     the response, which all callers share
@@ -17,24 +15,31 @@ import { registerProcessMetrics } from './process-metrics.ts';
 
 const PREFIX = 'kube_proxy_wrapper_';
 
-/** Registers the metrics of metrics-table.ts and of the process. Each scrape reads the state of the proxy. */
+/** The metrics of metrics-table.ts and of the process. */
+export interface Metrics {
+  readonly registry: Registry;
+  /** Reads the node. Call it before each scrape: its metrics share this reading. */
+  read(): void;
+}
+
 export function createMetrics(
-  proxy: ProxyState,
+  reader: NodeReader,
   log: LogLosses = { dropped: 0 },
-  rules = new KernelRules(proxy),
-): Registry {
+  rules = new KernelRules(reader),
+): Metrics {
   const registry = new Registry();
   registerProcessMetrics(registry);
-  const tally = () => {
-    const view = completeView(proxy);
-    return view && tallyServices(view);
-  };
-  const sources = { proxy, log, rules, tally };
+  const sources = { reading: reader.read(), log, rules };
   for (const metric of METRICS) {
     if (metric.read(sources) !== undefined) register(registry, metric, sources);
   }
-  registry.registerMetric(proxy.eventHandling);
-  return registry;
+  registry.registerMetric(reader.proxy.eventHandling);
+  return {
+    registry,
+    read() {
+      sources.reading = reader.read();
+    },
+  };
 }
 
 /** What a counter and a gauge have in common. */

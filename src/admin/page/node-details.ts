@@ -1,14 +1,13 @@
-import { queryPath } from '../../client/api/query.ts';
 import { explainKey, nodesOfKey } from '../../diagnosis/explain/explain-keys.ts';
-import { healthOf, type ReadinessCause } from '../../diagnosis/reading/causes.ts';
+import type { ReadinessCause } from '../../diagnosis/reading/causes.ts';
+import type { ViewReading } from '../../diagnosis/reading/collections.ts';
+import type { NodeReader, NodeReading } from '../../diagnosis/reading/node-reading.ts';
 import type { Check } from '../../diagnosis/reading/readiness.ts';
 import type { ResponseHead } from '../../diagnosis/reading/version-info.ts';
 import type { CorrectedEndpoint } from '../../node/local-runtime/corrector.ts';
 import type { LocalRuntimeState } from '../../node/local-runtime/local-runtime.ts';
-import type { ViewSource } from '../../node/views/view-source.ts';
-import type { ProxyState } from '../../server/node-proxy.ts';
+import type { Topology } from '../../topology/state/topology.ts';
 import { HOMEPAGE, VERSION } from '../../version.ts';
-import { completeView, notReady } from '../explain/explained-view.ts';
 
 /** The response of /node: this node and its connections. */
 export interface NodeDetails extends ResponseHead {
@@ -96,64 +95,59 @@ const MAX_NEIGHBOURS = 200;
 const MAX_CORRECTED = 200;
 
 /** The current state of this node and its connections. */
-export function nodeDetails(proxy: ProxyState): NodeDetails {
-  const { topology, policyResolver, listeners, views } = proxy;
-  const { failover } = proxy.upstream;
-  const { nodeContext } = topology;
-  const { checks, data, causes } = healthOf(proxy);
+export function nodeDetails(reader: NodeReader): NodeDetails {
+  const { topology } = reader.proxy;
+  const reading = reader.read();
+  const { node, data, labels, communities, off, dryRun, checks, causes, decisions } = reading;
+  const { servers, failovers } = reading.upstream;
+  const { listeners, watches } = reading.clients;
   const keys = [...topology.policies.keysInUse()];
-  const ownKeys = keys.filter((key) => nodeContext?.labels.has(key));
+  const ownKeys = keys.filter((key) => labels.has(key));
   const listedKeys = new Set([...ownKeys, ...keys.slice(0, MAX_KEYS)]);
   return {
-    node: topology.nodeName,
+    node,
     version: VERSION,
     data,
     docs: HOMEPAGE,
-    labels: Object.fromEntries(nodeContext?.labels ?? []),
-    communities: topology.communities(),
-    off: nodeContext?.off ?? false,
-    dryRun: policyResolver.settings.dryRun === true,
-    problem: completeView(proxy) === undefined ? notReady(proxy).message : undefined,
-    keys: Array.from(listedKeys, (key) => keyState(proxy, key)),
+    labels: Object.fromEntries(labels),
+    communities,
+    off,
+    dryRun,
+    problem: reading.incomplete,
+    keys: Array.from(listedKeys, (key) => keyState(topology, key)),
     keyCount: keys.length,
     checks,
     causes,
-    localRuntime: localRuntimeData(proxy),
-    servers: failover.servers.map(({ origin }) => origin),
-    failovers: failover.switches,
-    views: views.sources.map((source) => viewState(source, views.users(source))),
-    listeners: listeners.handlers.map(({ name, listener: { connections, refused } }) => ({
-      name,
-      connections,
-      refused,
-    })),
-    watches: listeners.watches,
-    decisions: proxy.views.kubeProxy.endpoints?.projection.journal.count ?? 0,
+    localRuntime: localRuntimeData(reading),
+    servers: servers.map(({ origin }) => origin),
+    failovers,
+    views: reading.views.map(viewState),
+    listeners: listeners.map(({ name, connections, refused }) => ({ name, connections, refused })),
+    watches,
+    decisions,
   };
 }
 
-function localRuntimeData(proxy: ProxyState): LocalRuntimeData | undefined {
-  const { localRuntime } = proxy;
+function localRuntimeData({ localRuntime }: NodeReading): LocalRuntimeData | undefined {
   if (localRuntime === undefined) return undefined;
-  const { state, problem } = localRuntime;
-  const all = proxy.views.kubeProxy.endpoints?.corrector?.corrections() ?? [];
-  const corrected = all.slice(0, MAX_CORRECTED);
-  return { state, problem, corrected, count: all.length };
+  const { state, problem, corrected } = localRuntime;
+  const count = corrected.length;
+  return { state, problem, corrected: corrected.slice(0, MAX_CORRECTED), count };
 }
 
-function keyState({ topology }: ProxyState, key: string): KeyState {
+function keyState(topology: Topology, key: string): KeyState {
   const nodes = nodesOfKey(topology, key) ?? new Set<string>();
   const others = [...nodes].filter((node) => node !== topology.nodeName).sort();
   return { ...explainKey(topology, key), neighbours: others.slice(0, MAX_NEIGHBOURS) };
 }
 
-function viewState({ query, view, status }: ViewSource, clients: number): ViewState {
+function viewState({ path, query, objects, clients, started, status }: ViewReading): ViewState {
   return {
-    query: queryPath(query),
+    query: path,
     encoding: query.encoding,
-    objects: view.size,
+    objects,
     clients,
-    started: view.started,
+    started,
     connected: status.connected,
     fromDisk: status.restoredFrom !== undefined,
   };

@@ -1,6 +1,5 @@
-import { dataAge } from '../../diagnosis/reading/data-age.ts';
+import type { NodeReader } from '../../diagnosis/reading/node-reading.ts';
 import type { Check } from '../../diagnosis/reading/readiness.ts';
-import type { ProxyState } from '../../server/node-proxy.ts';
 import { addressText } from '../../util/address.ts';
 import { Recent } from '../../util/recent.ts';
 import { kubeProxyLine } from './kube-proxy-line.ts';
@@ -28,14 +27,14 @@ const SHARED_MS = 10_000;
  * for a probe of its own, and a probe connects to the API server.
  */
 export class KernelRules {
-  readonly #proxy: ProxyState;
+  readonly #reader: NodeReader;
   readonly #probe: Recent<ProbedTarget>;
   #last: { readonly at: number; readonly line: StatusLine | undefined } | undefined;
 
-  constructor(proxy: ProxyState, options?: ProbeOptions) {
-    this.#proxy = proxy;
+  constructor(reader: NodeReader, options?: ProbeOptions) {
+    this.#reader = reader;
     this.#probe = new Recent(SHARED_MS, async () => {
-      const target = kubernetesTarget(proxy);
+      const target = kubernetesTarget(reader.proxy);
       return { target, ...(await probeKubeProxy(target, options)) };
     });
   }
@@ -63,14 +62,14 @@ export class KernelRules {
   }
 
   async #look(): Promise<readonly StatusLine[]> {
-    const proxy = this.#proxy;
-    const unprobed = kubeProxyLine(proxy, false);
+    const unprobed = kubeProxyLine(this.#reader.read(), false);
     if (unprobed.state === 'notConnected') return [unprobed];
     const found = await this.#probe.get();
-    const line = kubeProxyLine(proxy, found.health > 0);
+    const reading = this.#reader.read();
+    const line = kubeProxyLine(reading, found.health > 0);
     if (line.state === 'notConnected') return [line];
     const lines = [line, ...(found.mode === 'ipvs' ? [IPVS_ENDS] : [])];
-    const { state } = dataAge(proxy);
+    const { state } = reading.data;
     if (state === 'connected' || state === 'quiet') return [...lines, rulesFound(found)];
     return [...lines, unknown('rules', 'not known while the API server is unreachable')];
   }

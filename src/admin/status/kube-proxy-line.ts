@@ -1,5 +1,4 @@
-import type { ViewSource } from '../../node/views/view-source.ts';
-import type { ProxyState } from '../../server/node-proxy.ts';
+import type { NodeReading } from '../../diagnosis/reading/node-reading.ts';
 import { RECONNECT_MS } from './reconnect.ts';
 import { ok, problem, type StatusLine, unknown } from './status-line.ts';
 
@@ -9,20 +8,18 @@ import { ok, problem, type StatusLine, unknown } from './status-line.ts';
  * @param isRunning whether a kube-proxy runs on this node. One that has not connected again for long uses another way
  * to the API server: it was pointed back
  */
-export function kubeProxyLine(proxy: ProxyState, isRunning: boolean): StatusLine {
-  const { views, url, httpsUrl } = proxy;
-  const unused = (source: ViewSource | undefined): number =>
-    source === undefined ? Infinity : views.unusedMs(source);
-  const services = unused(proxy.views.kubeProxy.services);
-  const slices = unused(proxy.views.kubeProxy.endpoints);
+export function kubeProxyLine(
+  { node, kubeProxy }: Pick<NodeReading, 'node' | 'kubeProxy'>,
+  isRunning: boolean,
+): StatusLine {
+  const { hasRead, otherNode, urls } = kubeProxy;
+  const { services, endpoints: slices } = kubeProxy.unusedMs;
   if (services === 0 && slices === 0) {
     return ok('kube-proxy', 'a client watches Services and EndpointSlices through this wrapper');
   }
-  const servers = [...new Set([url, httpsUrl].filter((server) => server !== undefined))];
-  const next = `point it at ${servers.join(' or ')} by the commands of docs/deployment.md`;
-  const { otherNode } = views.kubeProxy;
-  if (services > 0 && slices > 0 && otherNode !== undefined) return otherName(proxy, otherNode);
-  if (services > 0 && slices > 0 && !views.kubeProxy.hasRead) {
+  const next = `point it at ${urls.join(' or ')} by the commands of docs/deployment.md`;
+  if (services > 0 && slices > 0 && otherNode !== undefined) return otherName(node, otherNode);
+  if (services > 0 && slices > 0 && !hasRead) {
     const text = 'no kube-proxy has used this wrapper since it started';
     return { id: 'kube-proxy', state: 'notConnected', text, next };
   }
@@ -44,8 +41,7 @@ export function kubeProxyLine(proxy: ProxyState, isRunning: boolean): StatusLine
 }
 
 /** kube-proxy waits for its Node without end, and reads nothing else until then. */
-function otherName({ topology }: ProxyState, name: string): StatusLine {
-  const { nodeName } = topology;
+function otherName(nodeName: string, name: string): StatusLine {
   const text = 'a kube-proxy waits for a Node of another name than this one, and writes no rules';
   const next =
     'give kube-proxy the name of its Node (--hostname-override, hostnameOverride), or correct nodeName of the wrapper';

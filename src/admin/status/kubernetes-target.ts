@@ -1,10 +1,10 @@
+import { completeView } from '../../diagnosis/reading/complete-view.ts';
 import type { View } from '../../filter/view/view.ts';
 import type { EndpointsSource } from '../../node/views/view-source.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
 import type { EndpointState } from '../../topology/decide/endpoint.ts';
 import { readerOf } from '../../topology/policy/service-reader.ts';
 import { type Address, addressText } from '../../util/address.ts';
-import { completeView } from '../explain/explained-view.ts';
 import type { ProbeTarget } from './kube-proxy-probe.ts';
 
 /** Every cluster has this Service, and its backends accept connections from every node. */

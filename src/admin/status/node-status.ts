@@ -1,9 +1,9 @@
-import { type Health, healthOf, type ReadinessCause } from '../../diagnosis/reading/causes.ts';
+import type { ReadinessCause } from '../../diagnosis/reading/causes.ts';
 import type { DataAge } from '../../diagnosis/reading/data-age.ts';
-import { type Check, NODE_SET_PREFIX, OWN_NODE } from '../../diagnosis/reading/readiness.ts';
-import type { ProxyState } from '../../server/node-proxy.ts';
+import type { Health } from '../../diagnosis/reading/health.ts';
+import type { NodeReader, NodeReading } from '../../diagnosis/reading/node-reading.ts';
+import { NODE_SET_PREFIX, OWN_NODE } from '../../diagnosis/reading/readiness.ts';
 import { VERSION } from '../../version.ts';
-import { completeView } from '../explain/explained-view.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import type { KernelRules } from './kernel-rules.ts';
 import { policyLines } from './policy-lines.ts';
@@ -11,8 +11,7 @@ import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status
 
 /*
  * The room `status`: is it well on this node? One function answers, for the command `status`, for kubectl kpw
- * and for whoever asks /status. It reads the checks of /readyz, their causes, the age of the data and the outcomes of
- * Services, which the page and the metrics read too.
+ * and for whoever asks /status. It formats the reading of the node, as the page and the metrics do.
  *   status-line.ts       the shape of the answer
  *   node-status.ts       its lines
  *   policy-lines.ts      the lines about policies
@@ -25,30 +24,28 @@ import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status
 
 /** The status of this node. Rejects only if the slice does. */
 export async function nodeStatus(
-  proxy: ProxyState,
+  reader: NodeReader,
   rules: KernelRules,
   slice: TimeSlice,
 ): Promise<NodeStatus> {
-  const health = healthOf(proxy);
-  const { checks, data } = health;
-  const view = completeView(proxy);
   const kubeProxyLines = await rules.look();
-  const { topology, policyResolver, settingsRevision } = proxy;
-  const lastNode = proxy.views.lastNodeLabels;
+  const reading = reader.read();
+  const { node, data, settings, dryRun } = reading;
+  const tally = reading.services.of(reading.view);
   return {
-    node: topology.nodeName,
+    node,
     version: VERSION,
     data,
-    settings: settingsRevision,
-    dryRun: policyResolver.settings.dryRun === true,
+    settings,
+    dryRun,
     lines: [
-      ...wrapperLines(health),
-      dataLine(data, proxy.upstream),
+      ...wrapperLines(reading),
+      dataLine(reading),
       ...kubeProxyLines,
-      ...offlineLines(proxy, checks),
-      ...(view === undefined
+      ...offlineLines(reading),
+      ...(tally === undefined
         ? [unknown('policies', 'the view that kube-proxy reads is not complete yet')]
-        : await policyLines(topology, [...view.projection.outcomes()], lastNode, slice)),
+        : await policyLines(reader.proxy.topology, tally.problems, reading.lastLabels, slice)),
     ],
   };
 }
@@ -96,15 +93,13 @@ const OLD: Readonly<Record<DataAge['state'], string>> = {
   snapshot: 'the last state is shown from disk: the API server has not answered since the start',
 };
 
-function dataLine(
-  { state, ageSeconds, missing, warning }: DataAge,
-  { address, failover, serverState }: ProxyState['upstream'],
-): StatusLine {
+function dataLine({ data, upstream: { address, isRelay, isCache } }: NodeReading): StatusLine {
+  const { state, ageSeconds, missing, warning } = data;
   if (missing) {
     return unknown('data', 'there is no data yet: the API server has not sent any since the start');
   }
-  const from = failover.isRelay(failover.servers[0]) ? `, from the relay ${address}` : '';
-  if (warning === undefined && serverState.isCache(address)) {
+  const from = isRelay ? `, from the relay ${address}` : '';
+  if (warning === undefined && isCache) {
     return ok('data', state, `from the cache ${address}, which does not tell how old it is`);
   }
   if (warning === undefined) return ok('data', state, `${ageSeconds} s old${from}`);
@@ -113,10 +108,7 @@ function dataLine(
 }
 
 /** Whether what is needed when the link goes down would work now. */
-function offlineLines(
-  { localRuntime, snapshots }: ProxyState,
-  checks: readonly Check[],
-): StatusLine[] {
+function offlineLines({ localRuntime, snapshots, checks }: NodeReading): StatusLine[] {
   return checks.flatMap(({ name, degraded }) => {
     const id = OFFLINE[name];
     if (id === undefined) return [];

@@ -1,6 +1,7 @@
 import { problem } from '../../diagnosis/catalogue.ts';
 import { warnOfKey } from '../../diagnosis/explain/explain-keys.ts';
-import type { OutcomeProblem, ServiceOutcome } from '../../topology/state/service-outcome.ts';
+import type { ServiceTally } from '../../diagnosis/reading/service-tally.ts';
+import type { ServiceOutcome } from '../../topology/state/service-outcome.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
@@ -28,11 +29,12 @@ const INTENDED = ok(
  * traffic must fail rather than leave: where it has no endpoint, that is as intended. It is a problem only if traffic
  * fails because of a key that does not do what it says. Whether a label is on any node, kubectl kpw finds out.
  *
+ * @param problems the Services with each problem, as kube-proxy sees them
  * @param lastNode labels of the Node of this name that was deleted
  */
 export async function policyLines(
   topology: Topology,
-  outcomes: readonly ServiceOutcome[],
+  problems: ServiceTally['problems'],
   lastNode: ReadonlyMap<string, string> | undefined,
   slice: TimeSlice,
 ): Promise<StatusLine[]> {
@@ -48,35 +50,39 @@ export async function policyLines(
     return policy?.managed === true && policy.keys.some((key) => keys.has(key));
   };
   const isBroken = (outcome: ServiceOutcome) => uses(outcome, broken);
-  const isIgnored = ({ service }: ServiceOutcome) =>
-    (policies.pendingOrActive(service).ignored?.length ?? 0) > 0;
-  const having = (...kinds: readonly OutcomeProblem[]) =>
-    outcomes.filter(({ problem }) => problem !== undefined && kinds.includes(problem));
-  const withoutBroken = (kind: OutcomeProblem) =>
-    having(kind).filter((outcome) => !isBroken(outcome));
-  const failing = having('withoutEndpoints', 'withoutReady');
+  const isNotBroken = (outcome: ServiceOutcome) => !isBroken(outcome);
+  const failing = [...problems.withoutEndpoints, ...problems.withoutReady];
   const failingNames = new Set(failing.map(({ service }) => service));
   const missing = await missingLabels(topology, (name) => failingNames.has(name), slice);
   const missingKeys = new Set(missing.map(({ key }) => key));
+  const ignored: string[] = [];
+  for (const service of policies.services()) {
+    await slice.pause();
+    if (policies.pendingOrActive(service).ignored !== undefined) ignored.push(service);
+  }
   const isIntended = (outcome: ServiceOutcome) => !uses(outcome, missingKeys);
   const lines = [
     ...about(failing.filter(isBroken), FAILING),
-    ...about(having('invalidPolicy'), INVALID),
-    ...about(having('noNodeSet'), WITHOUT_ROOM),
-    ...about(withoutBroken('withoutReady'), WITHOUT_READY),
-    ...about(having('portMismatch'), MISMATCH),
-    ...about(outcomes.filter(isIgnored), IGNORED_ANNOTATIONS),
+    ...about(problems.invalidPolicy, INVALID),
+    ...about(problems.noNodeSet, WITHOUT_ROOM),
+    ...about(problems.withoutReady.filter(isNotBroken), WITHOUT_READY),
+    ...about(problems.portMismatch, MISMATCH),
+    ...aboutNames(ignored, IGNORED_ANNOTATIONS),
     ...missingLabelLines(topology, missing, lastNode),
-    ...about(withoutBroken('withoutEndpoints').filter(isIntended), INTENDED),
+    ...about(problems.withoutEndpoints.filter(isNotBroken).filter(isIntended), INTENDED),
   ];
   return lines.length > 0 ? lines : [ok('policies', 'no problem found')];
 }
 
 /** The line with the Services that it is about; none if there are none. */
 function about(found: readonly ServiceOutcome[], line: StatusLine): StatusLine[] {
-  if (found.length === 0) return [];
-  const names = found.map(nameWithPorts).sort();
-  return [{ ...line, detail: firstFew(names, NAMED_SERVICES) }];
+  return aboutNames(found.map(nameWithPorts), line);
+}
+
+function aboutNames(names: readonly string[], line: StatusLine): StatusLine[] {
+  return names.length === 0
+    ? []
+    : [{ ...line, detail: firstFew(names.toSorted(), NAMED_SERVICES) }];
 }
 
 /** A Service, with the ports that fail if others do not. */

@@ -1,15 +1,5 @@
-import type { ProxyState } from '../../server/node-proxy.ts';
-import { type DataAge, dataAge } from './data-age.ts';
-import { type Check, readiness } from './readiness.ts';
-
-/*
- * Whether this node is ready, and why not. This folder only reads the state of the proxy.
- *   readiness.ts     the checks of /readyz
- *   data-age.ts      how old the data is, and why
- *   causes.ts        both, and what the failed checks have in common, for /readyz, /status and the page
- *   version-info.ts  which wrapper answers
- *   service-tally.ts what kube-proxy sees of all Services, counted
- */
+import type { DataAge } from './data-age.ts';
+import type { Check } from './readiness.ts';
 
 /** A cause of failed checks. */
 export interface ReadinessCause {
@@ -19,20 +9,6 @@ export interface ReadinessCause {
   readonly text: string;
   /** Number of checks that fail because of it. */
   readonly checks: number;
-}
-
-/** Whether this node is ready, and why not. /readyz, /status and the page say the same from it. */
-export interface Health {
-  readonly checks: readonly Check[];
-  readonly data: DataAge;
-  /** The one with the most failed checks first; empty: ready. */
-  readonly causes: readonly ReadinessCause[];
-}
-
-export function healthOf(proxy: ProxyState): Health {
-  const checks = readiness(proxy);
-  const data = dataAge(proxy);
-  return { checks, data, causes: causesOf(checks, data) };
 }
 
 /**

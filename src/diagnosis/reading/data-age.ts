@@ -1,6 +1,6 @@
-import { queryPath } from '../../client/api/query.ts';
 import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
-import type { ShownState } from '../../server/node-proxy.ts';
+import type { Upstream } from '../../client/upstream/upstream.ts';
+import type { Collections, SourceReading } from './collections.ts';
 
 /**
  * - `connected`: all watches are open or being opened, and the API server has sent a byte lately
@@ -35,17 +35,16 @@ export interface DataAge {
 /** An interruption that is shorter than this changes neither the readiness nor the warning, in milliseconds. */
 export const GRACE_MS = 10_000;
 
-type Sources = Pick<ShownState, 'views' | 'topology' | 'clusterWatchers' | 'upstream'>;
-
 /** The age of the data in all collections that this process needs. */
-export function dataAge(proxy: Sources): DataAge {
+export function dataAge(collections: Collections, { address, serverState }: Upstream): DataAge {
   const now = Date.now();
-  const { address, serverState } = proxy.upstream;
   // A cache is silent while nothing changes. What it has may be old, which nobody knows.
   const isSilent = serverState.isCache(address);
   const silentMs = isSilent ? 0 : performance.now() - serverState.lastByteAt;
-  const sources = [...readSources(proxy)];
-  const aged = sources.map((source) => ({ ...source, ageMs: ageOf(source.status, silentMs, now) }));
+  const sources = agedSources(collections);
+  const aged = sources.map(({ path, status }) => {
+    return { path, status, ageMs: ageOf(status, silentMs, now) };
+  });
   const oldest = aged.toSorted((a, b) => b.ageMs - a.ageMs)[0];
   const ageMs = oldest?.ageMs ?? 0;
   const since = unreachableSince(sources, now);
@@ -64,25 +63,15 @@ export function dataAge(proxy: Sources): DataAge {
   return { ...age, cause, warning: `${old}: ${cause}` };
 }
 
-interface AgedSource {
-  readonly name: string;
-  readonly status: ReflectorStatus;
-}
+type AgedSource = Pick<SourceReading, 'path' | 'status'>;
 
 /** All collections, without those that the API server refuses: readiness reports these. */
-function* readSources({ views, topology, clusterWatchers }: Sources): Iterable<AgedSource> {
-  for (const source of views.sources) {
-    if (views.refusalOf(source) !== undefined) continue;
-    yield { name: queryPath(source.query), status: source.status };
-  }
-  for (const { selector, needed, refusal, watch } of topology.nodeSets.values()) {
-    if (watch !== undefined && needed && refusal === undefined) {
-      yield { name: `the nodes with ${selector}`, status: watch.status };
-    }
-  }
-  for (const { query, status, refusal } of clusterWatchers) {
-    if (refusal === undefined) yield { name: queryPath(query), status };
-  }
+function agedSources({ views, nodeSets, sources }: Collections): AgedSource[] {
+  const sets = nodeSets.flatMap(({ selector, needed, refusal, status }) => {
+    const path = `the nodes with ${selector}`;
+    return needed && status !== undefined ? [{ path, status, refusal }] : [];
+  });
+  return [...views, ...sets, ...sources].filter(({ refusal }) => refusal === undefined);
 }
 
 function hasData({ restoredFrom, synced }: ReflectorStatus): boolean {
@@ -129,7 +118,7 @@ function unreachableSince(sources: readonly AgedSource[], now: number): number |
 
 function staleCauseOf(
   { unreachableSince, snapshotFrom }: DataAge,
-  { name, status }: AgedSource,
+  { path, status }: AgedSource,
 ): string {
   const reason = status.error === undefined ? '' : ` (${status.error.message})`;
   if (snapshotFrom !== undefined) {
@@ -139,7 +128,7 @@ function staleCauseOf(
   if (unreachableSince !== undefined) {
     return `the API server has been unreachable since ${unreachableSince}${reason}`;
   }
-  return `there is no watch of ${name}${reason}`;
+  return `there is no watch of ${path}${reason}`;
 }
 
 function isoSeconds(ms: number): string {

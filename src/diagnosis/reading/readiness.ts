@@ -1,8 +1,7 @@
-import { queryPath } from '../../client/api/query.ts';
 import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
-import type { ViewSource } from '../../node/views/view-source.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
+import type { Collections, NodeSetReading, ViewReading } from './collections.ts';
 import { GRACE_MS } from './data-age.ts';
 
 /** One line of /readyz. */
@@ -32,26 +31,20 @@ export interface Check {
  * The checks of /readyz. While the API server is unreachable, views are still served, but they are not ready, because
  * their data is old.
  */
-export function readiness(proxy: ProxyState): Check[] {
-  const { views, clusterWatchers } = proxy;
+export function readiness(proxy: ProxyState, { views, nodeSets, sources }: Collections): Check[] {
   return [
     ownNodeCheck(proxy),
     ...certificateChecks(proxy),
     ...snapshotChecks(proxy),
     ...budgetChecks(proxy),
     ...localRuntimeChecks(proxy),
-    ...views.sources.map((source) => viewCheck(proxy, source)),
-    ...nodeSetChecks(proxy),
-    ...clusterWatchers.map(({ query, status, refusal }) => ({
-      name: `source ${queryPath(query)}`,
+    ...views.map(viewCheck),
+    ...nodeSets.flatMap(nodeSetChecks),
+    ...sources.map(({ path, status, refusal }) => ({
+      name: `source ${path}`,
       ...(refusal === undefined ? problemOfStatus(status) : forbiddenFailure(refusal)),
     })),
   ];
-}
-
-/** Whether no check fails. */
-export function isReady(proxy: ProxyState): boolean {
-  return readiness(proxy).every(({ problem }) => problem === undefined);
 }
 
 /** The check that fails if there is no Node of this name. */
@@ -103,40 +96,33 @@ function localRuntimeChecks({ localRuntime }: ProxyState): Check[] {
 /** How the names of checks of node sets begin. */
 export const NODE_SET_PREFIX = 'nodes ';
 
-function nodeSetChecks({ topology }: ProxyState): Check[] {
-  const checks: Check[] = [];
-  for (const set of topology.nodeSets.values()) {
-    const name = `${NODE_SET_PREFIX}${set.selector}`;
-    const refused = set.refusal && `${set.refusal}; ${consequenceOfRefusal(set)}`;
-    if (set.watch === undefined) {
-      checks.push({ name, degraded: `not watched: ${refused}` });
-    } else if (set.needed) {
-      // Before the first list, clients wait until the node sets are known. Afterwards an annotation must not make the
-      // node unready. No view depends on a set that no policy needs any more.
-      const { status } = set.watch;
-      const failure =
-        refused === undefined ? newQueryCheck(name, status) : forbiddenFailure(refused);
-      checks.push({ ...failure, name });
-    }
-  }
-  return checks;
+function nodeSetChecks(set: NodeSetReading): Check[] {
+  const { selector, needed, status, refusal } = set;
+  const name = `${NODE_SET_PREFIX}${selector}`;
+  const refused = refusal && `${refusal}; ${consequenceOfRefusal(set)}`;
+  if (status === undefined) return [{ name, degraded: `not watched: ${refused}` }];
+  // No view depends on a set that no policy needs any more.
+  if (!needed) return [];
+  // Before the first list, clients wait until the node sets are known. Afterwards an annotation must not make the node
+  // unready.
+  return [
+    refused === undefined ? newQueryCheck(name, status) : { name, ...forbiddenFailure(refused) },
+  ];
 }
 
-function viewCheck({ views }: ProxyState, source: ViewSource): Check {
-  const { query, view, status } = source;
-  const name = `view ${query.encoding} ${queryPath(query)}`;
-  const refusal = views.refusalOf(source);
+function viewCheck({ query, path, isKubeProxys, started, refusal, status }: ViewReading): Check {
+  const name = `view ${query.encoding} ${path}`;
   if (refusal === undefined) {
     // kube-proxy does not depend on what other clients have just asked for.
-    if (!views.isKubeProxys(query) && isBeingRead(status)) return newQueryCheck(name, status);
+    if (!isKubeProxys && isBeingRead(status)) return newQueryCheck(name, status);
     const problem = problemOfStatus(status);
     const remark = listRemark(status);
     // Its last state is served. Only views of other clients than kube-proxy can lack room in the budget.
-    if (status.error?.code === 'LimitExceeded' && !views.isKubeProxys(query)) {
+    if (status.error?.code === 'LimitExceeded' && !isKubeProxys) {
       return { name, degraded: problem.problem ?? status.error.message };
     }
     return problem.problem === undefined
-      ? { name, problem: startProblem(view.started), nature: 'waits', remark }
+      ? { name, problem: startProblem(started), nature: 'waits', remark }
       : { name, ...problem };
   }
   // The client of a refused query receives the error. This node is ready all the same.

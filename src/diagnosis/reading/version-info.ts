@@ -1,5 +1,6 @@
 import type { ShownState } from '../../server/node-proxy.ts';
 import { VERSION } from '../../version.ts';
+import { readCollections } from './collections.ts';
 import { type DataAge, dataAge } from './data-age.ts';
 
 /** The response of /version: which wrapper runs, and for which node. */
@@ -32,6 +33,6 @@ export function versionInfo({ topology, upstream }: ShownState, stop?: AbortSign
   };
 }
 
-export function responseHead(proxy: Parameters<typeof dataAge>[0]): ResponseHead {
-  return { version: VERSION, data: dataAge(proxy) };
+export function responseHead(proxy: ShownState): ResponseHead {
+  return { version: VERSION, data: dataAge(readCollections(proxy), proxy.upstream) };
 }

@@ -41,10 +41,16 @@ export class Batches {
   readonly #topology: Topology;
   readonly #endpoints = new Set<EndpointsProjection>();
   readonly #objects = new Set<Pick<ObjectsProjection, 'hide' | 'show'>>();
+  #count = 0;
 
   constructor(topology: Topology) {
     this.#topology = topology;
     topology.subscribe((change) => this.#run(change));
+  }
+
+  /** Batches since the start. While the number is the same, clients see the same, and policies decide the same. */
+  get count(): number {
+    return this.#count;
   }
 
   /** Shows EndpointSlices or Endpoints from now on. */
@@ -52,9 +58,11 @@ export class Batches {
     this.#endpoints.add(projection);
     return {
       onChanges: (changes) => {
+        this.#count++;
         for (const withheld of projection.update(changes)) this.#commit(projection, withheld);
       },
       onSynced: () => {
+        this.#count++;
         projection.listed();
         this.#commit(projection, projection.start());
       },
@@ -67,6 +75,7 @@ export class Batches {
     if (projection.hides) this.#objects.add(projection);
     return {
       onChanges: (changes) => {
+        this.#count++;
         projection.apply(changes);
         this.#runNext(this.#topology.setUnreadServices(projection, projection.takeUnread()));
       },
@@ -79,6 +88,7 @@ export class Batches {
   }
 
   #run(change: TopologyChange): void {
+    this.#count++;
     const services = change.ownNode === undefined ? change.services : undefined;
     this.#hide(services);
     for (const projection of this.#endpoints) {

@@ -99,6 +99,11 @@ export class ViewRegistry {
     return this.#views.sources;
   }
 
+  /** See {@link Batches.count}. */
+  get batches(): number {
+    return this.#options.batches.count;
+  }
+
   /** Counts all views except kube-proxy's own. */
   get budget(): ViewBudget {
     return this.#views.budget;

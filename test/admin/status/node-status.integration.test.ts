@@ -9,6 +9,7 @@ import type { NodeStatus, StatusLine } from '../../../src/admin/status/status-li
 import { currentKubeProxyQueries } from '../../../src/client/api/kube-proxy-queries.ts';
 import { queryPath } from '../../../src/client/api/query.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
+import { NodeReader } from '../../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { advancingClock } from '../../support/advancing-clock.ts';
 import { closedLater } from '../../support/closed-later.ts';
@@ -375,8 +376,13 @@ test('a kube-proxy that runs and was pointed back is not pointed at the wrapper'
     const ports = { health, metrics: DEAD };
     const clock = jest.spyOn(performance, 'now').mockImplementation(() => realNow() + 61_000);
     try {
-      const rules = new KernelRules(proxy, { ports });
-      const { lines } = await nodeStatus(proxy, rules, new TimeSlice(new AbortController().signal));
+      const reader = new NodeReader(proxy);
+      const rules = new KernelRules(reader, { ports });
+      const { lines } = await nodeStatus(
+        reader,
+        rules,
+        new TimeSlice(new AbortController().signal),
+      );
       return lines.flatMap(({ id, state }) =>
         id === 'kube-proxy' || id === 'rules' ? `${id} ${state}` : [],
       );
@@ -404,8 +410,9 @@ test.each([
     await connect();
     await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
     const port = Number(kubeProxy.url.port);
-    const rules = new KernelRules(proxy, { ports: { health: port, metrics: port } });
-    const { lines } = await nodeStatus(proxy, rules, new TimeSlice(new AbortController().signal));
+    const reader = new NodeReader(proxy);
+    const rules = new KernelRules(reader, { ports: { health: port, metrics: port } });
+    const { lines } = await nodeStatus(reader, rules, new TimeSlice(new AbortController().signal));
     const found = lines.filter(({ id }) => id === 'kube-proxy');
     expect(found.map(({ id, state }) => `${id} ${state}`)).toEqual(wanted);
     for (const { next } of found.slice(1)) expect(next).toContain('docs/ipvs.md');

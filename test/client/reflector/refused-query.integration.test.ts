@@ -2,18 +2,17 @@ import { createServer } from 'node:net';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
-import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import {
   currentKubeProxyQueries,
   kubeProxyQueries,
 } from '../../../src/client/api/kube-proxy-queries.ts';
 import { type Query, queryPath } from '../../../src/client/api/query.ts';
-import { type Check, readiness } from '../../../src/diagnosis/reading/readiness.ts';
+import type { Check } from '../../../src/diagnosis/reading/readiness.ts';
 import { ENDPOINTS } from '../../../src/filter/objects/resource.ts';
 import { waitUntilReadyToListen } from '../../../src/server/hot-restart/hot-restart.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
-import { PATHS, problemsOf } from '../../support/wrapper/state-fixture.ts';
+import { checksOf, metricsOf, PATHS, problemsOf } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 /*
@@ -57,7 +56,7 @@ const refuse = (path: string, code: number) =>
   server.refuse((request) => request.path === path, code);
 
 const checkOf = (part: string): Check | undefined =>
-  readiness(proxy).find(({ name }) => name.includes(part));
+  checksOf(proxy).find(({ name }) => name.includes(part));
 
 /** Waits until the node is not ready because of this status. */
 const eventuallyUnready = (code: number) =>
@@ -80,7 +79,7 @@ test('a refused query is reported, but the node remains ready, no alert fires, a
   await get(proxy.url, BAD);
   expect(problemsOf(proxy)).toEqual([]);
   expect(checkOf('foo%3Dbar')?.remark).toMatch(/the API server refuses the query: .*400/);
-  const text = await createMetrics(proxy).metrics();
+  const text = await metricsOf(proxy);
   expect(text).toMatch(/view_refused\{[^}]*services"[^}]*\} 1/);
   expect(text).not.toMatch(/view_started\{[^}]*services"/);
   await eventually(collections, ['nodes']);
@@ -111,7 +110,7 @@ describe('a first list that is answered', () => {
     expect(await get(proxy.url, CIDRS)).toMatchObject({ http: 503, retryAfter: '1' });
     // On a busy machine the wait may be over before the API server has answered at all.
     await eventuallyUnready(code);
-    expect(await createMetrics(proxy).metrics()).toMatch(/view_started\{.*servicecidrs.*\} 0/);
+    expect(await metricsOf(proxy)).toMatch(/view_started\{.*servicecidrs.*\} 0/);
   });
 });
 
@@ -135,7 +134,7 @@ test('a view that was complete is served unchanged when it is refused later', as
   await eventually(() => cidrs()?.status.error?.status?.code, 404);
   expect((await get(proxy.url, CIDRS)).http).toBe(200);
   expect(checkOf('servicecidrs')?.remark).toBeUndefined();
-  expect(await createMetrics(proxy).metrics()).toMatch(/view_refused\{.*servicecidrs.*\} 0/);
+  expect(await metricsOf(proxy)).toMatch(/view_refused\{.*servicecidrs.*\} 0/);
 });
 
 // Its view remains open for explanations, but not at the expense of the node's readiness.
@@ -157,7 +156,7 @@ test('a refused query that the topology needs makes the node unready', async () 
   });
   expect(response.status).toBe(400);
   expect(problemsOf(proxy).join()).toContain('400');
-  expect(await createMetrics(proxy).metrics()).toMatch(/view_started\{.*services.*protobuf.*\} 0/);
+  expect(await metricsOf(proxy)).toMatch(/view_started\{.*services.*protobuf.*\} 0/);
 });
 
 test('a process that takes over does not wait for a refused view', async () => {

@@ -1,11 +1,10 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/client/api/read-limits.ts';
-import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { putService } from '../../support/wrapper/small-cluster.ts';
-import { useState } from '../../support/wrapper/state-fixture.ts';
+import { checksOf, useState } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -82,7 +81,7 @@ test('objects that stay too large are served from the snapshot, and reported', a
   await before.close();
   const proxy = await start(MAX_LIST_BYTES, state);
   await eventually(async () => (await shownBy(proxy)).size, TENANT_SERVICES + 1);
-  const problems = readiness(proxy).flatMap(({ problem }) => problem ?? []);
+  const problems = checksOf(proxy).flatMap(({ problem }) => problem ?? []);
   expect(problems).toContainEqual(expect.stringMatching(/^stale, from the snapshot.*maxListBytes/));
 });
 
@@ -90,7 +89,7 @@ test('from 60 % of maxListBytes on, a list is remarked on while it still works',
   putTenant(47, 'annotations');
   const proxy = await start(MAX_LIST_BYTES);
   await eventually(async () => (await shownBy(proxy)).size, 48);
-  const remarks = () => readiness(proxy).flatMap(({ remark }) => remark ?? []);
+  const remarks = () => checksOf(proxy).flatMap(({ remark }) => remark ?? []);
   expect(remarks()).toEqual([]);
   for (let n = 0; n < 4; n++) server.annotate('web', `note-${n}`, 'x'.repeat(SIZE));
   await eventually(() => remarks().some((each) => each.includes('% of maxListBytes')), true);

@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { KubeObject } from '../../../fake-apiserver/kube-object.ts';
 import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
-import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/client/api/read-limits.ts';
 import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
 import { decodeSnapshot, encodeSnapshot } from '../../../src/client/snapshot/snapshot-format.ts';
@@ -13,6 +12,7 @@ import { eventually } from '../../support/eventually.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import {
   allShownBy,
+  metricsOf,
   PATHS,
   problemsOf,
   shownBy,
@@ -78,7 +78,7 @@ describe('a start while the API server is unreachable', () => {
     // Own Node, ServiceCIDRs, Services, slices, and the node set site=a.
     const stale = problemsOf(proxy).filter((problem) => problem.startsWith('stale, from the snap'));
     expect(stale).toHaveLength(5);
-    const metrics = await createMetrics(proxy).metrics();
+    const metrics = await metricsOf(proxy);
     expect(metrics.match(/^kube_proxy_wrapper_view_from_snapshot\{.*\} 1$/gm)).toHaveLength(4);
     const logged = lines.filter(({ msg }) => msg.includes('the snapshot on disk is used'));
     expect(logged).toHaveLength(5);

@@ -3,7 +3,7 @@ import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { EdgeCache, type EdgeCacheOptions } from '../../../harness/edge-cache/edge-cache.ts';
 import { CODECS } from '../../../src/client/api/codecs.ts';
 import { MEDIA_TYPES } from '../../../src/client/api/media-type.ts';
-import { dataAge } from '../../../src/diagnosis/reading/data-age.ts';
+import { readHealth } from '../../../src/diagnosis/reading/health.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';
@@ -116,7 +116,7 @@ test('a server that begins its watches anew is known as a cache', async () => {
   const { host } = new URL(await startBehindCache());
   await shown();
   await eventually(() => proxy.upstream.serverState.isCache(host), true);
-  expect(dataAge(proxy)).toMatchObject({ state: 'connected', ageSeconds: 0 });
+  expect(readHealth(proxy).data).toMatchObject({ state: 'connected', ageSeconds: 0 });
 });
 
 describe('while a cache has lost the API server', () => {

@@ -3,9 +3,8 @@ import { formatExplained } from '../../../cli/node/explain-text.ts';
 import type { ApiServer, ApiServerOptions } from '../../../fake-apiserver/api-server.ts';
 import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import { explainOne } from '../../../src/admin/explain/explained-service.ts';
-import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { nodeDetails } from '../../../src/admin/page/node-details.ts';
-import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
+import { NodeReader } from '../../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -13,7 +12,14 @@ import { FOREIGN_ANSWERS } from '../../support/http/foreign-answers.ts';
 import { startPortal } from '../../support/http/portal.ts';
 import { CriServer } from '../../support/local-runtime/cri-server.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { PATHS, problemsOf, shownBy, useState } from '../../support/wrapper/state-fixture.ts';
+import {
+  checksOf,
+  metricsOf,
+  PATHS,
+  problemsOf,
+  shownBy,
+  useState,
+} from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
 let cri: CriServer;
@@ -137,7 +143,7 @@ describe('what was corrected', () => {
     expect(formatExplained(explained)).toMatch(
       /Corrected from the container runtime:\n.*\n +default\/web +web-a +10\.1\.0\.2 ready +10\.1\.0\.3 ready/,
     );
-    const check = readiness(proxy).find(({ name }) => name === 'local-runtime');
+    const check = checksOf(proxy).find(({ name }) => name === 'local-runtime');
     expect(check).toEqual({
       name: 'local-runtime',
       problem: undefined,
@@ -146,12 +152,12 @@ describe('what was corrected', () => {
         /^but 1 endpoints of this node are corrected from the container runtime, the first since 20/,
       ),
     });
-    expect(nodeDetails(proxy).localRuntime).toEqual({
+    expect(nodeDetails(new NodeReader(proxy)).localRuntime).toEqual({
       state: 'cutOff',
       corrected: [corrected],
       count: 1,
     });
-    const metrics = await createMetrics(proxy).metrics();
+    const metrics = await metricsOf(proxy);
     expect(metrics).toMatch(/^kube_proxy_wrapper_local_runtime_corrected_endpoints\{.*\} 1$/m);
     expect(metrics).toContain('\nkube_proxy_wrapper_local_runtime_up 1\n');
   });
@@ -160,10 +166,10 @@ describe('what was corrected', () => {
     await cri.stop();
     const proxy = await start();
     await addresses(proxy);
-    const degraded = () => readiness(proxy).find(({ name }) => name === 'local-runtime')?.degraded;
+    const degraded = () => checksOf(proxy).find(({ name }) => name === 'local-runtime')?.degraded;
     await eventually(() => degraded()?.includes(`the container runtime at ${cri.path}`), true);
     await eventually(() => problemsOf(proxy), []);
-    const metrics = await createMetrics(proxy).metrics();
+    const metrics = await metricsOf(proxy);
     expect(metrics).toContain('\nkube_proxy_wrapper_local_runtime_up 0\n');
     expect(metrics).toMatch(/\nkube_proxy_wrapper_local_runtime_failures_total [1-9]/);
     expect((await explainOne(proxy, 'default/web')).corrected).toBeUndefined();

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
-import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { listAddresses, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
 import { ManualClock } from '../../support/projection/topology.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { checksOf } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -58,7 +58,7 @@ test('a node set closes a minute after the last policy that needs it, and at the
   await eventually(shown, [1, 2, 3]);
   time.pass(59_999);
   expect(watched()).toEqual(['site=a']);
-  expect(readiness(proxy).map(({ name }) => name)).not.toContain('nodes site=a');
+  expect(checksOf(proxy).map(({ name }) => name)).not.toContain('nodes site=a');
   time.pass(1);
   expect(watched().length).toBe(0);
   expect(proxy.topology.nodeSets.size).toBe(0);
@@ -82,7 +82,7 @@ test('a Service whose node set has no room shows all its endpoints, which is rep
   await eventually(shown, [1, 2, 3, 8]);
   await eventually(() => requested().watches, 1);
   expect(proxy.topology.nodeSets.get('site=a')?.state).toBe('overLimit');
-  const check = readiness(proxy).find(({ name }) => name === 'nodes site=a');
+  const check = checksOf(proxy).find(({ name }) => name === 'nodes site=a');
   expect(check?.problem).toBeUndefined();
   expect(check).toMatchObject({
     degraded: expect.stringContaining('maxNodeSets'),
@@ -157,7 +157,7 @@ test('a node set that is refused later keeps its nodes, and is reported until it
   server.annotate('web', 'topologyKeys', '["site"]');
   await start();
   await eventually(shown, [1, 2]);
-  const problem = () => readiness(proxy).find(({ name }) => name === 'nodes site=a')?.problem;
+  const problem = () => checksOf(proxy).find(({ name }) => name === 'nodes site=a')?.problem;
   server.refuse(isNodeSet, 403);
   server.cutWatches();
   await eventually(() => problem()?.includes('the known nodes remain'), true);

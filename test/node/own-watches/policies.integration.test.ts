@@ -2,7 +2,6 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import type { RawSettings } from '../../../src/config/settings.ts';
-import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
@@ -15,6 +14,7 @@ import {
   statusOf,
 } from '../../support/policy/policy-cluster.ts';
 import { putHeadless, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { checksOf } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -128,7 +128,7 @@ test.each([
     expect(await seenAddresses()).toEqual([1]);
     const errors = lines.filter(({ level, msg }) => level === 50 && msg.includes(plural));
     expect(errors).toHaveLength(1);
-    const checks = readiness(proxy);
+    const checks = checksOf(proxy);
     expect(checks.find(({ name }) => name.includes(path))?.problem).toMatch(/403|refused/);
   },
 );

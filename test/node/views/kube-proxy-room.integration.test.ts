@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
-import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
 import { type Query, queryPath } from '../../../src/client/api/query.ts';
-import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
+import { checksOf, metricsOf } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
 const SLICES = '/apis/discovery.k8s.io/v1/endpointslices';
@@ -65,10 +64,10 @@ describe('a view without room', () => {
     const status = (await answer.json()) as { reason: string; message: string };
     expect(status.reason).toBe('ServiceUnavailable');
     expect(status.message).toMatch(/no room for this view: .* hold .* of 0.1 MB.*\(maxViewBytes\)/);
-    await eventually(() => readiness(proxy).filter(({ problem }) => problem !== undefined), []);
-    const remarks = readiness(proxy).filter(({ remark }) => remark?.includes('maxViewBytes'));
+    await eventually(() => checksOf(proxy).filter(({ problem }) => problem !== undefined), []);
+    const remarks = checksOf(proxy).filter(({ remark }) => remark?.includes('maxViewBytes'));
     expect(remarks.map(({ name }) => name)).toEqual(['view-budget', expect.stringContaining('x')]);
-    const text = await createMetrics(proxy).metrics();
+    const text = await metricsOf(proxy);
     expect(proxy.views.budget.used.bytes).toBe(0);
     expect(text).toMatch(/view_budget_refusals_total{reason="bytes"} 1\n/);
     // However often it is requested, the API server is not.
@@ -107,7 +106,7 @@ describe('a view without room', () => {
     const answer = await fetch(`${proxy.url}${pathOf(others(1))}`, { headers: json });
     expect(answer.status).toBe(200);
     expect(((await answer.json()) as { items: unknown[] }).items).toHaveLength(40);
-    const check = readiness(proxy).find(({ name }) => name.startsWith('view json'));
+    const check = checksOf(proxy).find(({ name }) => name.startsWith('view json'));
     expect(check?.problem).toBeUndefined();
     expect(check).toMatchObject({
       degraded: expect.stringContaining('maxViewBytes'),

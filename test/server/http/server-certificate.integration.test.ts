@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { issue, type KeyPair, makeAuthority } from '../../../harness/certificates.ts';
-import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { useHttps } from '../../support/wrapper/https-wrapper.ts';
+import { checksOf } from '../../support/wrapper/state-fixture.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const SERVICES = '/api/v1/services';
@@ -40,8 +40,7 @@ describe('certificate files', () => {
       writeFileSync(join(wrapper.folder, 'tls.crt'), cert);
       writeFileSync(join(wrapper.folder, 'tls.key'), key);
     };
-    const problem = () =>
-      readiness(proxy).find(({ name }) => name === 'https-certificate')?.problem;
+    const problem = () => checksOf(proxy).find(({ name }) => name === 'https-certificate')?.problem;
     expect(await shown(port)).toBe('CN=wrapper');
     expect(problem()).toBeUndefined();
     const authority = await makeAuthority();

@@ -1,4 +1,7 @@
-import { readiness } from '../../../src/diagnosis/reading/readiness.ts';
+import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
+import { readHealth } from '../../../src/diagnosis/reading/health.ts';
+import { NodeReader } from '../../../src/diagnosis/reading/node-reading.ts';
+import type { Check } from '../../../src/diagnosis/reading/readiness.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { semanticBytes } from '../codec/semantic-bytes.ts';
 import { ACCEPT, CODECS } from '../guarantees/watch-recorder.ts';
@@ -44,7 +47,17 @@ export async function allShownBy(proxy: NodeProxy): Promise<Record<string, Map<s
   return shown;
 }
 
+/** The checks of /readyz. */
+export function checksOf(proxy: NodeProxy): readonly Check[] {
+  return readHealth(proxy).checks;
+}
+
+/** The text of /metrics, read now. */
+export async function metricsOf(proxy: NodeProxy): Promise<string> {
+  return await createMetrics(new NodeReader(proxy)).registry.metrics();
+}
+
 /** The problems that /readyz reports. */
 export function problemsOf(proxy: NodeProxy): string[] {
-  return readiness(proxy).flatMap(({ problem }) => (problem === undefined ? [] : [problem]));
+  return checksOf(proxy).flatMap(({ problem }) => (problem === undefined ? [] : [problem]));
 }
