@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { withKubeClient } from '../../cli/client/kube-client.ts';
+import { parseCommandLine } from '../../cli/command-line/command-line.ts';
 import { userKubeconfig } from '../../cli/command-line/user-kubeconfig.ts';
 import { KUBECTL_KPW } from '../../cli/definitions/remote.ts';
 import { closedLater } from '../support/closed-later.ts';
@@ -38,16 +39,19 @@ async function startWhoAmI(): Promise<string> {
   return kubeconfig;
 }
 
+/** The flags of a command line of kubectl kpw. */
+function flagsOf(line: string): Parameters<typeof userKubeconfig>[0] {
+  const parsed = parseCommandLine(KUBECTL_KPW, line.split(' '));
+  return 'call' in parsed ? parsed.call.flags : {};
+}
+
 test.each([
-  [{}, { user: [], groups: [] }],
-  [{ as: 'bob' }, { user: ['bob'], groups: [] }],
+  ['status', { user: [], groups: [] }],
+  ['status --as bob', { user: ['bob'], groups: [] }],
   // Over HTTP/2 they would be one group with a comma in its name.
-  [
-    { as: 'bob', asGroup: ['dev', 'ops'] },
-    { user: ['bob'], groups: ['dev', 'ops'] },
-  ],
-])('with the flags %j the API server gets %j', async (flags, expected) => {
-  const identity = userKubeconfig({ ...flags, kubeconfig: await startWhoAmI() });
+  ['status --as bob --as-group dev --as-group ops', { user: ['bob'], groups: ['dev', 'ops'] }],
+])('with %s the API server gets %j', async (line, expected) => {
+  const identity = userKubeconfig({ ...flagsOf(line), kubeconfig: await startWhoAmI() });
   const who = await withKubeClient(identity, (client) => client.get('/', 'ask'));
   expect(who).toEqual(expected);
 });

@@ -492,6 +492,13 @@ test('a few nodes are asked at a time', async () => {
   expect(cluster.mostForwards).toBeLessThanOrEqual(2);
 });
 
+test('the Pods of the wrapper are those of a namespace and a label that are given', async () => {
+  add('edge-1', { namespace: 'shop' });
+  const where = 'status --node edge-1 --pod-namespace shop';
+  expect(await kpw(where)).toMatch(/^\[ok\] +wrapper/m);
+  expect(await kpw(`${where} --pod-selector app=kpw`)).toContain('app=kpw');
+});
+
 test('a long answer arrives whole', async () => {
   add('edge-1');
   const { endpoints } = JSON.parse(await kpw('explain many --node edge-1 -o json'));
