@@ -11,167 +11,139 @@ import { firstFew } from '../util/first-few.ts';
 /** `warning`: probably a mistake; `info`: intended, but worth knowing. */
 export type Severity = 'warning' | 'info';
 
-interface Entry {
-  readonly severity: Severity;
-  /** Without names, so that all Services and nodes with the problem share it. */
-  readonly text: string;
-  /** What the reader can do; always there for a warning. */
-  readonly next?: string;
-}
-
 const LOOK_AT_PODS = 'look at the Pods; kubectl describe pod says why one is not ready';
 const END_WITH_ANY =
   'look at the Pods, label the nodes, or end the policy with another key or with *';
 const CORRECT_KEY = 'correct the key, or label the nodes';
 
-/**
- * All problems: each code with its only text. docs/commands.md has the warnings. A code is stable, because machines
- * read it.
- */
-export const CATALOGUE = {
+/** Probable mistakes: what is wrong, without names, and what the reader can do. docs/commands.md has them too. */
+export const WARNINGS = {
   'invalid-policy': {
-    severity: 'warning',
     text: 'the policy is invalid, so all endpoints are shown',
     next: 'correct the annotation; docs/policies.md has the format',
   },
   'policy-without-effect': {
-    severity: 'warning',
     text: 'its topology keys have no effect on this kind of Service',
     next: 'remove the annotation, or change what the outcome names',
   },
   'annotation-ignored': {
-    severity: 'warning',
     text: 'an annotation is misspelt, removed or contradicts another',
     next: 'correct or remove the annotation; docs/policies.md has the names',
   },
   'min-ready-without-key': {
-    severity: 'warning',
     text: 'min-ready names keys that the policy does not have',
     next: 'correct the annotation min-ready, or add the keys to the policy',
   },
   'node-set-refused': {
-    severity: 'warning',
     text: 'the API server refuses to list the nodes of a key',
     next: 'grant the right to list nodes',
   },
   'node-set-limit': {
-    severity: 'warning',
     text: 'a node set that the policy needs has no room, so all endpoints are shown',
     next: 'raise maxNodeSets, or allow fewer keys with allowedTopologyKeys',
   },
   'community-empty': {
-    severity: 'warning',
     text: 'this node is in no community, so the key matches nothing',
     next: CORRECT_KEY,
   },
   'key-misspelt': {
-    severity: 'warning',
     text: 'this node lacks the label of the key, which is probably misspelt',
     next: CORRECT_KEY,
   },
   'own-label-missing': {
-    severity: 'warning',
     text: 'this node lacks the label of the key, so it matches nothing',
     next: CORRECT_KEY,
   },
   'label-lost': {
-    severity: 'warning',
     text: 'this node lacks a label that its last Node had',
     next: 'label the node; if it is not to have the label, restart the wrapper',
   },
   'key-without-nodes': {
-    severity: 'warning',
     text: 'no node matches the key, so it has no effect',
     next: CORRECT_KEY,
   },
   'no-endpoint': {
-    severity: 'warning',
     text: 'the policy leaves no ready endpoint, so connections fail',
     next: END_WITH_ANY,
   },
   'nothing-matches': {
-    severity: 'warning',
     text: 'no key matches any endpoint, so the policy leaves none',
     next: END_WITH_ANY,
   },
   'none-ready': {
-    severity: 'warning',
     text: 'the endpoints that are shown are not ready',
     next: LOOK_AT_PODS,
   },
   'too-few-ready': {
-    severity: 'warning',
     text: 'no key has as many ready endpoints as minReady requires',
     next: LOOK_AT_PODS,
   },
   'port-without-endpoints': {
-    severity: 'warning',
     text: 'no endpoint has this port of the Service, so connections fail',
     next: 'give the Service and its EndpointSlices the same names of ports',
   },
   'port-without-number': {
-    severity: 'warning',
     text: 'EndpointSlices have a port without a number, which kube-proxy ignores',
     next: 'set the number of the port in the EndpointSlice',
   },
   'no-slices': {
-    severity: 'warning',
     text: 'the Service has a selector, and no EndpointSlice that kube-proxy reads',
     next: 'see whether kube-controller-manager runs, and kubectl get endpointslices --show-labels: one with the label service.kubernetes.io/headless is not read',
   },
   'slices-headless': {
-    severity: 'warning',
     text: 'kube-proxy does not read EndpointSlices with the label of a headless Service',
     next: 'delete them; kube-controller-manager writes them again without the label service.kubernetes.io/headless',
   },
   'slice-without-label': {
-    severity: 'warning',
     text: 'an EndpointSlice has the name of the Service, and belongs to none',
     next: 'give the EndpointSlice the label kubernetes.io/service-name',
   },
   'other-family': {
-    severity: 'warning',
     text: 'no endpoint has an address family of the Service, so connections fail',
     next: 'compare spec.ipFamilies of the Service with the addressType of its EndpointSlices',
   },
   'imported-slices': {
-    severity: 'warning',
     text: 'keys match endpoints of another cluster, whose nodes have the same names',
     next: 'give the nodes of the clusters different names, or annotate the Service with filter "off"',
   },
   'change-pending': {
-    severity: 'warning',
     text: 'a change waits for node sets, and the previous decision remains',
     next: 'wait; if it lasts, see /readyz',
   },
-  'no-endpoints': { severity: 'info', text: 'the Service has no endpoints' },
-  'no-other-node': { severity: 'info', text: 'no other node is known to match the key' },
+} as const satisfies Record<string, { readonly text: string; readonly next: string }>;
+
+/** What is intended, but worth knowing. */
+const NOTES = {
+  'no-endpoints': { text: 'the Service has no endpoints' },
+  'no-other-node': { text: 'no other node is known to match the key' },
   'endpoint-without-node': {
-    severity: 'info',
     text: 'endpoints without a node match only *, and the key of the zone if their slice says so',
   },
   'copies-cut': {
-    severity: 'info',
     text: 'endpoints with the same address and port are shown once, because kube-proxy uses one',
   },
   'local-endpoints-kept': {
-    severity: 'info',
     text: 'endpoints on this node are shown although no key that wins matches them, because externalTrafficPolicy is Local; traffic inside the cluster uses them too',
   },
   'dry-run': {
-    severity: 'info',
     text: 'dry run: all endpoints are shown; this is what the policy would do',
   },
-  'default-overridden': { severity: 'info', text: 'another source of topology keys is overridden' },
+  'default-overridden': { text: 'another source of topology keys is overridden' },
   'hints-overridden': {
-    severity: 'info',
     text: 'the topology keys of the Service override its own request for hints',
   },
   'hints-cut': {
-    severity: 'info',
     text: 'topology hints are removed, because kube-proxy would apply them to the remaining endpoints',
   },
-} as const satisfies Readonly<Record<string, Entry>>;
+} as const;
+
+/** All problems: each code with its only text. A code is stable, because machines read it. */
+export const CATALOGUE: Readonly<
+  Record<
+    keyof typeof WARNINGS | keyof typeof NOTES,
+    { readonly text: string; readonly next?: string }
+  >
+> = { ...WARNINGS, ...NOTES };
 
 /** Codes of problems with which the traffic of a Service fails on this node, unless the policy is a dry run. */
 export const FAILING_CODES: readonly string[] = ['nothing-matches', 'none-ready'];
@@ -195,9 +167,9 @@ export interface Problem {
 export function problem(
   code: ProblemCode,
   about: string | number = '',
-  severity: Severity = CATALOGUE[code].severity,
+  severity: Severity = Object.hasOwn(WARNINGS, code) ? 'warning' : 'info',
 ): Problem {
-  const { text, next }: Entry = CATALOGUE[code];
+  const { text, next } = CATALOGUE[code];
   const message = about === '' ? text : `${text}: ${about}`;
   return { code, severity, message, next: severity === 'warning' ? next : undefined };
 }
