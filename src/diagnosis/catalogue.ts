@@ -4,6 +4,7 @@
  * - catalogue.ts: all problems of Services and policies, which explain, simulate, /status and the page name
  * - service-problems.ts: problems that explain and simulate find in the same way
  * - explain/: how this node decides about a Service, and why
+ * - reading/: what the running node is
  */
 
 import { firstFew } from '../util/first-few.ts';

@@ -108,27 +108,15 @@ function dataLine({ data, upstream: { address, isRelay, isCache } }: NodeReading
 }
 
 /** Whether what is needed when the link goes down would work now. */
-function offlineLines({ localRuntime, snapshots, checks }: NodeReading): StatusLine[] {
+function offlineLines({ localRuntime, checks }: NodeReading): StatusLine[] {
   return checks.flatMap(({ name, degraded }) => {
     const id = OFFLINE[name];
     if (id === undefined) return [];
     if (degraded === undefined) return [ok(id, 'works')];
-    return id === 'stateDir'
-      ? [
-          problem(
-            id,
-            'the state cannot be written, so the next start may lack it',
-            'check the disk and its rights',
-            snapshots?.problem,
-          ),
-        ]
-      : [
-          problem(
-            id,
-            `the container runtime cannot be read: ${localRuntime?.problem}`,
-            `check the setting localRuntime, and that the wrapper may use ${localRuntime?.socket}`,
-            degraded,
-          ),
-        ];
+    const next =
+      id === 'stateDir'
+        ? 'check the disk and its rights'
+        : `check the setting localRuntime, and that the wrapper may use ${localRuntime?.socket}`;
+    return problem(id, degraded, next);
   });
 }

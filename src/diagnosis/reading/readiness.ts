@@ -67,7 +67,7 @@ function snapshotChecks({ snapshots }: ProxyState): Check[] {
   if (snapshots === undefined) return [];
   const { problem } = snapshots;
   const degraded =
-    problem && `cannot be written, so the next start may lack this state: ${problem}`;
+    problem && `the state cannot be written, so the next start may lack it: ${problem}`;
   return [{ name: 'snapshots', degraded }];
 }
 
