@@ -155,6 +155,26 @@ test('one collection without a watch makes the data old, and the warning names i
   expect(data.warning).toMatch(/^the data is 3\d s old.*: there is no watch of \/apis\/discovery/);
 });
 
+// Status once said that the API server is unreachable, and to look at the network.
+test('an API server that takes the rights away is not unreachable', async () => {
+  await start();
+  await connected(proxy);
+  server.refuse(() => true, 403);
+  server.cutWatches();
+  await eventually(
+    () => proxy.views.sources.every(({ status }) => status.error?.status?.code === 403),
+    true,
+  );
+  clock.advance(12_000);
+  const { data } = await read<ResponseHead>('/explain');
+  expect(data).toMatchObject({ state: 'interrupted', cause: expect.stringContaining('403') });
+  expect(data.unreachableSince).toBeUndefined();
+  const { lines } = await read<NodeStatus>('/status');
+  expect(JSON.stringify(lines)).not.toContain('unreachable');
+  const next = lines.flatMap((line) => line.next ?? []);
+  expect(next).toContainEqual(expect.stringContaining('grant the missing rights'));
+});
+
 test('the API server is unreachable since the last watch has ended, not since the first', async () => {
   await start();
   await connected(proxy);

@@ -71,7 +71,11 @@ export class KernelRules {
     const lines = [line, ...(found.mode === 'ipvs' ? [IPVS_ENDS] : [])];
     const { state } = reading.data;
     if (state === 'connected' || state === 'quiet') return [...lines, rulesFound(found)];
-    return [...lines, unknown('rules', 'not known while the API server is unreachable')];
+    const cause =
+      state === 'interrupted'
+        ? 'changes of a collection do not arrive'
+        : 'the API server is unreachable';
+    return [...lines, unknown('rules', `not known while ${cause}`)];
   }
 }
 

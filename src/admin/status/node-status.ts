@@ -103,7 +103,11 @@ function dataLine({ data, upstream: { address, isRelay, isCache } }: NodeReading
     return ok('data', state, `from the cache ${address}, which does not tell how old it is`);
   }
   if (warning === undefined) return ok('data', state, `${ageSeconds} s old${from}`);
-  const next = 'check the API server and the network of this node; until then nothing changes here';
+  const look =
+    state === 'interrupted'
+      ? 'see /readyz and the log of the wrapper'
+      : 'check the API server and the network of this node';
+  const next = `${look}; until then nothing changes here`;
   return problem('data', OLD[state], next, warning);
 }
 

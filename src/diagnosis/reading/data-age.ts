@@ -47,7 +47,7 @@ export function dataAge(collections: Collections, { address, serverState }: Upst
   });
   const oldest = aged.toSorted((a, b) => b.ageMs - a.ageMs)[0];
   const ageMs = oldest?.ageMs ?? 0;
-  const since = unreachableSince(sources, now);
+  const since = isRefused(sources, serverState) ? undefined : unreachableSince(sources, now);
   const saved = sources.flatMap(({ status }) => status.restoredFrom ?? []);
   const age = {
     state: stateOf(sources, ageMs, since),
@@ -103,6 +103,16 @@ function stateOf(
  */
 function isInterrupted({ synced, connected, error, staleMs }: ReflectorStatus): boolean {
   return synced && !connected && (error !== undefined || staleMs >= GRACE_MS);
+}
+
+/** Whether the API server is there, and refuses all that is not watched: rights or credentials were taken away. */
+function isRefused(
+  sources: readonly AgedSource[],
+  { condition }: Upstream['serverState'],
+): boolean {
+  const answers = condition.name === 'reachable' || condition.name === 'refusing';
+  const lost = sources.filter(({ status }) => !status.connected);
+  return answers && lost.every(({ status: { error } }) => error?.status !== undefined);
 }
 
 /**

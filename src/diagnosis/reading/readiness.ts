@@ -168,7 +168,7 @@ function problemOfStatus(status: ReflectorStatus): Failure {
   }
   if (staleMs < GRACE_MS) return {};
   const problem = `stale, nothing has arrived for ${Math.floor(staleMs / 1000)} s${reason}`;
-  return { problem, nature: 'stale' };
+  return error?.status?.code === 403 ? forbiddenFailure(problem) : { problem, nature: 'stale' };
 }
 
 /** A part of maxListBytes that a list may take before it is remarked on. */
