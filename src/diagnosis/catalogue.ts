@@ -24,7 +24,7 @@ export const WARNINGS = {
     next: 'correct the annotation; docs/policies.md has the format',
   },
   'policy-without-effect': {
-    text: 'its topology keys have no effect on this kind of Service',
+    text: 'the policy has no effect, because of how the Service is served',
     next: 'remove the annotation, or change what the outcome names',
   },
   'annotation-ignored': {
@@ -33,7 +33,7 @@ export const WARNINGS = {
   },
   'min-ready-without-key': {
     text: 'min-ready names keys that the policy does not have',
-    next: 'correct the annotation min-ready, or add the keys to the policy',
+    next: 'correct the annotation min-ready',
   },
   'node-set-refused': {
     text: 'the API server refuses to list the nodes of a key',
@@ -57,10 +57,10 @@ export const WARNINGS = {
   },
   'label-lost': {
     text: 'this node lacks a label that its last Node had',
-    next: 'label the node; if it is not to have the label, restart the wrapper',
+    next: 'label the node; a restart of the wrapper forgets the label',
   },
   'key-without-nodes': {
-    text: 'no node matches the key, so it has no effect',
+    text: 'no node matches the key',
     next: CORRECT_KEY,
   },
   'no-endpoint': {
@@ -72,7 +72,7 @@ export const WARNINGS = {
     next: END_WITH_ANY,
   },
   'none-ready': {
-    text: 'the endpoints that are shown are not ready',
+    text: 'no endpoint that the policy leaves is ready, so connections fail',
     next: LOOK_AT_PODS,
   },
   'too-few-ready': {
@@ -147,7 +147,12 @@ export const CATALOGUE: Readonly<
 > = { ...WARNINGS, ...NOTES };
 
 /** Codes of problems with which the traffic of a Service fails on this node, unless the policy is a dry run. */
-export const FAILING_CODES: readonly string[] = ['nothing-matches', 'none-ready'];
+export const FAILING_CODES: readonly string[] = [
+  'nothing-matches',
+  'none-ready',
+  'port-without-endpoints',
+  'other-family',
+];
 
 export type ProblemCode = keyof typeof CATALOGUE;
 
@@ -163,7 +168,7 @@ export interface Problem {
 
 /**
  * @param about names, and details of this case
- * @param severity as far as this case is less serious
+ * @param severity default: as the code
  */
 export function problem(
   code: ProblemCode,

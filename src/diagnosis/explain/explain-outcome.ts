@@ -82,23 +82,32 @@ function describeOutcome(
   return UNMANAGED[kind === 'hidden' ? 'other-proxy' : (reason ?? 'no-policy')];
 }
 
-const LOCAL_STAY = 'those on this node are shown, because externalTrafficPolicy is Local';
+const LOCAL_STAY = 'endpoints on this node are shown, because externalTrafficPolicy is Local';
 
-/** kube-proxy refuses the connections of a Service that has no endpoint it can use. */
+/** kube-proxy refuses the connections of a Service that has no endpoint it can use; a headless one has only a name. */
 function filteredText(
-  { policy: { keys, dryRun }, decision }: DecidedEndpoints,
+  { policy: { keys, dryRun, headless }, decision }: DecidedEndpoints,
   total: number,
 ): string {
-  const refuses = `kube-proxy on this node ${dryRun === true ? 'would refuse' : 'refuses'} its connections`;
+  const { ports, keep, added } = decision;
+  const failsAs = (isDryRun: boolean): string =>
+    headless === true
+      ? `its name ${isDryRun ? 'would have' : 'has'} no address on this node`
+      : `kube-proxy on this node ${isDryRun ? 'would refuse' : 'refuses'} its connections`;
+  // A policy has no part in these, in a dry run neither.
+  if (total === 0) return `${CATALOGUE['no-endpoints'].text}, so ${failsAs(false)}`;
+  if (ports.length === 0) return CATALOGUE['other-family'].text;
+  if (ports.every(({ stage }) => stage === 'none')) {
+    return `no endpoint has a port of the Service, so ${failsAs(false)}`;
+  }
   const names = keys.join(', ');
-  if (total === 0) return `${CATALOGUE['no-endpoints'].text}, so ${refuses}`;
-  if (decision.ports.every(({ stage }) => stage === 'none')) {
-    return `no endpoint has a port of the Service, so ${refuses}`;
-  }
-  if (!decision.keep.includes(1)) return `no endpoint matches ${names}, so ${refuses}`;
-  if (decision.ports.every(({ key }) => key < 0)) {
+  const fails = failsAs(dryRun === true);
+  if (!keep.includes(1)) return `no endpoint matches ${names}, so ${fails}`;
+  if (ports.every(({ key }) => key < 0)) {
     const none = `no endpoint that matches ${names} is ready`;
-    return decision.added === 0 ? `${none}, so ${refuses}` : `${none}; ${LOCAL_STAY}`;
+    return added === 0 ? `${none}, so ${fails}` : `${none}; ${LOCAL_STAY}`;
   }
-  return `the first of ${names} with enough ready endpoints wins`;
+  return ports.some(({ stage }) => stage === 'ready')
+    ? `the first of ${names} with enough ready endpoints wins`
+    : `the first of ${names} wins whose endpoints still serve while they terminate, because none is ready`;
 }

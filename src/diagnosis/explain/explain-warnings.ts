@@ -128,9 +128,9 @@ function hasTooFew({ keys, winner }: PortExplanation): boolean {
   return keys.some(({ key, ready, needs }) => key === winner && ready > 0 && ready < needs);
 }
 
+/** kube-proxy also uses endpoints that serve while they terminate: then a key wins. */
 function hasNoneReady({ keys, winner }: PortExplanation): boolean {
-  const isReady = keys.some(({ key, ready }) => key === winner && ready > 0);
-  return !isReady && keys.some(({ total }) => total > 0);
+  return winner === undefined && keys.some(({ total }) => total > 0);
 }
 
 /** A policy has no part in this, see portProblems. */

@@ -153,7 +153,9 @@ describe('explainService()', () => {
     expect(outcome.text).toContain(text);
     expect(outcome.text).toContain('kube-proxy on this node refuses its connections');
     const trial = explain({ ...scene, policy: policyWith({ dryRun: true }, 'site') });
-    expect(trial.outcome.text).toContain('would refuse its connections');
+    // Without endpoints it does refuse them, whatever the policy.
+    const refuses = endpoints.length === 0 ? 'refuses' : 'would refuse';
+    expect(trial.outcome.text).toContain(`${refuses} its connections`);
   });
 
   test('each endpoint has its address and object, and the reason why it is shown or not', () => {
@@ -328,7 +330,7 @@ describe('explainService()', () => {
     ],
     [
       'no ready endpoint',
-      { policy: managed('*'), endpoints: [on('far', 'serving')] },
+      { policy: managed('*'), endpoints: [on('far', 'notReady')] },
       'warning none-ready',
     ],
     [
@@ -455,6 +457,44 @@ describe('explainService()', () => {
     expect(counts.kept).toBe(isShown ? counts.total : 0);
   });
 
+  // Each was once a sentence that is not so, above a warning that said the opposite.
+  test.each<[what: string, Partial<Scene>, text: string, warnings: readonly string[]]>([
+    [
+      'only endpoints of another address family',
+      { ports: ['TCP/http'], groups: [groupOf(['TCP/http'], [on('near', 'ready', 'IPv6')])] },
+      'no endpoint has an address family of the Service, so connections fail',
+      ['other-family'],
+    ],
+    [
+      'only endpoints that serve while they terminate',
+      { endpoints: [on('near', 'serving')] },
+      'the first of site wins whose endpoints still serve while they terminate, because none is ready',
+      [],
+    ],
+    [
+      'only endpoints that are not ready',
+      { endpoints: [on('near', 'notReady')] },
+      'no endpoint that matches site is ready, so kube-proxy on this node refuses its connections',
+      ['none-ready'],
+    ],
+    [
+      'no endpoint for a headless one',
+      { policy: policyWith({ headless: true }, 'site'), endpoints: [FAR] },
+      'no endpoint matches site, so its name has no address on this node',
+      ['nothing-matches'],
+    ],
+    [
+      'none at all in a dry run',
+      { policy: policyWith({ dryRun: true }, 'site'), endpoints: [] },
+      'the Service has no endpoints, so kube-proxy on this node refuses its connections',
+      ['no-endpoints', 'dry-run'],
+    ],
+  ])('a filtered Service with %s', (_, scene, text, codes) => {
+    const { outcome, warnings } = explain({ policy: managed('site'), sets: SITE, ...scene });
+    expect(outcome.text).toBe(text);
+    expect(warnings.map(({ code }) => code)).toEqual(codes);
+  });
+
   test.each<[PolicyOrigin, string]>([
     [{ source: 'namespace', keys: ['a', '*'] }, 'namespace (a, *)'],
     [{ source: 'namespace', keys: [] }, 'namespace (no keys: all endpoints)'],
@@ -491,7 +531,7 @@ describe('explainService()', () => {
       { kept: true, reason: 'it is on this node, and externalTrafficPolicy is Local' },
       { kept: false, reason: 'no key matches' },
     ]);
-    expect(beside.outcome.text).toContain('those on this node are shown');
+    expect(beside.outcome.text).toContain('endpoints on this node are shown');
     const warnings = beside.warnings.map(({ message }) => message).join();
     expect(warnings).toContain('traffic inside the cluster uses them too');
     // The site includes this node.
