@@ -40,8 +40,8 @@ export function EndpointTable({
           </tr>
         </thead>
         <tbody>
-          {listed.map(({ address, node, zone, state, object, kept, reason }) => (
-            <tr key={`${object} ${address}`} class={kept ? state : `left-out ${state}`}>
+          {listed.map(({ address, node, zone, state, object, kept, reason }, index) => (
+            <tr key={`${object} ${address} ${index}`} class={kept ? state : `left-out ${state}`}>
               <td>{keptText(kept, state)}</td>
               <th scope="row" title={object}>
                 {address}

@@ -53,8 +53,6 @@ export function Explanation({ service, explained, problem, onClose }: Explanatio
 function Content({ explained }: { readonly explained: Explained }) {
   const { outcome, policy, counts, warnings, keys, ports } = explained;
   const winners = ports.flatMap(({ winner }) => (winner === undefined ? [] : [winner]));
-  const { message = '' } = policy;
-  const isTold = warnings.some((warning) => warning.message.includes(message));
   return (
     <>
       <p class="outcome">
@@ -66,7 +64,6 @@ function Content({ explained }: { readonly explained: Explained }) {
           <span class="muted">{policy.source}</span>
         </p>
       )}
-      {!isTold && <p class="bad">{message}</p>}
       <Warnings warnings={warnings} dryRun={outcome.dryRun} />
       {ports.map((port) => (
         <PortTable key={`${port.family} ${port.port}`} port={port} />

@@ -126,7 +126,9 @@ function Checks({ state }: { readonly state: NodeDetails }) {
       <ul class="checks">
         {state.checks.map(({ name, problem, degraded, remark }) => (
           <li key={name} class={problem === undefined ? 'ok' : 'bad'}>
-            <b>{problem === undefined ? '✓ ok' : '✕ failed'}</b>
+            <b>
+              {problem !== undefined ? '✕ failed' : degraded !== undefined ? '! degraded' : '✓ ok'}
+            </b>
             <span>
               {decodeURIComponent(name)}
               {problem !== undefined && `: ${problem}`}
