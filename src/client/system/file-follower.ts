@@ -11,7 +11,7 @@ export interface FileFollowerOptions {
   readonly read: (force: boolean) => Promise<void>;
   /** Called with the error for the first failure of each cause (message), so that it can be logged. */
   readonly onFailure: (error: Error) => void;
-  /** Time between two reader, in milliseconds; default 10,000. */
+  /** Time between two readings, in milliseconds; default 10,000. */
   readonly pollMs?: number;
   /** Files that are also read soon after their folder has changed; default: none. */
   readonly watched?: readonly string[];
@@ -46,7 +46,7 @@ export class FileFollower {
     return this.#failure.cause;
   }
 
-  /** How many reader have failed. */
+  /** How many readings have failed. */
   get failures(): number {
     return this.#failures;
   }

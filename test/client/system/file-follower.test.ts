@@ -26,23 +26,23 @@ function follow(options: Partial<FileFollowerOptions>): FileFollower {
 describe('files that are followed', () => {
   test('are read soon after their folder has changed', async () => {
     const folder = useFolder();
-    let reader = 0;
-    follow({ read: async () => void reader++, watched: [join(folder, 'a'), join(folder, 'b')] });
+    let readings = 0;
+    follow({ read: async () => void readings++, watched: [join(folder, 'a'), join(folder, 'b')] });
     writeFileSync(join(folder, 'a'), 'new');
-    await eventually(() => reader > 0, true);
+    await eventually(() => readings > 0, true);
   });
 
   test('are polled even if their folder does not exist', async () => {
-    let reader = 0;
-    follow({ read: async () => void reader++, watched: ['/missing/folder/a'], pollMs: 5 });
-    await eventually(() => reader > 0, true);
+    let readings = 0;
+    follow({ read: async () => void readings++, watched: ['/missing/folder/a'], pollMs: 5 });
+    await eventually(() => readings > 0, true);
   });
 
   test('are not read after close', async () => {
-    let reader = 0;
-    follow({ read: async () => void reader++, pollMs: 5 }).close();
+    let readings = 0;
+    follow({ read: async () => void readings++, pollMs: 5 }).close();
     await new Promise((resolve) => setTimeout(resolve, 30));
-    expect(reader).toBe(0);
+    expect(readings).toBe(0);
   });
 });
 
@@ -74,10 +74,10 @@ describe('a forced reading', () => {
         if (forced.length === 1) await promise;
       },
     });
-    const reader = [of.reread(), of.forceReread(), of.forceReread(), of.reread()];
+    const readings = [of.reread(), of.forceReread(), of.forceReread(), of.reread()];
     expect(forced).toEqual([false]);
     resolve();
-    await Promise.all(reader);
+    await Promise.all(readings);
     expect(forced).toEqual([false, true]);
   });
 });
