@@ -5,14 +5,14 @@ import { CollectionClient } from '../client/reflector/collection-client.ts';
 import { Reflector, type ReflectorStatus } from '../client/reflector/reflector.ts';
 import type { ReflectorContext } from '../client/reflector/reflector-options.ts';
 import { WrapperError } from '../errors.ts';
-import type { Encoding, ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec/codec.ts';
+import type { ObjectBytes, ObjectMeta, RawEvent } from '../filter/codec/codec.ts';
 import type { Change, ChangeHandler } from '../filter/objects/change.ts';
 import type { Resource } from '../filter/objects/resource.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
 import { parseUpstreamVersion } from '../filter/view/version-allocator.ts';
 import { View } from '../filter/view/view.ts';
 import { createViewMemory } from '../node/views/view-memory.ts';
-import type { SourceRole, ViewSource } from '../node/views/view-source.ts';
+import { reencoding, type SourceRole, type ViewSource } from '../node/views/view-source.ts';
 import { SingleFlight } from '../util/single-flight.ts';
 
 export interface RelayContext extends ReflectorContext {
@@ -80,7 +80,7 @@ export class RelaySource implements ViewSource, ChangeHandler {
       ...context,
       query,
       decode: (object) => codec.meta(object),
-      handler: this,
+      handler: reencoding(view, this),
       memory,
       onUnanswerable: (error) => view.refuse(error ?? this.problem),
     });
@@ -121,13 +121,6 @@ export class RelaySource implements ViewSource, ChangeHandler {
 
   onSynced(): void {
     this.#restart();
-  }
-
-  onReencoded(encoding: Encoding, changes: readonly Change[]): void {
-    this.view.reencode(CODECS[encoding], () => {
-      this.onChanges(changes);
-      this.onSynced();
-    });
   }
 
   /** Waits until the view has reached a version. Rejects with `TooLargeResourceVersion`, or why the view is closed. */

@@ -257,6 +257,7 @@ export function reencoding<Facts extends ObjectMeta>(
   handler: ChangeHandler<Facts>,
 ): ChangeHandler<Facts> {
   return {
+    onVersion: (resourceVersion, isList) => handler.onVersion?.(resourceVersion, isList),
     onChanges: (changes) => handler.onChanges(changes),
     onSynced: () => handler.onSynced(),
     onReencoded: (encoding, changes) =>
