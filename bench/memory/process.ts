@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
+import { freePorts } from '../../harness/network/free-port.ts';
 
 /** A wrapper whose memory is measured. */
 export interface MeasuredWrapper {
@@ -23,7 +23,7 @@ export async function startMeasured(
   more: Record<string, unknown> = {},
 ): Promise<MeasuredWrapper> {
   const folder = await mkdtemp(join(tmpdir(), 'kube-proxy-wrapper-memory-'));
-  const [port, adminPort] = await freePorts();
+  const [port = 0, adminPort = 0] = await freePorts(2);
   const kubeconfig = join(folder, 'kubeconfig');
   await writeFile(kubeconfig, kubeconfigFor(apiServer));
   const settings = {
@@ -68,16 +68,4 @@ async function isAlive(port: number): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   );
-}
-
-/** Held at the same time, so that they differ. */
-async function freePorts(): Promise<[number, number]> {
-  const servers = [createServer(), createServer()] as const;
-  const ports: number[] = [];
-  for (const server of servers) {
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    ports.push((server.address() as { port: number }).port);
-  }
-  for (const server of servers) server.close();
-  return ports as [number, number];
 }
