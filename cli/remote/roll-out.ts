@@ -5,24 +5,25 @@ import type { AskedNode } from './asked-node.ts';
 /** A roll-out makes new Pods all the time. If it has made none for so long, it is stuck, in milliseconds. */
 const STUCK_MS = 10 * 60_000;
 
-/** What the newest Pod of a DaemonSet runs, and when it was made. */
+/** What a DaemonSet runs. */
 interface NewestRun {
-  /** In milliseconds since the epoch. */
-  readonly created: number;
-  readonly runs: string;
+  /** When its newest Pod was made, whether or not it answers, in milliseconds since the epoch. */
+  readonly newest: number;
+  /** What the newest Pod that answers runs; undefined: none answers. */
+  readonly runs: string | undefined;
 }
 
-/** The newest Pod that answers of each DaemonSet. A canary is a DaemonSet of its own. */
+/** What each DaemonSet runs. A canary is a DaemonSet of its own. */
 export function newestRuns(nodes: readonly AskedNode[]): ReadonlyMap<string, NewestRun> {
-  const newest = new Map<string, NewestRun>();
-  for (const node of nodes) {
-    const { daemonSet, created, troubles } = node;
-    const runs = runsOf(node);
-    // With troubles, the newest Pod is not the one that answers.
-    if (runs === undefined || troubles.length > 0) continue;
-    if (created > (newest.get(daemonSet)?.created ?? 0)) newest.set(daemonSet, { created, runs });
-  }
-  return newest;
+  const byDaemonSet = Map.groupBy(nodes, ({ daemonSet }) => daemonSet);
+  return new Map(
+    Array.from(byDaemonSet, ([daemonSet, own]) => {
+      const answering = own.filter(({ status }) => status !== undefined);
+      const [last] = answering.toSorted((a, b) => b.created - a.created);
+      const newest = Math.max(...own.map((node) => node.newest));
+      return [daemonSet, { newest, runs: last && runsOf(last) }];
+    }),
+  );
 }
 
 /**
@@ -36,7 +37,7 @@ export function rollOutLines(
   const own = runsOf(node);
   const latest = newest.get(node.daemonSet);
   if (own === undefined || latest === undefined || own === latest.runs) return [];
-  const ageMs = Date.now() - latest.created;
+  const ageMs = Date.now() - latest.newest;
   if (ageMs <= STUCK_MS) return [];
   const text = `still runs ${own}; the newest Pod runs ${latest.runs}`;
   const next =

@@ -28,6 +28,8 @@ export interface WrapperNode {
   readonly troubles: readonly PodTrouble[];
   /** DaemonSet of the newest Pod, and when that Pod was made, in milliseconds since the epoch. */
   readonly daemonSet: string;
+  readonly newest: number;
+  /** When the Pod that can be asked was made; 0: none runs. */
   readonly created: number;
   /** When the wrapper that can be asked was started, as far as it is known, in the same unit. */
   readonly started: number;
@@ -106,7 +108,8 @@ function nodeOf(node: string, all: readonly V1Pod[], unasked: WrapperPod['unaske
     pod: pod && { ...nameOf(pod), node, unasked },
     troubles,
     daemonSet: daemonSetOf(newest) ?? '',
-    created: createdOf(newest),
+    newest: createdOf(newest),
+    created: pod === undefined ? 0 : createdOf(pod),
     started: pod === undefined ? 0 : startedOf(pod),
   };
 }

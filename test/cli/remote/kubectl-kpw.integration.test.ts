@@ -382,6 +382,27 @@ const SCENES: readonly Scene[] = [
     'status',
   ],
   [
+    // Its age was that of the new Pod, and its settings those of the old one, so nodes that are updated lagged behind.
+    'a new Pod that runs and is never ready is not the one that others lag behind',
+    () => {
+      const other = { adminUrl: urls.other as string, created: '2026-01-02T00:00:00Z' };
+      add('edge-1', { daemonSet: 'kpw', ...other });
+      add('edge-2', { daemonSet: 'kpw' });
+      addNext('edge-2', { daemonSet: 'kpw', ready: false });
+    },
+    'status',
+  ],
+  [
+    'a new Pod shows that the roll-out goes on, whether or not it answers',
+    () => {
+      const other = { adminUrl: urls.other as string, created: '2026-01-02T00:00:00Z' };
+      add('edge-1', { daemonSet: 'kpw', ...other });
+      add('edge-2', { daemonSet: 'kpw' });
+      addNext('edge-2', { daemonSet: 'kpw', ready: false, created: now() });
+    },
+    'status',
+  ],
+  [
     'a canary has settings of its own, for as long as it lasts',
     () => {
       for (const node of ['edge-1', 'edge-2']) add(node, { daemonSet: 'kpw' });
