@@ -1,4 +1,5 @@
 import type { NodeDetails } from '../src/admin/page/node-details.ts';
+import { withDetail } from '../src/diagnosis/reading/causes.ts';
 import type { PageState } from './poller.ts';
 import { duration, sentence } from './text.ts';
 
@@ -18,9 +19,9 @@ export function Banner({ page, onDetails }: BannerProps) {
     <section class="banner" aria-label="Problems of this node">
       <p role="alert">
         <b>Not ready.</b>{' '}
-        {causes.map(({ text, checks }) => (
-          <span key={text} class="cause">
-            {sentence(text)}
+        {causes.map(({ text, detail, checks }) => (
+          <span key={withDetail(text, detail)} class="cause">
+            {sentence(withDetail(text, detail))}
             {checks > 1 && ` (${checks} checks)`}
           </span>
         ))}

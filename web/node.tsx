@@ -1,5 +1,6 @@
 import type { NodeDetails } from '../src/admin/page/node-details.ts';
 import type { LineState, NodeStatus } from '../src/admin/status/status-line.ts';
+import { withDetail } from '../src/diagnosis/reading/causes.ts';
 import { Copy } from './copy.tsx';
 import { number } from './text.ts';
 
@@ -124,15 +125,17 @@ function Checks({ state }: { readonly state: NodeDetails }) {
     <section>
       <h2>Checks of /readyz</h2>
       <ul class="checks">
-        {state.checks.map(({ name, problem, degraded, remark }) => (
+        {state.checks.map(({ name, problem, degraded, detail, remark }) => (
           <li key={name} class={problem === undefined ? 'ok' : 'bad'}>
             <b>
               {problem !== undefined ? '✕ failed' : degraded !== undefined ? '! degraded' : '✓ ok'}
             </b>
             <span>
               {decodeURIComponent(name)}
-              {problem !== undefined && `: ${problem}`}
-              {degraded !== undefined && <span class="warning">: {degraded}</span>}
+              {problem !== undefined && `: ${withDetail(problem, detail)}`}
+              {degraded !== undefined && (
+                <span class="warning">: {withDetail(degraded, detail)}</span>
+              )}
               {remark !== undefined && <span class="warning">, {remark}</span>}
             </span>
           </li>

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { StatusLine } from '../../src/admin/status/status-line.ts';
 import { printLine } from '../../src/text/untrusted-text.ts';
 import { firstFew } from '../../src/util/first-few.ts';
@@ -38,13 +39,22 @@ function groupLines(nodes: readonly NodeReport[]): LineGroup[] {
   const all = nodes.flatMap(({ node, lines }) => lines.map((line) => ({ node, line })));
   const groups = Map.groupBy(all, ({ line: { state, id, text } }) => `${state} ${id} ${text}`);
   return Array.from(groups.values(), (group) => {
-    const { line } = group[0] as (typeof all)[number];
-    const isShared = group.every((each) => each.line.detail === line.detail);
+    const { node, line } = group[0] as (typeof all)[number];
+    // What differs from node to node is printed for a node alone.
+    const shared = <F extends keyof StatusLine>(field: F): StatusLine[F] | undefined =>
+      group.every((each) => isDeepStrictEqual(each.line[field], line[field]))
+        ? line[field]
+        : undefined;
+    const alone = line.next && `kubectl kpw status --node ${node} says what to do there`;
     return {
-      // What differs from node to node is printed for a node alone.
-      line: isShared ? line : { ...line, detail: undefined },
+      line: {
+        ...line,
+        detail: shared('detail'),
+        missing: shared('missing'),
+        next: shared('next') ?? alone,
+      },
       // A node may have several lines with this text.
-      nodes: [...new Set(group.map(({ node }) => node))],
+      nodes: [...new Set(group.map((each) => each.node))],
     };
   }).sort(
     (a, b) =>

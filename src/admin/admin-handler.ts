@@ -5,6 +5,7 @@ import type { Query } from '../client/api/query.ts';
 import { serializeQueries } from '../client/api/query-json.ts';
 import { readUrl } from '../client/api/request-url.ts';
 import { statusOf } from '../client/api/status.ts';
+import { withDetail } from '../diagnosis/reading/causes.ts';
 import { readHealth } from '../diagnosis/reading/health.ts';
 import { NodeReader } from '../diagnosis/reading/node-reading.ts';
 import type { Check } from '../diagnosis/reading/readiness.ts';
@@ -171,7 +172,10 @@ function readinessOf(proxy: ProxyState, rules: KernelRules): Answer {
   const failed = causes.length > 0;
   const lines = [
     ...[...checks, ...rules.checks()].map(checkLine),
-    ...causes.map(({ text, checks: n }) => `cause: ${text}${n > 1 ? ` (${n} checks)` : ''}`),
+    ...causes.map(
+      ({ text, detail, checks: n }) =>
+        `cause: ${withDetail(text, detail)}${n > 1 ? ` (${n} checks)` : ''}`,
+    ),
     `version: ${VERSION} (Node.js ${process.version})`,
     `data: ${data.state}, ${data.warning ?? age}`,
     failed ? 'readyz check failed' : 'readyz check passed',
@@ -179,8 +183,8 @@ function readinessOf(proxy: ProxyState, rules: KernelRules): Answer {
   return { code: failed ? 503 : 200, body: lines.map(printLine).join('') };
 }
 
-function checkLine({ name, problem, degraded, remark }: Check): string {
-  if (problem !== undefined) return `[-]${name} failed: ${problem}`;
-  if (degraded !== undefined) return `[!]${name} degraded: ${degraded}`;
+function checkLine({ name, problem, degraded, detail, remark }: Check): string {
+  if (problem !== undefined) return `[-]${name} failed: ${withDetail(problem, detail)}`;
+  if (degraded !== undefined) return `[!]${name} degraded: ${withDetail(degraded, detail)}`;
   return remark === undefined ? `[+]${name} ok` : `[+]${name} ok, ${remark}`;
 }

@@ -6,7 +6,13 @@ import { eventually } from '../support/eventually.ts';
 import type { TcpRelay } from '../support/http/tcp-relay.ts';
 import { connected, lose } from '../support/wrapper/outage.ts';
 import { putService } from '../support/wrapper/small-cluster.ts';
-import { checksOf, PATHS, problemsOf, shownBy } from '../support/wrapper/state-fixture.ts';
+import {
+  checksOf,
+  PATHS,
+  problemOf,
+  problemsOf,
+  shownBy,
+} from '../support/wrapper/state-fixture.ts';
 import { useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
 
 /*
@@ -26,7 +32,7 @@ beforeEach(async () => {
   await connected(proxy);
 });
 
-const cidrs = () => checksOf(proxy).find(({ name }) => name.includes('servicecidrs'))?.problem;
+const cidrs = () => problemOf(proxy, 'servicecidrs');
 
 test('the node is unready 10 s after a connection was lost, however quiet it was before', async () => {
   clock.advance(50_000);
@@ -61,7 +67,7 @@ test('a refused watch does not count as a connection while it waits for the next
   await eventually(() => view()?.status.error?.status?.code, 403);
   expect(view()?.status.connected).toBe(false);
   clock.advance(11_000);
-  expect(cidrs()).toMatch(/^stale.*403/);
+  expect(cidrs()).toMatch(/^the wrapper lacks a right: .*403/);
 });
 
 test('a view that was listed but never watched becomes unready 10 s after the list', async () => {
@@ -72,7 +78,7 @@ test('a view that was listed but never watched becomes unready 10 s after the li
   await eventually(() => view()?.status.error?.status?.code, 403);
   expect(problemsOf(proxy)).toEqual([]);
   clock.advance(11_000);
-  expect(problemsOf(proxy).join()).toMatch(/^stale.*endpointslices.*403/);
+  expect(problemsOf(proxy).join()).toMatch(/^the wrapper lacks a right: .*endpointslices.*403/);
 });
 
 // A tenant who toggles an annotation, or a client with a selector of its own, must not take the node out of service.

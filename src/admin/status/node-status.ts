@@ -1,8 +1,8 @@
-import type { ReadinessCause } from '../../diagnosis/reading/causes.ts';
+import { NODE_SET_PREFIX, OWN_NODE } from '../../diagnosis/reading/awaited.ts';
+import { type ReadinessCause, withDetail } from '../../diagnosis/reading/causes.ts';
 import type { DataAge } from '../../diagnosis/reading/data-age.ts';
 import type { Health } from '../../diagnosis/reading/health.ts';
 import type { NodeReader, NodeReading } from '../../diagnosis/reading/node-reading.ts';
-import { NODE_SET_PREFIX, OWN_NODE } from '../../diagnosis/reading/readiness.ts';
 import { VERSION } from '../../version.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import type { KernelRules } from './kernel-rules.ts';
@@ -65,12 +65,12 @@ function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
   const failed = others.map((cause) =>
     cause.nature === 'starting'
       ? unknown('wrapper', 'starting', cause.text)
-      : problem('wrapper', cause.text, nextOf(cause)),
+      : problem('wrapper', cause.text, nextOf(cause), cause.detail),
   );
-  const degraded = checks.flatMap(({ name, degraded: text }) =>
+  const degraded = checks.flatMap(({ name, degraded: text, detail }) =>
     text === undefined || name in OFFLINE || name.startsWith(NODE_SET_PREFIX)
       ? []
-      : [problem('wrapper', text, 'see the log of the wrapper', name)],
+      : [problem('wrapper', text, 'see the log of the wrapper', withDetail(name, detail))],
   );
   const lines = [...failed, ...degraded];
   return lines.length > 0 ? lines : [ok('wrapper', 'ready')];
@@ -113,7 +113,7 @@ function dataLine({ data, upstream: { address, isRelay, isCache } }: NodeReading
 
 /** Whether what is needed when the link goes down would work now. */
 function offlineLines({ localRuntime, checks }: NodeReading): StatusLine[] {
-  return checks.flatMap(({ name, degraded }) => {
+  return checks.flatMap(({ name, degraded, detail }) => {
     const id = OFFLINE[name];
     if (id === undefined) return [];
     if (degraded === undefined) return [ok(id, 'works')];
@@ -121,6 +121,6 @@ function offlineLines({ localRuntime, checks }: NodeReading): StatusLine[] {
       id === 'stateDir'
         ? 'check the disk and its rights'
         : `check the setting localRuntime, and that the wrapper may use ${localRuntime?.socket}`;
-    return problem(id, degraded, next);
+    return problem(id, degraded, next, detail);
   });
 }

@@ -1,6 +1,7 @@
 import { WrapperError } from '../../errors.ts';
 import type { EndpointsSource } from '../../node/views/view-source.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
+import { awaited } from './awaited.ts';
 
 /** The view of endpoints that kube-proxy reads; undefined: it is not complete yet. */
 export function completeView({ views }: Pick<ShownState, 'views'>): EndpointsSource | undefined {
@@ -9,17 +10,10 @@ export function completeView({ views }: Pick<ShownState, 'views'>): EndpointsSou
 }
 
 /** Why there is no view to explain, or none that is complete. A request for an explanation opens one. */
-export function notReady({
-  views,
-  topology,
-}: Pick<ShownState, 'views' | 'topology'>): WrapperError {
-  if (views.kubeProxy.endpoints === undefined) {
-    return new WrapperError('NotReady', 'no view of endpoints is open yet; try again');
-  }
-  const syncing = [...topology.nodeSets.values()].filter(
-    ({ state, needed }) => needed && state === 'syncing',
-  );
-  const selectors = syncing.map(({ selector }) => selector).join('; ');
-  const what = selectors === '' ? '' : `: it waits for the nodes with ${selectors}`;
-  return new WrapperError('NotReady', `the view is not complete yet${what}; see /readyz`);
+export function notReady(proxy: ShownState): WrapperError {
+  const text =
+    proxy.views.kubeProxy.endpoints === undefined
+      ? 'no view of endpoints is open yet; try again'
+      : `the view is not complete yet: it waits for ${awaited(proxy).what}; see /readyz`;
+  return new WrapperError('NotReady', text);
 }

@@ -1,6 +1,7 @@
 import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
 import type { ProxyState } from '../../server/node-proxy.ts';
 import { consequenceOfRefusal } from '../../topology/state/node-set.ts';
+import { awaited, nodeSetName, OWN_NODE, sourceName, unreadOwnNode, viewName } from './awaited.ts';
 import type { Collections, NodeSetReading, ViewReading } from './collections.ts';
 import { GRACE_MS } from './data-age.ts';
 
@@ -15,14 +16,17 @@ export interface Check {
    * - `starting`: the collection has not been read yet, without an error so far
    * - `unsynced`: the collection cannot be read
    * - `forbidden`: the API server does not let the wrapper read it (403)
-   * - `waits`: another check probably fails, too
    */
-  readonly nature?: 'stale' | 'starting' | 'unsynced' | 'forbidden' | 'waits';
+  readonly nature?: 'stale' | 'starting' | 'unsynced' | 'forbidden' | undefined;
+  /** Name of the check that must pass first. While it fails, this one has no cause of its own. */
+  readonly waitsFor?: string | undefined;
   /**
    * A problem that does not affect what clients see now, but later or elsewhere. The check passes. If it failed, a
    * roll-out that corrects the problem would stop.
    */
   readonly degraded?: string;
+  /** What differs from node to node: names, numbers, times, errors. The problem, or what is degraded, has none. */
+  readonly detail?: string | undefined;
   /** What is worth knowing. */
   readonly remark?: string;
 }
@@ -38,37 +42,36 @@ export function readiness(proxy: ProxyState, { views, nodeSets, sources }: Colle
     ...snapshotChecks(proxy),
     ...budgetChecks(proxy),
     ...localRuntimeChecks(proxy),
-    ...views.map(viewCheck),
+    ...views.map((view) => viewCheck(view, proxy)),
     ...nodeSets.flatMap(nodeSetChecks),
     ...sources.map(({ path, status, refusal }) => ({
-      name: `source ${path}`,
+      name: sourceName(path),
       ...(refusal === undefined ? problemOfStatus(status) : forbiddenFailure(refusal)),
     })),
   ];
 }
 
-/** The check that fails if there is no Node of this name. */
-export const OWN_NODE = 'own-node';
-
-function ownNodeCheck({ views, topology }: ProxyState): Check {
-  const node = JSON.stringify(topology.nodeName);
-  const problem = views.ownNodeExists
-    ? undefined
-    : `there is no Node ${node}, or it has not been read yet`;
-  return { name: OWN_NODE, problem, nature: 'waits' };
+function ownNodeCheck(proxy: ProxyState): Check {
+  const { views, topology } = proxy;
+  const name = OWN_NODE;
+  if (views.ownNodeExists) return { name };
+  const waitsFor = unreadOwnNode(proxy);
+  return waitsFor === undefined
+    ? { name, problem: 'there is no Node of this name', detail: topology.nodeName }
+    : { name, problem: 'the Node has not been read yet', waitsFor };
 }
 
 function certificateChecks({ listeners: { certificate } }: ProxyState): Check[] {
   if (certificate === undefined) return [];
-  return [{ name: 'https-certificate', problem: certificate.problem(Date.now()) }];
+  const detail = certificate.problem(Date.now());
+  return [{ name: 'https-certificate', problem: detail && 'not valid', detail }];
 }
 
 function snapshotChecks({ snapshots }: ProxyState): Check[] {
   if (snapshots === undefined) return [];
-  const { problem } = snapshots;
-  const degraded =
-    problem && `the state cannot be written, so the next start may lack it: ${problem}`;
-  return [{ name: 'snapshots', degraded }];
+  const { problem: detail } = snapshots;
+  const degraded = detail && 'the state cannot be written, so the next start may lack it';
+  return [{ name: 'snapshots', degraded, detail }];
 }
 
 /** kube-proxy is served even if the budget is exhausted, so the node is ready. */
@@ -80,27 +83,24 @@ function budgetChecks({ views: { budget } }: ProxyState): Check[] {
 /** While the API server answers, nothing that clients see depends on the container runtime. */
 function localRuntimeChecks({ localRuntime }: ProxyState): Check[] {
   if (localRuntime === undefined) return [];
-  const { socket, problem, corrections } = localRuntime;
+  const { socket, problem: detail, corrections } = localRuntime;
   const since = Math.min(...corrections.map(({ since }) => since));
   const degraded =
-    problem &&
-    `the container runtime at ${socket} cannot be read, so endpoints of this node are not corrected while the API server is unreachable: ${problem}`;
+    detail &&
+    `the container runtime at ${socket} cannot be read, so endpoints of this node are not corrected while the API server is unreachable`;
   const corrected = `but ${corrections.length} endpoints of this node are corrected from the container runtime`;
   const remark =
     corrections.length === 0
       ? undefined
       : `${corrected}, the first since ${new Date(since).toISOString()}`;
-  return [{ name: 'local-runtime', degraded, remark }];
+  return [{ name: 'local-runtime', degraded, detail, remark }];
 }
-
-/** How the names of checks of node sets begin. */
-export const NODE_SET_PREFIX = 'nodes ';
 
 function nodeSetChecks(set: NodeSetReading): Check[] {
   const { selector, needed, status, refusal } = set;
-  const name = `${NODE_SET_PREFIX}${selector}`;
+  const name = nodeSetName(selector);
   const refused = refusal && `${refusal}; ${consequenceOfRefusal(set)}`;
-  if (status === undefined) return [{ name, degraded: `not watched: ${refused}` }];
+  if (status === undefined) return [{ name, degraded: 'not watched', detail: refused }];
   // No view depends on a set that no policy needs any more.
   if (!needed) return [];
   // Before the first list, clients wait until the node sets are known. Afterwards an annotation must not make the node
@@ -110,8 +110,11 @@ function nodeSetChecks(set: NodeSetReading): Check[] {
   ];
 }
 
-function viewCheck({ query, path, isKubeProxys, started, refusal, status }: ViewReading): Check {
-  const name = `view ${query.encoding} ${path}`;
+function viewCheck(
+  { query, isKubeProxys, started, refusal, status }: ViewReading,
+  proxy: ProxyState,
+): Check {
+  const name = viewName(query);
   if (refusal === undefined) {
     // kube-proxy does not depend on what other clients have just asked for.
     if (!isKubeProxys && isBeingRead(status)) return newQueryCheck(name, status);
@@ -119,11 +122,14 @@ function viewCheck({ query, path, isKubeProxys, started, refusal, status }: View
     const remark = listRemark(status);
     // Its last state is served. Only views of other clients than kube-proxy can lack room in the budget.
     if (status.error?.code === 'LimitExceeded' && !isKubeProxys) {
-      return { name, degraded: problem.problem ?? status.error.message };
+      return {
+        name,
+        degraded: 'its clients see the last state that had room',
+        detail: status.error.message,
+      };
     }
-    return problem.problem === undefined
-      ? { name, problem: startProblem(started), nature: 'waits', remark }
-      : { name, ...problem };
+    if (problem.problem !== undefined) return { name, ...problem };
+    return { name, ...(started ? {} : waitingFailure(proxy)), remark };
   }
   // The client of a refused query receives the error. This node is ready all the same.
   return {
@@ -147,10 +153,16 @@ function isBeingRead({ restoredFrom, synced, error }: ReflectorStatus): boolean 
   return restoredFrom === undefined && !synced && error === undefined;
 }
 
-type Failure = Pick<Check, 'problem' | 'nature'>;
+type Failure = Pick<Check, 'problem' | 'nature' | 'waitsFor' | 'detail'>;
 
-function forbiddenFailure(problem: string): Failure {
-  return { problem, nature: 'forbidden' };
+function forbiddenFailure(detail: string): Failure {
+  return { problem: 'the wrapper lacks a right', nature: 'forbidden', detail };
+}
+
+/** Of a view that has been listed, and cannot start yet. */
+function waitingFailure(proxy: ProxyState): Failure {
+  const { check: waitsFor, what } = awaited(proxy);
+  return { problem: `waits for ${what}`, nature: 'starting', waitsFor };
 }
 
 function problemOfStatus(status: ReflectorStatus): Failure {
@@ -161,14 +173,14 @@ function problemOfStatus(status: ReflectorStatus): Failure {
     const problem = `stale, from the snapshot written ${saved}; the API server has not listed since${reason}`;
     return { problem, nature: 'stale' };
   }
-  if (!synced) {
-    const problem = `not synced yet${reason}`;
-    if (error?.status?.code === 403) return forbiddenFailure(problem);
-    return { problem, nature: error === undefined ? 'starting' : 'unsynced' };
+  if (synced && staleMs < GRACE_MS) return {};
+  if (error?.status?.code === 403) return forbiddenFailure(error.message);
+  if (synced) {
+    const problem = `stale, nothing has arrived for ${Math.floor(staleMs / 1000)} s${reason}`;
+    return { problem, nature: 'stale' };
   }
-  if (staleMs < GRACE_MS) return {};
-  const problem = `stale, nothing has arrived for ${Math.floor(staleMs / 1000)} s${reason}`;
-  return error?.status?.code === 403 ? forbiddenFailure(problem) : { problem, nature: 'stale' };
+  const nature = error === undefined ? 'starting' : 'unsynced';
+  return { problem: 'not synced yet', nature, detail: error?.message };
 }
 
 /** A part of maxListBytes that a list may take before it is remarked on. */
@@ -179,8 +191,4 @@ function listRemark({ listRatio }: ReflectorStatus): string | undefined {
   if (listRatio < MUCH_OF_LIST) return undefined;
   const percent = Math.floor(listRatio * 100);
   return `but its objects take ${percent} % of maxListBytes: above 100 %, a start cannot list them (raise it, or find out who made them)`;
-}
-
-function startProblem(started: boolean): string | undefined {
-  return started ? undefined : 'waits for the Node of this wrapper, the Services or a node set';
 }

@@ -32,7 +32,8 @@ let proxy: NodeProxy;
 let admin: Admin;
 /** What listens at the ClusterIP and at the backend of default/kubernetes. */
 let listener: TestServer;
-const watches: AbortController[] = [];
+/** The open watches: fetch() ends one whose response is garbage. */
+const watches: { readonly end: AbortController; readonly response: Response }[] = [];
 const clock = advancingClock();
 
 beforeEach(async () => {
@@ -42,7 +43,7 @@ beforeEach(async () => {
 });
 
 afterEach(() => {
-  for (const watch of watches.splice(0)) watch.abort();
+  for (const { end } of watches.splice(0)) end.abort();
 });
 
 async function start(raw: RawSettings = {}): Promise<void> {
@@ -53,11 +54,10 @@ async function start(raw: RawSettings = {}): Promise<void> {
 /** Watches as kube-proxy does. */
 async function connect(): Promise<void> {
   for (const path of kubeProxyPaths()) {
-    const watch = new AbortController();
-    watches.push(watch);
+    const end = new AbortController();
     const accept = 'application/vnd.kubernetes.protobuf';
     const url = `${proxy.url}${path}&watch=true`;
-    await fetch(url, { signal: watch.signal, headers: { accept } });
+    watches.push({ end, response: await fetch(url, { signal: end.signal, headers: { accept } }) });
   }
 }
 
@@ -214,6 +214,15 @@ test.each<Scene>([
     until: ['policies', 'problem'],
   },
   {
+    rule: 'rights that were taken away are one problem, whatever collections they concern',
+    afterwards() {
+      server.refuse(() => true, 403);
+      server.cutWatches();
+      clock.advance(11_000);
+    },
+    until: ['wrapper', 'problem'],
+  },
+  {
     rule: 'a collection that the wrapper may not read is a problem of rights',
     arrange: () => void server.refuse(({ path }) => path.endsWith('/services'), 403),
     connects: false,
@@ -229,6 +238,9 @@ test.each<Scene>([
   }
   afterwards?.();
   await eventually(async () => (await lineOf(id))?.state, state);
+  const { node, lines } = await status();
+  // 30 nodes share a line only if its text is the same on all.
+  expect(lines.filter(({ text }) => text.includes(node))).toEqual([]);
   const [live, listen] = [listener.url.host, new URL(proxy.url).host];
   const places = { ADMIN: new URL(admin.url).host, KUBERNETES: live, LISTEN: listen };
   const printed = await transcriptOf(KUBE_PROXY_WRAPPER, 'status --admin ADMIN', places);
@@ -257,7 +269,7 @@ test('a Node that was registered again while no wrapper ran is compared with tha
   await start({ stateDir });
   await connect();
   await eventually(async () => (await lineOf('policies'))?.state, 'ok');
-  for (const watch of watches.splice(0)) watch.abort();
+  for (const { end } of watches.splice(0)) end.abort();
   await proxy.close();
   registerAgain({ rack: 'r' });
   await start({ stateDir });
@@ -353,13 +365,13 @@ test('a kube-proxy that has gone is a problem after a minute, in which it may co
       clock.mockRestore();
     }
   };
-  watches[1]?.abort();
+  watches[1]?.end.abort();
   await eventually(async () => (await lineOf('kube-proxy'))?.state, 'unknown');
   expect(await lineOf('kube-proxy')).toMatchObject({
     text: 'kube-proxy connects again: Services not watched yet',
   });
   expect((await later())?.text).toBe('nobody watches Services through this wrapper');
-  watches[0]?.abort();
+  watches[0]?.end.abort();
   const text = 'nobody watches Services and EndpointSlices through this wrapper';
   await eventually(async () => (await later())?.text, text);
   expect(await later()).toMatchObject({ state: 'problem' });
@@ -370,7 +382,7 @@ test('a kube-proxy that runs and was pointed back is not pointed at the wrapper'
   await start();
   await connect();
   await eventually(async () => (await lineOf('kube-proxy'))?.state, 'ok');
-  for (const watch of watches.splice(0)) watch.abort();
+  for (const { end } of watches.splice(0)) end.abort();
   await eventually(async () => (await lineOf('kube-proxy'))?.state, 'unknown');
   const later = async (health: number) => {
     const ports = { health, metrics: DEAD };

@@ -13,6 +13,25 @@ test('nodes with the same cause name it, and others do not', () => {
   expect(printed('ENOSPC', 'EROFS')).toContain('written (2 of 2 nodes: n0, n1)');
 });
 
+// The URL, the socket and the labels of the first node were printed as if they were those of all.
+test('what differs from node to node is left out of their line, which says how to see it', () => {
+  const line = { id: 'kube-proxy', state: 'problem', text: 'not pointed here' } as const;
+  const nodes = ['site', 'rack'].map((key, index): NodeReport => {
+    const missing = [{ key, services: 1, failing: 1, names: ['shop/web'] }];
+    return { node: `n${index}`, lines: [{ ...line, next: `label it with ${key}`, missing }] };
+  });
+  const groupsOf = (reports: readonly NodeReport[]) =>
+    (clusterReport(reports).data as { groups: { line: StatusLine }[] }).groups;
+  expect(groupsOf(nodes)).toHaveLength(1);
+  expect(groupsOf(nodes)[0]?.line).toEqual({
+    ...line,
+    next: 'kubectl kpw status --node n0 says what to do there',
+  });
+  const [first] = nodes as [NodeReport];
+  const same = [first, { ...first, node: 'n1' }];
+  expect(groupsOf(same)[0]?.line).toEqual(first.lines[0]);
+});
+
 // "21 of 3 nodes" once had the same problem.
 test('a node with several such lines is named once', () => {
   const line = { id: 'wrapper', state: 'problem', text: 'not watched' } as const;

@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.ts';
 import { listAddresses, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
 import { ManualClock } from '../../support/projection/topology.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { checksOf } from '../../support/wrapper/state-fixture.ts';
+import { checksOf, problemOf } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -85,7 +85,7 @@ test('a Service whose node set has no room shows all its endpoints, which is rep
   const check = checksOf(proxy).find(({ name }) => name === 'nodes site=a');
   expect(check?.problem).toBeUndefined();
   expect(check).toMatchObject({
-    degraded: expect.stringContaining('maxNodeSets'),
+    detail: expect.stringContaining('maxNodeSets'),
   });
   const reported = () => lines.filter(({ selector }) => selector === 'site=a');
   expect(reported().map(({ msg }) => msg)).toEqual([expect.stringContaining('maxNodeSets')]);
@@ -157,7 +157,7 @@ test('a node set that is refused later keeps its nodes, and is reported until it
   server.annotate('web', 'topologyKeys', '["site"]');
   await start();
   await eventually(shown, [1, 2]);
-  const problem = () => checksOf(proxy).find(({ name }) => name === 'nodes site=a')?.problem;
+  const problem = () => problemOf(proxy, 'nodes site=a');
   server.refuse(isNodeSet, 403);
   server.cutWatches();
   await eventually(() => problem()?.includes('the known nodes remain'), true);

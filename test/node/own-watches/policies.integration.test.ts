@@ -14,7 +14,7 @@ import {
   statusOf,
 } from '../../support/policy/policy-cluster.ts';
 import { putHeadless, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
-import { checksOf } from '../../support/wrapper/state-fixture.ts';
+import { problemOf } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
@@ -128,8 +128,7 @@ test.each([
     expect(await seenAddresses()).toEqual([1]);
     const errors = lines.filter(({ level, msg }) => level === 50 && msg.includes(plural));
     expect(errors).toHaveLength(1);
-    const checks = checksOf(proxy);
-    expect(checks.find(({ name }) => name.includes(path))?.problem).toMatch(/403|refused/);
+    expect(problemOf(proxy, path)).toMatch(/403|refused/);
   },
 );
 

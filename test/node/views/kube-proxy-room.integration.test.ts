@@ -109,7 +109,8 @@ describe('a view without room', () => {
     const check = checksOf(proxy).find(({ name }) => name.startsWith('view json'));
     expect(check?.problem).toBeUndefined();
     expect(check).toMatchObject({
-      degraded: expect.stringContaining('maxViewBytes'),
+      degraded: 'its clients see the last state that had room',
+      detail: expect.stringContaining('maxViewBytes'),
     });
     expect(budget.used.bytes).toBeGreaterThan(0);
   });

@@ -8,7 +8,7 @@ import { issue, type KeyPair, makeAuthority } from '../../../harness/certificate
 import { eventually } from '../../support/eventually.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { useHttps } from '../../support/wrapper/https-wrapper.ts';
-import { checksOf } from '../../support/wrapper/state-fixture.ts';
+import { problemOf } from '../../support/wrapper/state-fixture.ts';
 import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const SERVICES = '/api/v1/services';
@@ -40,7 +40,7 @@ describe('certificate files', () => {
       writeFileSync(join(wrapper.folder, 'tls.crt'), cert);
       writeFileSync(join(wrapper.folder, 'tls.key'), key);
     };
-    const problem = () => checksOf(proxy).find(({ name }) => name === 'https-certificate')?.problem;
+    const problem = () => problemOf(proxy, 'https-certificate');
     expect(await shown(port)).toBe('CN=wrapper');
     expect(problem()).toBeUndefined();
     const authority = await makeAuthority();

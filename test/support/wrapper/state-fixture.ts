@@ -1,4 +1,5 @@
 import { createMetrics } from '../../../src/admin/metrics/metrics.ts';
+import { withDetail } from '../../../src/diagnosis/reading/causes.ts';
 import { readHealth } from '../../../src/diagnosis/reading/health.ts';
 import { NodeReader } from '../../../src/diagnosis/reading/node-reading.ts';
 import type { Check } from '../../../src/diagnosis/reading/readiness.ts';
@@ -59,5 +60,15 @@ export async function metricsOf(proxy: NodeProxy): Promise<string> {
 
 /** The problems that /readyz reports. */
 export function problemsOf(proxy: NodeProxy): string[] {
-  return checksOf(proxy).flatMap(({ problem }) => (problem === undefined ? [] : [problem]));
+  return checksOf(proxy).flatMap(problemIn);
+}
+
+/** The problem of the check whose name contains this; undefined: it passes. */
+export function problemOf(proxy: NodeProxy, name: string): string | undefined {
+  const checks = checksOf(proxy).filter((check) => check.name.includes(name));
+  return checks.flatMap(problemIn)[0];
+}
+
+function problemIn({ problem, detail }: Check): string[] {
+  return problem === undefined ? [] : [withDetail(problem, detail)];
 }
