@@ -34,7 +34,6 @@ const PICTURES: readonly Picture[] = [
   { name: 'page-warnings', width: 1100, height: 340, hash: '?show=warnings' },
   { name: 'page-explanation', width: 1100, height: 660, hash: 'default/web' },
   { name: 'page-refused', width: 1100, height: 560, hash: 'default/stranded' },
-  { name: 'page-invalid', width: 1100, height: 480, hash: 'default/broken' },
   {
     name: 'page-decisions',
     width: 1100,
@@ -43,7 +42,6 @@ const PICTURES: readonly Picture[] = [
     before: moveAndReturn,
   },
   { name: 'page-node', width: 1100, height: 800, hash: '?tab=Node' },
-  { name: 'page-narrow', width: 400, height: 700, hash: `default/${longName(2)}` },
   {
     name: 'page-outage',
     width: 1100,
