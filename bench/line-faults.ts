@@ -3,13 +3,13 @@
  * NOTES.md. Each watch must bring every change, each list must be whole, and nothing may hang.
  */
 import { readFileSync } from 'node:fs';
-import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { startControlPlane } from '../harness/api-server/control-plane.ts';
 import { freePorts } from '../harness/network/free-port.ts';
 import { startTcpFront, type TcpFault } from '../harness/network/tcp-front.ts';
+import { OpenSockets } from '../src/client/system/open-sockets.ts';
 import { Line } from '../src/client/upstream/line.ts';
 
 const { values } = parseArgs({
@@ -43,7 +43,7 @@ const front = await startTcpFront({
   listen: { host: '127.0.0.1', port },
   target: { host: '127.0.0.1', port: plane.apiServer.port },
 });
-const sockets = new Set<Socket>();
+const sockets = new OpenSockets();
 const counts = new Map<string, number>();
 const count = (what: string): void => void counts.set(what, (counts.get(what) ?? 0) + 1);
 process.on('uncaughtException', (error) => {
@@ -210,7 +210,7 @@ console.log({
 globalThis.gc?.();
 console.log({
   heapMB: [heap, process.memoryUsage().heapUsed].map((each) => each >> 20),
-  sockets: sockets.size,
+  sockets: [...sockets].length,
 });
 for (const socket of sockets) socket.destroy();
 await front.stop();

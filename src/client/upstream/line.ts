@@ -6,6 +6,7 @@ import { WrapperError } from '../../errors.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 import type { TlsOptions } from '../credentials/credentials.ts';
 import { ADDRESSING } from '../system/dns-lookup.ts';
+import type { OpenSockets } from '../system/open-sockets.ts';
 import { Reconnects } from './reconnects.ts';
 import type { ServerState } from './server-state.ts';
 import { addressOf } from './upstream-error.ts';
@@ -17,8 +18,8 @@ export interface LineOptions {
   readonly quietMs?: number | undefined;
   /** A relay is near, so a dead relay is noticed sooner. */
   readonly isRelay?: boolean;
-  /** Holds each socket until it is closed. */
-  readonly sockets: Set<Socket>;
+  /** Gets each socket. */
+  readonly sockets: Pick<OpenSockets, 'add'>;
   /** Notified of each connection, and of bytes. */
   readonly serverState: Pick<ServerState, 'reportContact' | 'reportBytes'>;
   readonly logger: Logger;
@@ -188,7 +189,6 @@ export class Line {
     });
     socket.once('close', () => {
       clearTimeout(late);
-      sockets.delete(socket);
       if (!isOpen) callback(new NoConnection(problem.message, { cause: problem }), null);
     });
     // It may be reset in the turn in which its handshake ends, which a session that begins then would not notice.

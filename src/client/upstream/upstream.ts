@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import type { Dispatcher } from 'undici';
 import { WrapperError } from '../../errors.ts';
@@ -6,6 +5,7 @@ import { abortable, LinkedAbortController } from '../../util/linked-abort-contro
 import { VERSION } from '../../version.ts';
 import type { RequestEnd } from '../api/request-end.ts';
 import type { RequestHeaders } from '../credentials/credentials.ts';
+import { OpenSockets } from '../system/open-sockets.ts';
 import { Failover, type FailoverOptions } from './failover.ts';
 import { Line, type LineOptions, NoConnection } from './line.ts';
 import { ServerState } from './server-state.ts';
@@ -102,7 +102,7 @@ export class Upstream {
   /** By identity and URL: bounded, because an operator has listed the servers. */
   readonly #lines = new Map<string, Line>();
   /** Sockets of lines that were replaced are among them. */
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new OpenSockets();
   /** The requests that have not ended, with the server that was asked. */
   readonly #open = new Map<LinkedAbortController, URL>();
   /** The API server has rejected our identity, and answered nothing since. */
@@ -167,6 +167,11 @@ export class Upstream {
       if (server.href !== current.href) abort.abort(unreachable(problem, server));
     }
     return isOther;
+  }
+
+  /** Bytes received from all servers since the start. */
+  get receivedBytes(): number {
+    return this.#sockets.received;
   }
 
   /** Since when the relay in use is used; monotonic, in milliseconds. Undefined: an API server is in use. */

@@ -11,6 +11,8 @@ export interface ListenerReading {
   readonly connections: number;
   /** Connections and requests refused since the start, because there were too many. */
   readonly refused: number;
+  /** Bytes sent since the start. */
+  readonly sentBytes: number;
   /** Watches and lists ended since the start, because their client read nothing. */
   readonly stalled: number;
 }
@@ -50,8 +52,9 @@ interface ForwardingReading {
 export function readClients(from: Listeners): ClientsReading {
   const { handlers, watches, certificate, reviews, forwarding } = from;
   return {
-    listeners: handlers.map(({ name, stalled, listener: { connections, refused } }) => {
-      return { name, connections, refused, stalled };
+    listeners: handlers.map(({ name, stalled, listener }) => {
+      const { connections, refused, sentBytes } = listener;
+      return { name, connections, refused, sentBytes, stalled };
     }),
     watches,
     requests: [...from.requests.counts],

@@ -4,7 +4,6 @@ import type { ReflectorStatus } from '../../client/reflector/reflector.ts';
 import type { WrapperError } from '../../errors.ts';
 import type { ProjectionCounters } from '../../filter/projection/endpoints-projection.ts';
 import type { CorrectedEndpoint } from '../../node/local-runtime/corrector.ts';
-import type { ViewSource } from '../../node/views/view-source.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
 import type { NodeSet } from '../../topology/state/node-set.ts';
 
@@ -58,12 +57,13 @@ export interface Collections {
   readonly sources: readonly SourceReading[];
 }
 
-export function readCollections(
-  proxy: Pick<ShownState, 'views' | 'topology' | 'clusterWatchers'>,
-): Collections {
-  const { views, topology, clusterWatchers } = proxy;
-  const isKnown = knownQueryTest(topology.nodeName);
-  const readView = (source: ViewSource): ViewReading => {
+/** @param nodeName empty: any */
+export function readViews(
+  views: Pick<ShownState['views'], 'sources' | 'isKubeProxys' | 'users' | 'refusalOf'>,
+  nodeName: string,
+): ViewReading[] {
+  const isKnown = knownQueryTest(nodeName);
+  return views.sources.map((source) => {
     const { query, view, projection, corrector, status } = source;
     const path = queryPath(query);
     return {
@@ -80,9 +80,15 @@ export function readCollections(
       events: projection?.counters,
       corrected: corrector?.corrections(),
     };
-  };
+  });
+}
+
+export function readCollections(
+  proxy: Pick<ShownState, 'views' | 'topology' | 'clusterWatchers'>,
+): Collections {
+  const { views, topology, clusterWatchers } = proxy;
   return {
-    views: views.sources.map(readView),
+    views: readViews(views, topology.nodeName),
     nodeSets: Array.from(topology.nodeSets.values(), (set) => {
       const { selector, state, needed, refusal, members, watch } = set;
       return { selector, state, needed, refusal, nodes: members.size, status: watch?.status };

@@ -36,11 +36,10 @@ export interface DataAge {
 export const GRACE_MS = 10_000;
 
 /** The age of the data in all collections that this process needs. */
-export function dataAge(collections: Collections, { address, serverState }: Upstream): DataAge {
+export function dataAge(collections: Collections, upstream: Upstream): DataAge {
+  const { serverState } = upstream;
   const now = Date.now();
-  // A cache is silent while nothing changes. What it has may be old, which nobody knows.
-  const isSilent = serverState.isCache(address);
-  const silentMs = isSilent ? 0 : performance.now() - serverState.lastByteAt;
+  const silentMs = silenceOf(upstream);
   const sources = agedSources(collections);
   const aged = sources.map(({ path, status }) => {
     return { path, status, ageMs: ageOf(status, silentMs, now) };
@@ -78,8 +77,14 @@ function hasData({ restoredFrom, synced }: ReflectorStatus): boolean {
   return synced || restoredFrom !== undefined;
 }
 
+/** For how long the API server has sent nothing, in milliseconds. */
+export function silenceOf({ address, serverState }: Upstream): number {
+  // A cache is silent while nothing changes. What it has may be old, which nobody knows.
+  return serverState.isCache(address) ? 0 : performance.now() - serverState.lastByteAt;
+}
+
 /** 0 without data: then there is nothing old to show. */
-function ageOf(status: ReflectorStatus, silentMs: number, now: number): number {
+export function ageOf(status: ReflectorStatus, silentMs: number, now: number): number {
   if (!hasData(status)) return 0;
   const { restoredFrom, connected, staleMs } = status;
   if (restoredFrom !== undefined) return Math.max(0, now - restoredFrom);

@@ -1,5 +1,6 @@
 import type { Query } from '../../client/api/query.ts';
 import type { SnapshotFolder } from '../../client/snapshot/snapshot-folder.ts';
+import type { Upstream } from '../../client/upstream/upstream.ts';
 import type { CorrectedEndpoint } from '../../node/local-runtime/corrector.ts';
 import type { LocalRuntime } from '../../node/local-runtime/local-runtime.ts';
 import type { ViewBudget } from '../../node/views/view-budget.ts';
@@ -21,8 +22,16 @@ import { ServiceCounts } from './service-tally.ts';
  *   version-info.ts    which wrapper answers
  */
 
+/** What serves views: a wrapper, or a relay. */
+export interface ServingReading extends Pick<Health, 'data' | 'views'> {
+  /** Views refused or closed since the start, by the limit. */
+  readonly budgetRefusals: Readonly<ViewBudget['refusals']>;
+  readonly upstream: UpstreamReading;
+  readonly clients: ClientsReading;
+}
+
 /** What a running node is now, in plain values. Only its Services are counted later, when something shows them. */
-export interface NodeReading extends Health {
+export interface NodeReading extends Health, ServingReading {
   /** Name of the Node. */
   readonly node: string;
   /** Identifies the settings in use. */
@@ -46,11 +55,7 @@ export interface NodeReading extends Health {
   readonly withheld: number;
   /** Changes of decisions since the view that kube-proxy reads was opened. */
   readonly decisions: number;
-  /** Views refused or closed since the start, by the limit. */
-  readonly budgetRefusals: Readonly<ViewBudget['refusals']>;
   readonly kubeProxy: KubeProxyReading;
-  readonly upstream: UpstreamReading;
-  readonly clients: ClientsReading;
   /** The last known state on disk; undefined: none is kept. */
   readonly snapshots: Pick<SnapshotFolder, 'problem' | 'bytes' | 'counters'> | undefined;
   /** Undefined if endpoints are not corrected from the container runtime. */
@@ -75,12 +80,16 @@ export interface UpstreamReading {
   readonly address: string;
   /** The server in use is a relay. */
   readonly isRelay: boolean;
+  /** There are relays. */
+  readonly hasRelays: boolean;
   /** The server in use is a cache, which does not tell how old its data is. */
   readonly isCache: boolean;
   /** The server in use first. */
   readonly servers: readonly URL[];
   /** Number of switches to another server since the start. */
   readonly failovers: number;
+  /** Bytes received since the start. */
+  readonly receivedBytes: number;
 }
 
 interface LocalRuntimeReading
@@ -126,7 +135,7 @@ export class NodeReader {
       decisions: views.kubeProxy.endpoints?.projection.journal.count ?? 0,
       budgetRefusals: { ...views.budget.refusals },
       kubeProxy: readKubeProxy(proxy),
-      upstream: readUpstream(proxy),
+      upstream: readUpstream(proxy.upstream),
       clients: readClients(proxy.listeners),
       snapshots: readSnapshots(proxy),
       localRuntime: readLocalRuntime(proxy),
@@ -154,14 +163,16 @@ function readKubeProxy({ views, url, httpsUrl }: ProxyState): KubeProxyReading {
   };
 }
 
-function readUpstream({ upstream }: ProxyState): UpstreamReading {
-  const { address, failover, serverState } = upstream;
+export function readUpstream(upstream: Upstream): UpstreamReading {
+  const { address, failover, serverState, receivedBytes } = upstream;
   return {
     address,
     isRelay: failover.isRelay(failover.servers[0]),
+    hasRelays: failover.servers.some((server) => failover.isRelay(server)),
     isCache: serverState.isCache(address),
     servers: failover.servers,
     failovers: failover.switches,
+    receivedBytes,
   };
 }
 

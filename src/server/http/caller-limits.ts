@@ -32,6 +32,7 @@ export class CallerLimits {
   readonly #ofUsers = new Usage();
   readonly #ofTokens = new Usage();
   #total = 0;
+  #requests = 0;
 
   constructor(options: CallerLimitsOptions) {
     this.#options = options;
@@ -40,6 +41,16 @@ export class CallerLimits {
   /** Number of active requests, or of their bytes. */
   get active(): number {
     return this.#total;
+  }
+
+  /** Number of active requests. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** Number of tokens that have active requests. */
+  get tokens(): number {
+    return this.#ofTokens.size;
   }
 
   /**
@@ -69,10 +80,13 @@ export class CallerLimits {
       if (token !== '') this.#ofTokens.add(token, change);
     };
     add(counted);
+    this.#requests++;
     let isOver = false;
     return () => {
-      if (!isOver) add(-counted);
+      if (isOver) return;
       isOver = true;
+      add(-counted);
+      this.#requests--;
     };
   }
 
@@ -87,6 +101,10 @@ export class CallerLimits {
 /** What ids use now. Only those that use something are in memory. */
 class Usage {
   readonly #used = new Map<string, number>();
+
+  get size(): number {
+    return this.#used.size;
+  }
 
   used(id: string): number {
     return this.#used.get(id) ?? 0;

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { OpenSockets } from '../../client/system/open-sockets.ts';
 import { type ConnectionLimits, ConnectionTable, type RequestState } from './connection-table.ts';
 
 /** Connections beyond the limit. A request on one of them can still be read and refused. */
@@ -17,6 +18,7 @@ export class ClientConnections {
   readonly #handshakes = new Map<string, Socket>();
   /** The accepted connection of each socket that carries requests. Over https that is the TLS socket. */
   readonly #carriers = new WeakMap<Duplex, Socket>();
+  readonly #sockets = new OpenSockets();
   #accepted = 0;
 
   /** @param onEvicted called when a connection was closed for a new connection, or for another's request */
@@ -49,6 +51,11 @@ export class ClientConnections {
     return this.#accepted;
   }
 
+  /** Bytes sent since the start; over https as they are encrypted. */
+  get sentBytes(): number {
+    return this.#sockets.sent;
+  }
+
   /** The accepted connection of a socket that carries requests; undefined over https before the handshake. */
   acceptedSocket(socket: Duplex): Socket | undefined {
     return this.#carriers.get(socket);
@@ -72,6 +79,7 @@ export class ClientConnections {
 
   #add(socket: Socket, isSecure: boolean): void {
     this.#accepted++;
+    this.#sockets.add(socket);
     this.#table.add(socket);
     const key = endsOf(socket);
     if (isSecure) this.#handshakes.set(key, socket);

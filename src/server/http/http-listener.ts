@@ -99,6 +99,11 @@ export class HttpListener {
     return this.#connections.size;
   }
 
+  /** Bytes sent to clients since the start; over https as they are encrypted. */
+  get sentBytes(): number {
+    return this.#connections.sentBytes;
+  }
+
   /** Connections closed and requests refused since the start because there were too many. */
   get refused(): number {
     const { refusals, name } = this.#options;

@@ -62,6 +62,9 @@ export interface Listeners {
   readonly requests: ListenerCounter;
   /** Requests that are forwarded for callers of https; undefined without https. */
   readonly forwarding: Pick<CallerLimits, 'active' | 'refused'> | undefined;
+  /** Reads of callers of https, and the bytes of their bodies; undefined: they are not limited. */
+  readonly reads: Pick<CallerLimits, 'tokens' | 'refused'> | undefined;
+  readonly bodies: Pick<CallerLimits, 'requests' | 'active' | 'refused'> | undefined;
   /** Number of open watches of clients. */
   readonly watches: number;
   /** Starts to listen; returns the URLs. Rejects with `InvalidSettings` if an address cannot be used. */
@@ -125,6 +128,8 @@ export async function createListeners(
     refusals,
     requests,
     forwarding: secure?.forwarding,
+    reads: secure?.reads,
+    bodies: secure?.bodies,
     get watches() {
       return handlers.reduce((sum, handler) => sum + handler.watches, 0);
     },
@@ -185,7 +190,7 @@ async function createHttps(
       reads,
     }),
   });
-  return { forwarding, reviews, handler };
+  return { forwarding, reads, bodies, reviews, handler };
 }
 
 function createRequestHandler(

@@ -98,7 +98,7 @@ export class RequestHandler {
     return this.#options.refusals.counter.countOf(this.name, STALLED);
   }
 
-  get listener(): Pick<HttpListener, 'connections' | 'refused'> {
+  get listener(): Pick<HttpListener, 'connections' | 'refused' | 'sentBytes'> {
     return this.#listener;
   }
 
