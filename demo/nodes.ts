@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { kubeconfigFor } from '../fake-apiserver/kubeconfig.ts';
-import { createAdminHandler } from '../src/admin/admin-handler.ts';
+import { createAdminHandler } from '../src/admin/wrapper-routes.ts';
 import { type Credentials, loadCredentials } from '../src/client/credentials/credentials.ts';
 import { nodeProxyOptions } from '../src/config/node-proxy-options.ts';
 import { loadSettings } from '../src/config/settings.ts';

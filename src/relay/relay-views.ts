@@ -3,7 +3,7 @@ import type { Query } from '../client/api/query.ts';
 import type { WrapperError } from '../errors.ts';
 import { ENDPOINT_SLICES, type Resource, SERVICES } from '../filter/objects/resource.ts';
 import { OpenViews } from '../node/views/open-views.ts';
-import type { BudgetLimits } from '../node/views/view-budget.ts';
+import type { BudgetLimits, ViewBudget } from '../node/views/view-budget.ts';
 import {
   ANYONE,
   type CallerId,
@@ -59,6 +59,30 @@ export class RelayViews {
       if (!source.view.started) return `${plural} are not synced yet`;
     }
     return undefined;
+  }
+
+  /** The open views. */
+  get sources(): readonly ViewSource[] {
+    return this.#views.sources;
+  }
+
+  get budget(): ViewBudget {
+    return this.#views.budget;
+  }
+
+  /** Whether kube-proxy makes this query. */
+  isKubeProxys(query: Query): boolean {
+    return this.#views.isKubeProxys(query);
+  }
+
+  /** Number of requests, watches included, that read a view now. */
+  users({ query }: ViewSource): number {
+    return this.#views.find(query)?.readers ?? 0;
+  }
+
+  /** Why a view is not served: the API server rejects its query, or there is no room for it. */
+  refusalOf({ view }: ViewSource): WrapperError | undefined {
+    return view.refusal;
   }
 
   /** Throws `LimitExceeded`, or `Unreachable` if the API server is lost. */

@@ -1,7 +1,7 @@
+import { startRelayAdmin } from '../admin/relay-admin.ts';
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import type { RawSettings } from '../config/settings.ts';
 import { startRelay } from '../relay/relay.ts';
-import { startRelayAdmin } from '../relay/relay-admin.ts';
 import { DRAIN_MS, type RunOptions, run, untilStopped } from './run.ts';
 
 /** Runs a relay until SIGTERM or SIGINT, as {@link run} the wrapper. */
@@ -10,7 +10,7 @@ export async function runRelay(flags: RawSettings, configFile: string | undefine
 }
 
 async function start(options: RunOptions): Promise<void> {
-  const { settings, listeners, credentials, signals, logger } = options;
+  const { settings, listeners, credentials, signals, logger, log } = options;
   const { admin: address, https } = listeners;
   const relay = await startRelay({
     ...nodeProxyOptions(settings),
@@ -20,7 +20,7 @@ async function start(options: RunOptions): Promise<void> {
     logger,
   });
   try {
-    const admin = await startRelayAdmin(address, relay);
+    const admin = await startRelayAdmin(address, relay, log);
     const { url, upstream } = relay;
     logger.info({ https: url, admin: admin.url, apiServer: upstream.address }, 'listening');
     const addresses = https === undefined ? [] : [https.address];

@@ -50,14 +50,17 @@ test.each(['manifests/monitoring/alerts.yaml', 'manifests/monitoring/dashboard.j
   (file) => {
     const names = read(file).match(/\b(?:kube_proxy_wrapper|process|nodejs)_\w+/g) ?? [];
     expect(names.length).toBeGreaterThan(14);
-    // The series of a histogram have a suffix.
-    const metrics = names.map((name) => name.replace(/_bucket$/, ''));
+    // The series of a histogram have a suffix. relay-admin.integration.test.ts is about those of relays.
+    const metrics = names
+      .filter((name) => !name.startsWith(`${PREFIX}relay_`))
+      .map((name) => name.replace(/_bucket$/, ''));
     expect(metrics.filter((name) => !there.has(name))).toEqual([]);
   },
 );
 
 test('docs/metrics.md has all metrics of the wrapper with their labels, and no others', () => {
-  const rows = read('docs/metrics.md').matchAll(/^- `(\w+)`(?: \((.*?)\))?:/gm);
+  const [wrapper = ''] = read('docs/metrics.md').split('\n## Relays\n');
+  const rows = wrapper.matchAll(/^- `(\w+)`†?(?: \((.*?)\))?:/gm);
   const documented = [...rows].map(([, name = '', labels = '']) => ({
     name: PREFIX + name,
     labels: [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label),
@@ -79,6 +82,7 @@ const PUBLISHED = [
   'client_connections gauge listener',
   'client_connections_refused_total counter listener',
   'client_requests_refused_total counter listener reason',
+  'client_sent_bytes_total counter listener',
   'client_watches gauge',
   'client_watches_stalled_total counter listener',
   'data_age_seconds gauge',
@@ -115,6 +119,8 @@ const PUBLISHED = [
   'upstream_connected gauge collection encoding',
   'upstream_failovers_total counter',
   'upstream_lists_total counter collection encoding',
+  'upstream_received_bytes_total counter',
+  'upstream_relay_in_use gauge',
   'upstream_server_in_use gauge server',
   'upstream_watches_total counter collection encoding',
   'view_budget_refusals_total counter reason',

@@ -1,6 +1,6 @@
 import type { ListenerReading } from '../../diagnosis/reading/clients.ts';
 import type { NodeSetReading, ViewReading } from '../../diagnosis/reading/collections.ts';
-import type { NodeReading } from '../../diagnosis/reading/node-reading.ts';
+import type { NodeReading, ServingReading } from '../../diagnosis/reading/node-reading.ts';
 import type { EndpointNumbers, ServiceTally } from '../../diagnosis/reading/service-tally.ts';
 import { VERSION } from '../../version.ts';
 import type { KernelRules } from '../status/kernel-rules.ts';
@@ -11,9 +11,13 @@ export interface LogLosses {
 }
 
 /** What metrics are read from. */
-export interface MetricSources {
-  readonly reading: NodeReading;
+export interface MetricSources<Reading> {
+  readonly reading: Reading;
   readonly log: LogLosses;
+}
+
+/** What those of a wrapper are read from. */
+export interface WrapperSources extends MetricSources<NodeReading> {
   /** Whether the kernel has kube-proxy's rules, as last found. */
   readonly rules: Pick<KernelRules, 'last'>;
 }
@@ -22,32 +26,51 @@ export interface MetricSources {
 export type Sample = readonly [value: number, ...labels: string[]];
 
 /** A metric that is read at each scrape. */
-export interface Metric {
+export interface Metric<Sources> {
   readonly type: 'counter' | 'gauge';
-  /** Without the prefix `kube_proxy_wrapper_`. The name of a counter ends in `_total`. */
+  /** Without the prefix of the program. The name of a counter ends in `_total`. */
   readonly name: string;
   readonly help: string;
   readonly labels: readonly string[];
   /** Undefined if this process does not have the metric. Then it is not registered at all. */
-  readonly read: (sources: MetricSources) => Iterable<Sample> | undefined;
+  readonly read: (sources: Sources) => Iterable<Sample> | undefined;
 }
 
 /** Labels of a metric, and how it is read. */
-export type Reader = Pick<Metric, 'labels' | 'read'>;
+export type Reader<Sources> = Pick<Metric<Sources>, 'labels' | 'read'>;
+
+/** The same, from a reading alone. */
+type Reading<From> = Reader<{ readonly reading: From }>;
+
+export function gauge<Sources>(
+  name: string,
+  help: string,
+  reader: Reader<Sources>,
+): Metric<Sources> {
+  return { type: 'gauge', name, help, ...reader };
+}
+
+export function counter<Sources>(
+  name: string,
+  help: string,
+  reader: Reader<Sources>,
+): Metric<Sources> {
+  return { type: 'counter', name, help, ...reader };
+}
 
 /** Reads a single value; undefined if this process has no such metric. */
-export function single(read: (reading: NodeReading) => number | undefined): Reader {
-  return by([], (reading) => {
+export function single<From>(read: (reading: From) => number | undefined): Reading<From> {
+  return by([], (reading: From) => {
     const value = read(reading);
     return value === undefined ? undefined : [[value]];
   });
 }
 
 /** Reads one value for each combination of these labels. */
-export function by(
+export function by<From>(
   labels: readonly string[],
-  read: (reading: NodeReading) => Iterable<Sample> | undefined,
-): Reader {
+  read: (reading: From) => Iterable<Sample> | undefined,
+): Reading<From> {
   return { labels, read: ({ reading }) => read(reading) };
 }
 
@@ -74,13 +97,13 @@ export const greatest: Combine = (values) => Math.max(...values);
  *
  * @param combine for views that share a series; default: the sum
  */
-export function perView(
-  read: (view: ViewReading) => number | undefined,
+export function perView<From extends Pick<ServingReading, 'views'>>(
+  read: (view: ViewReading, reading: From) => number | undefined,
   combine: Combine = sum,
-): Reader {
-  return by(['collection', 'encoding'], ({ views }) => {
-    const values = views.flatMap((view): Sample[] => {
-      const value = read(view);
+): Reading<From> {
+  return by(['collection', 'encoding'], (reading: From) => {
+    const values = reading.views.flatMap((view): Sample[] => {
+      const value = read(view, reading);
       return value === undefined ? [] : [[value, view.series, view.query.encoding]];
     });
     return combineSamples(values, combine);
@@ -96,7 +119,8 @@ function combineSamples(all: Iterable<Sample>, combine: Combine): Sample[] {
 }
 
 /** Number of Services by winning key. */
-export const winners = by(['collection', 'encoding', 'winner'], ({ views, services }) => {
+export const winners = by(['collection', 'encoding', 'winner'], (reading: NodeReading) => {
+  const { views, services } = reading;
   const counts = views.flatMap(({ query, series }) =>
     Array.from(services.of(query)?.winners ?? [], ([winner, count]): Sample => {
       return [count, series, query.encoding, winner];
@@ -106,15 +130,19 @@ export const winners = by(['collection', 'encoding', 'winner'], ({ views, servic
 });
 
 /** Reads one value of each listener for clients. */
-export function perListener(read: (listener: ListenerReading) => number): Reader {
-  return by(['listener'], ({ clients }) =>
+export function perListener(
+  read: (listener: ListenerReading) => number,
+): Reading<Pick<ServingReading, 'clients'>> {
+  return by(['listener'], ({ clients }: Pick<ServingReading, 'clients'>) =>
     clients.listeners.map((listener): Sample => [read(listener), listener.name]),
   );
 }
 
 /** Reads one value of each node set; one that is undefined is left out. */
-export function perNodeSet(read: (set: NodeSetReading) => number | undefined): Reader {
-  return by(['selector'], ({ nodeSets }) =>
+export function perNodeSet(
+  read: (set: NodeSetReading) => number | undefined,
+): Reading<NodeReading> {
+  return by(['selector'], ({ nodeSets }: NodeReading) =>
     nodeSets.flatMap((set): Sample[] => {
       const value = read(set);
       return value === undefined ? [] : [[value, set.selector]];
@@ -136,15 +164,15 @@ export function nodeSetStates({ nodeSets }: NodeReading): Sample[] {
 export function ofServices(
   labels: readonly string[],
   read: (services: ServiceTally) => Sample[],
-): Reader {
-  return by(labels, ({ view, services }) => {
+): Reading<NodeReading> {
+  return by(labels, ({ view, services }: NodeReading) => {
     const tally = services.of(view);
     return tally === undefined ? [] : read(tally);
   });
 }
 
 /** Endpoints of the view that kube-proxy reads, by whether a policy selects them. */
-export function endpointNumbers(read: (numbers: EndpointNumbers) => number): Reader {
+export function endpointNumbers(read: (numbers: EndpointNumbers) => number): Reading<NodeReading> {
   return ofServices(['filtered'], ({ filtered, unfiltered }) => [
     [read(filtered), 'true'],
     [read(unfiltered), 'false'],
@@ -167,7 +195,7 @@ export function* servicesByPolicy({ services }: NodeReading): Iterable<Sample> {
 const RULES: Readonly<Record<string, number>> = { ok: 1, problem: 0 };
 
 /** Whether the kernel has kube-proxy's rules; no sample if that is not known. */
-export const kernelRules: Reader = {
+export const kernelRules: Reader<WrapperSources> = {
   labels: [],
   read: ({ rules }) => {
     const value = RULES[rules.last?.state ?? ''];
@@ -175,7 +203,7 @@ export const kernelRules: Reader = {
   },
 };
 
-export function serversInUse({ upstream: { servers } }: NodeReading): Sample[] {
+export function serversInUse({ upstream: { servers } }: ServingReading): Sample[] {
   // Servers can differ only in their path. User and password are never part of a label.
   return servers.map(({ host, pathname }, index) => [
     +(index === 0),

@@ -1,80 +1,31 @@
 import {
-  buildInfo,
   by,
+  counter,
   endpointNumbers,
+  gauge,
   greatest,
   kernelRules,
-  least,
   type Metric,
   nodeSetStates,
   ofServices,
-  perListener,
   perNodeSet,
   perView,
-  type Reader,
   samples,
-  serversInUse,
   servicesByPolicy,
   single,
+  type WrapperSources,
   winners,
   withoutReadyEndpoints,
 } from './metric-readers.ts';
+import { SERVING_METRICS } from './serving-metrics.ts';
 
-function gauge(name: string, help: string, reader: Reader): Metric {
-  return { type: 'gauge', name, help, ...reader };
-}
-
-function counter(name: string, help: string, reader: Reader): Metric {
-  return { type: 'counter', name, help, ...reader };
-}
-
-/** All metrics of the program that are read at each scrape. */
-export const METRICS: readonly Metric[] = [
-  gauge('build_info', 'Always 1, with the version of the wrapper and of Node.js.', buildInfo),
-  gauge(
-    'view_objects',
-    'Objects that a view shows.',
-    perView(({ objects }) => objects),
-  ),
-  gauge(
-    'view_bytes',
-    'Bytes of the objects that a view shows.',
-    perView(({ bytes }) => bytes),
-  ),
-  gauge(
-    'list_ratio',
-    'Size of the objects of a query as a part of maxListBytes: above 1, a process that starts cannot list them.',
-    perView(({ status }) => status.listRatio, greatest),
-  ),
-  gauge(
-    'view_started',
-    '1 once a view is complete and served; absent while view_refused is 1.',
-    perView(({ refusal, started }) => (refusal === undefined ? +started : undefined), least),
-  ),
-  gauge(
-    'view_refused',
-    '1 while the API server refuses the query of a view, or the view exceeds its budget; its clients receive the error.',
-    perView(({ refusal }) => +(refusal !== undefined), greatest),
-  ),
+/** All metrics of a wrapper that are read at each scrape. */
+export const WRAPPER_METRICS: readonly Metric<WrapperSources>[] = [
+  ...SERVING_METRICS,
   gauge(
     'view_from_snapshot',
     '1 while a view shows the snapshot from disk, because there was no list from the API server since the start.',
     perView(({ status }) => +(status.restoredFrom !== undefined), greatest),
-  ),
-  gauge(
-    'upstream_connected',
-    '1 while a watch is open.',
-    perView(({ status }) => +status.connected, least),
-  ),
-  counter(
-    'upstream_lists_total',
-    'LIST requests to the API server.',
-    perView(({ status }) => status.lists),
-  ),
-  counter(
-    'upstream_watches_total',
-    'WATCH requests to the API server.',
-    perView(({ status }) => status.watches),
   ),
   counter(
     'events_injected_total',
@@ -86,20 +37,10 @@ export const METRICS: readonly Metric[] = [
     'Changes of objects that do not change what this node sees.',
     perView(({ events }) => events?.suppressed),
   ),
-  counter(
-    'view_budget_refusals_total',
-    'Views refused or closed because of a limit: of all clients (views, bytes) or of one user (caller_views, caller_bytes).',
-    by(['reason'], ({ budgetRefusals }) => samples(budgetRefusals)),
-  ),
   gauge(
     'service_decisions',
     'Services by the winning keys, or by the reason why no key is used.',
     winners,
-  ),
-  gauge(
-    'data_age_seconds',
-    'Seconds since the last byte from the API server, for the collection that is worst off; at most 35 while all watches work, over HTTP/1.1 75.',
-    single(({ data }) => data.ageSeconds),
   ),
   gauge(
     'endpoints_known',
@@ -161,14 +102,9 @@ export const METRICS: readonly Metric[] = [
     ),
   ),
   gauge(
-    'upstream_server_in_use',
-    '1 for the API server that is in use, 0 for the others.',
-    by(['server'], serversInUse),
-  ),
-  counter(
-    'upstream_failovers_total',
-    'Number of switches to another API server.',
-    single(({ upstream }) => upstream.failovers),
+    'upstream_relay_in_use',
+    '1 while this node reads from a relay, 0 while it reads from an API server although there are relays; absent without relays.',
+    by([], ({ upstream: { hasRelays, isRelay } }) => (hasRelays ? [[+isRelay]] : [])),
   ),
   gauge(
     'snapshot_bytes',
@@ -206,59 +142,9 @@ export const METRICS: readonly Metric[] = [
     single(({ localRuntime }) => localRuntime?.failures),
   ),
   gauge(
-    'client_watches',
-    'Watches that clients have open.',
-    single(({ clients }) => clients.watches),
-  ),
-  gauge(
     'kernel_rules',
     '1 if a connection to the ClusterIP of default/kubernetes opens; 0 if the kernel has no rules, or kube-proxy does not write them; absent if that is not known.',
     kernelRules,
-  ),
-  gauge(
-    'client_connections',
-    'Connections that clients have open.',
-    perListener(({ connections }) => connections),
-  ),
-  counter(
-    'client_connections_refused_total',
-    'Connections closed, and requests refused, because there were too many (maxConnections).',
-    perListener(({ refused }) => refused),
-  ),
-  counter(
-    'requests_total',
-    'Requests by listener and status code, counted when the response ends; code aborted: the client left first.',
-    by(['listener', 'code'], ({ clients }) => clients.requests),
-  ),
-  counter(
-    'client_requests_refused_total',
-    'Requests and connections refused, and connections aborted, by listener and reason.',
-    by(['listener', 'reason'], ({ clients }) => clients.refusals),
-  ),
-  counter(
-    'client_watches_stalled_total',
-    'Watches and lists ended because their client read nothing for 60 s.',
-    perListener(({ stalled }) => stalled),
-  ),
-  gauge(
-    'https_certificate_expiry_timestamp_seconds',
-    'When the certificate of the https listener expires.',
-    single(({ clients: { certificate } }) => certificate && certificate.expires / 1000),
-  ),
-  counter(
-    'https_certificate_failures_total',
-    'Attempts to use new certificate files that failed; the old ones are kept.',
-    single(({ clients }) => clients.certificate?.failures),
-  ),
-  counter(
-    'access_reviews_total',
-    'Reviews of callers sent to the API server: who they are, and what they may read.',
-    single(({ clients }) => clients.reviews?.asked),
-  ),
-  counter(
-    'access_reviews_stale_total',
-    'Cached access decisions that were used again because the API server was unreachable.',
-    single(({ clients }) => clients.reviews?.stale),
   ),
   gauge(
     'forwarded_requests',
@@ -270,8 +156,4 @@ export const METRICS: readonly Metric[] = [
     'Requests that were not forwarded because of a limit, of one user or of the listener.',
     by(['bound'], ({ clients }) => samples(clients.forwarding?.refused)),
   ),
-  counter('log_lines_dropped_total', 'Log lines that are lost because they could not be written.', {
-    labels: [],
-    read: ({ log }) => [[log.dropped]],
-  }),
 ];

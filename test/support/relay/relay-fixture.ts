@@ -42,11 +42,11 @@ export async function useRelayOf(
  * A relay in front of an API server that reviews callers. It is closed later. A token is the name of its user, or
  * `<user>/<any text>`.
  */
-export async function useReviewedRelay() {
+export async function useReviewedRelay(options: Partial<RelayOptions> = {}) {
   const { cluster, api } = await useReviewedCluster();
   const files = await writeServingFiles(useFolder());
   const credentials = new FakeCredentials(new URL(api.url));
-  const relay = await useRelayOf(api.url, files, { credentials });
+  const relay = await useRelayOf(api.url, files, { credentials, ...options });
   const ca = readFileSync(files.caFile, 'utf8');
   const { url } = relay;
   return { relay, url, cluster, api, ca, ask: askAt(Number(new URL(url).port), ca) };
