@@ -33,8 +33,12 @@ const QUIET_MS = 15_000;
 const ANSWER_MS = 10_000;
 /** How often the bytes are counted in a quiet time. */
 const CHECKS = 8;
-/** Time limit for a connection, TLS included, in milliseconds. */
+/**
+ * Time limit for a connection, TLS included, in milliseconds. A relay may be busy with the handshakes of its whole
+ * site: it is near and alive if its kernel has accepted the connection in time ({@link RELAY_ACCEPT_MS}).
+ */
 const CONNECT_MS = 5_000;
+const RELAY_CONNECT_MS = 15_000;
 /**
  * A quiet connection is probed by TCP keep-alive after this time, in milliseconds. libuv sends 10 probes, 1 s apart, so
  * a peer that is gone is noticed after 25 s.
@@ -177,9 +181,8 @@ export class Line {
       const expire = (): void => void setImmediate(() => isInTime() || socket.destroy(error));
       return setTimeout(expire, ms);
     };
-    const late = limit(CONNECT_MS, () => isOpen);
+    const late = limit(isRelay ? RELAY_CONNECT_MS : CONNECT_MS, () => isOpen);
     if (isRelay) {
-      // One that is busy with the nodes of its site is not absent: its kernel accepts.
       const absent = limit(RELAY_ACCEPT_MS, () => !socket.connecting);
       for (const event of ['connect', 'close']) socket.once(event, () => clearTimeout(absent));
     }
@@ -207,7 +210,8 @@ export class Line {
   }
 
   #endIfSilent(client: Client, socket: Socket): void {
-    const { server, quietMs = QUIET_MS, serverState, logger } = this.#options;
+    const { server, quietMs = QUIET_MS, isRelay = false, serverState, logger } = this.#options;
+    const name = isRelay ? 'relay' : 'API server';
     const checkMs = quietMs / CHECKS;
     const silentMs = quietMs + Math.min(ANSWER_MS, quietMs);
     let bytes = 0;
@@ -220,10 +224,10 @@ export class Line {
       clearInterval(timer);
       logger.warn(
         { server: addressOf(server), requests: client.stats.running },
-        'a connection to the API server has fallen silent; its requests are ended, and the next one opens a new connection',
+        `a connection to the ${name} has fallen silent; its requests are ended, and the next one opens a new connection`,
       );
-      const problem = `the API server at ${addressOf(server)} has fallen silent: no byte within ${silentMs / 1000} s`;
-      socket.destroy(new WrapperError('Unreachable', problem, { silentMs }));
+      const problem = `the ${name} at ${addressOf(server)} has fallen silent: no byte within ${silentMs / 1000} s`;
+      socket.destroy(new WrapperError('Unreachable', problem, { silentMs, isRelay }));
     }, checkMs).unref();
     client.once('disconnect', () => clearInterval(timer));
   }

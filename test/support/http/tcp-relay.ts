@@ -51,12 +51,20 @@ export async function startTcpRelay(target: string) {
     get received() {
       return received;
     },
-    /** Stops all bytes in both directions for good, also on new connections. */
+    /** Stops all bytes in both directions, also on new connections. */
     freeze() {
       frozen = true;
       for (const pair of pairs) freezePair(pair);
     },
-    /** The same, but only for open connections; new ones work. */
+    /** Ends that, before anything was sent. */
+    thaw() {
+      frozen = false;
+      for (const { client, server } of pairs) {
+        client.pipe(server);
+        server.resume();
+      }
+    },
+    /** Stops all bytes of open connections for good; new ones work. */
     freezeOpen() {
       for (const pair of pairs) freezePair(pair);
     },
