@@ -86,6 +86,8 @@ export interface WrapperErrorOptions {
   readonly offset?: number;
   /** For how long nothing had arrived, in milliseconds; if a connection was found to be dead. */
   readonly silentMs?: number;
+  /** The network has failed on the way to a relay, which shows nothing about the API server; default: false. */
+  readonly isRelay?: boolean;
 }
 
 /** An error with a code. The message names the cause and what the reader can do. */
@@ -95,6 +97,7 @@ export class WrapperError extends Error {
   readonly status: ErrorStatus | undefined;
   readonly offset: number | undefined;
   readonly silentMs: number | undefined;
+  readonly isRelay: boolean;
 
   constructor(code: ErrorCode, message: string, options: WrapperErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -102,6 +105,7 @@ export class WrapperError extends Error {
     this.status = options.status;
     this.offset = options.offset;
     this.silentMs = options.silentMs;
+    this.isRelay = options.isRelay ?? false;
   }
 
   /** Returns a WrapperError unchanged; wraps any other error as the cause of one with this `code`. */

@@ -26,14 +26,15 @@ interface RegisteredMetric {
   readonly labelNames: readonly string[];
 }
 
-/** Starts a wrapper with everything that has metrics: the https listener, a state folder, a runtime. */
+/** Starts a wrapper with everything that has metrics: the https listener, a state folder, a runtime, relays. */
 beforeAll(async () => {
   const folder = useFolder();
   server = useCluster();
   const { certFile, keyFile } = await writeServingFiles(folder);
   const https = { listen: '127.0.0.1:0', certFile, keyFile };
   const localRuntime = join(folder, 'cri.sock');
-  const settings = { https, stateDir: join(folder, 'state'), localRuntime };
+  const relays = { servers: ['https://10.96.0.80'], caFile: join(folder, 'nowhere') };
+  const settings = { https, stateDir: join(folder, 'state'), localRuntime, relays };
   proxy = await useWrapper(await server.listen(), {}, settings);
   const { registry } = createMetrics(new NodeReader(proxy));
   registered = registry.getMetricsAsArray() as unknown as RegisteredMetric[];

@@ -15,6 +15,7 @@ import { ask, behind, credentialsFor, useRelayOf } from '../support/relay/relay-
 import { useFolder } from '../support/use-folder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
+import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 const SLICES =
   '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless';
@@ -62,6 +63,15 @@ async function useNode(...relays: Parameters<typeof behind>[2][]): Promise<NodeP
   return node;
 }
 
+async function statusOf(node: NodeProxy) {
+  const slice = new TimeSlice(new AbortController().signal);
+  const reader = new NodeReader(node);
+  return (await nodeStatus(reader, new KernelRules(reader), slice)).lines;
+}
+
+const warnings = async (node: NodeProxy) =>
+  (await statusOf(node)).filter(({ state }) => state === 'warning').map(({ text }) => text);
+
 test('a wrapper behind a relay decides as without, and costs the API server nothing', async () => {
   const relay = await useRelayOf(api, files);
   const [direct, first] = [await useWrapper(api), await useNode(relay)];
@@ -78,9 +88,7 @@ test('a wrapper behind a relay decides as without, and costs the API server noth
       await eventually(() => shown(node), [site === 'a' ? '10.0.2.7' : '10.0.3.6']);
     }
   }
-  const slice = new TimeSlice(new AbortController().signal);
-  const reader = new NodeReader(first);
-  const { lines } = await nodeStatus(reader, new KernelRules(reader), slice);
+  const lines = await statusOf(first);
   expect(lines.find(({ id }) => id === 'data')?.detail).toContain('from the relay 127.0.0.1:');
 });
 
@@ -132,20 +140,37 @@ test('watches of a relay that is replaced go on at the next one, however old the
   expect(listsOf(node)).toBe(before);
 });
 
-test('a relay whose authority the file names only now is used', async () => {
-  const relay = await useRelayOf(api, files);
-  const old = await writeServingFiles(useFolder());
-  const caFile = join(useFolder(), 'ca.crt');
-  copyFileSync(old.caFile, caFile);
-  const relays = { servers: [new URL(relay.url)], caFile };
-  const node = await useWrapper(api, { ...behind(api, files), relays, returnMs: 100 });
-  await eventually(() => node.upstream.address, new URL(api).host);
-  // It was tried again, too.
-  await delay(500);
-  expect(node.upstream.failover.switches).toBe(1);
-  copyFileSync(files.caFile, caFile);
-  await eventually(() => node.upstream.address, new URL(relay.url).host);
-});
+// Its Secret is mounted on each node: without it a node that rebooted had no wrapper, and so no rules.
+test.each(['is missing', 'names another authority'])(
+  'a wrapper whose file of the authority %s starts, and uses the relay once the file is right',
+  async (state) => {
+    const relay = await useRelayOf(api, files);
+    const caFile = join(useFolder(), 'ca.crt');
+    const isMissing = state === 'is missing';
+    if (!isMissing) copyFileSync((await writeServingFiles(useFolder())).caFile, caFile);
+    const relays = { servers: [new URL(relay.url)], caFile };
+    const { logger, lines } = recordingLogger();
+    const node = await useWrapper(api, { ...behind(api, files), relays, returnMs: 100, logger });
+    await eventually(() => shown(node), ['10.0.2.2']);
+    expect(node.upstream.address).toBe(new URL(api).host);
+    // It was tried again, too.
+    await delay(500);
+    expect(node.upstream.failover.switches).toBe(isMissing ? 0 : 1);
+    expect(await warnings(node)).toEqual(
+      isMissing ? [expect.stringContaining('no relay is used')] : [],
+    );
+    const warned = lines.filter(({ level }) => level >= 40);
+    expect(warned.map(({ msg, err }) => `${msg} ${err}`)).toEqual([
+      expect.stringMatching(
+        isMissing ? /^no relay is used: / : /relay .*signed by another authority/,
+      ),
+    ]);
+    copyFileSync(files.caFile, caFile);
+    await eventually(() => node.upstream.address, new URL(relay.url).host);
+    expect(await warnings(node)).toEqual([]);
+    expect(lines.filter(({ msg }) => /unreachable|answers again|system-ca/.test(msg))).toEqual([]);
+  },
+);
 
 test('a relay that has lost the API server gives its wrappers up, and these go on', async () => {
   const lost = await useCluster();

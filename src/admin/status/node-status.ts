@@ -3,11 +3,12 @@ import { type ReadinessCause, withDetail } from '../../diagnosis/reading/causes.
 import type { DataAge } from '../../diagnosis/reading/data-age.ts';
 import type { Health } from '../../diagnosis/reading/health.ts';
 import type { NodeReader, NodeReading } from '../../diagnosis/reading/node-reading.ts';
+import { RELAYS } from '../../diagnosis/reading/readiness.ts';
 import { VERSION } from '../../version.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import type { KernelRules } from './kernel-rules.ts';
 import { policyLines } from './policy-lines.ts';
-import { type NodeStatus, ok, problem, type StatusLine, unknown } from './status-line.ts';
+import { type NodeStatus, ok, problem, type StatusLine, unknown, warning } from './status-line.ts';
 
 /*
  * The room `status`: is it well on this node? One function answers, for the command `status`, for kubectl kpw
@@ -67,11 +68,12 @@ function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
       ? unknown('wrapper', 'starting', cause.text)
       : problem('wrapper', cause.text, nextOf(cause), cause.detail),
   );
-  const degraded = checks.flatMap(({ name, degraded: text, detail }) =>
-    text === undefined || name in OFFLINE || name.startsWith(NODE_SET_PREFIX)
-      ? []
-      : [problem('wrapper', text, 'see the log of the wrapper', withDetail(name, detail))],
-  );
+  const degraded = checks.flatMap(({ name, degraded: text, detail }) => {
+    if (text === undefined || name in OFFLINE || name.startsWith(NODE_SET_PREFIX)) return [];
+    // Without relays the API server is used.
+    const make = name === RELAYS ? warning : problem;
+    return [make('wrapper', text, 'see the log of the wrapper', withDetail(name, detail))];
+  });
   const lines = [...failed, ...degraded];
   return lines.length > 0 ? lines : [ok('wrapper', 'ready')];
 }
@@ -94,21 +96,21 @@ const OLD: Readonly<Record<DataAge['state'], string>> = {
 };
 
 function dataLine({ data, upstream: { address, isRelay, isCache } }: NodeReading): StatusLine {
-  const { state, ageSeconds, missing, warning } = data;
+  const { state, ageSeconds, missing, warning: old } = data;
   if (missing) {
     return unknown('data', 'there is no data yet: the API server has not sent any since the start');
   }
   const from = isRelay ? `, from the relay ${address}` : '';
-  if (warning === undefined && isCache) {
+  if (old === undefined && isCache) {
     return ok('data', state, `from the cache ${address}, which does not tell how old it is`);
   }
-  if (warning === undefined) return ok('data', state, `${ageSeconds} s old${from}`);
+  if (old === undefined) return ok('data', state, `${ageSeconds} s old${from}`);
   const look =
     state === 'interrupted'
       ? 'see /readyz and the log of the wrapper'
       : 'check the API server and the network of this node';
   const next = `${look}; until then nothing changes here`;
-  return problem('data', OLD[state], next, warning);
+  return problem('data', OLD[state], next, old);
 }
 
 /** Whether what is needed when the link goes down would work now. */

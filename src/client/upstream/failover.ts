@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { WrapperError } from '../../errors.ts';
-import { reading } from '../../text/read-yaml.ts';
 import type { RequestEnd } from '../api/request-end.ts';
 import type { Credentials, ServerAccess, TlsOptions } from '../credentials/credentials.ts';
-import { assertCertificates } from '../system/pem.ts';
+import { Relays, type RelaysOptions } from './relays.ts';
 import {
   initialChoice,
   inOrder,
@@ -15,18 +13,10 @@ import {
 } from './server-choice.ts';
 import { addressOf } from './upstream-error.ts';
 
-/** Relays near this node; see src/relay. They get the token of the credentials, and no client certificate. */
-export interface Relays {
-  /** In order of preference, over https. */
-  readonly servers: readonly URL[];
-  /** Their authority, PEM. It is read for each new line, and after each failed connection. */
-  readonly caFile: string;
-}
-
 export interface FailoverOptions {
   readonly credentials: Credentials;
   /** Tried before the API servers; default: none. */
-  readonly relays?: Relays | undefined;
+  readonly relays?: RelaysOptions | undefined;
   /** Further API servers of the same cluster, with the same authority and credentials, in order; default: none. */
   readonly servers?: readonly URL[];
   /**
@@ -48,11 +38,11 @@ const SPREAD = 0.25;
 /** Why a server was left, for the log. */
 const WHY: Partial<Record<RequestEnd | ServerEvent['type'], string>> = {
   silent: 'does not answer',
-  unserved: 'is a relay that has brought neither a list nor a watch for 30 s',
+  unserved: 'has brought neither a list nor a watch for 30 s',
   unreachable: 'does not answer',
   serverError: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx`,
   foreign: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx, or not as an API server does`,
-  relayRefused: 'is a relay that does not serve this node',
+  relayRefused: 'does not serve this node',
 };
 
 /**
@@ -69,22 +59,16 @@ export class Failover implements ServerAccess {
   readonly #options: FailoverOptions;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: () => void;
+  readonly #relays: Relays | undefined;
   #choice: ServerChoice;
   /** The next attempt to return, or the one under way. */
   #returning: NodeJS.Timeout | undefined;
   #switches = 0;
 
-  /** Throws `InvalidSettings` if API servers have different schemes, or if the authority of relays cannot be used. */
+  /** Throws `InvalidSettings` if API servers have different schemes. */
   constructor(options: FailoverOptions) {
-    const { credentials, servers = [], relays } = options;
+    const { credentials, servers = [], relays, logger } = options;
     this.#options = options;
-    this.#choice = initialChoice(this.#all().map(({ href }) => href));
-    if (relays !== undefined) {
-      const { caFile } = relays;
-      reading(`the file ${caFile} of relays.caFile`, () =>
-        assertCertificates(readFileSync(caFile)),
-      );
-    }
     const protocol = this.#protocol;
     const other = [...credentials.servers, ...servers].find(
       (server) => server.protocol !== protocol,
@@ -93,7 +77,9 @@ export class Failover implements ServerAccess {
       const problem = `servers: ${other.origin} must use ${protocol.slice(0, -1)}, as the server of the kubeconfig does`;
       throw new WrapperError('InvalidSettings', problem);
     }
-    this.#unsubscribe = credentials.onTlsChange(() => this.#onCredentialsChange());
+    this.#relays = relays && new Relays(relays, logger, () => this.#onReplaced());
+    this.#choice = initialChoice(this.#all().map(({ href }) => href));
+    this.#unsubscribe = credentials.onTlsChange(() => this.#onReplaced());
   }
 
   /** The server in use first, then the others in the order in which they are tried; at least one. */
@@ -114,15 +100,25 @@ export class Failover implements ServerAccess {
 
   /** @param server default: the server of the credentials */
   tls(server?: URL): TlsOptions {
-    const { credentials, relays } = this.#options;
-    if (relays === undefined || server === undefined || !this.isRelay(server)) {
-      return credentials.tls();
-    }
-    return { ca: readFileSync(relays.caFile) };
+    const isRelay = server !== undefined && this.isRelay(server);
+    return isRelay && this.#relays !== undefined
+      ? this.#relays.tls
+      : this.#options.credentials.tls();
   }
 
+  /** @param server one of {@link servers}, now or before */
   isRelay(server: URL): boolean {
-    return this.#relays.some(({ href }) => href === server.href);
+    return this.#relays?.isRelay(server) ?? false;
+  }
+
+  /** Why no relay is used; undefined: they may be, or there are none. */
+  get relayProblem(): string | undefined {
+    return this.#relays?.problem;
+  }
+
+  /** Whether the settings have relays. There may be none now. */
+  get hasRelays(): boolean {
+    return this.#relays !== undefined;
   }
 
   /** Calls the listener after the server in use or the TLS options have changed. */
@@ -136,12 +132,13 @@ export class Failover implements ServerAccess {
     clearTimeout(this.#returning);
     this.#returning = undefined;
     this.#unsubscribe();
+    this.#relays?.close();
     this.#listeners.clear();
   }
 
-  /** Reports how a request to a server ended. */
-  report(server: URL, end: RequestEnd): void {
-    this.#handle({ type: 'ended', server: server.href, end }, end);
+  /** Reports how a request to a server ended. @param cause what is known besides, for the log */
+  report(server: URL, end: RequestEnd, cause?: string): void {
+    this.#handle({ type: 'ended', server: server.href, end }, end, cause);
   }
 
   /**
@@ -160,17 +157,18 @@ export class Failover implements ServerAccess {
     if (this.relaySince !== undefined) this.#handle({ type: 'unserved', since }, 'unserved');
   }
 
-  #handle(event: ServerEvent, why: keyof typeof WHY): void {
+  #handle(event: ServerEvent, why: keyof typeof WHY, cause?: string): void {
     const { returnMs = RETURN_MS } = this.#options;
     const [from] = this.servers;
     const before = this.#choice;
     this.#choice = nextChoice(before, event, { now: performance.now(), returnMs });
     if (this.#choice.inUse === before.inUse) return;
     const { left, servers } = this.#choice;
-    const fields = { from: addressOf(from), to: addressOf(this.servers[0]), why: WHY[why] };
+    const [to] = this.servers;
+    const fields = { from: this.#name(from), to: this.#name(to), why: WHY[why], err: cause };
     // After all of them the log is quiet.
     const level = left < servers.length ? 'warn' : 'debug';
-    this.#options.logger[level](fields, 'another API server is used');
+    this.#options.logger[level](fields, switchText(this.isRelay(from), this.isRelay(to)));
     this.#onSwitch();
   }
 
@@ -185,7 +183,8 @@ export class Failover implements ServerAccess {
           const arrives = await list.then(() => true).catch(() => false);
           if (this.#returning !== timer) return;
           if (!arrives) continue;
-          logger.info({ server: addressOf(server) }, 'a preferred API server is used again');
+          const text = this.isRelay(server) ? 'a relay' : 'a preferred API server';
+          logger.info({ server: addressOf(server) }, `${text} is used again`);
           const event = { type: 'listed', server: server.href } as const;
           this.#choice = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
           this.#onSwitch();
@@ -204,7 +203,8 @@ export class Failover implements ServerAccess {
     this.#onChange();
   }
 
-  #onCredentialsChange(): void {
+  /** Credentials or relays name other servers, or other authorities. */
+  #onReplaced(): void {
     const { returnMs = RETURN_MS } = this.#options;
     const event = { type: 'replaced', servers: this.#all().map(({ href }) => href) } as const;
     this.#choice = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
@@ -227,8 +227,13 @@ export class Failover implements ServerAccess {
     const { credentials, servers = [] } = this.#options;
     const protocol = this.#protocol;
     const own = [...credentials.servers, ...servers].filter((each) => each.protocol === protocol);
-    const all = [...this.#relays, ...own];
-    return [...new Map(all.map((each) => [each.href, each])).values()];
+    const all = [...(this.#relays?.servers ?? []), ...own];
+    // The first of each URL: a relay that is listed as an API server too gets no client certificate.
+    return [...new Map(all.toReversed().map((each) => [each.href, each])).values()].toReversed();
+  }
+
+  #name(server: URL): string {
+    return `${this.isRelay(server) ? 'relay ' : ''}${addressOf(server)}`;
   }
 
   /** The scheme of the API servers. */
@@ -237,8 +242,11 @@ export class Failover implements ServerAccess {
     if (server !== undefined) return server.protocol;
     throw new WrapperError('Credentials', 'the credentials name no API server');
   }
+}
 
-  get #relays(): readonly URL[] {
-    return this.#options.relays?.servers ?? [];
-  }
+function switchText(isFromRelay: boolean, isToRelay: boolean): string {
+  if (isFromRelay === isToRelay) return `another ${isToRelay ? 'relay' : 'API server'} is used`;
+  return isToRelay
+    ? 'a relay is used instead of an API server'
+    : 'an API server is used instead of a relay';
 }

@@ -61,6 +61,8 @@ export class ServerState {
   /** When it last sent a usable response; monotonic. */
   #usableAt = Number.NEGATIVE_INFINITY;
   #answered = false;
+  /** The failure that the log has; undefined: none since it last answered. Failures of relays are not in it. */
+  #logged: ServerFailure | undefined;
   #isGivenUp = false;
   /** Watches that are open now. */
   #watches = 0;
@@ -185,15 +187,21 @@ export class ServerState {
     if (name === 'doubtful') return this.unreachableSince !== undefined;
     if (name === '-' || name === 'answers') return false;
     if (this.isWatched || this.#usableAt >= sentAt) return false;
+    if (!error.isRelay) this.#logFailure(name, error);
     if (this.#condition.name === name) return true;
     const since = this.unreachableSince ?? this.#clock.now();
     this.#condition = { name, since, error };
     this.#queue.close(since);
-    const fields = { err: error.message, code: error.code };
-    const text = `${CONSEQUENCE[name]}: the last known state, if there is one, is served; the API server is tried again every few seconds`;
-    this.log.warn(fields, text);
     this.#notify();
     return true;
+  }
+
+  /** The next server is tried after a relay. So only the API server's own failure is news; Failover logs the other. */
+  #logFailure(name: ServerFailure, { message: err, code }: WrapperError): void {
+    if (this.#logged === name) return;
+    this.#logged = name;
+    const text = `${CONSEQUENCE[name]}: the last known state, if there is one, is served; the API server is tried again every few seconds`;
+    this.log.warn({ err, code }, text);
   }
 
   /** Reports that a query has waited for it long enough. Others then wait for a shorter time. */
@@ -214,7 +222,8 @@ export class ServerState {
   #recover(now: number): void {
     const since = this.unreachableSince;
     this.#condition = { name: 'reachable' };
-    if (since !== undefined) {
+    if (since !== undefined && this.#logged !== undefined) {
+      this.#logged = undefined;
       const seconds = Math.round((now - since) / 100) / 10;
       this.log.info({ seconds }, 'the API server answers again');
     }

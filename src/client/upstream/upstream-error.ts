@@ -11,21 +11,45 @@ const PROXY_VARIABLES = ['HTTPS_PROXY', 'https_proxy'];
 /** How long a path is dead before TCP keep-alive notices, in milliseconds; see Line. */
 const KEEP_ALIVE_SILENCE_MS = 25_000;
 
-/** Describes an error of the network by the API server's address and the innermost code. */
+const OTHER_AUTHORITY = 'its certificate is signed by another authority';
+/** What the codes of OpenSSL and Node mean. Their own texts advise on the command line of Node. */
+const CERTIFICATE_PROBLEMS: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet, or the clock of this node is wrong',
+  CERT_SIGNATURE_FAILURE: OTHER_AUTHORITY,
+  DEPTH_ZERO_SELF_SIGNED_CERT: OTHER_AUTHORITY,
+  SELF_SIGNED_CERT_IN_CHAIN: OTHER_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT: OTHER_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: OTHER_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: OTHER_AUTHORITY,
+};
+
+/** The cause of an error of the network or of TLS, by its innermost code. */
+export function describeCause(error: unknown): string {
+  const { code, message } = innermost(error);
+  const text =
+    code === 'ERR_TLS_CERT_ALTNAME_INVALID'
+      ? `its certificate is for another name: ${message}`
+      : (CERTIFICATE_PROBLEMS[code] ?? message);
+  return [code, text].filter((part) => part !== '').join(': ');
+}
+
+/** Describes an error of the network by the server's address and its cause. */
 export function unreachable(
   error: unknown,
   server: URL,
-  env: NodeJS.ProcessEnv = process.env,
+  { isRelay = false, env = process.env }: { isRelay?: boolean; env?: NodeJS.ProcessEnv } = {},
 ): WrapperError {
   if (error instanceof WrapperError) return error;
-  const { code, message } = innermost(error);
-  const detail = [code, message].filter((part) => part !== '').join(': ');
+  const { code } = innermost(error);
+  const detail = describeCause(error);
   const proxy = PROXY_VARIABLES.find((name) => env[name]);
   const hint = proxy && `; ${proxy} is set, but the connection is direct: see docs/settings.md`;
+  const name = isRelay ? 'relay' : 'API server';
   return new WrapperError(
     'Unreachable',
-    `the API server at ${addressOf(server)} is unreachable: ${detail}${hint ?? ''}`,
-    { cause: error, ...(code === 'ETIMEDOUT' ? { silentMs: KEEP_ALIVE_SILENCE_MS } : {}) },
+    `the ${name} at ${addressOf(server)} is unreachable: ${detail}${hint ?? ''}`,
+    { cause: error, isRelay, ...(code === 'ETIMEDOUT' ? { silentMs: KEEP_ALIVE_SILENCE_MS } : {}) },
   );
 }
 

@@ -10,7 +10,7 @@ import { Failover, type FailoverOptions } from './failover.ts';
 import { Line, type LineOptions, NoConnection } from './line.ts';
 import { ServerState } from './server-state.ts';
 import { createBody, type StreamedResponse } from './upstream-body.ts';
-import { addressOf, unreachable } from './upstream-error.ts';
+import { addressOf, describeCause, unreachable } from './upstream-error.ts';
 
 export interface UpstreamRequest {
   readonly method: 'GET' | 'POST';
@@ -164,7 +164,8 @@ export class Upstream {
     const [current] = this.failover.servers;
     const problem = new Error('it does not answer, and another one is tried');
     for (const [abort, server] of this.#open) {
-      if (server.href !== current.href) abort.abort(unreachable(problem, server));
+      const isRelay = this.failover.isRelay(server);
+      if (server.href !== current.href) abort.abort(unreachable(problem, server, { isRelay }));
     }
     return isOther;
   }
@@ -215,8 +216,9 @@ export class Upstream {
   ): Promise<UpstreamResponse> {
     const abort = this.#begin(request.signal, server);
     const { signal } = abort;
+    const isRelay = this.failover.isRelay(server);
     const explain = (error: unknown): unknown =>
-      signal.aborted ? signal.reason : unreachable(error, server);
+      signal.aborted ? signal.reason : unreachable(error, server, { isRelay });
     try {
       signal.throwIfAborted();
       const { authorization } = request;
@@ -236,11 +238,11 @@ export class Upstream {
         statusCode,
         headers,
         address: addressOf(server),
-        isRelay: this.failover.isRelay(server),
+        isRelay,
         body: createBody(body, { explain, onBytes }),
         report: (end) => {
           this.serverState.reportAnswer(end);
-          this.failover.report(server, end);
+          this.failover.report(server, end, `HTTP ${statusCode}`);
         },
       };
     } catch (error) {
@@ -275,7 +277,9 @@ export class Upstream {
         throw error;
       }
     };
-    const late = unreachable(new Error(`no response within ${headersMs / 1000} s`), server);
+    const isRelay = this.failover.isRelay(server);
+    const problem = new Error(`no response within ${headersMs / 1000} s`);
+    const late = unreachable(problem, server, { isRelay });
     const timer = setTimeout(() => abort.abort(late), headersMs);
     try {
       return await abortable(
@@ -290,7 +294,7 @@ export class Upstream {
       // A caller could provoke the failure of its own request, but not of a connection.
       const isProof = isOwn || error instanceof NoConnection;
       if (isProof && (!signal.aborted || signal.reason === late)) {
-        this.failover.report(server, 'unreachable');
+        this.failover.report(server, 'unreachable', describeCause(error));
       }
       throw error;
     } finally {

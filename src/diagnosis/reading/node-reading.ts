@@ -80,7 +80,7 @@ export interface UpstreamReading {
   readonly address: string;
   /** The server in use is a relay. */
   readonly isRelay: boolean;
-  /** There are relays. */
+  /** The settings have relays. */
   readonly hasRelays: boolean;
   /** The server in use is a cache, which does not tell how old its data is. */
   readonly isCache: boolean;
@@ -168,7 +168,7 @@ export function readUpstream(upstream: Upstream): UpstreamReading {
   return {
     address,
     isRelay: failover.isRelay(failover.servers[0]),
-    hasRelays: failover.servers.some((server) => failover.isRelay(server)),
+    hasRelays: failover.hasRelays,
     isCache: serverState.isCache(address),
     servers: failover.servers,
     failovers: failover.switches,

@@ -40,6 +40,7 @@ export function readiness(proxy: ProxyState, { views, nodeSets, sources }: Colle
     ownNodeCheck(proxy),
     ...certificateChecks(proxy),
     ...snapshotChecks(proxy),
+    ...relayChecks(proxy),
     ...budgetChecks(proxy),
     ...localRuntimeChecks(proxy),
     ...views.map((view) => viewCheck(view, proxy)),
@@ -72,6 +73,14 @@ function snapshotChecks({ snapshots }: ProxyState): Check[] {
   const { problem: detail } = snapshots;
   const degraded = detail && 'the state cannot be written, so the next start may lack it';
   return [{ name: 'snapshots', degraded, detail }];
+}
+
+/** The check of relays, which this node can do without. */
+export const RELAYS = 'relays';
+
+function relayChecks({ upstream: { failover } }: ProxyState): Check[] {
+  const { hasRelays, relayProblem: detail } = failover;
+  return hasRelays ? [{ name: RELAYS, degraded: detail && 'no relay is used', detail }] : [];
 }
 
 /** kube-proxy is served even if the budget is exhausted, so the node is ready. */

@@ -1,3 +1,5 @@
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { writeServingFiles } from '../../../harness/certificates.ts';
@@ -11,6 +13,9 @@ import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 const [A, B, C] = ['https://a:6443', 'https://b:6443', 'https://c:6443'].map(
   (each) => new URL(each),
 ) as [URL, URL, URL];
+
+/** Why a relay was left that refuses. */
+const WHY = 'does not serve this node';
 
 const silent = pino({ level: 'silent' });
 
@@ -244,6 +249,11 @@ describe('the API server in use', () => {
     const relays = { servers: [new URL('https://10.96.0.50')], caFile };
     const of = failoverOf([], { credentials: new FakeCredentials(cache), relays });
     expect(of.servers.map(({ href }) => href)).toEqual(['https://10.96.0.50/', cache.href]);
+    expect([...of.servers, cache].map((server) => of.isRelay(server))).toEqual([
+      true,
+      false,
+      false,
+    ]);
     // Only a relay is left because it brings nothing: an API server may be slow.
     for (const expected of [cache.hostname, cache.hostname]) {
       of.leaveRelay(performance.now());
@@ -255,6 +265,61 @@ describe('the API server in use', () => {
     expect(() => failoverOf([cache], { relays })).toThrow(
       'servers: http://127.0.0.1:8080 must use',
     );
+  });
+
+  // The log called it an API server that is unreachable, and answers again at the same moment.
+  test('is logged as a relay if it is one, with the cause', async () => {
+    const { caFile } = await writeServingFiles(useFolder());
+    const { logger, lines } = recordingLogger();
+    const relays = { servers: [C, new URL('https://d:1')], caFile };
+    const of = failoverOf([], { logger, relays, returnMs: 10, tryServer: async () => {} });
+    of.report(C, 'unreachable', 'ECONNREFUSED');
+    of.report(of.servers[0], 'relayRefused', 'HTTP 503');
+    of.report(A, 'unreachable');
+    of.report(C, 'answered');
+    of.report(C, 'unreachable');
+    await eventually(() => hosts(of), 'cda');
+    expect(lines.map(({ msg, from, to, why, err }) => [msg, from, to, why, err])).toEqual([
+      ['another relay is used', 'relay c:6443', 'relay d:1', 'does not answer', 'ECONNREFUSED'],
+      ['an API server is used instead of a relay', 'relay d:1', 'a:6443', WHY, 'HTTP 503'],
+      [
+        'a relay is used instead of an API server',
+        'a:6443',
+        'relay c:6443',
+        'does not answer',
+        undefined,
+      ],
+      ['another relay is used', 'relay c:6443', 'relay d:1', 'does not answer', undefined],
+      ['a relay is used again', undefined, undefined, undefined, undefined],
+    ]);
+  });
+
+  test('is no relay while the file of their authority is missing or broken, and is one later', async () => {
+    const { caFile } = await writeServingFiles(useFolder());
+    const file = join(useFolder(), 'ca.crt');
+    const { logger, lines } = recordingLogger();
+    const relays = { servers: [C], caFile: file };
+    const of = failoverOf([], { logger, relays, tryServer: async () => {} });
+    expect([hosts(of), of.hasRelays]).toEqual(['a', true]);
+    const logged = () => lines.map(({ msg, err }) => `${msg} ${err ?? ''}`);
+    await eventually(() => logged().length, 1);
+    expect([logged()[0], of.relayProblem]).toEqual([
+      expect.stringMatching(/^no relay is used: .* ENOENT/),
+      expect.stringContaining('ENOENT'),
+    ]);
+    for (const content of ['', readFileSync(caFile).subarray(0, 200)]) {
+      writeFileSync(file, content);
+      await eventually(() => of.relayProblem?.includes('ENOENT'), false);
+    }
+    copyFileSync(caFile, file);
+    await eventually(() => hosts(of), 'ca');
+    expect(of.tls(of.servers[0])).toEqual({ ca: readFileSync(caFile) });
+    expect(of.relayProblem).toBeUndefined();
+    // Without an authority no certificate is valid, not even those of well-known authorities.
+    const [relay] = of.servers;
+    writeFileSync(file, 'nothing');
+    await eventually(() => hosts(of), 'a');
+    expect(of.tls(relay)).toEqual({ ca: [] });
   });
 
   test('never has another scheme, because plain http would expose the credentials', () => {

@@ -28,6 +28,16 @@ function fail(end: RequestEnd = 'unreachable'): boolean {
   return state.reportFailure(end, gone, clock.now());
 }
 
+/** Fails a request to a relay, which the log then has, and lets the next server answer. */
+function fromRelay() {
+  clock.pass(1);
+  const error = new WrapperError('Unreachable', 'a relay is gone', { isRelay: true });
+  expect(state.reportFailure('unreachable', error, clock.now())).toBe(true);
+  expect(state.isCutOff).toBe(true);
+  state.reportAnswer('answered');
+  return { log: [...lines] };
+}
+
 /** The numbers of the waiting queries, in the order in which they were released. */
 function waiting(count: number): number[] {
   const released: number[] = [];
@@ -114,6 +124,20 @@ describe('the API server', () => {
       expect([fail(end), changes]).toEqual([false, []]);
     },
   );
+
+  // The log called a relay the API server, which "answered again" 18 ms later.
+  test('is not called unreachable in the log when only a relay is', () => {
+    const { log } = fromRelay();
+    clock.pass(5_000);
+    fail();
+    fail();
+    state.reportAnswer('answered');
+    fromRelay();
+    expect([log, lines.map(({ msg }) => msg.split(':')[0])]).toEqual([
+      [],
+      ['the API server is unreachable', 'the API server answers again'],
+    ]);
+  });
 
   test('is as unreachable as before when a collection may be absent', () => {
     expect([fail('mayBeAbsent'), fail('foreign'), fail('mayBeAbsent')]).toEqual([
