@@ -51,9 +51,15 @@ export class ServerCertificate {
     });
   }
 
+  /** When it is valid. */
+  get valid(): { readonly from: Date; readonly to: Date } {
+    const { validFromDate, validToDate } = this.#current.leaf;
+    return { from: validFromDate, to: validToDate };
+  }
+
   /** End of validity, in milliseconds since the epoch. */
   get expires(): number {
-    return this.#current.leaf.validToDate.getTime();
+    return this.valid.to.getTime();
   }
 
   /** How often changed files could not be used. */
@@ -75,10 +81,10 @@ export class ServerCertificate {
   problem(now: number): string | undefined {
     const unusable = this.#follower.problem;
     if (unusable !== undefined) return `the files have changed, the old ones are kept: ${unusable}`;
-    const { validFromDate, validToDate } = this.#current.leaf;
-    if (now > validToDate.getTime()) return `expired at ${validToDate.toISOString()}`;
-    if (now >= validFromDate.getTime()) return undefined;
-    return `not valid before ${validFromDate.toISOString()}`;
+    const { from, to } = this.valid;
+    if (now > to.getTime()) return `expired at ${to.toISOString()}`;
+    if (now >= from.getTime()) return undefined;
+    return `not valid before ${from.toISOString()}`;
   }
 
   /** Stops following the files. */

@@ -10,6 +10,7 @@ import { createCallerPolicy } from '../auth/caller-access.ts';
 import { authenticateLocal } from '../auth/loopback-access.ts';
 import type { Passthrough } from '../forward/passthrough.ts';
 import { CallerLimits, type CallerLimitsOptions } from '../http/caller-limits.ts';
+import { logExpiry } from '../http/certificate-log.ts';
 import { sendError } from '../http/http-errors.ts';
 import { ListenerCounter } from '../http/listener-counter.ts';
 import { DEFAULT_LISTENER_LIMITS, type ListenerLimits } from '../http/listener-limits.ts';
@@ -117,6 +118,7 @@ export async function createListeners(
   const plain =
     http && createRequestHandler(context, { name: 'listen', address: http, accessPolicy });
   const secure = https && certificate && (await createHttps(context, https, certificate));
+  if (certificate !== undefined) parts.defer(logExpiry(certificate, options.logger));
   const handlers = [plain, secure?.handler].filter((each) => each !== undefined);
   if (secure !== undefined) parts.defer(warnOfClearText(context));
   parts.defer(() => closeHandlers(handlers));
