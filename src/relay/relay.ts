@@ -24,7 +24,7 @@ import { RelayViews, type RelayViewsOptions } from './relay-views.ts';
  * - The API server decides what the owner of each token may read. Nothing is forwarded or written.
  *
  * It has no Node, no policy and no projection. relay.ts connects its parts; relay-views.ts says which views are open;
- * relay-reading.ts says how it is, for probes and metrics (src/admin/relay-admin.ts).
+ * readiness-log.ts and relay-reading.ts say how it is, for probes and metrics (src/admin/relay-admin.ts).
  */
 
 /** As of a wrapper, as far as they concern the API server, the https listener and its limits. */

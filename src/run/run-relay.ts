@@ -1,7 +1,9 @@
 import { startRelayAdmin } from '../admin/relay-admin.ts';
 import { nodeProxyOptions } from '../config/node-proxy-options.ts';
 import type { RawSettings } from '../config/settings.ts';
+import { logReadiness } from '../relay/readiness-log.ts';
 import { startRelay } from '../relay/relay.ts';
+import { relayProblem } from '../relay/relay-reading.ts';
 import { DRAIN_MS, type RunOptions, run, untilStopped } from './run.ts';
 
 /** Runs a relay until SIGTERM or SIGINT, as {@link run} the wrapper. */
@@ -19,6 +21,7 @@ async function start(options: RunOptions): Promise<void> {
     drainMs: DRAIN_MS,
     logger,
   });
+  const stopLog = logReadiness(() => relayProblem(relay), logger);
   try {
     const admin = await startRelayAdmin(address, relay, log);
     const { url, upstream } = relay;
@@ -28,6 +31,7 @@ async function start(options: RunOptions): Promise<void> {
     logger.info('stopping');
     await admin.close();
   } finally {
+    stopLog();
     await relay.close();
   }
 }
