@@ -31,7 +31,6 @@ interface Picture {
 
 const PICTURES: readonly Picture[] = [
   { name: 'page-services', width: 1100, height: 490, hash: '' },
-  { name: 'page-warnings', width: 1100, height: 340, hash: '?show=warnings' },
   { name: 'page-explanation', width: 1100, height: 660, hash: 'default/web' },
   { name: 'page-refused', width: 1100, height: 560, hash: 'default/stranded' },
   {
