@@ -7,6 +7,7 @@ import { createMetrics } from '../../src/admin/metrics/metrics.ts';
 import { NodeReader } from '../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { behind, useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { metricsOf } from '../support/wrapper/state-fixture.ts';
@@ -214,6 +215,19 @@ test('the label of an API server has its host and path, but no credentials', asy
     `${host}/one 0`,
     `${host}/two 0`,
   ]);
+});
+
+test('whether a node reads from a relay is known where there should be one', async () => {
+  const api = proxy.upstream.failover.servers[0]?.href ?? '';
+  const files = await writeServingFiles(useFolder());
+  const relay = await useRelayOf(api, files);
+  const behindRelay = await useWrapper(api, behind(api, files, relay));
+  const inUse = async (of: NodeProxy) =>
+    /^kube_proxy_wrapper_upstream_relay_in_use (\d)$/m.exec(await metricsOf(of))?.[1];
+  await eventually(() => inUse(behindRelay), '1');
+  // Its authority cannot be read.
+  expect(await inUse(proxy)).toBe('0');
+  expect(await inUse(await useWrapper(api))).toBeUndefined();
 });
 
 test('a feature that is switched off has no metrics', async () => {

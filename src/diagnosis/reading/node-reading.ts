@@ -80,7 +80,7 @@ export interface UpstreamReading {
   readonly address: string;
   /** The server in use is a relay. */
   readonly isRelay: boolean;
-  /** The settings have relays. */
+  /** There are relays for this node, or a mistake leaves none of them. */
   readonly hasRelays: boolean;
   /** The server in use is a cache, which does not tell how old its data is. */
   readonly isCache: boolean;
@@ -165,10 +165,11 @@ function readKubeProxy({ views, url, httpsUrl }: ProxyState): KubeProxyReading {
 
 export function readUpstream(upstream: Upstream): UpstreamReading {
   const { address, failover, serverState, receivedBytes } = upstream;
+  const isThere = failover.servers.some((server) => failover.isRelay(server));
   return {
     address,
     isRelay: failover.isRelay(failover.servers[0]),
-    hasRelays: failover.hasRelays,
+    hasRelays: isThere || failover.relayProblem !== undefined,
     isCache: serverState.isCache(address),
     servers: failover.servers,
     failovers: failover.switches,
