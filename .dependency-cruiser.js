@@ -30,6 +30,7 @@ const ROOMS = [
   ['node/own-watches', ...REFLECTOR],
   ['node/local-runtime', ...BELOW, 'client/system'],
   ['node/views', ...REFLECTOR, 'node/own-watches', 'node/local-runtime'],
+  ['node/relays', ...REFLECTOR, 'node/views'],
   ['server/http', ...API],
   ['server/forward', ...UPSTREAM, 'client/credentials', 'server/http'],
   ['server/auth', ...UPSTREAM, 'server/http', 'server/forward'],

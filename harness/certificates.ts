@@ -56,10 +56,10 @@ export interface ServingFiles {
   readonly caFile: string;
 }
 
-/** Writes a new certificate, its key and its authority to a folder. */
-export async function writeServingFiles(folder: string): Promise<ServingFiles> {
+/** Writes a new certificate, its key and its authority to a folder. @param name in the certificate */
+export async function writeServingFiles(folder: string, name = 'wrapper'): Promise<ServingFiles> {
   const authority = await makeAuthority();
-  const { cert, key } = await issue(authority, 'wrapper');
+  const { cert, key } = await issue(authority, name);
   const write = (name: string, content: string): string => {
     writeFileSync(join(folder, name), content);
     return join(folder, name);

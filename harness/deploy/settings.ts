@@ -29,7 +29,7 @@ export const everySetting = {
   maxViewBytes: 67_108_864,
   maxNodeSets: 100,
   servers: ['https://192.0.2.1:6443'],
-  relays: { servers: ['https://192.0.2.2:10362'], caFile: '/tmp/ca.crt' },
+  relays: { service: 'kube-system/kube-proxy-wrapper-relay', caFile: '/tmp/ca.crt' },
   dryRun: true,
   maxListBytes: 134_217_728,
   stateDir: '/var/lib/kube-proxy-wrapper',

@@ -110,6 +110,15 @@ export const relayServer = v.pipe(
   v.check(({ protocol }) => protocol === 'https:', 'must begin with https://'),
 );
 
+/** `NAMESPACE/NAME` of a Service. */
+export const serviceName = v.pipe(
+  v.string(),
+  v.regex(
+    /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\/[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/,
+    'must be NAMESPACE/NAME of a Service',
+  ),
+);
+
 /** Absolute path of a unix socket, also as a `unix://` address. */
 export const socketPath = v.pipe(
   v.string(),

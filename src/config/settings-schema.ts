@@ -23,6 +23,7 @@ import {
   overlap,
   positive,
   relayServer,
+  serviceName,
   socketPath,
 } from './setting-types.ts';
 
@@ -38,17 +39,23 @@ const nodeName = v.pipe(
 );
 
 const relays = mapping('relays', {
+  service: described(
+    v.optional(serviceName),
+    'NAMESPACE/NAME of the Service whose endpoints are relays. Its policy selects those of this site. Their certificate names NAME.NAMESPACE.svc. With `stateDir` a start knows the last ones.',
+  ),
   servers: described(
-    v.pipe(
-      v.array(relayServer),
-      v.nonEmpty('must not be empty'),
-      v.maxLength(16, 'must have at most 16 items'),
+    v.optional(
+      v.pipe(
+        v.array(relayServer),
+        v.nonEmpty('must not be empty'),
+        v.maxLength(16, 'must have at most 16 items'),
+      ),
     ),
-    'https URLs of the relays of this site (see relay.md), in order of preference: normally one, with the ClusterIP of their Service.',
+    'Deprecated: https URLs of the relays, instead of `service`.',
   ),
   caFile: described(
     nonEmpty,
-    'Authority of the certificates of these relays, PEM. Changes of the file are followed.',
+    'Authority of the certificates of relays, PEM. The file is followed.',
   ),
 });
 
@@ -183,6 +190,10 @@ export function problemsBetween({ listen, https, ...settings }: Settings): Setti
   } catch (error) {
     const message = messageOf(error);
     problems.push({ path: ['defaultTopologyKeys'], message });
+  }
+  const { relays } = settings;
+  if (relays !== undefined && (relays.service === undefined) === (relays.servers === undefined)) {
+    problems.push({ path: ['relays'], message: 'needs service, or servers instead of it' });
   }
   if (listen === undefined && https === undefined) {
     problems.push({ path: ['listen'], message: 'needs https to be set' });

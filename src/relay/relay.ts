@@ -109,6 +109,7 @@ async function start(
   const upstream = parts.adopt(
     new Upstream({
       ...options,
+      relays,
       list: async (request) => {
         const client = { query: KUBERNETES, readLimits, upstream: { request } };
         await new CollectionClient(client).list('', new AbortController().signal);

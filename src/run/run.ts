@@ -15,7 +15,7 @@ import { forceExit } from './force-exit.ts';
 import { createLogDestination, LOG_OPTIONS, type LogDestination } from './log-destination.ts';
 import { createLastProcessFlush, isLastProcessWell, readOpenViews } from './running-process.ts';
 import { logWarnings } from './runtime-warnings.ts';
-import { logStart, logWhenReady } from './start-log.ts';
+import { logStart, logWhenReady, warnOfDeprecated } from './start-log.ts';
 import { listenForSignals, type StopSignals } from './stop-signals.ts';
 import { trimHeapOnceReady } from './trim-heap.ts';
 
@@ -88,6 +88,7 @@ export interface RunOptions {
 async function startWrapper(options: RunOptions): Promise<void> {
   const { settings, listeners, credentials, signals, logger } = options;
   const { admin } = listeners;
+  warnOfDeprecated(logger, settings);
   const listening = new AbortController();
   const flush = { logger, listening: listening.signal, stop: signals.stop };
   const flushLastProcess = createLastProcessFlush(admin, flush);

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { queryPath } from '../client/api/query.ts';
+import type { Settings } from '../config/settings.ts';
 import { isReady } from '../diagnosis/reading/health.ts';
 import type { ProxyState } from '../server/node-proxy.ts';
 import { VERSION } from '../version.ts';
@@ -9,6 +10,14 @@ import { pollUntil } from './poll-until.ts';
 export function logStart(logger: Logger, settings: Readonly<Record<string, unknown>>): void {
   const fields = { version: VERSION, nodeVersion: process.version, settings };
   logger.info(fields, `kube-proxy-wrapper ${VERSION} starts`);
+}
+
+/** Names the way out of settings that the next minor version does not have. */
+export function warnOfDeprecated(logger: Logger, { relays }: Settings): void {
+  if (relays?.servers === undefined) return;
+  logger.warn(
+    'relays.servers is deprecated, and the next minor version does not have it: set relays.service to NAMESPACE/NAME of the Service of the relays, whose certificate then needs the name NAME.NAMESPACE.svc (docs/relay.md)',
+  );
 }
 
 /**

@@ -8,7 +8,6 @@ import { CollectionClient } from '../client/reflector/collection-client.ts';
 import { SnapshotFolder, type SnapshotFolderOptions } from '../client/snapshot/snapshot-folder.ts';
 import { assertStateFolder } from '../client/snapshot/state-folder.ts';
 import { OwnReadMemory } from '../client/system/read-memory.ts';
-import type { FailoverOptions } from '../client/upstream/failover.ts';
 import { Upstream, type UpstreamOptions } from '../client/upstream/upstream.ts';
 import { Batches } from '../filter/projection/batch.ts';
 import type { LogBounds } from '../filter/view/event-log.ts';
@@ -19,6 +18,8 @@ import { NodeSetReflectors } from '../node/own-watches/node-set-reflectors.ts';
 import type { OpenCollection } from '../node/own-watches/open-collection.ts';
 import { PolicyLog } from '../node/own-watches/policy-log.ts';
 import { watchCluster } from '../node/own-watches/watch-cluster.ts';
+import { type RelaySettings, readRelays } from '../node/relays/read-relays.ts';
+import { RelayFinder } from '../node/relays/relay-finder.ts';
 import { DecisionLog } from '../node/views/decision-log.ts';
 import { ViewRegistry } from '../node/views/view-registry.ts';
 import { PolicyResolver } from '../topology/policy/policy-resolver.ts';
@@ -35,8 +36,8 @@ import type { WatchTimes } from './serving/view-response.ts';
 /*
  * The composition root. startNodeProxy builds the proxy from the bottom up:
  *
- * 1. connect: the connection to the API server, with fail-over. Whatever can be wrong with the options is reported
- *    here.
+ * 1. connect: the connection to the API server, with fail-over, and what is on disk. Whatever can be wrong with the
+ *    options is reported here.
  * 2. openViews: what this node knows of the cluster, what all reflectors share, and the views.
  * 3. createListeners: the listeners for clients. If another process has the ports, they wait (hot-restart.ts).
  *
@@ -71,8 +72,8 @@ export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
   readonly defaultViewsMs?: number;
   /** Further API servers of the same cluster; see {@link Failover}. */
   readonly servers?: readonly URL[];
-  /** See FailoverOptions. */
-  readonly relays?: FailoverOptions['relays'];
+  /** Default: there are none. */
+  readonly relays?: RelaySettings | undefined;
   /** See FailoverOptions. */
   readonly returnMs?: number;
   /** See UpstreamOptions. */
@@ -148,8 +149,9 @@ async function start(
   options: NodeProxyOptions,
   parts: AsyncDisposableStack,
 ): Promise<Omit<NodeProxy, 'close'>> {
-  const { upstream, apiServers, certificate } = await connect(options, parts);
-  const shown = await openViews(options, { upstream, apiServers }, parts);
+  const { certificate, ...connected } = await connect(options, parts);
+  const { apiServers } = connected;
+  const shown = await openViews(options, connected, parts);
   const listeners = await createListeners(
     {
       ...options,
@@ -174,7 +176,7 @@ async function start(
 
 /** Checks everything that can be wrong with the options, and creates the connection to the API server. */
 async function connect(options: NodeProxyOptions, parts: AsyncDisposableStack) {
-  const { state, logger } = options;
+  const { state, relays, nodeName, logger } = options;
   if (state !== undefined) await assertStateFolder(state.folder);
   const line: UpstreamOptions = {
     credentials: options.credentials,
@@ -184,18 +186,28 @@ async function connect(options: NodeProxyOptions, parts: AsyncDisposableStack) {
     quietMs: options.quietMs,
     logger,
   };
-  const upstream = parts.adopt(new Upstream({ ...line, relays: options.relays }), closePart);
   // What https callers send never goes to a relay.
-  const apiServers =
-    options.relays === undefined ? upstream : parts.adopt(new Upstream(line), closePart);
+  const apiServers = parts.adopt(new Upstream(line), closePart);
+  const { flushLastProcess } = options;
+  const { failover: serverAccess } = apiServers;
+  const snapshots =
+    state && new SnapshotFolder({ ...state, nodeName, serverAccess, flushLastProcess, logger });
+  const found = relays && (await readRelays(relays, snapshots));
+  const upstream =
+    found === undefined
+      ? apiServers
+      : parts.adopt(new Upstream({ ...line, relays: found }), closePart);
   const certificate = await checkListeners(options, upstream.failover.servers, logger);
-  return { upstream, apiServers, certificate: parts.adopt(certificate, closePart) };
+  parts.adopt(certificate, closePart);
+  return { upstream, apiServers, snapshots, remembered: found?.remembered, certificate };
 }
+
+type Connected = Awaited<ReturnType<typeof connect>>;
 
 /** Creates what this node knows of the cluster, and opens the watches that no client requests. Views open later. */
 async function openViews(
   options: NodeProxyOptions,
-  { upstream, apiServers }: Record<'upstream' | 'apiServers', Upstream>,
+  { upstream, apiServers, snapshots, remembered }: Omit<Connected, 'certificate'>,
   parts: AsyncDisposableStack,
 ) {
   const { nodeName, policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
@@ -204,15 +216,6 @@ async function openViews(
   const policyResolver = new PolicyResolver(policies, namespaces);
   const policyLog = parts.adopt(new PolicyLog(logger), closePart);
   const decisionLog = parts.adopt(new DecisionLog(logger, systemClock), closePart);
-  const snapshots =
-    options.state &&
-    new SnapshotFolder({
-      ...options.state,
-      nodeName,
-      serverAccess: upstream.failover,
-      flushLastProcess: options.flushLastProcess,
-      logger,
-    });
   const reflecting = {
     upstream,
     versions: new VersionAllocator(Date.now()),
@@ -263,6 +266,12 @@ async function openViews(
   );
   const clusterWatchers = watchCluster({ ...policing, namespaces, fabedgeCluster });
   for (const watcher of clusterWatchers) parts.adopt(watcher, closePart);
+  const service = options.relays?.service;
+  if (service !== undefined) {
+    const { failover } = upstream;
+    const finder = new RelayFinder({ service, views, topology, remembered, failover, logger });
+    parts.adopt(finder, closePart);
+  }
   // Before the views: what clients saw last is written, and nothing newer.
   parts.adopt(snapshots, closePart);
   return {

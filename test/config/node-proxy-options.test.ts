@@ -12,7 +12,7 @@ const BASE: RawSettings = { nodeName: 'edge-1', stateDir: '/var/lib/state' };
 const OTHERS: RawSettings = {
   nodeName: 'edge-2',
   servers: ['https://192.0.2.2:6443'],
-  relays: { servers: ['https://10.96.0.80'], caFile: '/ca.crt' },
+  relays: { service: 'kube-system/relay', caFile: '/ca.crt' },
   listen: '127.0.0.1:1',
   https: { listen: '127.0.0.1:2', certFile: '/tls.crt', keyFile: '/tls.key' },
   adminListen: '127.0.0.1:3',

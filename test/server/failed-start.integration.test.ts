@@ -100,6 +100,12 @@ test('a wrapper that cannot start leaves nothing open, whichever step fails', as
   expect(await leaksOf(startNodeProxy, { ...options, relays })).toEqual([]);
 });
 
+test('nor does one that looks for its relays', async () => {
+  const { caFile, ...options } = await useOptions({ listen: '127.0.0.1:0' });
+  const relays = { service: 'default/relay', caFile };
+  expect(await leaksOf(startNodeProxy, { ...options, relays })).toEqual([]);
+});
+
 test('a relay that cannot start leaves nothing open, whichever step fails', async () => {
   const { caFile, ...options } = await useOptions({ listen: 'none' });
   expect(await leaksOf(startRelay, options)).toEqual([]);

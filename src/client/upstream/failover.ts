@@ -136,6 +136,20 @@ export class Failover implements ServerAccess {
     this.#listeners.clear();
   }
 
+  /**
+   * Uses other relays, or another order, from now on. A relay in use that remains stays in use, and open watches stay
+   * where they are.
+   *
+   * @param problem why there are none
+   */
+  replaceRelays(servers: readonly URL[], problem?: string): void {
+    if (this.#relays?.replace(servers, problem) !== true) return;
+    const { inUse } = this.#choice;
+    this.#replaceServers();
+    if (this.#choice.inUse !== inUse) this.#onSwitch();
+    else this.#scheduleReturn();
+  }
+
   /** Reports how a request to a server ended. @param cause what is known besides, for the log */
   report(server: URL, end: RequestEnd, cause?: string): void {
     this.#handle({ type: 'ended', server: server.href, end }, end, cause);
@@ -182,7 +196,8 @@ export class Failover implements ServerAccess {
           const list = tryServer?.(server) ?? Promise.reject();
           const arrives = await list.then(() => true).catch(() => false);
           if (this.#returning !== timer) return;
-          if (!arrives) continue;
+          // A relay may have been replaced meanwhile.
+          if (!arrives || !this.#choice.servers.includes(server.href)) continue;
           const text = this.isRelay(server) ? 'a relay' : 'a preferred API server';
           logger.info({ server: addressOf(server) }, `${text} is used again`);
           const event = { type: 'listed', server: server.href } as const;
@@ -205,18 +220,31 @@ export class Failover implements ServerAccess {
 
   /** Credentials or relays name other servers, or other authorities. */
   #onReplaced(): void {
-    const { returnMs = RETURN_MS } = this.#options;
-    const event = { type: 'replaced', servers: this.#all().map(({ href }) => href) } as const;
-    this.#choice = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
+    this.#replaceServers();
     this.#onChange();
   }
 
+  #replaceServers(): void {
+    const { returnMs = RETURN_MS } = this.#options;
+    const event = { type: 'replaced', servers: this.#all().map(({ href }) => href) } as const;
+    this.#choice = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
+  }
+
   #onChange(): void {
-    const isPreferred = this.#choice.servers[0] === this.#choice.inUse;
     clearTimeout(this.#returning);
     this.#returning = undefined;
-    if (!isPreferred) this.#returnLater();
+    this.#scheduleReturn();
     for (const listener of this.#listeners) listener();
+  }
+
+  /** Leaves an attempt that is due as it is: the order of relays may change more often than it is made. */
+  #scheduleReturn(): void {
+    if (this.#choice.servers[0] !== this.#choice.inUse) {
+      if (this.#returning === undefined) this.#returnLater();
+      return;
+    }
+    clearTimeout(this.#returning);
+    this.#returning = undefined;
   }
 
   /**

@@ -98,6 +98,11 @@ export class Line {
     this.#pool = this.#createPool();
   }
 
+  /** Its URL. */
+  get server(): string {
+    return this.#options.server.href;
+  }
+
   /** Resolves with the headers of the response. Rejects with {@link NoConnection} and errors of the network. */
   async request(
     request: Dispatcher.RequestOptions & { readonly signal: AbortSignal },

@@ -7,6 +7,8 @@ import { assertCertificates } from '../system/pem.ts';
 export interface RelaysOptions {
   /** In order of preference, over https. */
   readonly servers: readonly URL[];
+  /** The name in their certificates; default: the host of each URL. */
+  readonly servername?: string | undefined;
   /** Their authority, PEM. The file is followed. */
   readonly caFile: string;
 }
@@ -19,8 +21,12 @@ export class Relays {
   readonly #options: RelaysOptions;
   readonly #logger: Logger;
   readonly #follower: FileFollower;
+  /** Requests to relays that were replaced may be open. */
+  readonly #known = new WeakSet<URL>();
   #onChange: () => void;
   #authority: Buffer | undefined;
+  #servers: readonly URL[] = [];
+  #missing: string | undefined;
 
   /** @param onChange called when {@link servers} or {@link tls} have changed */
   constructor(options: RelaysOptions, logger: Logger, onChange: () => void) {
@@ -28,6 +34,7 @@ export class Relays {
     this.#options = options;
     this.#logger = logger;
     this.#onChange = onChange;
+    this.#list(options.servers);
     this.#follower = new FileFollower({
       read: async () => this.#read(),
       onFailure: ({ message: err }) => {
@@ -47,27 +54,50 @@ export class Relays {
 
   /** In order of preference. */
   get servers(): readonly URL[] {
-    return this.#authority === undefined ? [] : this.#options.servers;
+    return this.#authority === undefined ? [] : this.#servers;
   }
 
   /** Without an authority no certificate is valid. */
   get tls(): TlsOptions {
-    return { ca: this.#authority ?? [] };
+    return { ca: this.#authority ?? [], servername: this.#options.servername };
   }
 
   /** Why none is used; undefined: they may be. */
   get problem(): string | undefined {
     const { problem } = this.#follower;
-    return problem && `the file ${this.#options.caFile} of relays.caFile: ${problem}`;
+    return problem
+      ? `the file ${this.#options.caFile} of relays.caFile: ${problem}`
+      : this.#missing;
   }
 
+  /** @param server one of {@link servers}, now or before */
   isRelay(server: URL): boolean {
-    return this.#options.servers.includes(server);
+    return this.#known.has(server);
+  }
+
+  /**
+   * Uses other relays, or another order, from now on.
+   *
+   * @param problem why there are none
+   * @returns whether {@link servers} have changed
+   */
+  replace(servers: readonly URL[], problem?: string): boolean {
+    this.#missing = problem;
+    const before = this.#servers;
+    this.#list(servers);
+    return String(before) !== String(this.#servers);
   }
 
   close(): void {
     this.#onChange = () => {};
     this.#follower.close();
+  }
+
+  /** A relay that stays remains the same object. */
+  #list(servers: readonly URL[]): void {
+    const before = new Map(this.#servers.map((server) => [server.href, server]));
+    this.#servers = servers.map((server) => before.get(server.href) ?? server);
+    for (const server of this.#servers) this.#known.add(server);
   }
 
   #read(): void {

@@ -79,7 +79,7 @@ export function nextChoice(
     case 'replaced': {
       const [first = ''] = event.servers;
       const isKnown = event.servers.includes(inUse);
-      const replaced = isKnown ? {} : { inUse: first, failures: 0 };
+      const replaced = isKnown ? {} : { inUse: first, since: times.now, failures: 0 };
       return { ...choice, servers: event.servers, ...replaced };
     }
   }

@@ -323,6 +323,7 @@ export class Upstream {
     const id = `${isOwn ? 'own' : 'caller'} ${server.href}`;
     const known = this.#lines.get(id);
     if (known !== undefined) return known;
+    this.#forgetGone();
     const tls = this.failover.tls(server);
     const { cert, key, ...anonymous } = tls;
     const line = new Line({
@@ -335,6 +336,12 @@ export class Upstream {
     });
     this.#lines.set(id, line);
     return line;
+  }
+
+  /** Relays may have been replaced since the last switch. */
+  #forgetGone(): void {
+    const listed = new Set(this.failover.servers.map(({ href }) => href));
+    for (const line of this.#lines.values()) if (!listed.has(line.server)) this.#forget(line);
   }
 
   /** The next request reads the TLS options of the server again: the authority of relays may be another one now. */

@@ -30,6 +30,10 @@ function assertRight(before: ServerChoice, happened: ServerEvent, after: ServerC
   expect(after.servers).toContain(after.inUse);
   expect([...inOrder(after)].sort()).toEqual([...after.servers].sort());
   expect([1, 2, 4, 8, 16]).toContain(after.longer);
+  // A server that stays remains in use, and a new one does not answer for the old one.
+  if (happened.type === 'replaced' && happened.servers.includes(before.inUse)) {
+    expect([after.inUse, after.since]).toEqual([before.inUse, before.since]);
+  }
   if (!hasMoved) return;
   // Only the server in use is left, and only for what happened while it was used.
   if (happened.type === 'ended') expect(happened.server).toBe(before.inUse);

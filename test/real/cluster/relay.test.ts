@@ -68,7 +68,9 @@ async function figures(node: string): Promise<Record<string, string>> {
 test('nodes of a site with relays read from these, and one without reads from the API server', async () => {
   const documented = async (beginning: string) =>
     await workspace.runDocumented(INSTALLATION, beginning);
-  clusterIP = (await documented('kubectl -n kube-system apply')).trim().split('\n').at(-1) ?? '';
+  await documented('kubectl -n kube-system apply');
+  const get = `kubectl -n kube-system get service ${RELAY} -o jsonpath='{.spec.clusterIP}'`;
+  clusterIP = (await workspace.run(get)).trim();
   await workspace.runDocumented('The certificate', 'openssl req', {
     'IP:127.0.0.1,DNS:localhost': `IP:${clusterIP}`,
   });

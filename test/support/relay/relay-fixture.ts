@@ -19,14 +19,15 @@ export function credentialsFor(apiServer: string): FakeCredentials {
   return new FakeCredentials(new URL(apiServer), NO_CHECK);
 }
 
-/** Starts a relay; it is closed later. @param port default: any */
+/** Starts a relay; it is closed later. @param port default: any; also `<host>:<port>` */
 export async function useRelayOf(
   apiServer: string,
   files: ServingFiles,
   options: Partial<RelayOptions> = {},
-  port = 0,
+  port: number | string = 0,
 ): Promise<Relay> {
-  const https = { listen: `127.0.0.1:${port}`, certFile: files.certFile, keyFile: files.keyFile };
+  const listen = typeof port === 'string' ? port : `127.0.0.1:${port}`;
+  const https = { listen, certFile: files.certFile, keyFile: files.keyFile };
   const settings = loadSettings({ nodeName: 'relay', https }, {}, undefined);
   const relay = await startRelay({
     ...nodeProxyOptions(settings),

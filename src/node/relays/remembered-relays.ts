@@ -1,0 +1,69 @@
+import { isIP } from 'node:net';
+import { CODECS } from '../../client/api/codecs.ts';
+import type { QueryState } from '../../client/snapshot/query-state.ts';
+import type { SnapshotFolder } from '../../client/snapshot/snapshot-folder.ts';
+import type { Change } from '../../filter/objects/change.ts';
+import { type Address, addressText } from '../../util/address.ts';
+import { MAX_RELAYS } from './select-relays.ts';
+
+/** Objects that come from no API server have no version. */
+const VERSION = '1';
+
+/**
+ * The addresses that were selected last, on disk, in the form of a snapshot: a node that boots needs a relay before it
+ * has a view. Each is an object in JSON that has only a name, `<ip>:<port>`.
+ */
+export class RememberedRelays {
+  readonly #folder: SnapshotFolder;
+  readonly #state: QueryState;
+  #names: readonly string[] = [];
+
+  /** @param service `namespace/name`; another one has a file of its own */
+  constructor(folder: SnapshotFolder, service: string) {
+    this.#folder = folder;
+    this.#state = folder.writer.open(`/relays?service=${service}`);
+  }
+
+  /** What is on disk, in order; empty if there is nothing that can be trusted. Never rejects. */
+  async read(): Promise<readonly Address[]> {
+    const stored = await this.#folder.load(this.#state);
+    if (stored === undefined) return [];
+    try {
+      const names = stored.objects.map((object) => CODECS.json.meta(object).name);
+      const addresses = names.map(parseName);
+      if (names.length > MAX_RELAYS) throw new Error(`it has ${names.length} relays`);
+      this.#state.adopt(this.#replace(names), stored.resourceVersion, stored.savedAt);
+      return addresses;
+    } catch (error) {
+      await this.#folder.setAside(this.#state.query, error as Error);
+      return [];
+    }
+  }
+
+  update(addresses: readonly Address[]): void {
+    const names = addresses.map(addressText);
+    if (names.join() !== this.#names.join()) this.#state.update(this.#replace(names), VERSION);
+  }
+
+  close(): void {
+    this.#folder.writer.closeState(this.#state);
+  }
+
+  #replace(names: readonly string[]): Change[] {
+    const gone = this.#names.map((key): Change => ({ type: 'DELETED', key }));
+    this.#names = names;
+    return gone.concat(names.map(addressObject));
+  }
+}
+
+function addressObject(name: string): Change {
+  const object = Buffer.from(JSON.stringify({ metadata: { name } }));
+  return { type: 'MODIFIED', key: name, facts: CODECS.json.meta(object), object };
+}
+
+function parseName(name: string): Address {
+  const [, v6, v4, digits] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(name) ?? [];
+  const [host, port] = [v6 ?? v4 ?? '', Number(digits)];
+  if (isIP(host) === (v6 === undefined ? 4 : 6) && port > 0 && port < 65_536) return { host, port };
+  throw new Error('it has a relay that is no address');
+}
