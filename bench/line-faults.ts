@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { startControlPlane } from '../harness/api-server/control-plane.ts';
 import { freePorts } from '../harness/network/free-port.ts';
-import { startTcpFront, type TcpFault } from '../harness/network/tcp-front.ts';
+import { DROP_OLD, HOLD, startTcpFront, type TcpFault } from '../harness/network/tcp-front.ts';
 import { OpenSockets } from '../src/client/system/open-sockets.ts';
 import { Line } from '../src/client/upstream/line.ts';
 
@@ -19,17 +19,16 @@ const { values } = parseArgs({
   },
 });
 
-const BOTH = ['toServer', 'toClient'] as const;
 /** Round trips of 300 ms; stalls of 250 ms after one piece in some, as of a link that loses packets. */
 const FAULTS: readonly { readonly fault: TcpFault | undefined; readonly seconds: number }[] = [
   { fault: undefined, seconds: 8 },
   { fault: { kind: 'reset' }, seconds: 1 },
   { fault: { kind: 'delay', ms: [150, 150] }, seconds: 10 },
-  { fault: { kind: 'dropOld', directions: BOTH }, seconds: 14 },
+  { fault: DROP_OLD, seconds: 14 },
   { fault: { kind: 'stutter', ms: 250 }, seconds: 8 },
   { fault: { kind: 'reset', everyMs: 700 }, seconds: 5 },
   { fault: { kind: 'refuse' }, seconds: 2 },
-  { fault: { kind: 'hold', directions: BOTH }, seconds: 4 },
+  { fault: HOLD, seconds: 4 },
   { fault: { kind: 'cutAfter', bytes: [1, 40_000], ending: 'reset' }, seconds: 5 },
 ];
 const MAPS = '/api/v1/namespaces/default/configmaps';

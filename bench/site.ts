@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeServingCert } from '../harness/api-server/serving-cert.ts';
-import { startTcpRelay, type TcpRelay } from '../test/support/http/tcp-relay.ts';
+import { startUrlFront, type UrlFront } from '../harness/network/tcp-front.ts';
 import type { Bench } from './bench.ts';
 import { type Summary, summarize } from './measure.ts';
 import type { MeasuredWrapper, WrapperStart } from './wrapper.ts';
@@ -8,7 +8,7 @@ import type { MeasuredWrapper, WrapperStart } from './wrapper.ts';
 /** The nodes of one site, each with the watches of a kube-proxy, that read from the API server through one relay. */
 export interface Site {
   /** Counts what the site receives. */
-  readonly link: TcpRelay;
+  readonly link: UrlFront;
   readonly relay: MeasuredWrapper;
   /** The node that is our own. */
   readonly own: MeasuredWrapper;
@@ -34,7 +34,7 @@ const NODE_SETS_MS = 2_000;
 /** Starts a relay, and when it is ready so many nodes of our own site. */
 export async function startSite(bench: Bench, count: number): Promise<Site> {
   const { client, plane } = bench;
-  const link = await startTcpRelay(plane.server);
+  const link = await startUrlFront(plane.server);
   const running = new Set<MeasuredWrapper>();
   const start = async (how: Partial<WrapperStart>): Promise<MeasuredWrapper> => {
     const process = await bench.start({ server: link.url, ...how });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { testUsers } from '../harness/api-server/control-plane.ts';
-import { startTcpRelay, type TcpRelay } from '../test/support/http/tcp-relay.ts';
+import { startUrlFront, type UrlFront } from '../harness/network/tcp-front.ts';
 import { addMemory, type Bench, cpuShares, withReadyWrapper } from './bench.ts';
 import { type Measure, summarize } from './measure.ts';
 import { startSite, timeRelay } from './site.ts';
@@ -38,9 +38,9 @@ interface Received extends Pair {
 
 /** The clients of the API server, each through its own TCP relay that counts. */
 interface Askers {
-  readonly alone: TcpRelay;
-  readonly wrapper: TcpRelay;
-  readonly site?: TcpRelay;
+  readonly alone: UrlFront;
+  readonly wrapper: UrlFront;
+  readonly site?: UrlFront;
   /** When they began, in milliseconds since the epoch. */
   readonly since: number;
 }
@@ -148,7 +148,7 @@ async function withAskers(
   use: (askers: Askers, wrapper: MeasuredWrapper) => Promise<void>,
 ): Promise<void> {
   const { server } = bench.plane;
-  const [alone, wrapper] = [await startTcpRelay(server), await startTcpRelay(server)];
+  const [alone, wrapper] = [await startUrlFront(server), await startUrlFront(server)];
   const since = Date.now();
   try {
     await bench.client.useAlone(alone.url);

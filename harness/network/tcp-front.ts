@@ -3,6 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runCommand } from '../process/run-command.ts';
 import { createRandom, type Random } from '../random.ts';
+import { freePorts } from './free-port.ts';
 
 type Direction = 'toServer' | 'toClient';
 
@@ -13,8 +14,8 @@ type Range = readonly [least: number, most: number];
 export type TcpFault =
   /** Open connections are reset, once, or each `everyMs`. */
   | { readonly kind: 'reset'; readonly everyMs?: number }
-  /** Nobody listens; open connections are reset. */
-  | { readonly kind: 'refuse' }
+  /** Nobody listens; open connections are reset, unless they are kept. */
+  | { readonly kind: 'refuse'; readonly keepsOpen?: true }
   /** This share of the new connections is reset; open ones once. */
   | { readonly kind: 'refuseSome'; readonly share: number }
   /** Only so many connections; others are reset. */
@@ -43,6 +44,10 @@ export type TcpFault =
   | { readonly kind: 'corruptFraming' }
   /** New connections get these bytes in place of a handshake; open ones are reset. */
   | { readonly kind: 'say'; readonly text: string };
+
+const directions = ['toServer', 'toClient'] as const;
+export const DROP_OLD: TcpFault = { kind: 'dropOld', directions };
+export const HOLD: TcpFault = { kind: 'hold', directions };
 
 /** A fault of connections that has begun. */
 export interface ActiveTcpFault {
@@ -73,6 +78,10 @@ export interface TcpFrontOptions {
 export interface TcpFront {
   /** When connections arrived, of performance.now(). */
   readonly accepted: readonly number[];
+  /** Connections that are open. */
+  readonly open: number;
+  /** Bytes that the target has sent so far, also those that are lost. */
+  readonly received: number;
   begin(fault: TcpFault): Promise<ActiveTcpFault>;
   /** Resets all connections; returns how many. */
   cut(): number;
@@ -96,10 +105,28 @@ interface Link {
   readonly since: number;
   /** Lost by `dropOld`: these directions stay dead. */
   readonly dead: Set<Direction>;
+  /** Called with the number of bytes that the server has sent. */
+  readonly onReceived: (bytes: number) => void;
   /** Called when bytes to the client are not what the server has sent. */
   onDamage?: () => void;
   /** Bytes left until a fault hits this connection; negative: it has. */
   readonly counts: Map<Active, number>;
+}
+
+/** A front at a port of loopback of its own, and its URL, which has the scheme of the server's. */
+export type UrlFront = Awaited<ReturnType<typeof startUrlFront>>;
+
+/** Passes connections on to the server at a URL. */
+export async function startUrlFront(target: string) {
+  const url = new URL(target);
+  // The kernel gives this port to nobody else while it refuses connections.
+  const [port = 0] = await freePorts(1);
+  const front = await startTcpFront({
+    listen: { host: '127.0.0.1', port },
+    target: { host: url.hostname, port: Number(url.port) },
+  });
+  url.port = String(port);
+  return Object.assign(front, { port, url: url.origin, close: front.stop });
 }
 
 export async function startTcpFront(options: TcpFrontOptions): Promise<TcpFront> {
@@ -112,14 +139,20 @@ export async function startTcpFront(options: TcpFrontOptions): Promise<TcpFront>
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   };
+  let isStopped = false;
   const active = new Set<Active>();
   const accepted: number[] = [];
+  let received = 0;
+  const onReceived = (bytes: number): void => {
+    received += bytes;
+  };
   const firstOf = <K extends TcpFault['kind']>(kind: K) =>
     [...active].find((each) => each.fault.kind === kind);
   const onClient = (client: Socket): void => {
     accepted.push(performance.now());
     track(client);
-    const link: Link = { client, since: performance.now(), dead: new Set(), counts: new Map() };
+    const since = performance.now();
+    const link: Link = { client, since, onReceived, dead: new Set(), counts: new Map() };
     for (const each of active) {
       if (refuses(each, client, links.size)) return;
     }
@@ -159,6 +192,12 @@ export async function startTcpFront(options: TcpFrontOptions): Promise<TcpFront>
   };
   return {
     accepted,
+    get open() {
+      return links.size;
+    },
+    get received() {
+      return received;
+    },
     cut,
     begin: async (fault) => {
       const random = createRandom(accepted.length);
@@ -186,11 +225,13 @@ export async function startTcpFront(options: TcpFrontOptions): Promise<TcpFront>
           self.ended.abort();
           // Only a real end of what hangs lets clients try again.
           if (fault.kind === 'hang') cut();
-          if (firstOf('refuse') === undefined) server ??= await listen(address, onClient);
+          const isRefusing = firstOf('refuse') !== undefined;
+          if (!isRefusing && !isStopped) server ??= await listen(address, onClient);
         },
       };
     },
     stop: async () => {
+      isStopped = true;
       for (const each of active) each.ended.abort();
       server?.close();
       cut();
@@ -225,6 +266,7 @@ async function isConnected(socket: Socket): Promise<boolean> {
 
 /** What a fault does to the open connections; returns how many it harmed. */
 function strike(fault: TcpFault, links: readonly Link[]): number {
+  if (fault.kind === 'refuse' && fault.keepsOpen === true) return 0;
   switch (fault.kind) {
     case 'reset':
     case 'refuse':
@@ -288,6 +330,7 @@ async function pump(
 ): Promise<void> {
   try {
     for await (const chunk of from as AsyncIterable<Buffer>) {
+      if (direction === 'toClient') link.onReceived(chunk.length);
       const bytes = await harm(chunk, direction, link, active, to);
       if (to.destroyed) return;
       if (bytes === undefined || link.dead.has(direction)) continue;

@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { KUBE_PROXY_WRAPPER } from '../../cli/definitions/all.ts';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import type { UrlFront } from '../../harness/network/tcp-front.ts';
 import type { Admin } from '../../src/admin/admin.ts';
 import type { NodeDetails } from '../../src/admin/page/node-details.ts';
 import type { NodeStatus } from '../../src/admin/status/status-line.ts';
@@ -10,11 +11,10 @@ import { VERSION } from '../../src/version.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { runInProcess } from '../support/commands/run-in-process.ts';
 import { eventually } from '../support/eventually.ts';
-import type { TcpRelay } from '../support/http/tcp-relay.ts';
 import { connected, connections, lose } from '../support/wrapper/outage.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { PATHS, useState } from '../support/wrapper/state-fixture.ts';
-import { useAdmin, useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
+import { useAdmin, useCluster, useFront, useWrapper } from '../support/wrapper/use.ts';
 import type { startWrapper } from '../support/wrapper/wrapper-fixture.ts';
 
 /*
@@ -25,7 +25,7 @@ const RESPONSES = ['/explain', '/explain/default/web', '/decisions'];
 const ISO = /^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
 let server: ApiServer;
-let relay: TcpRelay;
+let front: UrlFront;
 let proxy: NodeProxy;
 let admin: Admin;
 const clock = advancingClock();
@@ -34,11 +34,11 @@ beforeEach(async () => {
   server = useCluster();
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
-  relay = await useRelay(await server.listen());
+  front = await useFront(await server.listen());
 });
 
 async function start(options: Parameters<typeof startWrapper>[1] = {}): Promise<void> {
-  proxy = await useWrapper(relay.url, options);
+  proxy = await useWrapper(front.url, options);
   admin = await useAdmin(proxy);
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
 }
@@ -60,7 +60,7 @@ test.each(RESPONSES)(
       version: VERSION,
       data: { state: 'connected', ageSeconds: 0 },
     });
-    await lose(proxy, relay);
+    await lose(proxy, front);
     clock.advance(75_000);
     const { data } = await read<ResponseHead>(path);
     expect(data.unreachableSince).toMatch(ISO);
@@ -95,7 +95,7 @@ test('a first watch that is not open yet interrupts nothing, until it takes long
 test('a short interruption gives no warning, but it is visible', async () => {
   await start();
   await connected(proxy);
-  await lose(proxy, relay);
+  await lose(proxy, front);
   const { data } = await read<ResponseHead>('/explain');
   expect(data).toMatchObject({
     state: 'unreachable',
@@ -121,7 +121,7 @@ test('all screens have one age', async () => {
   await start();
   await connected(proxy);
   clock.advance(60_000);
-  await lose(proxy, relay);
+  await lose(proxy, front);
   clock.advance(33_000);
   const { data } = await read<ResponseHead>('/explain');
   const lines = await readyzLines();
@@ -182,7 +182,7 @@ test('the API server is unreachable since the last watch has ended, not since th
   server.cutWatches();
   await eventually(() => connections(proxy).filter((isOpen) => !isOpen).length, 1);
   clock.advance(60_000);
-  await lose(proxy, relay);
+  await lose(proxy, front);
   const { data } = await read<ResponseHead>('/explain');
   expect(data.ageSeconds).toBeGreaterThanOrEqual(60);
   expect(Date.now() - Date.parse(`${data.unreachableSince}`)).toBeLessThan(30_000);
@@ -194,8 +194,7 @@ test('data from disk is as old as its snapshot', async () => {
   await eventually(async () => (await read<ResponseHead>('/explain')).data.ageSeconds, 0);
   await admin.close();
   await proxy.close();
-  await relay.refuse();
-  relay.cut();
+  await front.begin({ kind: 'refuse' });
   await start({ state });
   const { data } = await read<ResponseHead>('/explain');
   expect(data).toMatchObject({
@@ -207,8 +206,8 @@ test('data from disk is as old as its snapshot', async () => {
 
 // status said "[ok] data unreachable (0 s old)" for ever.
 test('a node that has never read anything has no data, and no age', async () => {
-  await relay.refuse();
-  proxy = await useWrapper(relay.url);
+  await front.begin({ kind: 'refuse' });
+  proxy = await useWrapper(front.url);
   admin = await useAdmin(proxy);
   await eventually(async () => (await read<NodeStatus>('/status')).data.state, 'unreachable');
   const { data, lines } = await read<NodeStatus>('/status');
@@ -228,7 +227,7 @@ test('an outage is one cause in readyz, in status, and on the page', async () =>
   await start();
   await connected(proxy);
   expect(await readyzLines()).not.toContainEqual(expect.stringMatching(/^cause/));
-  await lose(proxy, relay);
+  await lose(proxy, front);
   clock.advance(75_000);
   expect((await fetch(`${admin.url}/readyz`)).status).toBe(503);
   const causes = (await readyzLines()).filter((line) => line.startsWith('cause: '));

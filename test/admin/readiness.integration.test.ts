@@ -1,9 +1,9 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import type { UrlFront } from '../../harness/network/tcp-front.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
 import { eventually } from '../support/eventually.ts';
-import type { TcpRelay } from '../support/http/tcp-relay.ts';
 import { connected, lose } from '../support/wrapper/outage.ts';
 import { putService } from '../support/wrapper/small-cluster.ts';
 import {
@@ -13,21 +13,21 @@ import {
   problemsOf,
   shownBy,
 } from '../support/wrapper/state-fixture.ts';
-import { useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
+import { useCluster, useFront, useWrapper } from '../support/wrapper/use.ts';
 
 /*
  * The 10 s once counted from the last event. A quiet watch gets only a bookmark a minute, so the node became unready
  * immediately when such a watch was reset.
  */
 let server: ApiServer;
-let relay: TcpRelay;
+let front: UrlFront;
 let proxy: NodeProxy;
 const clock = advancingClock();
 
 beforeEach(async () => {
   server = useCluster();
-  relay = await useRelay(await server.listen());
-  proxy = await useWrapper(relay.url);
+  front = await useFront(await server.listen());
+  proxy = await useWrapper(front.url);
   await fetch(proxy.url + PATHS.cidrs);
   await connected(proxy);
 });
@@ -37,7 +37,7 @@ const cidrs = () => problemOf(proxy, 'servicecidrs');
 test('the node is unready 10 s after a connection was lost, however quiet it was before', async () => {
   clock.advance(50_000);
   expect(problemsOf(proxy)).toEqual([]);
-  await lose(proxy, relay);
+  await lose(proxy, front);
   expect(problemsOf(proxy)).toEqual([]);
   clock.advance(9_000);
   expect(problemsOf(proxy)).toEqual([]);
@@ -47,12 +47,12 @@ test('the node is unready 10 s after a connection was lost, however quiet it was
 });
 
 test('each loss has its own 10 s', async () => {
-  await lose(proxy, relay);
+  const lost = await lose(proxy, front);
   clock.advance(8_000);
-  await relay.accept();
+  await lost.end();
   await connected(proxy);
   clock.advance(50_000);
-  await lose(proxy, relay);
+  await lose(proxy, front);
   clock.advance(8_000);
   expect(problemsOf(proxy)).toEqual([]);
   clock.advance(3_000);

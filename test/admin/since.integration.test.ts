@@ -1,16 +1,16 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
+import type { UrlFront } from '../../harness/network/tcp-front.ts';
 import { explainOne } from '../../src/admin/explain/explained-service.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
-import type { TcpRelay } from '../support/http/tcp-relay.ts';
 import { connected, lose } from '../support/wrapper/outage.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { PATHS } from '../support/wrapper/state-fixture.ts';
-import { useCluster, useRelay, useWrapper } from '../support/wrapper/use.ts';
+import { useCluster, useFront, useWrapper } from '../support/wrapper/use.ts';
 
 let server: ApiServer;
-let relay: TcpRelay;
+let front: UrlFront;
 let proxy: NodeProxy;
 
 /** A Service with two slices, so that their order can change. */
@@ -19,8 +19,8 @@ beforeEach(async () => {
   putService(server, 'web', ['kubernetes.io/hostname', 'site', '*']);
   putSlice(server, 'web-1', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   putSlice(server, 'web-2', 'web', [{ ip: '10.0.0.2', node: 'edge-2' }]);
-  relay = await useRelay(await server.listen());
-  proxy = await useWrapper(relay.url);
+  front = await useFront(await server.listen());
+  proxy = await useWrapper(front.url);
   for (const path of [PATHS.slices, PATHS.services]) await fetch(proxy.url + path);
   await connected(proxy);
 });
@@ -29,9 +29,9 @@ const since = async () => Date.parse(`${(await explainOne(proxy, 'default/web'))
 
 /** Cuts the wrapper off, changes the cluster meanwhile, and waits until it is connected again. */
 async function outage(change: () => void): Promise<void> {
-  await lose(proxy, relay);
+  const lost = await lose(proxy, front);
   change();
-  await relay.accept();
+  await lost.end();
   await connected(proxy);
 }
 

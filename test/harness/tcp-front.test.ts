@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { freePorts } from '../../harness/network/free-port.ts';
-import { startTcpFront } from '../../harness/network/tcp-front.ts';
+import { DROP_OLD, startUrlFront } from '../../harness/network/tcp-front.ts';
 
 // A front that had stopped reading was not notified of the reset, and called a connection open that the wrapper had
 // closed.
@@ -13,16 +12,13 @@ test.each<[what: string, found: number, act: (client: Socket) => void]>([
 ])('a dead connection that the client %s', async (_what, found, act) => {
   const server = createServer((socket) => socket.on('error', () => {})).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const [port = 0] = await freePorts(1);
-  const front = await startTcpFront({
-    listen: { host: '127.0.0.1', port },
-    target: { host: '127.0.0.1', port: (server.address() as AddressInfo).port },
-  });
-  const client = connect(port, '127.0.0.1').on('error', () => {});
+  const { port } = server.address() as AddressInfo;
+  const front = await startUrlFront(`http://127.0.0.1:${port}`);
+  const client = connect(front.port, '127.0.0.1').on('error', () => {});
   await once(client, 'connect');
   await front.begin({ kind: 'hold', directions: ['toServer'] });
   while (client.write(Buffer.alloc(65_536))) await sleep(5);
-  const dropped = await front.begin({ kind: 'dropOld', directions: ['toServer', 'toClient'] });
+  const dropped = await front.begin(DROP_OLD);
   act(client);
   try {
     expect(await dropped.stillOpen(500)).toHaveLength(found);

@@ -1,19 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { DROP_OLD, startUrlFront, type UrlFront } from '../../harness/network/tcp-front.ts';
 import { eventually } from '../support/eventually.ts';
-import { startTcpRelay, type TcpRelay } from '../support/http/tcp-relay.ts';
 import { putSlice } from '../support/wrapper/small-cluster.ts';
 import { openScene, type Scene } from './scene.ts';
 import { useBrowser } from './use-browser.ts';
 
 const openTab = useBrowser({ isOffline: true });
 let scene: Scene;
-let path: TcpRelay;
+let path: UrlFront;
 
 beforeEach(async () => {
   scene = await openScene();
-  path = await startTcpRelay(scene.url);
+  path = await startUrlFront(scene.url);
 });
 
 afterEach(async () => {
@@ -42,7 +42,7 @@ test('a page whose requests get no answer says so, with the age of what it shows
   };
   const labels = page.locator('.title .labels');
   await pass(2_500);
-  path.freezeOpen();
+  await path.begin(DROP_OLD);
   scene.server.label('edge-1', 'site', 'b');
   await pass(2_500);
   await pass(7_000);

@@ -1,8 +1,8 @@
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import type { KubeObject } from '../../fake-apiserver/kube-object.ts';
+import { startUrlFront } from '../../harness/network/tcp-front.ts';
 import { STREAMING_LIST } from '../../harness/streaming-list.ts';
 import { recordWatch } from '../support/guarantees/watch-recorder.ts';
-import { startTcpRelay } from '../support/http/tcp-relay.ts';
 import { startTestAdmin } from '../support/wrapper/admin-fixture.ts';
 import {
   createSmallCluster,
@@ -123,23 +123,20 @@ export function nameWithMarkup(server: ApiServer): KubeObject {
 }
 
 async function serve(server: ApiServer): Promise<Scene> {
-  const relay = await startTcpRelay(await server.listen());
-  const proxy = await startWrapper(relay.url, { readyWaitMs: 60_000 });
+  const front = await startUrlFront(await server.listen());
+  const proxy = await startWrapper(front.url, { readyWaitMs: 60_000 });
   const admin = await startTestAdmin(proxy);
   const watch = await recordWatch(`${proxy.url}${SLICES}`, STREAMING_LIST);
   return {
     server,
     url: admin.url,
-    async cutOff() {
-      await relay.refuse();
-      relay.cut();
-    },
+    cutOff: async () => void (await front.begin({ kind: 'refuse' })),
     stopAdmin: () => admin.close(),
     async close() {
       await admin.close().catch(() => {});
       await watch.close();
       await proxy.close();
-      await relay.close();
+      await front.close();
       await server.close();
     },
   };

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { KUBE_PROXY_WRAPPER } from '../../../cli/definitions/all.ts';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import type { UrlFront } from '../../../harness/network/tcp-front.ts';
 import type { Admin } from '../../../src/admin/admin.ts';
 import { TimeSlice } from '../../../src/admin/explain/time-slice.ts';
 import { KernelRules } from '../../../src/admin/status/kernel-rules.ts';
@@ -16,7 +17,6 @@ import { closedLater } from '../../support/closed-later.ts';
 import { transcriptOf, withoutVolatile } from '../../support/commands/transcript.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
-import type { TcpRelay } from '../../support/http/tcp-relay.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import {
   putNode,
@@ -24,10 +24,10 @@ import {
   putSlice,
   type SmallEndpoint,
 } from '../../support/wrapper/small-cluster.ts';
-import { useAdmin, useCluster, useRelay, useWrapper } from '../../support/wrapper/use.ts';
+import { useAdmin, useCluster, useFront, useWrapper } from '../../support/wrapper/use.ts';
 
 let server: ApiServer;
-let relay: TcpRelay;
+let front: UrlFront;
 let proxy: NodeProxy;
 let admin: Admin;
 /** What listens at the ClusterIP and at the backend of default/kubernetes. */
@@ -38,7 +38,7 @@ const clock = advancingClock();
 
 beforeEach(async () => {
   server = useCluster();
-  relay = await useRelay(await server.listen());
+  front = await useFront(await server.listen());
   listener = closedLater(await startServer((_, response) => void response.end()));
 });
 
@@ -47,7 +47,7 @@ afterEach(() => {
 });
 
 async function start(raw: RawSettings = {}): Promise<void> {
-  proxy = await useWrapper(relay.url, {}, raw);
+  proxy = await useWrapper(front.url, {}, raw);
   admin = await useAdmin(proxy);
 }
 
@@ -301,8 +301,7 @@ test('while the API server is unreachable the rules are not known, and the data 
   await start();
   await connect();
   await eventually(async () => (await lineOf('rules'))?.state, 'problem');
-  await relay.refuse();
-  relay.cut();
+  await front.begin({ kind: 'refuse' });
   await eventually(async () => (await lineOf('data'))?.detail !== undefined, true);
   clock.advance(75_000);
   await eventually(async () => (await lineOf('data'))?.state, 'problem');

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { EdgeCache, type EdgeCacheOptions } from '../../../harness/edge-cache/edge-cache.ts';
+import type { UrlFront } from '../../../harness/network/tcp-front.ts';
 import { CODECS } from '../../../src/client/api/codecs.ts';
 import { MEDIA_TYPES } from '../../../src/client/api/media-type.ts';
 import { readHealth } from '../../../src/diagnosis/reading/health.ts';
@@ -8,10 +9,9 @@ import { ENDPOINT_SLICES } from '../../../src/filter/objects/resource.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
-import type { TcpRelay } from '../../support/http/tcp-relay.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, useState } from '../../support/wrapper/state-fixture.ts';
-import { useCluster, useRelay, useWatch, useWrapper } from '../../support/wrapper/use.ts';
+import { useCluster, useFront, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 
 /*
  * A wrapper behind a cache of an edge platform, such as KubeEdge's MetaServer: it speaks JSON only. 1.2.0 asked for
@@ -164,12 +164,12 @@ describe('while a cache has lost the API server', () => {
 });
 
 describe('where a cache is the second server', () => {
-  let relay: TcpRelay;
+  let front: UrlFront;
   let state: ReturnType<typeof useState>;
   let cacheUrl: string;
 
   beforeEach(async () => {
-    relay = await useRelay(apiServer);
+    front = await useFront(apiServer);
     state = useState();
     cache = closedLater(new EdgeCache({ upstream: apiServer }));
     cacheUrl = await cache.listen();
@@ -177,14 +177,11 @@ describe('where a cache is the second server', () => {
 
   async function start(): Promise<void> {
     const raw = { servers: [cacheUrl] };
-    proxy = await useWrapper(relay.url, { state, returnMs: 500 }, raw);
+    proxy = await useWrapper(front.url, { state, returnMs: 500 }, raw);
     await eventually(() => problemsOf(proxy), []);
   }
 
-  async function loseApiServer(): Promise<void> {
-    await relay.refuse();
-    relay.cut();
-  }
+  const loseApiServer = async () => await front.begin({ kind: 'refuse' });
 
   /** The type of a list, and the addresses in it. */
   async function listed() {
@@ -202,7 +199,7 @@ describe('where a cache is the second server', () => {
     // A busy machine may have had the cache first.
     await eventually(listed, [MEDIA_TYPES.protobuf, '10.0.0.1']);
     const first = await useWatch(proxy.url + PATHS.slices, {}, 'protobuf');
-    await loseApiServer();
+    const lost = await loseApiServer();
     await first.ended;
     expect(first.names().at(-1)).toBe('ERROR 410');
     await eventually(listed, [MEDIA_TYPES.json, '10.0.0.1']);
@@ -211,7 +208,7 @@ describe('where a cache is the second server', () => {
     const watch = `${proxy.url}${PATHS.slices}?watch=true`;
     const second = await fetch(watch, { headers: { accept: ANY } });
     expect(second.headers.get('content-type')).toBe(MEDIA_TYPES.json);
-    await relay.accept();
+    await lost.end();
     const events = (await second.text()).trim().split('\n');
     expect(JSON.parse(events.at(-1) ?? '')).toMatchObject({ type: 'ERROR', object: { code: 410 } });
     await eventually(listed, [MEDIA_TYPES.protobuf, '10.0.0.1', '10.0.0.2']);
@@ -222,15 +219,15 @@ describe('where a cache is the second server', () => {
   test('a snapshot in one encoding is replaced by a list in the other one', async () => {
     await start();
     await listed();
-    await loseApiServer();
+    const lost = await loseApiServer();
     await eventually(listed, [MEDIA_TYPES.json, '10.0.0.1']);
     await proxy.close();
     await cache.close();
     const raw = { servers: [cacheUrl] };
-    proxy = await useWrapper(relay.url, { state, returnMs: 500 }, raw);
+    proxy = await useWrapper(front.url, { state, returnMs: 500 }, raw);
     await eventually(listed, [MEDIA_TYPES.json, '10.0.0.1']);
     expect(problemsOf(proxy).join()).toContain('snapshot');
-    await relay.accept();
+    await lost.end();
     await eventually(listed, [MEDIA_TYPES.protobuf, '10.0.0.1']);
     await eventually(() => problemsOf(proxy), []);
   });

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { DROP_OLD, startUrlFront, type UrlFront } from '../../../harness/network/tcp-front.ts';
 import type { RequestEnd } from '../../../src/client/api/request-end.ts';
 import { Line } from '../../../src/client/upstream/line.ts';
 import type { Upstream, UpstreamOptions } from '../../../src/client/upstream/upstream.ts';
@@ -15,7 +16,6 @@ import {
 } from '../../support/http/http2-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 import { recordOutcomes } from '../../support/http/outcomes.ts';
-import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
 import { openWatch, readText, upstreamTo } from '../../support/http/upstream.ts';
 
 let server: Http2TestServer;
@@ -37,14 +37,14 @@ async function setUp(
   connectTo(server.url, options);
 }
 
-async function setUpBehindRelay(
+async function setUpBehindFront(
   onRequest: Arguments[0],
   options: Partial<UpstreamOptions> = {},
-): Promise<TcpRelay> {
+): Promise<UrlFront> {
   server = idleLater(await startHttp2Server(onRequest));
-  const relay = closedLater(await startTcpRelay(server.url.href));
-  connectTo(new URL(relay.url), options);
-  return relay;
+  const front = closedLater(await startUrlFront(server.url.href));
+  connectTo(new URL(front.url), options);
+  return front;
 }
 
 function connectTo(url: URL, options: Partial<UpstreamOptions>): void {
@@ -114,16 +114,16 @@ function respondMuch({ stream }: SeenStream): void {
 describe('flow control', () => {
   // With the default windows of 64 KB, 16 MB over a round trip of 100 ms would take 26 s.
   test('lets the server send some MB of a body that is not read, and no more', async () => {
-    const relay = await setUpBehindRelay(respondMuch);
+    const front = await setUpBehindFront(respondMuch);
     const { body } = await get('/');
     let before = -1;
     await eventually(() => {
-      const isQuiet = relay.received === before && before > 3 << 20;
-      before = relay.received;
+      const isQuiet = front.received === before && before > 3 << 20;
+      before = front.received;
       return isQuiet;
     }, true);
     await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(relay.received).toBeLessThan(6 << 20);
+    expect(front.received).toBeLessThan(6 << 20);
     body.destroy();
   });
 
@@ -200,17 +200,17 @@ describe('GOAWAY', () => {
 
   // A Client whose old streams go on tells its requests nothing, and tries again without a pause.
   test('that refuses a request ends it if the server takes no connection', async () => {
-    const relay = await setUpBehindRelay((seen, n) => {
+    const front = await setUpBehindFront((seen, n) => {
       if (n === 2) seen.session.goaway(CODES.NGHTTP2_NO_ERROR, 1);
       else withWatches(seen);
     });
     const old = await watch();
-    await relay.refuse();
+    const refusal = await front.begin({ kind: 'refuse', keepsOpen: true });
     const attempts = jest.spyOn(Socket.prototype, 'setKeepAlive');
     await expect(get('/refused')).rejects.toMatchObject({ code: 'Unreachable' });
     expect(await old.end).toBe('Unreachable');
     expect(attempts.mock.calls.length).toBeLessThan(5);
-    await relay.accept();
+    await refusal.end();
     expect(await read('/next')).toBe('/next');
     for (const session of [...server.sessions]) session.destroy();
   });
@@ -293,9 +293,9 @@ describe('a connection that is reset in the turn in which its handshake ends', (
 
 describe('a path that drops old connections and takes new ones', () => {
   test('ends a request that was sent, which is repeated if it is a GET', async () => {
-    const relay = await setUpBehindRelay(withWatches, { quietMs: 150 });
+    const front = await setUpBehindFront(withWatches, { quietMs: 150 });
     await read('/first');
-    relay.freezeOpen();
+    await front.begin(DROP_OLD);
     const post = expect(get('/post', { method: 'POST', body: 'x' })).rejects.toMatchObject({
       code: 'Unreachable',
       message: expect.stringContaining('has fallen silent'),
@@ -303,6 +303,6 @@ describe('a path that drops old connections and takes new ones', () => {
     expect(await read('/get')).toBe('/get');
     await post;
     expect(server.seen.map(({ headers }) => headers[':path'])).toEqual(['/first', '/get']);
-    relay.cut();
+    front.cut();
   });
 });

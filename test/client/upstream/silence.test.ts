@@ -1,5 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import {
+  DROP_OLD,
+  HOLD,
+  startUrlFront,
+  type UrlFront,
+} from '../../../harness/network/tcp-front.ts';
 import { Line } from '../../../src/client/upstream/line.ts';
 import type { Upstream } from '../../../src/client/upstream/upstream.ts';
 import { closedLater } from '../../support/closed-later.ts';
@@ -13,13 +19,12 @@ import {
 } from '../../support/http/http2-server.ts';
 import { captureLogger } from '../../support/http/logger.ts';
 import { startRawHttp2Server } from '../../support/http/raw-http2-server.ts';
-import { startTcpRelay, type TcpRelay } from '../../support/http/tcp-relay.ts';
 import { openWatch, upstreamTo } from '../../support/http/upstream.ts';
 
 type Served = Pick<TestServer, 'url' | 'close'> & { readonly ca?: string };
 
 let server: Served;
-let relay: TcpRelay;
+let front: UrlFront;
 let upstream: Upstream;
 let lines: readonly string[];
 
@@ -29,9 +34,9 @@ afterEach(() => {
 
 async function connect(to: Served, quietMs?: number): Promise<void> {
   server = closedLater(to);
-  relay = closedLater(await startTcpRelay(to.url.href));
+  front = closedLater(await startUrlFront(to.url.href));
   const tls = to.ca === undefined ? {} : { ca: to.ca };
-  ({ upstream, lines } = upstreamTo(new URL(relay.url), tls, { quietMs }));
+  ({ upstream, lines } = upstreamTo(new URL(front.url), tls, { quietMs }));
 }
 
 const watch = () => openWatch(upstream.request({ method: 'GET', path: '/watch' }));
@@ -58,9 +63,9 @@ describe('over HTTP/2', () => {
 
   /** The quiet time, and one look more: a PING is sent and answered. */
   async function passQuietTime(): Promise<void> {
-    const { received } = relay;
+    const { received } = front;
     pass(8);
-    await eventually(() => relay.received > received, true);
+    await eventually(() => front.received > received, true);
     await sleep(10);
     pass(1);
   }
@@ -69,7 +74,7 @@ describe('over HTTP/2', () => {
     await setUp();
     const watching = await watch();
     pass(1);
-    relay.freezeOpen();
+    await front.begin(DROP_OLD);
     pass(13);
     expect(silentLines()).toEqual([]);
     pass(2);
@@ -77,7 +82,7 @@ describe('over HTTP/2', () => {
     // Changes of that time were missed. It counted from when the silence was noticed.
     expect(watching.error).toMatchObject({ silentMs: 25_000 });
     expect([pings, silentLines().length]).toEqual([0, 1]);
-    relay.cut();
+    front.cut();
   });
 
   test('one that answers lives, and gets 240 PINGs an hour at most', async () => {
@@ -189,14 +194,14 @@ test.each([
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
     const { url, ca, close } = await answering();
     closedLater({ close });
-    const front = closedLater(await startTcpRelay(url.href));
-    front.freeze();
-    const line = lineTo(new URL(front.url), ca, isRelay);
+    const wire = closedLater(await startUrlFront(url.href));
+    const held = await wire.begin(HOLD);
+    const line = lineTo(new URL(wire.url), ca, isRelay);
     const status = statusOf(line);
-    await eventually(() => front.open, 1);
+    await eventually(() => wire.open, 1);
     jest.advanceTimersByTime(ms);
     await new Promise((resolve) => setImmediate(resolve));
-    front.thaw();
+    await held.end();
     expect(await status).toBe(expected);
     line.close();
   },

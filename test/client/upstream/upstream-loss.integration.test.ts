@@ -1,35 +1,35 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
+import { DROP_OLD, HOLD, type UrlFront } from '../../../harness/network/tcp-front.ts';
 import { STREAMING_LIST } from '../../../harness/streaming-list.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
 import { PROTOCOLS, type Protocol } from '../../support/http/http-server.ts';
-import type { TcpRelay } from '../../support/http/tcp-relay.ts';
 import { putService, putSlice, servingTls } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, useState } from '../../support/wrapper/state-fixture.ts';
-import { useCluster, useRelay, useWatch, useWrapper } from '../../support/wrapper/use.ts';
+import { useCluster, useFront, useWatch, useWrapper } from '../../support/wrapper/use.ts';
 import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
-let first: TcpRelay;
-let second: TcpRelay;
+let first: UrlFront;
+let second: UrlFront;
 let proxy: NodeProxy;
 let watch: WatchRecorder;
 let lines: readonly LogLine[];
 
-/** Starts the API server, with one Service, and the relays. */
+/** Starts the API server, with one Service, and the ways to it. */
 async function setUp(protocol: Protocol): Promise<void> {
   server = useCluster({ tls: servingTls(protocol === 'HTTP/1.1') });
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   const url = await server.listen();
-  [first, second] = [await useRelay(url), await useRelay(url)];
+  [first, second] = [await useFront(url), await useFront(url)];
 }
 
 afterEach(() => void jest.restoreAllMocks());
 
-/** Starts the wrapper behind the relays and follows the slices. */
+/** Starts the wrapper behind them and follows the slices. */
 async function start(options: Partial<NodeProxyOptions> = {}): Promise<NodeProxy> {
   const recorded = recordingLogger();
   lines = recorded.lines;
@@ -62,7 +62,8 @@ function seen(): string[] {
 }
 
 const inUse = () => proxy.upstream.failover.servers[0]?.port;
-const portOf = (relay: TcpRelay) => new URL(relay.url).port;
+const portOf = ({ port }: UrlFront) => String(port);
+const REFUSE = { kind: 'refuse' } as const;
 
 describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
   beforeEach(async () => await setUp(protocol));
@@ -70,8 +71,7 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
   test('the second is used, and nothing is lost, when the first refuses connections', async () => {
     await start();
     expect(inUse()).toBe(portOf(first));
-    await first.refuse();
-    first.cut();
+    await first.begin(REFUSE);
     put(1, 2);
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
     await eventually(inUse, portOf(second));
@@ -84,17 +84,16 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
 
   test('open watches move back to the first when it works again, and nothing is lost', async () => {
     await start({ returnMs: 100 });
-    await first.refuse();
-    first.cut();
+    const outage = await first.begin(REFUSE);
     await eventually(inUse, portOf(second));
     await connected(proxy);
-    await first.accept();
+    await outage.end();
     await eventually(inUse, portOf(first));
     put(1, 2);
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
     await eventually(() => second.open, 0);
     await connected(proxy);
-    second.freezeOpen();
+    await second.begin(DROP_OLD);
     put(1, 3);
     await eventually(seen, ['10.0.0.1', '10.0.0.3']);
     expect(watch.names()).toEqual(['ADDED web-a', 'BOOKMARK', ...Array(2).fill('MODIFIED web-a')]);
@@ -105,7 +104,7 @@ describe.each(PROTOCOLS)('over %s, with two API servers', (protocol) => {
     await (await start({ state })).close();
     watch.close();
     put(1, 7);
-    first.freeze();
+    await first.begin(HOLD);
     const started = performance.now();
     await start({ state });
     expect(seen()).toEqual(['10.0.0.1', '10.0.0.7']);
@@ -124,8 +123,14 @@ describe.each(PROTOCOLS)('over %s, with one API server', (protocol) => {
     'a connection reset %i bytes into what follows loses nothing',
     async (bytes) => {
       await start(alone);
-      first.cutAfter(bytes);
+      const cuts = await first.begin({
+        kind: 'cutAfter',
+        bytes: [bytes, bytes + 1],
+        ending: 'reset',
+      });
       for (let host = 2; host < 20; host++) put(1, host);
+      await eventually(() => cuts.hits() > 0, true);
+      await cuts.end();
       await eventually(seen, ['10.0.0.1', '10.0.0.19']);
       const added = watch.names().filter((name) => name !== 'MODIFIED web-a');
       expect(added).toEqual(['ADDED web-a', 'BOOKMARK']);
@@ -139,8 +144,7 @@ describe.each(PROTOCOLS)('over %s, with one API server', (protocol) => {
     put(1, 2);
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
     jest.spyOn(Date, 'now').mockReturnValue(now - 86_400_000);
-    await first.refuse();
-    first.cut();
+    await first.begin(REFUSE);
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(problemsOf(of)).toEqual([]);
     for (const { status } of of.views.sources) expect(status.staleMs).toBeLessThan(10_000);
@@ -153,8 +157,8 @@ describe('over HTTP/2, a silent connection', () => {
 
   test('makes the next server be used in time if its own answers no new one', async () => {
     await start({ quietMs: 300 });
-    first.freezeOpen();
-    await first.refuse();
+    await first.begin(DROP_OLD);
+    await first.begin({ kind: 'refuse', keepsOpen: true });
     put(1, 2);
     await eventually(seen, ['10.0.0.1', '10.0.0.2']);
     expect(inUse()).toBe(portOf(second));

@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.ts';
 import { connected, lose } from '../../support/wrapper/outage.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, shownBy, useState } from '../../support/wrapper/state-fixture.ts';
-import { useAdmin, useCluster, useRelay, useWrapper } from '../../support/wrapper/use.ts';
+import { useAdmin, useCluster, useFront, useWrapper } from '../../support/wrapper/use.ts';
 
 let server: ApiServer;
 let proxy: NodeProxy;
@@ -51,8 +51,8 @@ test('all that show the node in a second count its Services once', async () => {
 
 // Probes decide about traffic and roll-outs, and scripts wait for one answer before they ask for the next.
 test('all but the numbers of Services is as it is now', async () => {
-  const relay = await useRelay(proxy.upstream.failover.servers[0].href);
-  const relayed = await useWrapper(relay.url);
+  const front = await useFront(proxy.upstream.failover.servers[0].href);
+  const relayed = await useWrapper(front.url);
   await connected(relayed);
   const { url } = await useAdmin(relayed);
   const state = async () => {
@@ -61,7 +61,7 @@ test('all but the numbers of Services is as it is now', async () => {
   };
   expect(await state()).toBe('connected');
   const at = performance.now();
-  await lose(relayed, relay);
+  await lose(relayed, front);
   stopClock(at);
   expect(await (await fetch(`${url}/readyz`)).text()).toContain('data: unreachable');
   expect(await state()).toBe('unreachable');

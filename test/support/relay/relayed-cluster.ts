@@ -2,18 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { type ServingFiles, writeServingFiles } from '../../../harness/certificates.ts';
 import { freePorts } from '../../../harness/network/free-port.ts';
-import { startTcpFront, type TcpFault, type TcpFront } from '../../../harness/network/tcp-front.ts';
+import { HOLD, type TcpFault, type UrlFront } from '../../../harness/network/tcp-front.ts';
 import type { Random } from '../../../harness/random.ts';
 import type { Relay } from '../../../src/relay/relay.ts';
-import { closedLater } from '../closed-later.ts';
 import { useFolder } from '../use-folder.ts';
 import { putSlice } from '../wrapper/small-cluster.ts';
-import { useCluster } from '../wrapper/use.ts';
+import { useCluster, useFront } from '../wrapper/use.ts';
 import { useRelayOf } from './relay-fixture.ts';
 
 /** How long a relay may be without the API server, in milliseconds. */
 const SILENCE_MS = 300;
-const HOLD: TcpFault = { kind: 'hold', directions: ['toServer', 'toClient'] };
 
 /** An API server in memory, and two relays that are restarted, lag, and lose the API server now and then. */
 export class RelayedCluster {
@@ -23,8 +21,7 @@ export class RelayedCluster {
   readonly #ports: readonly number[];
   readonly #random: Random;
   /** The way of each relay to the API server. */
-  readonly #links: TcpFront[] = [];
-  readonly #linkPorts: readonly number[];
+  readonly #links: readonly UrlFront[];
   readonly #relays: (Relay | undefined)[] = [];
   readonly #names = Array.from({ length: 12 }, (_, n) => `slice-${n}`);
 
@@ -32,15 +29,8 @@ export class RelayedCluster {
     const cluster = useCluster({ bookmarkIntervalMs: 100, windowSize: 100_000 });
     const files = await writeServingFiles(useFolder());
     const api = await cluster.listen();
-    const started = new RelayedCluster(cluster, api, files, await freePorts(4), random);
-    for (const port of started.#linkPorts) {
-      const link = await startTcpFront({
-        listen: { host: '127.0.0.1', port },
-        target: { host: '127.0.0.1', port: Number(new URL(api).port) },
-      });
-      closedLater({ close: () => link.stop() });
-      started.#links.push(link);
-    }
+    const links = [await useFront(api), await useFront(api)];
+    const started = new RelayedCluster(cluster, api, files, links, await freePorts(2), random);
     await Promise.all([0, 1].map((n) => started.#startRelay(n)));
     return started;
   }
@@ -49,14 +39,15 @@ export class RelayedCluster {
     cluster: ApiServer,
     api: string,
     files: ServingFiles,
+    links: readonly UrlFront[],
     ports: readonly number[],
     random: Random,
   ) {
     this.#cluster = cluster;
     this.api = api;
     this.#files = files;
-    this.#ports = ports.slice(0, 2);
-    this.#linkPorts = ports.slice(2);
+    this.#links = links;
+    this.#ports = ports;
     this.#random = random;
   }
 
@@ -136,9 +127,8 @@ export class RelayedCluster {
   }
 
   async #startRelay(n: number): Promise<void> {
-    const server = new URL(this.api);
-    server.port = String(this.#linkPorts[n]);
+    const server = this.#links[n]?.url ?? this.api;
     const options = { bookmarkMs: 100, silenceMs: SILENCE_MS };
-    this.#relays[n] = await useRelayOf(server.origin, this.#files, options, this.#ports[n]);
+    this.#relays[n] = await useRelayOf(server, this.#files, options, this.#ports[n]);
   }
 }

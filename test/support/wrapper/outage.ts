@@ -1,6 +1,6 @@
+import type { ActiveTcpFault, TcpFront } from '../../../harness/network/tcp-front.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../eventually.ts';
-import type { TcpRelay } from '../http/tcp-relay.ts';
 
 /** Whether each view of a wrapper has a watch at the API server. */
 export function connections({ views }: NodeProxy): boolean[] {
@@ -13,8 +13,8 @@ export async function connected(proxy: NodeProxy): Promise<void> {
 }
 
 /** Cuts a wrapper off from its API server, and waits until no view has a watch. */
-export async function lose(proxy: NodeProxy, relay: TcpRelay): Promise<void> {
-  await relay.refuse();
-  relay.cut();
+export async function lose(proxy: NodeProxy, front: TcpFront): Promise<ActiveTcpFault> {
+  const outage = await front.begin({ kind: 'refuse' });
   await eventually(() => connections(proxy).some(Boolean), false);
+  return outage;
 }

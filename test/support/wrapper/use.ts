@@ -1,6 +1,6 @@
+import { startUrlFront } from '../../../harness/network/tcp-front.ts';
 import { closedLater } from '../closed-later.ts';
 import { recordWatch } from '../guarantees/watch-recorder.ts';
-import { startTcpRelay } from '../http/tcp-relay.ts';
 import { startTestAdmin } from './admin-fixture.ts';
 import { createSmallCluster } from './small-cluster.ts';
 import { startWrapper } from './wrapper-fixture.ts';
@@ -11,8 +11,8 @@ export function useCluster(...args: Parameters<typeof createSmallCluster>) {
   return closedLater(createSmallCluster(...args));
 }
 
-export async function useRelay(...args: Parameters<typeof startTcpRelay>) {
-  return closedLater(await startTcpRelay(...args));
+export async function useFront(...args: Parameters<typeof startUrlFront>) {
+  return closedLater(await startUrlFront(...args));
 }
 
 export async function useWrapper(...args: Parameters<typeof startWrapper>) {

@@ -1,4 +1,4 @@
-import type { TcpFault } from '../../../../harness/network/tcp-front.ts';
+import { HOLD, type TcpFault } from '../../../../harness/network/tcp-front.ts';
 import type { FaultKind, NodeTarget } from '../fault-kind.ts';
 
 type Row = readonly [name: string, fault: TcpFault];
@@ -8,7 +8,7 @@ const ROWS: readonly Row[] = [
   ['cut in mid-frame', { kind: 'cutAfter', bytes: [0, 300], ending: 'reset' }],
   ['truncated', { kind: 'cutAfter', bytes: [0, 300], ending: 'end' }],
   ['delayed', { kind: 'delay', ms: [20, 420] }],
-  ['accepted, and silence', { kind: 'hold', directions: ['toServer', 'toClient'] }],
+  ['accepted, and silence', HOLD],
   ['refused', { kind: 'refuse' }],
   ['bytes corrupted', { kind: 'corruptFraming' }],
 ];

@@ -1,4 +1,9 @@
-import type { ActiveTcpFault, TcpFault } from '../../../../harness/network/tcp-front.ts';
+import {
+  type ActiveTcpFault,
+  DROP_OLD,
+  HOLD,
+  type TcpFault,
+} from '../../../../harness/network/tcp-front.ts';
 import type { ActiveFault } from '../active-fault.ts';
 import { BOUNDS, type Problem } from '../bounds.ts';
 import type { FaultFront } from '../fault-front.ts';
@@ -10,7 +15,6 @@ type Row = readonly [
   more?: Pick<FaultKind, 'unreachable' | 'seconds' | 'needs'>,
 ];
 
-const BOTH = ['toServer', 'toClient'] as const;
 const FAILING = { unreachable: 'failing' } as const;
 const SILENT = { unreachable: 'silent' } as const;
 
@@ -25,7 +29,7 @@ const ROWS: readonly Row[] = [
   ['accepted, then closed', { kind: 'close' }, FAILING],
   ...oldConnections('', { needs: 'http2' }),
   ...oldConnections(' over HTTP/1.1', { needs: 'http1' }),
-  ['all packets lost', { kind: 'hold', directions: BOTH }, SILENT],
+  ['all packets lost', HOLD, SILENT],
   ['packets to the client lost', { kind: 'hold', directions: ['toClient'] }, SILENT],
   [
     'packets to the server lost',
@@ -44,15 +48,15 @@ const ROWS: readonly Row[] = [
 
 /** A middle box that has forgotten the open connections, and keeps them alive all the same. */
 function oldConnections(where: string, more: NonNullable<Row[2]>): readonly Row[] {
-  const drop = (what: string, directions: readonly (typeof BOTH)[number][]): Row => [
+  const drop = (what: string, fault: TcpFault): Row => [
     `old connections${where} drop ${what}`,
-    { kind: 'dropOld', directions },
+    fault,
     more,
   ];
   return [
-    drop('everything, new ones work', BOTH),
-    drop('what is sent to the client', ['toClient']),
-    drop('what is sent to the server', ['toServer']),
+    drop('everything, new ones work', DROP_OLD),
+    drop('what is sent to the client', { kind: 'dropOld', directions: ['toClient'] }),
+    drop('what is sent to the server', { kind: 'dropOld', directions: ['toServer'] }),
   ];
 }
 

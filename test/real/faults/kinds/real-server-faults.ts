@@ -1,6 +1,7 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ControlPlane } from '../../../../harness/api-server/control-plane.ts';
+import { HOLD } from '../../../../harness/network/tcp-front.ts';
 import type { FaultKind, NodeTarget } from '../fault-kind.ts';
 
 type Part = 'apiServer' | 'etcd';
@@ -25,10 +26,7 @@ function frozen(part: Part): FaultKind<NodeTarget> {
     room: 'server',
     name: `${NAMES[part]} frozen`,
     strike: async ({ front, plane }) => {
-      const held =
-        part === 'etcd'
-          ? undefined
-          : await front.beginTcp({ kind: 'hold', directions: ['toServer', 'toClient'] });
+      const held = part === 'etcd' ? undefined : await front.beginTcp(HOLD);
       const before = front.open.size;
       plane[part].signal('SIGSTOP');
       return {

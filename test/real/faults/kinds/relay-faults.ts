@@ -1,4 +1,4 @@
-import type { TcpFault } from '../../../../harness/network/tcp-front.ts';
+import { HOLD, type TcpFault } from '../../../../harness/network/tcp-front.ts';
 import { poll } from '../../../../harness/poll.ts';
 import type { ActiveFault } from '../active-fault.ts';
 import { BOUNDS } from '../bounds.ts';
@@ -10,7 +10,6 @@ type Act = (relay: RelayUnderTest) => Promise<() => Promise<void> | void>;
 
 /** How long a wrapper may take until it is back at a relay, in milliseconds. */
 const BACK_MS = 20_000;
-const BOTH = ['toServer', 'toClient'] as const;
 
 /** Of the relay in use, and of all: then only the API server itself is left. */
 function rows(
@@ -96,12 +95,7 @@ export const relayFaults: readonly FaultKind<HistoryTarget>[] = [
   }),
   ...link('cannot reach the API server', 'silent', { kind: 'refuse' }),
   // Over HTTP/1.1 it shows only when a watch reaches its limit.
-  ...link(
-    'nothing comes from the API server',
-    'silent',
-    { kind: 'hold', directions: BOTH },
-    { needs: 'http2' },
-  ),
+  ...link('nothing comes from the API server', 'silent', HOLD, { needs: 'http2' }),
   ...link('lags by 1 to 3 s', 'slow', { kind: 'delay', ms: [1_000, 3_000] }),
   ...link('bytes stop for 5 s, again and again', 'slow', { kind: 'stutter', ms: 5_000 }),
   ...link('2 KB a second', 'slow', { kind: 'slow', bytesPerSecond: 2_048 }),
