@@ -11,7 +11,6 @@ import {
   ensureTraefik,
   kubeProxies,
 } from './versions/components.ts';
-import { ensurePythonClient } from './versions/python.ts';
 
 /*
  * `node harness/build.ts PART…` installs and builds what the tests of some suites run. The first time it takes minutes,
@@ -32,7 +31,6 @@ const PARTS: Readonly<Record<string, () => Promise<unknown>>> = {
   /** QEMU, and the image of the machine that the tests boot. */
   ipvs: async () => await ensureGuestImage(report),
   versions: async () => {
-    await ensurePythonClient(report);
     await ensureCoreDns(report);
     await ensureTraefik(report);
     for (const { version } of kubeProxies) await ensureKubeProxy(version, report);

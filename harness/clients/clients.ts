@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { copyFile, mkdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { ensureBinary, informer } from '../process/binaries.ts';
+import { ensureOsPackages } from '../process/os-packages.ts';
 import { runCommand } from '../process/run-command.ts';
 
 /** A library whose program in test/real/clients/programs prints what it has of EndpointSlices. */
@@ -88,6 +89,8 @@ const INSTALL: Readonly<Record<ClientLibrary['language'], Install>> = {
   Python: async (folder) => {
     const python = join(folder, 'bin/python');
     await once(folder, async () => {
+      // Debian's python3 without this package has no venv; the message of Python says so.
+      await ensureOsPackages({ python3: 'python3-venv' });
       await runCommand('python3', ['-m', 'venv', folder]);
       const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
       await runCommand(python, [...pip, ...versions('Python', '==')]);

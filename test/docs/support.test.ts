@@ -2,10 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from '@jest/globals';
-import { PYTHON_CLIENT } from '../../harness/versions/python.ts';
-import nodeClient from '../../node_modules/@kubernetes/client-node/package.json' with {
-  type: 'json',
-};
+import { CLIENTS } from '../../harness/clients/clients.ts';
 import { SUITES } from '../../scripts/test.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -46,6 +43,11 @@ function built(program: string): Set<string> {
   );
 }
 
+/** Versions of a library that the clients' suite installs. */
+function installed(library: string): Set<string> {
+  return new Set(CLIENTS.filter(({ name }) => name === library).map(({ version }) => version));
+}
+
 test.each([
   ['kube-proxy', built('kube-proxy')],
   ['API server', built('kube-apiserver')],
@@ -53,8 +55,8 @@ test.each([
   ['client-go', required('k8s.io/client-go', modules('harness/components/informer/go.mod'))],
   ['CoreDNS', required('github.com/coredns/coredns')],
   ["Traefik's Ingress provider", required('github.com/traefik/traefik/v3')],
-  ['Kubernetes client, Python', new Set([PYTHON_CLIENT])],
-  ['Kubernetes client, Node.js', new Set([nodeClient.version])],
+  ['Kubernetes client, Python', installed('kubernetes')],
+  ['Kubernetes client, Node.js', installed('@kubernetes/client-node')],
 ])('docs/support.md has the versions of %s that the tests run, and no others', (what, versions) => {
   expect(versions.size).toBeGreaterThan(0);
   expect(documented(what)).toEqual(versions);

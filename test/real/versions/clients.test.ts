@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { poll } from '../../../harness/poll.ts';
 import { ensureCoreDns, ensureTraefik } from '../../../harness/versions/components.ts';
@@ -8,14 +7,15 @@ import {
   type HttpsSite,
   startHttpsSite,
 } from '../../../harness/versions/https-site.ts';
-import { ensurePythonClient } from '../../../harness/versions/python.ts';
 import { startSliceClient } from '../../../harness/versions/slice-client.ts';
 
-/* Clients other than kube-proxy read from the wrapper, over https with a ServiceAccount's token. */
+/*
+ * Clients other than kube-proxy read from the wrapper, over https with a ServiceAccount's token. Libraries in other
+ * languages are in ../clients.
+ */
 
 jest.setTimeout(120_000);
 
-const CLIENTS = join(import.meta.dirname, 'clients');
 const [NEAR, FAR] = ['10.244.1.5', '10.244.1.6'];
 
 /** What a client has of the two Services of a site. */
@@ -32,17 +32,6 @@ interface Row {
   /** What it also reads, which the wrapper forwards to the API server. */
   readonly forwarded?: string;
   start(site: HttpsSite, server: HttpsServer): Promise<Client>;
-}
-
-/** Kubernetes clients that print the EndpointSlices that they have. */
-function library(name: string, command: () => Promise<readonly string[]>): Row {
-  return {
-    name: `the client for ${name}`,
-    start: async (site, server) => {
-      const args = [...(await command()), site.kubeconfig(server), site.namespace];
-      return startSliceClient(site.node.netns, `${name}-${server.at(0)}`, args);
-    },
-  };
 }
 
 /** Its provider for Ingresses reads Services and EndpointSlices, and Ingresses, which the wrapper does not filter. */
@@ -81,8 +70,6 @@ async function startDns(site: HttpsSite, server: HttpsServer): Promise<Client> {
 }
 
 const rows: readonly Row[] = [
-  library('Node.js', async () => [process.execPath, join(CLIENTS, 'watch-slices.ts')]),
-  library('Python', async () => [await ensurePythonClient(), join(CLIENTS, 'watch_slices.py')]),
   { name: 'Traefik', forwarded: 'ingresses', start: startTraefik },
   { name: 'CoreDNS', headless: true, start: startDns },
 ];
