@@ -310,9 +310,10 @@ test('a fault that is long enough must show in /readyz in time', () => {
   expect(judge(bound + 5_000, undefined)).toMatchObject([{ check: 'readyz' }]);
 });
 
+const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
+
 test('a fault that hit nothing does not count, and its kind is reported the second time', () => {
   const report = new FaultReport(1);
-  const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
   report.add(0, { fault, hits: 0, rightAgainMs: 5, problems: [] });
   expect(report.summary).toMatchObject({ faults: 0, harmless: 1, neverHit: [] });
   report.add(0, { fault, hits: 0, rightAgainMs: 5, problems: [] });
@@ -323,7 +324,6 @@ test('a fault that hit nothing does not count, and its kind is reported the seco
 
 test('a fault that cannot be injected is reported, and the others count', () => {
   const report = new FaultReport(1);
-  const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
   report.add(0, { fault, hits: 1, rightAgainMs: 5, problems: [] });
   report.breakOff(1, 'connection: refused', new Error('no port is free'));
   expect(report.summary).toMatchObject({
@@ -334,7 +334,6 @@ test('a fault that cannot be injected is reported, and the others count', () => 
 
 test('a view that never becomes right counts with the longest time', () => {
   const report = new FaultReport(1);
-  const fault = { number: 1, kinds: [KIND], seconds: 1, seed: 1 };
   report.add(0, { fault, hits: 1, rightAgainMs: undefined, problems: [] });
   expect(report.summary.rightAgainMs.p50).toBeGreaterThan(BOUNDS.rightAgainHardMs);
 });

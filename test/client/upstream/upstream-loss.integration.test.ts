@@ -6,6 +6,7 @@ import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy
 import { eventually } from '../../support/eventually.ts';
 import type { WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
 import { PROTOCOLS, type Protocol } from '../../support/http/http-server.ts';
+import { connected } from '../../support/wrapper/outage.ts';
 import { putService, putSlice, servingTls } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, useState } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useFront, useWatch, useWrapper } from '../../support/wrapper/use.ts';
@@ -41,9 +42,6 @@ async function start(options: Partial<NodeProxyOptions> = {}): Promise<NodeProxy
   await connected(proxy);
   return proxy;
 }
-
-const connected = async (of: NodeProxy) =>
-  await eventually(() => of.views.sources.every(({ status }) => status.connected), true);
 
 function put(...hosts: number[]): void {
   putSlice(

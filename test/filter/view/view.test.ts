@@ -9,6 +9,14 @@ import { readList, readObject } from '../../../src/server/serving/view-response.
 
 const OBJECT = Buffer.from('{"metadata":{"name":"web","resourceVersion":"1"}}');
 
+function viewOfServices(
+  window = { entries: 10, bytes: 1 << 20 },
+  now = () => performance.now(),
+): View {
+  const versions = new VersionAllocator(0);
+  return new View({ resource: SERVICES, codec: new JsonCodec(), versions, window, now });
+}
+
 test.each([
   ['entries', { entries: 10, bytes: 1 << 20 }],
   ['bytes', { entries: 1000, bytes: 100 }],
@@ -16,13 +24,7 @@ test.each([
   'a watcher at the end stays in the window while all objects are deleted, beyond a window of %s',
   (_name, window) => {
     let now = 0;
-    const view = new View({
-      resource: SERVICES,
-      codec: new JsonCodec(),
-      window,
-      versions: new VersionAllocator(0),
-      now: () => now,
-    });
+    const view = viewOfServices(window, () => now);
     const keys = Array.from({ length: 100 }, (_, index) => `default/web-${index}`);
     view.start(keys.map((key) => [key, OBJECT] as const));
     const position = view.log.end;
@@ -47,9 +49,7 @@ test.each([
 
 // In the order of etcd's keys, `a-b/…` comes before `a/…`.
 test('its objects have the order of their keys, whatever was added in between', () => {
-  const window = { entries: 10, bytes: 1 << 20 };
-  const versions = new VersionAllocator(0);
-  const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
+  const view = viewOfServices();
   const named = (name: string) =>
     Buffer.from(`{"metadata":{"name":"${name}","resourceVersion":"1"}}`);
   const order = () => view.state().items.map((item) => JSON.parse(String(item)).metadata.name);
@@ -62,9 +62,7 @@ test('its objects have the order of their keys, whatever was added in between', 
 });
 
 test('all that read the same state share it and its list, and a change ends that', () => {
-  const window = { entries: 10, bytes: 1 << 20 };
-  const versions = new VersionAllocator(0);
-  const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
+  const view = viewOfServices();
   view.start([['default/web', OBJECT]]);
   const first = view.state();
   expect([view.state(), view.state().list]).toEqual([first, first.list]);
@@ -79,9 +77,7 @@ test('all that read the same state share it and its list, and a change ends that
 });
 
 test('its state cannot be read once it is closed, because it would be empty', () => {
-  const window = { entries: 10, bytes: 1 << 20 };
-  const versions = new VersionAllocator(0);
-  const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
+  const view = viewOfServices();
   view.start([['default/web', OBJECT]]);
   view.close(new WrapperError('LimitExceeded', 'no room'));
   for (const read of [
@@ -99,9 +95,7 @@ test('its state cannot be read once it is closed, because it would be empty', ()
 });
 
 test("with the API server's versions, it starts again at a later one and forgets what was before", () => {
-  const window = { entries: 10, bytes: 1 << 20 };
-  const versions = new VersionAllocator(0);
-  const view = new View({ resource: SERVICES, codec: new JsonCodec(), versions, window });
+  const view = viewOfServices();
   const versionOf = (object = view.get('default/web')) => object && view.codec.meta(object);
   view.set('default/web', OBJECT, {}, 7n);
   expect(view.started).toBe(false);

@@ -32,15 +32,23 @@ function readNothing(path: string): Socket {
   return raw(proxy.url, `GET ${path} HTTP/1.1\r\n${lines}\r\n`).socket.pause();
 }
 
-/** Creates slices that are together larger than the socket buffers. */
-function putFatSlices(count: number): void {
-  for (let n = 0; n < count; n++) {
+/**
+ * Starts the wrapper in a cluster with slices that are together larger than the socket buffers. Their list, and the
+ * initial events of a watch, are requested and not read; another client has them.
+ */
+async function startWithUnread(options: Partial<NodeProxyOptions>) {
+  for (let n = 0; n < 80; n++) {
     const fat = Array.from({ length: 900 }, (_, i) => ({
       ip: `10.${100 + n}.${i >> 8}.${i & 255}`,
       node: 'edge-1',
     }));
     putSlice(server, `fat-${n}`, 'fat', fat);
   }
+  await start({ ...options, readyWaitMs: 5000 });
+  const quick = await watch(STREAMING_LIST);
+  await quick.until(82);
+  for (const query of ['', '?watch=1']) readNothing(SLICES + query);
+  return { quick, listener: proxy.listeners.handlers[0] };
 }
 
 test('a client that reads nothing gets 410, and no other client waits for it', async () => {
@@ -69,12 +77,7 @@ test('a client that reads nothing gets 410, and no other client waits for it', a
 }, 60_000);
 
 test('clients that read nothing of a list, or of the initial events of a watch, are disconnected after a while', async () => {
-  putFatSlices(80);
-  await start({ writeTimeoutMs: 200, readyWaitMs: 5000 });
-  const quick = await watch(STREAMING_LIST);
-  await quick.until(82);
-  for (const query of ['', '?watch=1']) readNothing(SLICES + query);
-  const [listener] = proxy.listeners.handlers;
+  const { quick, listener } = await startWithUnread({ writeTimeoutMs: 200 });
   await eventually(() => listener?.stalled, 2);
   await eventually(() => listener?.listener.connections, 1);
   putSlice(server, 'web-a', 'web', [near, { ip: '10.0.0.2', node: 'edge-1' }]);
@@ -84,12 +87,7 @@ test('clients that read nothing of a list, or of the initial events of a watch, 
 // Each such response kept all objects of its time in memory: 140 lists of 8.5 MB, between which all slices changed,
 // took 1.2 GB.
 test('a list, or initial events, that are not read end when the log has dropped their state', async () => {
-  putFatSlices(80);
-  await start({ window: { entries: 10, bytes: 4096 }, readyWaitMs: 5000 });
-  const quick = await watch(STREAMING_LIST);
-  await quick.until(82);
-  for (const query of ['', '?watch=1']) readNothing(SLICES + query);
-  const [listener] = proxy.listeners.handlers;
+  const { quick, listener } = await startWithUnread({ window: { entries: 10, bytes: 4096 } });
   await eventually(() => listener?.listener.connections, 3);
   // More than twice the number of objects.
   for (let n = 0; n < 200; n++) {
