@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { createApiServer } from '../../fake-apiserver/api-server.ts';
 import { kubeconfigFor } from '../../fake-apiserver/kubeconfig.ts';
 import { writeKubeconfig } from '../api-server/kubeconfig.ts';
+import { startHostWrapper } from '../hostile/host-wrapper.ts';
 import { withCleanups } from '../with-cleanups.ts';
-import { startLocalWrapper } from './local-wrapper.ts';
 
 /** A wrapper in front of an API server in memory, and kubeconfigs for clients of both listeners. */
 export type ClientStage = Awaited<ReturnType<typeof startClientStage>>;
@@ -56,7 +56,12 @@ export async function startClientStage() {
     api.create('endpointslices', slice({}));
     const own = join(folder, 'wrapper.kubeconfig');
     writeFileSync(own, kubeconfigFor(await api.listen()));
-    const wrapper = await startLocalWrapper(folder, own, NODE);
+    const wrapper = await startHostWrapper({
+      kubeconfig: own,
+      nodeName: NODE,
+      settings: { handoverSeconds: 30 },
+      https: true,
+    });
     cleanups.defer(() => wrapper.stop());
     const kubeconfigs = { http: join(folder, 'http'), https: join(folder, 'https') };
     // @kubernetes/client-node reads over plain http only if TLS is not to be verified.

@@ -24,6 +24,9 @@ export interface HostWrapperOptions {
   readonly wait?: boolean;
 }
 
+/** How long a process may wait for the next one, and drain after that, in milliseconds. */
+const REPLACE_MS = 60_000;
+
 /** The program as its users run it, on loopback of this machine. */
 export type HostWrapper = Awaited<ReturnType<typeof startHostWrapper>>;
 
@@ -39,8 +42,14 @@ export async function startHostWrapper(options: HostWrapperOptions) {
   const [listen, adminListen] = [`127.0.0.1:${port}`, `127.0.0.1:${adminPort}`];
   const flags = { kubeconfig, nodeName, listen, adminListen, configFile };
   const [command = '', ...args] = [...runBy, process.execPath, PROGRAM, ...runArgs(flags)];
-  const logFile = join(folder, 'wrapper.log');
-  const managed = startProcess({ name: 'wrapper', command, args, logFile });
+  let count = 0;
+  const start = () => {
+    const name = `wrapper-${++count}`;
+    return startProcess({ name, command, args, logFile: join(folder, `${name}.log`) });
+  };
+  let managed = start();
+  const listening = async (): Promise<void> =>
+    await waitUntilReady(managed, async () => managed.log().includes('"msg":"listening"'));
   const adminUrl = `http://${adminListen}`;
   const stop = async (): Promise<void> => {
     await managed.stop('SIGKILL');
@@ -48,20 +57,36 @@ export async function startHostWrapper(options: HostWrapperOptions) {
   };
   if (wait) {
     const isReady = async (): Promise<boolean> => (await getStatus(`${adminUrl}/readyz`)) === 200;
-    await waitUntilReady(managed, isReady, 30_000).catch(async (error: unknown) => {
+    await waitUntilReady(managed, isReady).catch(async (error: unknown) => {
       await stop();
       throw error;
     });
   }
   return {
-    process: managed,
+    get process() {
+      return managed;
+    },
     adminUrl,
+    /** Kills the process, and starts the next one. Resolves when that listens. */
+    restart: async (): Promise<void> => {
+      await managed.stop('SIGKILL');
+      managed = start();
+      await listening();
+    },
+    /** Ends the process as the kubelet does, beside the next one; with `handoverSeconds` no connection is refused. */
+    replace: async (): Promise<void> => {
+      const last = managed;
+      managed = start();
+      await last.stop('SIGTERM', REPLACE_MS);
+      await listening();
+    },
     /** Ends it and removes its folder. */
     stop,
     url: `http://${listen}`,
     /** Only with the option `https`. */
     httpsUrl: `https://127.0.0.1:${httpsPort}`,
-    /** PEM of the authority of its certificate; only with the option `https`. */
+    /** The authority of its certificate; only with the option `https`. */
+    caFile,
     ca: () => readFileSync(caFile, 'utf8'),
     /** GET of a path of the admin port. */
     admin: async (path: string, how?: SendOptions) => await send(`${adminUrl}${path}`, how),

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { beforeAll, expect, jest, test } from '@jest/globals';
 import { createNode } from '../../../harness/api-server/cluster-objects.ts';
 import { type ControlPlane, startControlPlane } from '../../../harness/api-server/control-plane.ts';
-import { type LocalWrapper, startLocalWrapper } from '../../../harness/clients/local-wrapper.ts';
+import { type HostWrapper, startHostWrapper } from '../../../harness/hostile/host-wrapper.ts';
 import { createPlacedService } from '../../../harness/node/placed-service.ts';
 import { CODECS } from '../../../src/client/api/codecs.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
@@ -16,7 +16,7 @@ const DISCOVERY = '/apis/discovery.k8s.io/v1';
 const SLICES = `${DISCOVERY}/endpointslices`;
 
 let plane: ControlPlane;
-let wrapper: LocalWrapper;
+let wrapper: HostWrapper;
 
 beforeAll(async () => {
   plane = stoppedLater(await startControlPlane());
@@ -24,7 +24,7 @@ beforeAll(async () => {
   const options = { name: 'web', annotations: { topologyKeys: '["site"]' } };
   await createPlacedService(plane.admin, options, [{ at: '10.244.1.5:8080', node: 'here' }]);
   const kubeconfig = plane.kubeconfig('wrapper');
-  wrapper = stoppedLater(await startLocalWrapper(plane.folder, kubeconfig, 'here'));
+  wrapper = stoppedLater(await startHostWrapper({ kubeconfig, nodeName: 'here' }));
 });
 
 /** What a client sees of an answer: status, type, and the first event of a watch or the reason of a refusal. */
