@@ -63,7 +63,7 @@ export class RelayedCluster {
 
   /**
    * Changes slices all the time. Meanwhile relays restart, lag and lose the API server, watches are cut, and the
-   * history is dropped.
+   * history is dropped. In the end all is as it was at the start.
    */
   async disturb(ms: number): Promise<void> {
     const end = performance.now() + ms;
@@ -77,16 +77,18 @@ export class RelayedCluster {
       () => this.#disturbLink(0, { kind: 'refuse' }),
       () => this.#disturbLink(1, { kind: 'refuse' }),
     ];
+    const begun: Promise<void>[] = [];
     let next = performance.now() + 300;
     while (performance.now() < end) {
       this.#change();
       if (performance.now() > next) {
         next += 300 + this.#random.below(600);
-        void this.#random.pick(faults)();
+        begun.push(Promise.resolve(this.#random.pick(faults)()));
       }
       // Sometimes several changes in one turn of the event loop.
       if (this.#random.chance(0.5)) await delay(this.#random.below(4));
     }
+    await Promise.all(begun);
   }
 
   /** Nobody can continue: a list shows what has changed meanwhile. */
