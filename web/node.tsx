@@ -30,7 +30,8 @@ const STATES: Readonly<Record<LineState, readonly [text: string, className: stri
   problem: ['✕ problem', 'bad'],
   warning: ['! warning', 'warning'],
   unknown: ['? not known', ''],
-  notConnected: ['– not yet', ''],
+  note: ['i note', ''],
+  notConnected: ['– not used', ''],
 };
 
 /** What the command `status` says of this node. */

@@ -8,7 +8,7 @@ const RULES = [
   [/^(?:! .*|\[warn\])/, 'yellow'],
   [/^i .*/, 'dim'],
   [/^\[ok\]/, 'green'],
-  [/^\[not (known|yet)\]/, 'dim'],
+  [/^\[(not known|not used|note)\]/, 'dim'],
   [/^ {2}\+(?= )/, 'green'],
   [/^ {2}-(?= )/, 'red'],
   [/^ {2}~(?= )/, 'yellow'],

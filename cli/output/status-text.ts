@@ -7,13 +7,23 @@ const SIGNS: Readonly<Record<LineState, string>> = {
   problem: '[FAIL]',
   warning: '[warn]',
   unknown: '[not known]',
-  notConnected: '[not yet]',
+  note: '[note]',
+  notConnected: '[not used]',
 };
 
-/** One line of a status for a terminal, and what to do next. */
-export function formatStatusLine({ id, state, text, detail, next }: StatusLine): string {
+/**
+ * One line of a status for a terminal, and what to do next.
+ *
+ * @param explain the command that explains a Service
+ */
+export function formatStatusLine(
+  { id, state, text, detail, next, service }: StatusLine,
+  explain: (service: string) => string,
+): string {
   const what = detail === undefined ? text : `${text} (${detail})`;
-  const advice = next === undefined ? '' : printLine(`${' '.repeat(20)}next: ${next}`);
+  const see = service === undefined ? [] : [`see ${explain(service)}`];
+  const steps = [...(next === undefined ? [] : [next]), ...see].join('; ');
+  const advice = steps === '' ? '' : printLine(`${' '.repeat(20)}next: ${steps}`);
   return `${printLine(`${SIGNS[state]} ${id.padEnd(12)} ${what}`)}${advice}`;
 }
 
@@ -24,10 +34,14 @@ export function formatStatusLines(lines: readonly StatusLine[]): string {
   const sums = [
     problems === 0 ? 'no problem found' : plural(problems, 'problem'),
     ...(count('warning') === 0 ? [] : [plural(count('warning'), 'warning')]),
+    ...(count('note') === 0 ? [] : [plural(count('note'), 'note')]),
     ...counted(count('unknown'), 'not known'),
-    ...counted(count('notConnected'), 'not yet'),
+    ...counted(count('notConnected'), 'not used'),
   ];
-  return `${lines.map(formatStatusLine).join('')}\n${sums.join(', ')}\n`;
+  const printed = lines.map((line) =>
+    formatStatusLine(line, (service) => `kube-proxy-wrapper explain ${service}`),
+  );
+  return `${printed.join('')}\n${sums.join(', ')}\n`;
 }
 
 function counted(number: number, what: string): string[] {

@@ -1,9 +1,8 @@
-import { otherLabelsLine, usersText } from '../../src/admin/status/missing-labels.ts';
+import { LACKS_LABELS, otherLabelsLine, usersText } from '../../src/admin/status/missing-labels.ts';
 import {
   type MissingLabel,
   policyLine,
   type StatusLine,
-  warning,
 } from '../../src/admin/status/status-line.ts';
 import { problemOfKey } from '../../src/diagnosis/catalogue.ts';
 import { nearestLabel, WELL_KNOWN } from '../../src/topology/policy/similar-key.ts';
@@ -40,14 +39,11 @@ export async function judgeLabels(
     const elsewhere = missing.filter((label) => !nowhere.includes(label));
     const lines = nowhere.slice(0, MAX_LINES).map((label) => nowhereLine(label, [...labels]));
     if (elsewhere.length === 0) return lines;
-    if (line.state !== 'ok') return [...lines, line];
+    if (isMistake(line)) return [...lines, line];
     const isKnown = elsewhere.every(({ key }) => key !== COMMUNITY_KEY);
-    return [...lines, otherLabelsLine(elsewhere, isKnown ? ELSEWHERE : undefined)];
+    return [...lines, otherLabelsLine(elsewhere, isKnown)];
   };
 }
-
-const ELSEWHERE =
-  'this node lacks labels that Services use, and other nodes have them: as intended';
 
 /** Communities can be more than labels, so all nodes of the cluster must have reported that they are in none. */
 function lacksCommunity(nodes: readonly AskedNode[], all: number): boolean {
@@ -57,18 +53,22 @@ function lacksCommunity(nodes: readonly AskedNode[], all: number): boolean {
   return lacking.length === all;
 }
 
+/** Whether the node knows more of its labels. */
+function isMistake({ state }: StatusLine): boolean {
+  return state === 'problem' || state === 'warning';
+}
+
 function nowhereLine(label: MissingLabel, labels: readonly string[]): StatusLine {
   const { key, failing } = label;
   const found = problemOfKey('key-without-nodes', key, nearestLabel(key, labels));
-  const line = policyLine(found, failing > 0, usersText(label));
+  const line = policyLine(found, failing > 0, usersText(label), label.names[0]);
   // A cluster may have no zones. As long as another key wins, nothing is wrong.
   return WELL_KNOWN.includes(key) ? line : { ...line, state: 'problem' };
 }
 
 function unjudged(line: StatusLine): StatusLine {
-  const { missing = [], detail } = line;
-  if (line.state !== 'ok' || missing.every(({ failing }) => failing === 0)) return line;
-  const text =
-    'connections fail: this node lacks labels that Services use, and whether any node has them is not known';
-  return warning('policies', text, 'grant the right to list nodes', detail);
+  const { missing = [] } = line;
+  if (isMistake(line) || missing.every(({ failing }) => failing === 0)) return line;
+  const text = `${LACKS_LABELS}, and whether any node has them is not known`;
+  return { ...line, state: 'warning', text, next: 'grant the right to list nodes' };
 }

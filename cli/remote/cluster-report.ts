@@ -33,7 +33,7 @@ export function clusterReport(nodes: readonly NodeReport[]): Report {
   };
 }
 
-const ORDER = ['problem', 'warning', 'unknown', 'notConnected', 'ok'] as const;
+const ORDER = ['problem', 'warning', 'unknown', 'note', 'notConnected', 'ok'] as const;
 
 function groupLines(nodes: readonly NodeReport[]): LineGroup[] {
   const all = nodes.flatMap(({ node, lines }) => lines.map((line) => ({ node, line })));
@@ -62,17 +62,18 @@ function groupLines(nodes: readonly NodeReport[]): LineGroup[] {
   );
 }
 
+const NOT_WELL = ['problem', 'unknown', 'notConnected'] as const;
+
 type NodeCounts = ReturnType<typeof countNodes>;
 
 /** A node counts once, by its worst line. */
 function countNodes(nodes: readonly NodeReport[]) {
-  const counts = { problem: 0, warning: 0, unknown: 0, notConnected: 0, ok: 0 };
+  const counts = { problem: 0, unknown: 0, notConnected: 0, ok: 0 };
   let withoutWrapper = 0;
   for (const { lines } of nodes) {
     const isAny = (state: StatusLine['state']) => lines.some((line) => line.state === state);
-    // A node with a warning works.
-    const worst = ORDER.find((state) => state !== 'warning' && isAny(state)) ?? 'ok';
-    counts[worst]++;
+    // A node with a warning or a note works.
+    counts[NOT_WELL.find(isAny) ?? 'ok']++;
     if (lines.some(({ id, state }) => id === 'wrapper' && state === 'notConnected'))
       withoutWrapper++;
   }
@@ -96,7 +97,12 @@ function formatCluster(
   const printed = groups.filter(({ line }) => isOne || line.state !== 'ok');
   const lines = printed
     .slice(0, MAX_GROUPS)
-    .map((group) => formatStatusLine(nodesOf(group, nodes.length)));
+    .map((group) =>
+      formatStatusLine(
+        nodesOf(group, nodes.length),
+        (service) => `kubectl kpw explain ${service} --node ${group.nodes[0]}`,
+      ),
+    );
   const rest = printed.length - lines.length;
   const more = rest > 0 ? printLine(`and ${rest} more lines; all are in -o json`) : '';
   const parts = [`${lines.join('')}${more}`, versionsOf(nodes) + summaryOf(counts)];

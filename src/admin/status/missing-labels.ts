@@ -4,7 +4,7 @@ import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY } from '../../topology/policy/topolog
 import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
-import { type MissingLabel, ok, policyLine, type StatusLine } from './status-line.ts';
+import { type MissingLabel, note, ok, policyLine, type StatusLine } from './status-line.ts';
 
 /** Lines for one label each. Tenants may use any keys. */
 const MAX_LINES = 10;
@@ -79,30 +79,52 @@ export function missingLabelLines(
     else if (similar !== undefined) lines.push(misspeltLine(label, similar));
     else others.push(label);
   }
-  return others.length === 0 ? lines : [...lines, otherLabelsLine(others)];
+  return others.length === 0 ? lines : [...lines, otherLabelsLine(others, false)];
 }
 
 /** A kubelet that registers its Node again sets only the labels that it knows. */
 function lostLine(label: MissingLabel, last: string): StatusLine {
   const { key, failing } = label;
   const detail = `${key}=${last}, ${usersText(label)}`;
-  return { ...policyLine(problem('label-lost', key), failing > 0, detail), state: 'problem' };
+  const line = policyLine(problem('label-lost', key), failing > 0, detail, label.names[0]);
+  return { ...line, state: 'problem' };
 }
 
 function misspeltLine(label: MissingLabel, similar: string): StatusLine {
   const found = problemOfKey('key-misspelt', label.key, similar);
-  return { ...policyLine(found, label.failing > 0, usersText(label)), missing: [label] };
+  const line = policyLine(found, label.failing > 0, usersText(label), label.names[0]);
+  return { ...line, missing: [label] };
 }
 
-const OTHERS =
-  'this node lacks labels that Services use: as intended, if other nodes have them, which kubectl kpw status finds out';
-
-/** The line for labels of which this node knows nothing else. @param text default: what the node can say */
-export function otherLabelsLine(missing: readonly MissingLabel[], text = OTHERS): StatusLine {
+/**
+ * The line for labels of which this node knows nothing else.
+ *
+ * @param isElsewhere whether other nodes are known to have them
+ */
+export function otherLabelsLine(
+  missing: readonly MissingLabel[],
+  isElsewhere: boolean,
+): StatusLine {
   const names = missing.map((label) => `${labelName(label)}: ${usersText(label)}`);
   const detail = firstFew(names, NAMED_LABELS);
-  return { ...ok('policies', text, detail), missing: missing.slice(0, MAX_LABELS) };
+  const failing = missing.find((label) => label.failing > 0);
+  const has = isElsewhere
+    ? 'other nodes have them'
+    : 'kubectl kpw status finds out whether other nodes have them';
+  const line =
+    failing === undefined
+      ? ok('policies', `this node lacks labels that Services use; ${has}`, detail)
+      : note(
+          'policies',
+          `${LACKS_LABELS}, as their policies say; ${has}`,
+          detail,
+          failing.names[0],
+        );
+  return { ...line, missing: missing.slice(0, MAX_LABELS) };
 }
+
+/** How the line begins if Services fail. */
+export const LACKS_LABELS = 'Services fail on this node because it lacks labels';
 
 function labelName({ key }: MissingLabel): string {
   return key === COMMUNITY_KEY ? 'any community' : key;

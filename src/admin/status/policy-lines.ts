@@ -6,7 +6,7 @@ import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import { missingLabelLines, missingLabels } from './missing-labels.ts';
-import { ok, policyLine, type StatusLine } from './status-line.ts';
+import { note, ok, policyLine, type StatusLine } from './status-line.ts';
 
 /** Services that a line names. */
 const NAMED_SERVICES = 5;
@@ -17,17 +17,19 @@ const WITHOUT_ROOM = policyLine(problem('node-set-limit'), false);
 const WITHOUT_READY = policyLine(problem('no-endpoint'), false);
 const MISMATCH = policyLine(problem('port-without-endpoints'), false);
 const IGNORED_ANNOTATIONS = policyLine(problem('annotation-ignored'), false);
-const INTENDED = ok(
+/** The policy has no `*`. */
+const INTENDED = note(
   'policies',
-  'a policy without * has no endpoint here, so connections fail, as it says',
+  'Services fail on this node, as their policies say: no key matches an endpoint',
+  '',
 );
 
 /**
  * What is to be said about policies on this node: one line for each kind of finding.
  *
  * Policies are written by tenants, so a mistake in one is a warning, and the node is well. A policy without * says that
- * traffic must fail rather than leave: where it has no endpoint, that is as intended. It is a problem only if traffic
- * fails because of a key that does not do what it says. Whether a label is on any node, kubectl kpw finds out.
+ * traffic must fail rather than leave: where it has no endpoint, that is a note. It is a problem only if traffic fails
+ * because of a key that does not do what it says. Whether a label is on any node, kubectl kpw finds out.
  *
  * @param problems the Services with each problem, as kube-proxy sees them
  * @param lastNode labels of the Node of this name that was deleted
@@ -55,10 +57,10 @@ export async function policyLines(
   const failingNames = new Set(failing.map(({ service }) => service));
   const missing = await missingLabels(topology, (name) => failingNames.has(name), slice);
   const missingKeys = new Set(missing.map(({ key }) => key));
-  const ignored: string[] = [];
+  const ignored: Named[] = [];
   for (const service of policies.services()) {
     await slice.pause();
-    if (policies.pendingOrActive(service).ignored !== undefined) ignored.push(service);
+    if (policies.pendingOrActive(service).ignored !== undefined) ignored.push({ service });
   }
   const isIntended = (outcome: ServiceOutcome) => !uses(outcome, missingKeys);
   const lines = [
@@ -67,25 +69,23 @@ export async function policyLines(
     ...about(problems.noNodeSet, WITHOUT_ROOM),
     ...about(problems.withoutReady.filter(isNotBroken), WITHOUT_READY),
     ...about(problems.portMismatch, MISMATCH),
-    ...aboutNames(ignored, IGNORED_ANNOTATIONS),
+    ...about(ignored, IGNORED_ANNOTATIONS),
     ...missingLabelLines(topology, missing, lastNode),
     ...about(problems.withoutEndpoints.filter(isNotBroken).filter(isIntended), INTENDED),
   ];
   return lines.length > 0 ? lines : [ok('policies', 'no problem found')];
 }
 
-/** The line with the Services that it is about; none if there are none. */
-function about(found: readonly ServiceOutcome[], line: StatusLine): StatusLine[] {
-  return aboutNames(found.map(nameWithPorts), line);
-}
-
-function aboutNames(names: readonly string[], line: StatusLine): StatusLine[] {
-  return names.length === 0
-    ? []
-    : [{ ...line, detail: firstFew(names.toSorted(), NAMED_SERVICES) }];
-}
-
 /** A Service, with the ports that fail if others do not. */
-function nameWithPorts({ service, problemPorts }: ServiceOutcome): string {
-  return problemPorts === undefined ? service : `${service} (${problemPorts})`;
+type Named = Pick<ServiceOutcome, 'service' | 'problemPorts'>;
+
+/** The line with the Services that it is about; none if there are none. */
+function about(found: readonly Named[], line: StatusLine): StatusLine[] {
+  const sorted = found.toSorted((a, b) => (a.service < b.service ? -1 : 1));
+  const [first] = sorted;
+  if (first === undefined) return [];
+  const names = sorted.map(({ service, problemPorts: ports }) =>
+    ports === undefined ? service : `${service} (${ports})`,
+  );
+  return [{ ...line, detail: firstFew(names, NAMED_SERVICES), service: first.service }];
 }

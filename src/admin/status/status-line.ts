@@ -5,10 +5,11 @@ import type { ResponseHead } from '../../diagnosis/reading/version-info.ts';
  * - `ok`
  * - `problem`: something is wrong now, or will be when the link goes down
  * - `warning`: somebody should look at it, and the node works: it is counted as well
+ * - `note`: Services fail here as their policies say, so the node works too
  * - `unknown`: it cannot be found out now
  * - `notConnected`: kube-proxy is not pointed at this wrapper: not yet, or no longer. That is no problem
  */
-export type LineState = 'ok' | 'problem' | 'warning' | 'unknown' | 'notConnected';
+export type LineState = 'ok' | 'problem' | 'warning' | 'note' | 'unknown' | 'notConnected';
 
 export type LineId =
   | 'wrapper'
@@ -31,6 +32,8 @@ export interface StatusLine {
   readonly detail?: string;
   /** What the reader can do; always there if it is a problem or a warning. */
   readonly next?: string;
+  /** A Service that it is about, which explain explains. */
+  readonly service?: string | undefined;
   /** The labels that this node lacks and the line is about, for readers that know those of all nodes. */
   readonly missing?: readonly MissingLabel[];
 }
@@ -54,25 +57,28 @@ export interface NodeStatus extends ResponseHead {
   readonly lines: readonly StatusLine[];
 }
 
-const EXPLAIN = 'see explain NAMESPACE/SERVICE';
-
 /**
  * A line about a problem of policies.
  *
  * @param isFailing whether connections fail because of it; otherwise the node works
  */
 export function policyLine(
-  { code, message, next }: Problem,
+  { code, message, next = '' }: Problem,
   isFailing: boolean,
   detail?: string,
+  service?: string,
 ): StatusLine {
   const text = isFailing ? `connections fail: ${message}` : message;
   const make = isFailing ? problem : warning;
-  return { ...make('policies', text, `${next}; ${EXPLAIN}`, detail), code };
+  return { ...make('policies', text, next, detail), code, service };
 }
 
 export function ok(id: LineId, text: string, detail?: string): StatusLine {
   return { id, state: 'ok', text, detail };
+}
+
+export function note(id: LineId, text: string, detail: string, service?: string): StatusLine {
+  return { id, state: 'note', text, detail, service };
 }
 
 export function unknown(id: LineId, text: string, detail?: string): StatusLine {

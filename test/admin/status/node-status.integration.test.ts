@@ -14,6 +14,7 @@ import { NodeReader } from '../../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { advancingClock } from '../../support/advancing-clock.ts';
 import { closedLater } from '../../support/closed-later.ts';
+import { runInProcess } from '../../support/commands/run-in-process.ts';
 import { transcriptOf, withoutVolatile } from '../../support/commands/transcript.ts';
 import { eventually } from '../../support/eventually.ts';
 import { startServer, type TestServer } from '../../support/http/http-server.ts';
@@ -249,18 +250,24 @@ test.each<Scene>([
   Object.defineProperty(proxy, 'snapshots', { value: undefined });
 });
 
-test('a label that somebody takes from a Node, and that other nodes may have, is as intended', async () => {
+test('a Service that fails as its policy says, for want of a label, is a note, and the node is well', async () => {
   putService(server, 'only', ['site']);
   putSlice(server, 'only-1', 'only', [{ ip: '10.0.0.2', node: 'edge-2' }]);
   await start();
   await connect();
   await eventually(async () => (await lineOf('policies'))?.text, 'no problem found');
   server.patch('nodes', 'edge-1', { metadata: { labels: { site: null } } });
-  await eventually(
-    async () => (await lineOf('policies'))?.text.split(':')[0],
-    'this node lacks labels that Services use',
+  await eventually(async () => (await lineOf('policies'))?.state, 'note');
+  const { out, code } = await runInProcess(KUBE_PROXY_WRAPPER, [
+    'status',
+    '--admin',
+    new URL(admin.url).host,
+  ]);
+  expect(out).toMatch(
+    /^\[note\] policies +Services fail .*, as their policies say.*default\/only/m,
   );
-  expect((await lineOf('policies'))?.state).toBe('ok');
+  expect(out).toMatch(/^ +next: see kube-proxy-wrapper explain default\/only$/m);
+  expect(code).toBe(0);
 });
 
 test('a Node that was registered again while no wrapper ran is compared with that of stateDir', async () => {

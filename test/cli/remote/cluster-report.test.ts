@@ -42,16 +42,25 @@ test('a node with several such lines is named once', () => {
 });
 
 test('the states of lines have words, and are counted', () => {
-  const states = ['ok', 'problem', 'warning', 'unknown', 'notConnected', 'notConnected'] as const;
+  const states = [
+    'ok',
+    'problem',
+    'warning',
+    'note',
+    'unknown',
+    'notConnected',
+    'notConnected',
+  ] as const;
   const lines = states.map((state): StatusLine => ({ id: 'rules', state, text: state }));
   expect(formatStatusLines(lines)).toBe(`[ok]   rules        ok
 [FAIL] rules        problem
 [warn] rules        warning
+[note] rules        note
 [not known] rules        unknown
-[not yet] rules        notConnected
-[not yet] rules        notConnected
+[not used] rules        notConnected
+[not used] rules        notConnected
 
-1 problem, 1 warning, 1 not known, 2 not yet
+1 problem, 1 warning, 1 note, 1 not known, 2 not used
 `);
 });
 
@@ -68,7 +77,9 @@ test('5,000 nodes fit on a screen, the problems first', () => {
   const lines = out.trim().split('\n');
   expect(lines).toEqual([
     '[FAIL] rules        the kernel has no rules (50 of 5000 nodes: edge-7, edge-107, edge-207, edge-307, edge-407 and 45 more)',
-    expect.stringMatching(/^\[not yet\] kube-proxy +nobody watches \(1250 of 5000 nodes: .{1,80}$/),
+    expect.stringMatching(
+      /^\[not used\] kube-proxy +nobody watches \(1250 of 5000 nodes: .{1,80}$/,
+    ),
     '',
     expect.stringMatching(/^version 1\.1\.0, .{1,80} more$/),
     '3700 of 5000 nodes are well, 50 with problems, 1250 not pointed at the wrapper',
