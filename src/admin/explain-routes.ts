@@ -35,10 +35,10 @@ type Explainer = (asked: Asked) => object | Promise<object>;
 
 /** Answers by the first part of the path. */
 const EXPLAINERS: Readonly<Record<string, Explainer>> = {
-  '/explain': ({ reader: { proxy }, names, query, slice }) =>
+  '/explain': ({ reader, names, query, slice }) =>
     names.join('') === ''
-      ? summarize(proxy, readSelection(query), slice)
-      : explainOne(proxy, readService(names)),
+      ? summarize(reader, readSelection(query), slice)
+      : explainOne(reader.proxy, readService(names)),
   '/diff': ({ reader, names, slice }) => diffOf(reader.proxy, readService(names), slice),
   '/status': ({ reader, rules, slice }) => nodeStatus(reader, rules, slice),
   '/summary': ({ reader }) => nodeSummary(reader),

@@ -6,6 +6,7 @@ import { summarize } from '../../src/admin/explain/summary.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { metricsText } from '../../src/admin/metrics/metrics-text.ts';
 import { policyLines } from '../../src/admin/status/policy-lines.ts';
+import { NodeReader } from '../../src/diagnosis/reading/node-reading.ts';
 import { tallyServices } from '../../src/diagnosis/reading/service-tally.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { advancingClock } from '../support/advancing-clock.ts';
@@ -72,7 +73,7 @@ const slice = () => new TimeSlice(new AbortController().signal);
 // A slice was once a number of Services: 50 with 10,000 endpoints each delayed traffic by 0.6 s.
 test('/explain lets other work run after each slow Service', async () => {
   const turns = await turnsOf(() =>
-    summarize(proxy, { warnings: false, after: '', limit: 500 }, slice()),
+    summarize(new NodeReader(proxy), { warnings: false, after: '', limit: 500 }, slice()),
   );
   expect(turns).toHaveLength(SERVICES.length);
   expect(new Set(turns).size).toBe(SERVICES.length);
@@ -88,7 +89,7 @@ test('the label selector of /explain lets other work run after each slow Service
     });
   }
   const options = { labelSelector: 'a=b', warnings: false, after: '', limit: 500 };
-  const turns = await countTurns(() => summarize(proxy, options, slice()));
+  const turns = await countTurns(() => summarize(new NodeReader(proxy), options, slice()));
   expect(turns).toBeGreaterThanOrEqual(SERVICES.length - 1);
 });
 

@@ -1,8 +1,11 @@
 import type { ShownState } from '../../server/node-proxy.ts';
 import { abortable } from '../../util/linked-abort-controller.ts';
 
-/** How long a request waits for its view, in milliseconds. Then it is answered with the reason why there is none. */
-const WAIT_MS = 5_000;
+/**
+ * How long a request waits for its view, in milliseconds. Then it is answered with the reason why there is none, before
+ * kubectl kpw gives up (5 s).
+ */
+const WAIT_MS = 2_000;
 
 /**
  * Opens the views that the newest kube-proxy would read if no view of endpoints is open, so that a Service can be

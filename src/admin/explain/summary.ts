@@ -1,5 +1,5 @@
 import type { ServiceExplanation } from '../../diagnosis/explain/explanation.ts';
-import { tallyServices } from '../../diagnosis/reading/service-tally.ts';
+import type { NodeReader } from '../../diagnosis/reading/node-reading.ts';
 import { WrapperError } from '../../errors.ts';
 import type { EndpointsSource } from '../../node/views/view-source.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
@@ -68,12 +68,13 @@ export interface SummaryOptions {
 
 /** Summarizes all Services, sorted by name. Throws `NotReady`, and `NotFound` for a namespace without Services. */
 export async function summarize(
-  proxy: ShownState,
+  reader: NodeReader,
   options: SummaryOptions,
   slice: TimeSlice,
 ): Promise<Summary> {
+  const { proxy } = reader;
   const view = requireCompleteView(proxy);
-  const names = await selectServices(proxy, view, options, slice);
+  const names = await selectServices(reader, view, options, slice);
   const explain = async (name: string): Promise<ServiceSummary> => {
     await slice.pause();
     return shorten(explainIn(proxy, view, name, IN_SHORT));
@@ -118,11 +119,12 @@ async function firstOf(
 
 /** Names of the Services that the options select, apart from warnings, sorted. */
 async function selectServices(
-  proxy: ShownState,
+  reader: NodeReader,
   view: EndpointsSource,
   { namespace, labelSelector, search, show, after }: SummaryOptions,
   slice: TimeSlice,
 ): Promise<string[]> {
+  const { proxy } = reader;
   const names = [...knownServices(proxy, view)].filter(
     (name) => namespace === undefined || name.startsWith(`${namespace}/`),
   );
@@ -130,7 +132,7 @@ async function selectServices(
     const what = `there is no Service in namespace ${namespace} that kube-proxy watches`;
     throw new WrapperError('NotFound', what);
   }
-  const failing = show === 'failing' ? failingServices(view) : undefined;
+  const failing = show === 'failing' ? failingServices(reader, view) : undefined;
   const isLabelled = selectedBy(proxy, labelSelector);
   const isFound = foundBy(proxy, search);
   const selected: string[] = [];
@@ -143,10 +145,12 @@ async function selectServices(
   return selected.sort();
 }
 
-function failingServices({ projection }: EndpointsSource): Set<string> {
-  const { problems } = tallyServices(projection);
-  const { withoutEndpoints, withoutReady, portMismatch, noneReady } = problems;
-  const failing = [...withoutEndpoints, ...withoutReady, ...portMismatch, ...noneReady];
+/** Problems with which kube-proxy gets no endpoint that is ready or serving. */
+const FAILING = ['withoutEndpoints', 'withoutReady', 'portMismatch', 'noneReady'] as const;
+
+function failingServices(reader: NodeReader, { query }: EndpointsSource): Set<string> {
+  const problems = reader.read().services.of(query)?.problems;
+  const failing = FAILING.flatMap((problem) => problems?.[problem] ?? []);
   return new Set(failing.map(({ service }) => service));
 }
 

@@ -66,7 +66,7 @@ export interface KeyState {
   readonly matchesThisNode: boolean;
   /** Number of matching nodes, including this one; undefined: not watched. */
   readonly nodes?: number;
-  /** The first matching nodes by name, without this one. */
+  /** Some of the matching nodes, without this one, sorted. */
   readonly neighbours: readonly string[];
 }
 
@@ -137,8 +137,9 @@ function localRuntimeData({ localRuntime }: NodeReading): LocalRuntimeData | und
 
 function keyState(topology: Topology, key: string): KeyState {
   const nodes = nodesOfKey(topology, key) ?? new Set<string>();
-  const others = [...nodes].filter((node) => node !== topology.nodeName).sort();
-  return { ...explainKey(topology, key), neighbours: others.slice(0, MAX_NEIGHBOURS) };
+  // Thousands of nodes may match each of many keys, and the page asks every 2 s: they are not sorted.
+  const others = [...nodes].filter((node) => node !== topology.nodeName);
+  return { ...explainKey(topology, key), neighbours: others.slice(0, MAX_NEIGHBOURS).sort() };
 }
 
 function viewState({ path, query, objects, clients, started, status }: ViewReading): ViewState {

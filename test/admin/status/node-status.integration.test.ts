@@ -270,6 +270,15 @@ test('a Service that fails as its policy says, for want of a label, is a note, a
   expect(code).toBe(0);
 });
 
+// kubectl kpw said that the node does not answer, and not that its nodeName is wrong.
+test('the first status of a wrapper whose views cannot start comes before kubectl kpw gives up', async () => {
+  await start({ nodeName: 'edge-9' });
+  const response = await fetch(`${admin.url}/status`, { signal: AbortSignal.timeout(5_000) });
+  expect(((await response.json()) as NodeStatus).lines).toContainEqual(
+    expect.objectContaining({ id: 'wrapper', detail: 'edge-9' }),
+  );
+});
+
 test('a Node that was registered again while no wrapper ran is compared with that of stateDir', async () => {
   const stateDir = useFolder();
   putService(server, 'near', ['site', '*']);

@@ -37,7 +37,8 @@ test('all that show the node in a second count its Services once', async () => {
   const at = performance.now();
   counts.mockClear();
   stopClock(at + 2_000);
-  for (const path of ['/metrics', '/status', '/summary', '/node', '/readyz', '/metrics']) {
+  const all = ['/metrics', '/status', '/summary', '/node', '/readyz', '/explain?show=failing'];
+  for (const path of [...all, '/metrics']) {
     await (await fetch(url + path)).text();
   }
   expect(counts).toHaveBeenCalledTimes(1);
