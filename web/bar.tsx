@@ -8,15 +8,18 @@ interface BarProps {
   /** How many of the kept ones are ready. */
   readonly ready: number;
   readonly total: number;
+  /** All endpoints are shown; `kept` and `ready` are what the policy would show. */
+  readonly dryRun: boolean;
 }
 
 /**
  * The endpoints of a Service as a bar: kept and ready ones are filled, other kept ones are hatched, the rest is empty.
  */
-export function Bar({ kept, ready, total }: BarProps) {
+export function Bar({ kept, ready, total, dryRun }: BarProps) {
   const waiting = kept - ready;
-  const label = `${number(kept)} of ${number(total)} endpoints kept${waiting === 0 ? '' : `, ${number(waiting)} not ready`}`;
-  const fails = total > 0 && ready === 0;
+  const all = `${number(kept)} of ${number(total)} endpoints`;
+  const label = `${dryRun ? 'dry run: would be ' : ''}${all} kept${waiting === 0 ? '' : `, ${number(waiting)} not ready`}`;
+  const fails = !dryRun && total > 0 && ready === 0;
   return (
     <span class="count">
       <svg
@@ -30,7 +33,7 @@ export function Bar({ kept, ready, total }: BarProps) {
         {total <= SINGLE ? single(kept, ready, total) : shares(kept, ready, total)}
       </svg>
       <span class="of">
-        <b class={fails ? 'bad' : ''}>{number(kept)}</b>/{number(total)}
+        <b class={fails ? 'bad' : ''}>{number(dryRun ? total : kept)}</b>/{number(total)}
       </span>
     </span>
   );

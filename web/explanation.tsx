@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Explained } from '../src/admin/explain/explained-service.ts';
+import { SOURCES } from '../src/diagnosis/explain/policy-sources.ts';
 import { Bar } from './bar.tsx';
 import { Copy } from './copy.tsx';
 import { EndpointTable } from './endpoint-table.tsx';
@@ -56,12 +57,12 @@ function Content({ explained }: { readonly explained: Explained }) {
   return (
     <>
       <p class="outcome">
-        <Bar {...counts} /> <span>{sentence(outcome.text)}</span>
+        <Bar {...counts} dryRun={outcome.dryRun} /> <span>{sentence(outcome.text)}</span>
       </p>
       {policy.keys !== undefined && (
         <p>
           <Keys keys={policy.keys} winners={winners} all />{' '}
-          <span class="muted">{policy.source}</span>
+          <span class="muted">{policy.source && SOURCES[policy.source]}</span>
         </p>
       )}
       <Warnings warnings={warnings} dryRun={outcome.dryRun} />

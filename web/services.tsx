@@ -8,6 +8,7 @@ import { OpenRow } from './open-row.tsx';
 import type { PageState } from './poller.ts';
 import { ago, reasonText } from './service.ts';
 import { Sign, warningsOf } from './severity.tsx';
+import { number } from './text.ts';
 import { Tools } from './tools.tsx';
 
 interface ServicesProps {
@@ -65,7 +66,7 @@ export function Services({ answers, filter, onFilter, open, hrefOf, searchBox }:
 }
 
 function Cells({ of }: { readonly of: ServiceSummary }) {
-  const { keys, winners, since, dryRun } = of;
+  const { keys, winners, since, dryRun, kept, total } = of;
   const warnings = warningsOf(of);
   const [worst] = warnings;
   return (
@@ -80,7 +81,11 @@ function Cells({ of }: { readonly of: ServiceSummary }) {
           ) : (
             <span class="muted">{reasonText(of)}</span>
           )}
-          {dryRun && <span class="tag">dry run</span>}
+          {dryRun && (
+            <span class="tag">
+              dry run: would be {number(kept)}/{number(total)}
+            </span>
+          )}
         </span>
       </td>
       <td class="since muted">{since === undefined ? '' : ago(since)}</td>

@@ -4,7 +4,7 @@ import type {
   PolicyExplanation,
   PortExplanation,
 } from '../../src/diagnosis/explain/explanation.ts';
-import { originKeysText } from '../../src/diagnosis/explain/policy-origins.ts';
+import { SOURCES } from '../../src/diagnosis/explain/policy-sources.ts';
 import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
 import { printLine } from '../../src/text/untrusted-text.ts';
 import { formatColumns, formatSince, plural } from '../output/format-output.ts';
@@ -19,7 +19,7 @@ export function formatSummary(summary: Summary, style: TextStyle, chosen = ''): 
   if (services.length === 0) return `${printLine(`node ${node}: no Services${chosen}`)}${stale}`;
   const unread = view.clients === 0 ? '; no client reads this view now' : '';
   const title = printLine(`node ${node}, ${view.query} (${view.encoding})${unread}`);
-  const head = style.headers ? `${title}${stale}\n` : '';
+  const head = style.headers ? `${title}${stale}\n` : stale;
   return `${head}${formatTable(summaryTable(services, style.wide), style)}`;
 }
 
@@ -42,10 +42,10 @@ export function summaryTable(services: Summary['services'], wide: boolean): stri
   return [wide ? [...header, 'KEYS'] : header, ...lines];
 }
 
-/** `filtered`, or with what the policy would show: `filtered (dry run: 1/4)`. */
+/** `filtered`, or with what the policy would show: `filtered (dry run: would be 1/4)`. */
 function outcomeOf({ outcome, dryRun, kept, total }: Summary['services'][number]): string {
   if (!dryRun) return outcome;
-  const would = outcome === 'filtered' ? `: ${kept}/${total}` : '';
+  const would = outcome === 'filtered' ? `: would be ${kept}/${total}` : '';
   return `${outcome} (dry run${would})`;
 }
 
@@ -87,29 +87,12 @@ function formatView({ query, encoding, clients }: Explained['view']): string {
   return printLine(`View: ${query} (${encoding}), read by ${plural(clients, 'client')}`);
 }
 
-const SOURCES: Readonly<Record<string, string>> = {
-  annotation: 'annotation topologyKeys of the Service',
-  namespace: 'annotation topologyKeys of the Namespace',
-  default: 'setting defaultTopologyKeys',
-  openyurt: 'annotation openyurt.io/topologyKeys of the Service',
-  'traffic-distribution': 'spec.trafficDistribution of the Service',
-  'topology-mode': 'annotation service.kubernetes.io/topology-mode of the Service',
-  kubeedge: 'annotation apps.kubeedge.io/service-topology of the Service',
-};
-
 function formatPolicy(policy: PolicyExplanation): string {
   const lines: string[] = [];
-  const from = SOURCES[policy.source ?? ''];
-  if (policy.managed) {
-    const preset = policy.preset === undefined ? '' : ` (preset ${policy.preset})`;
-    lines.push(`Policy: ${(policy.keys ?? []).join(' > ')}${preset}`, `  from ${from}`);
-  } else {
-    lines.push(`Policy: none active (${policy.reason})`);
-    if (from !== undefined) lines.push(`  from ${from}`);
-  }
-  for (const origin of policy.overrides) {
-    lines.push(`  instead of ${SOURCES[origin.source]}: ${originKeysText(origin, ' > ')}`);
-  }
+  const { managed, source, keys = [], preset, reason } = policy;
+  const by = preset === undefined ? '' : ` (preset ${preset})`;
+  lines.push(managed ? `Policy: ${keys.join(' > ')}${by}` : `Policy: none active (${reason})`);
+  if (source !== undefined) lines.push(`  from ${SOURCES[source]}`);
   return lines.map(printLine).join('');
 }
 

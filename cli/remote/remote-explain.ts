@@ -112,15 +112,19 @@ function formatOutcomes(answers: readonly NodeAnswer[], style: TextStyle): strin
   return formatTable([['', 'SEES', 'NODES', ''], ...lines], style);
 }
 
-/** `filtered 1/3 hostname: 10.0.0.1`, and whether a kube-proxy sees that. */
+/**
+ * `filtered 1/3 hostname: 10.0.0.1`, and whether a kube-proxy sees that. In a dry run all endpoints are shown:
+ * `filtered 3/3 (dry run: would be 1/3 hostname: 10.0.0.1)`.
+ */
 function outcomeText({ outcome, counts, winners, endpoints, view }: Explained): string {
-  const kept = endpoints.filter((each) => each.kept).map(({ address }) => address);
-  const mode = outcome.dryRun ? ' (dry run)' : '';
+  const { kept, total } = counts;
+  const listed = endpoints.filter((each) => each.kept).map(({ address }) => address);
   const keys = winners.map(shortKey).join('+');
-  const what = [`${outcome.kind}${mode}`, `${counts.kept}/${counts.total}`, keys].filter(Boolean);
+  const addresses = listed.length === 0 ? '' : `: ${firstFew(listed.sort())}`;
+  const sees = `${[`${kept}/${total}`, keys].filter(Boolean).join(' ')}${addresses}`;
   const unread = view.clients === 0 ? ' (no client reads this)' : '';
-  const addresses = kept.length === 0 ? '' : `: ${firstFew(kept.sort())}`;
-  return `${what.join(' ')}${addresses}${unread}`;
+  const shown = outcome.dryRun ? `${total}/${total} (dry run: would be ${sees})` : sees;
+  return `${outcome.kind} ${shown}${unread}`;
 }
 
 /** An answer without its node, and a list of Services without the times since when keys have won there. */

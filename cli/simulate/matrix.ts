@@ -39,7 +39,7 @@ function formatSums({ services, nodes }: Simulation, style: TextStyle): string {
     let most = 0;
     for (const node of nodes.keys()) {
       const answer = answerOn(service, node);
-      const what = whatOf(service, answer);
+      const what = `${isDryRun(service) ? 'dry run: ' : ''}${whatOf(service, answer)}`;
       byWhat.set(what, (byWhat.get(what) ?? 0) + 1);
       fewest = Math.min(fewest, answer.shown.length);
       most = Math.max(most, answer.shown.length);
@@ -68,7 +68,7 @@ export function formatService(
   const { policy } = service;
   const keys = policy.managed ? policy.keys.join(' > ') : `no active policy (${policy.reason})`;
   const note = isDryRun(service)
-    ? ' (dry run: everything is shown; this is what the policy would show)'
+    ? ' (dry run: everything is shown; ENDPOINTS has what the policy would show)'
     : '';
   const title = `${service.service}: ${keys}, ${plural(service.endpoints.length, 'endpoint')}${note}`;
   const head = style.headers ? `${printLine(title)}\n` : '';
@@ -103,11 +103,12 @@ export function addressesOf(
   return shown.map((index) => endpoints[index]?.address ?? '');
 }
 
-/** A cell such as `1/3 site`. In a dry run it is what the policy would show: `1/3 site (dry run)`. */
+/** A cell such as `1/3 site`. In a dry run all endpoints are shown: `3/3 (dry run: would be 1/3 site)`. */
 export function cellOf(service: SimulatedService, answer: SimulatedOutcome): string {
+  const { kind, shown, total } = answer;
   const what = whatOf(service, answer);
-  if (answer.kind === 'hidden' || answer.kind === 'withheld') return what;
-  return `${answer.shown.length}/${answer.total} ${what}`;
+  const sees = kind === 'hidden' || kind === 'withheld' ? what : `${shown.length}/${total} ${what}`;
+  return isDryRun(service) ? `${total}/${total} (dry run: would be ${sees})` : sees;
 }
 
 /** Whether the policy of a Service is in dry run, so that everything is shown. */
@@ -131,14 +132,9 @@ function cellsOf(services: readonly SimulatedService[], node: number): string[] 
 }
 
 function whatOf(service: SimulatedService, { kind, winners, shown }: SimulatedOutcome): string {
-  if (kind === 'unfiltered' && service.hinted) return marked(service, 'unfiltered, hints');
-  if (kind !== 'filtered') return marked(service, kind);
-  const names = winners.map(shortKey);
-  return marked(service, names.join('+') || (shown.length === 0 ? 'NONE' : 'not ready'));
-}
-
-function marked(service: SimulatedService, text: string): string {
-  return isDryRun(service) ? `${text} (dry run)` : text;
+  if (kind === 'unfiltered' && service.hinted) return 'unfiltered, hints';
+  if (kind !== 'filtered') return kind;
+  return winners.map(shortKey).join('+') || (shown.length === 0 ? 'NONE' : 'not ready');
 }
 
 function headOf(nodes: readonly string[], group: readonly number[]): string {

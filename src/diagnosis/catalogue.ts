@@ -24,16 +24,16 @@ export const WARNINGS = {
     next: 'correct the annotation; docs/policies.md has the format',
   },
   'policy-without-effect': {
-    text: 'the policy has no effect, because of how the Service is served',
-    next: 'remove the annotation, or change what the outcome names',
+    text: 'the policy has no effect',
+    next: 'remove the annotation, or change how the Service is served',
   },
   'annotation-ignored': {
-    text: 'an annotation is misspelt, removed or contradicts another',
+    text: 'an annotation has no effect',
     next: 'correct or remove the annotation; docs/policies.md has the names',
   },
   'min-ready-without-key': {
     text: 'min-ready names keys that the policy does not have',
-    next: 'correct the annotation min-ready',
+    next: 'add the keys to the policy, or correct the annotation min-ready',
   },
   'node-set-refused': {
     text: 'the API server refuses to list the nodes of a key',

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { formatExplained } from '../../cli/node/explain-text.ts';
+import { formatExplained, formatSummary } from '../../cli/node/explain-text.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
+import type { ServiceSummary } from '../../src/admin/explain/summary.ts';
 
 const SHOWN: Explained = {
   version: '1.0.0',
@@ -35,6 +36,28 @@ test.each<[what: string, outcome: Partial<Explained['outcome']>, text: string]>(
   );
 });
 
+test('a list without headers says that the data is old all the same', () => {
+  const data = { state: 'unreachable', ageSeconds: 75, warning: 'the data is 75 s old' } as const;
+  const { version, node, view } = SHOWN;
+  const service: ServiceSummary = {
+    service: 'default/web',
+    outcome: 'filtered',
+    dryRun: true,
+    policy: 'annotation',
+    keys: ['site'],
+    winners: ['site'],
+    kept: 1,
+    ready: 1,
+    total: 3,
+    warnings: [],
+  };
+  const list = { version, node, view, data, services: [service] };
+  expect(formatSummary(list, { headers: false, wide: false })).toBe(`\
+! the data is 75 s old
+default/web  filtered (dry run: would be 1/3)  annotation  site  3/3
+`);
+});
+
 test('an explanation has all its parts', () => {
   const since = new Date(Date.now() - 600_000).toISOString();
   const at = { node: 'edge-1', zone: 'z', state: 'ready', object: 'web-1' } as const;
@@ -59,10 +82,7 @@ test('an explanation has all its parts', () => {
       source: 'annotation',
       keys: ['site', '*'],
       preset: 'near',
-      overrides: [
-        { source: 'namespace', keys: [], invalid: 'topologyKeys is not JSON' },
-        { source: 'default', keys: [] },
-      ],
+      overrides: [],
     },
     keys: [{ key: 'site', meaning: 'nodes with site=a', nodes: 2, matchesThisNode: true }],
     endpoints: [
@@ -87,8 +107,6 @@ default/web on node edge-1: FILTERED, 1 of 3 endpoints shown to kube-proxy, for 
 
 Policy: site > * (preset near)
   from annotation topologyKeys of the Service
-  instead of annotation topologyKeys of the Namespace: invalid: topologyKeys is not JSON
-  instead of setting defaultTopologyKeys: no keys: all endpoints
 
 Keys on this node:
   1.  site  nodes with site=a  2 nodes

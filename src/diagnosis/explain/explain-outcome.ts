@@ -6,7 +6,7 @@ import type { DecidedEndpoints } from './explain-endpoints.ts';
 import type { OutcomeExplanation, PolicyExplanation, PolicyOrigin } from './explanation.ts';
 
 /** Why a Service is not filtered, and, where there is a choice, what changes that. */
-const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
+export const UNMANAGED: Readonly<Record<UnmanagedReason, string>> = {
   'no-policy': 'there are no topology keys for it, or they are an empty list ([])',
   headless:
     'the Service is headless; clients take its endpoints from DNS (setting headless: true filters it)',

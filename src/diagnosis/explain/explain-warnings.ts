@@ -6,8 +6,10 @@ import { namesIn, type Problem, type ProblemCode, problem, problemOf } from '../
 import { policyProblems, portProblems } from '../service-problems.ts';
 import type { ExplainInput } from './explain-input.ts';
 import { warnOfKey } from './explain-keys.ts';
+import { UNMANAGED } from './explain-outcome.ts';
 import type { PolicyOrigin, PortExplanation, ServiceExplanation } from './explanation.ts';
 import { originKeysText } from './policy-origins.ts';
+import { SOURCES } from './policy-sources.ts';
 
 /** What warnings are made from. */
 export interface WarningsInput extends ExplainInput {
@@ -50,7 +52,7 @@ function warnOfPolicy({ topology, explanation, active }: WarningsInput): Problem
   const own = source === 'annotation' || source === 'openyurt' || source === 'kubeedge';
   const lost = WITHOUT_EFFECT.find((each) => each === reason);
   return own && lost !== undefined
-    ? [problem('policy-without-effect', lost), ...problems]
+    ? [problem('policy-without-effect', UNMANAGED[lost]), ...problems]
     : problems;
 }
 
@@ -195,14 +197,11 @@ function notes({ explanation, active, objects, topology }: WarningsInput): Probl
   return [...notes, problem('change-pending', `${what} needs ${outcome.waitsFor.join('; ')}`)];
 }
 
-const HINTS_SOURCES: Readonly<Partial<Record<PolicyOrigin['source'], string>>> = {
-  'traffic-distribution': 'spec.trafficDistribution',
-  'topology-mode': 'annotation service.kubernetes.io/topology-mode',
-};
-
 function noteOfOverride(origin: PolicyOrigin, managed: boolean): Problem[] {
   const { source } = origin;
-  const hints = HINTS_SOURCES[source];
-  if (hints !== undefined) return managed ? [problem('hints-overridden', hints)] : [];
-  return [problem('default-overridden', `${source} (${originKeysText(origin, ', ')})`)];
+  const from = SOURCES[source];
+  if (source === 'traffic-distribution' || source === 'topology-mode') {
+    return managed ? [problem('hints-overridden', from)] : [];
+  }
+  return [problem('default-overridden', `${from} (${originKeysText(origin, ', ')})`)];
 }

@@ -47,6 +47,12 @@ beforeAll(async () => {
     'all',
     ips.map((ip) => ({ ip, node: 'edge-1' })),
   );
+  putService(server, 'try', ['site']);
+  server.annotate('try', 'kube-proxy-wrapper.io/filter', 'dry-run');
+  putSlice(server, 'try-1', 'try', [
+    { ip: '10.0.0.1', node: 'edge-1' },
+    { ip: '10.0.0.3', node: 'edge-3' },
+  ]);
   putService(server, 'many', null);
   putSlice(
     server,
@@ -149,6 +155,12 @@ const NONE = 'explain -l app=none --node edge-1';
 
 const SCENES: readonly Scene[] = [
   ['explain reaches the wrapper of one node', addAll, 'explain web --node edge-3'],
+  [
+    // The same columns had what the policy would show, and what nodes do see.
+    'in a dry run nodes see all endpoints, and what the policy would show stands beside it',
+    addAll,
+    'explain try --all-nodes',
+  ],
   [
     'during an update the Pod that is ready counts, and one that ends does not',
     () => {

@@ -496,9 +496,15 @@ describe('explainService()', () => {
   });
 
   test.each<[PolicyOrigin, string]>([
-    [{ source: 'namespace', keys: ['a', '*'] }, 'namespace (a, *)'],
-    [{ source: 'namespace', keys: [] }, 'namespace (no keys: all endpoints)'],
-    [{ source: 'namespace', keys: [], invalid: 'not JSON' }, 'namespace (invalid: not JSON)'],
+    [{ source: 'namespace', keys: ['a', '*'] }, 'annotation topologyKeys of the Namespace (a, *)'],
+    [
+      { source: 'namespace', keys: [] },
+      'annotation topologyKeys of the Namespace (no keys: all endpoints)',
+    ],
+    [
+      { source: 'namespace', keys: [], invalid: 'not JSON' },
+      'annotation topologyKeys of the Namespace (invalid: not JSON)',
+    ],
   ])('%j is overridden with what it has', (origin, message) => {
     const policy = managed('site', '*');
     const own = { source: 'annotation', keys: ['site', '*'] } as const;
