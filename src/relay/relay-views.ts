@@ -50,6 +50,11 @@ export class RelayViews {
     this.#timer = setInterval(() => this.#endLost(), LOST_CHECK_MS).unref();
   }
 
+  /** What stays open without clients. */
+  get queries(): readonly Query[] {
+    return [...this.#held.values()].map(({ entry }) => entry.source.query);
+  }
+
   /** Why Services or EndpointSlices cannot be served now; undefined: they can. */
   get problem(): string | undefined {
     for (const [{ plural }, { entry }] of this.#held) {

@@ -1,3 +1,4 @@
+import type { Query } from '../client/api/query.ts';
 import { DEFAULT_READ_LIMITS } from '../client/api/read-limits.ts';
 import { CollectionClient } from '../client/reflector/collection-client.ts';
 import { OwnReadMemory } from '../client/system/read-memory.ts';
@@ -5,6 +6,8 @@ import { Upstream } from '../client/upstream/upstream.ts';
 import { WrapperError } from '../errors.ts';
 import { SERVICES } from '../filter/objects/resource.ts';
 import { VersionAllocator } from '../filter/view/version-allocator.ts';
+import { ANYONE } from '../node/views/view-entry.ts';
+import { waitUntilReadyToListen } from '../server/hot-restart/hot-restart.ts';
 import { DEFAULT_LISTENER_LIMITS } from '../server/http/listener-limits.ts';
 import type { NodeProxyOptions } from '../server/node-proxy.ts';
 import { checkListeners } from '../server/serving/check-listeners.ts';
@@ -101,6 +104,7 @@ async function start(
   parts: AsyncDisposableStack,
 ): Promise<Omit<Relay, 'close'>> {
   const { https, relays, logger, readLimits = DEFAULT_READ_LIMITS } = options;
+  const { signal = new AbortController().signal } = options;
   if (relays !== undefined) {
     const problem =
       'relays: a relay reads from the API server itself, and would serve nothing; remove this setting from those of the relay';
@@ -151,6 +155,10 @@ async function start(
     certificate,
     parts,
   );
+  const { queries } = views;
+  const acquire = (query: Query) => views.acquire(query, ANYONE);
+  const { addresses } = listeners;
+  await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
   const { https: url = '' } = await listeners.listen();
   parts.defer(async () => {
     if (listeners.watches > 0) await views.reachNewest();

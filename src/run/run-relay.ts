@@ -19,6 +19,7 @@ async function start(options: RunOptions): Promise<void> {
     https,
     credentials,
     drainMs: DRAIN_MS,
+    signal: signals.stop,
     logger,
   });
   const stopLog = logReadiness(() => relayProblem(relay), logger);

@@ -8,9 +8,11 @@ import { freePorts } from '../../harness/network/free-port.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
 import { nodeStatus } from '../../src/admin/status/node-status.ts';
+import { ownListeners } from '../../src/client/system/proc-net-tcp.ts';
 import { NodeReader } from '../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { listeningSockets } from '../support/http/listening-sockets.ts';
 import { ask, behind, credentialsFor, useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
@@ -22,6 +24,7 @@ const SLICES =
 /** The preferred server is tried again after this time, in milliseconds. */
 const returnMs = 1_000;
 
+const { listen } = listeningSockets();
 let cluster: ApiServer;
 let api: string;
 let files: ServingFiles;
@@ -111,6 +114,22 @@ test('when a relay dies its wrappers watch on at the API server, and return, wit
   putSlices(4);
   await eventually(() => shown(node), ['10.0.2.4']);
   expect(listsOf(node)).toBe(before);
+});
+
+// Its probes share a port with those of the one before, so an orchestrator stops that one soon.
+test('the next relay on a port listens when it can answer', async () => {
+  const [port = 0] = await freePorts(1);
+  await listen('127.0.0.1', port);
+  const lists = ({ path }: { readonly path: string }): boolean => path.endsWith('/endpointslices');
+  const release = cluster.hold(lists);
+  const starting = useRelayOf(api, files, {}, port);
+  await eventually(() => cluster.requests.some(lists), true);
+  const address = { host: '127.0.0.1', port };
+  const early = await Promise.race([starting, delay(300)]);
+  expect([early, ownListeners(address).length]).toEqual([undefined, 1]);
+  release();
+  const next = await starting;
+  expect([next.views.problem, ownListeners(address).length]).toEqual([undefined, 2]);
 });
 
 test('watches of a relay that is replaced go on at the next one, however old their last bookmark is', async () => {

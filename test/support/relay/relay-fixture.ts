@@ -28,7 +28,7 @@ export async function useRelayOf(
 ): Promise<Relay> {
   const listen = typeof port === 'string' ? port : `127.0.0.1:${port}`;
   const https = { listen, certFile: files.certFile, keyFile: files.keyFile };
-  const settings = loadSettings({ nodeName: 'relay', https }, {}, undefined);
+  const settings = loadSettings({ nodeName: 'relay', https, handoverSeconds: 5 }, {}, undefined);
   const relay = await startRelay({
     ...nodeProxyOptions(settings),
     https: listenersOptions(settings).https,
