@@ -72,12 +72,7 @@ describe('with default values the result is that of kustomize', () => {
     const components = ['manifests/components/relay'];
     const plain = await writeAside({ components }, (path) => kustomize(tools, path));
     expect(chart).toEqual(relaysOf(parseObjects(plain)));
-    expect(chart.map(({ kind }) => kind)).toEqual([
-      'ConfigMap',
-      'DaemonSet',
-      'NetworkPolicy',
-      'Service',
-    ]);
+    expect(chart.map(({ kind }) => kind)).toEqual(['ConfigMap', 'DaemonSet', 'Service']);
   });
 
   test('manifests/base with components/local-runtime', async () => {
