@@ -37,9 +37,18 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{- /* The settings file, with the path of the kubeconfig if there is one. */ -}}
+{{- /* Not empty: wrappers find the relays of this release, and have their authority. Own settings and volumes win. */ -}}
+{{- define "kpw.findsRelays" -}}
+{{- if and (.Values.relay).create (not .Values.settings.relays) }}yes{{ end }}
+{{- end }}
+
+{{- /* The settings file, with what other values imply. */ -}}
 {{- define "kpw.settings" -}}
 {{- $settings := deepCopy .Values.settings }}
+{{- if include "kpw.findsRelays" . }}
+{{- $service := printf "%s/%s-relay" .Release.Namespace (include "kpw.name" .) }}
+{{- $_ := set $settings "relays" (dict "service" $service "caFile" "/etc/kube-proxy-wrapper-relay/ca.crt") }}
+{{- end }}
 {{- if .Values.kubeconfig }}
 {{- $_ := set $settings "kubeconfig" "/etc/kube-proxy-wrapper/kubeconfig.conf" }}
 {{- end }}

@@ -31,6 +31,15 @@ async function render(values: object, ...set: string[]): Promise<KubeObject[]> {
   return parseObjects(await helmTemplate(tools, [host, ...set], [file]));
 }
 
+const NAME = 'kube-proxy-wrapper';
+
+/** The settings of the wrappers. */
+function settingsOf(objects: readonly KubeObject[]): Record<string, unknown> {
+  const { volumes } = only(objects, 'DaemonSet', NAME).spec.template.spec;
+  const { configMap } = volumes.find(({ name }: { name: string }) => name === 'config');
+  return load(only(objects, 'ConfigMap', configMap.name).data['config.yaml']) as never;
+}
+
 function container(objects: readonly KubeObject[]) {
   return only(objects, 'DaemonSet').spec.template.spec.containers[0];
 }
@@ -144,6 +153,26 @@ describe('values', () => {
     expect(await rights({})).not.toContain('namespaces');
     expect(await rights({ namespacePolicies: true })).toContain('namespaces');
     expect(await rights({ communities: { fabedgeCluster: 'a' } })).toContain('communities');
+  });
+
+  test('with relays the wrappers find them, and start without their Secret', async () => {
+    const objects = await render({ relay: { create: true } });
+    const { containers, volumes } = only(objects, 'DaemonSet', NAME).spec.template.spec;
+    const isAuthority = ({ name }: { name: string }): boolean => name === 'relay-ca';
+    const secretName = `${NAME}-relay`;
+    expect(volumes.find(isAuthority).secret).toMatchObject({ secretName, optional: true });
+    const { mountPath } = containers[0].volumeMounts.find(isAuthority);
+    expect(settingsOf(objects).relays).toEqual({
+      service: `kube-system/${secretName}`,
+      caFile: `${mountPath}/ca.crt`,
+    });
+  });
+
+  test('relays of own settings have no volume, and no other Service', async () => {
+    const relays = { servers: ['https://10.96.0.80'], caFile: '/etc/ca/ca.crt' };
+    const objects = await render({ relay: { create: true }, settings: { relays } });
+    expect(settingsOf(objects).relays).toEqual(relays);
+    expect(JSON.stringify(only(objects, 'DaemonSet', NAME))).not.toContain('relay');
   });
 
   test('the canary has what differs from the others, and the role what either needs', async () => {
