@@ -158,7 +158,10 @@ async function start(
   const { queries } = views;
   const acquire = (query: Query) => views.acquire(query, ANYONE);
   const { addresses } = listeners;
-  await waitUntilReadyToListen({ addresses, queries, acquire, logger, signal });
+  const { isLastProcessWell } = options;
+  const { serverState } = upstream;
+  const going = { isLastProcessWell, serverState };
+  await waitUntilReadyToListen({ addresses, queries, acquire, ...going, logger, signal });
   const { https: url = '' } = await listeners.listen();
   parts.defer(async () => {
     if (listeners.watches > 0) await views.reachNewest();

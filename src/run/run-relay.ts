@@ -5,6 +5,7 @@ import { logReadiness } from '../relay/readiness-log.ts';
 import { startRelay } from '../relay/relay.ts';
 import { relayProblem } from '../relay/relay-reading.ts';
 import { DRAIN_MS, type RunOptions, run, untilStopped } from './run.ts';
+import { isLastRelayReady } from './running-process.ts';
 
 /** Runs a relay until SIGTERM or SIGINT, as {@link run} the wrapper. */
 export async function runRelay(flags: RawSettings, configFile: string | undefined): Promise<void> {
@@ -19,6 +20,7 @@ async function start(options: RunOptions): Promise<void> {
     https,
     credentials,
     drainMs: DRAIN_MS,
+    isLastProcessWell: async () => await isLastRelayReady(address),
     signal: signals.stop,
     logger,
   });

@@ -93,6 +93,13 @@ export async function isLastProcessWell(
   return RECEIVES.test(version) && !/"isStopping":true\b/.test(version);
 }
 
+/** The same of a relay, which is ready while it receives changes. Never rejects. */
+export async function isLastRelayReady(admin: ListenAddress): Promise<boolean> {
+  if (!isShareable(admin) || ownListeners(admin).length === 0) return false;
+  const signal = AbortSignal.timeout(RESPONSE_MS);
+  return (await boundedRequest({ ...admin, path: '/readyz', signal })).status === 200;
+}
+
 const RECEIVES = /"receivesChanges":true\b/;
 
 /** The response of /version; empty if there is none. */

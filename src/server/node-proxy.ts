@@ -163,7 +163,7 @@ async function start(
     certificate,
     parts,
   );
-  const { http, https } = await listen(options, listeners, shown.views);
+  const { http, https } = await listen(options, listeners, shown);
   shown.views.openDefaultLater(options.defaultViewsMs ?? DEFAULT_VIEWS_MS);
   return {
     ...shown,
@@ -316,15 +316,19 @@ async function openLocalRuntime(
 }
 
 /** Listens, as soon as this process can answer as well as another one that listens on the same addresses. */
-async function listen(options: NodeProxyOptions, listeners: Listeners, views: ViewRegistry) {
+async function listen(
+  options: NodeProxyOptions,
+  listeners: Listeners,
+  { views, upstream: { serverState } }: Pick<NodeProxy, 'views' | 'upstream'>,
+) {
   const { logger, signal = new AbortController().signal } = options;
   const { queries = currentKubeProxyQueries(options.nodeName) } = options;
   const { addresses } = listeners;
   const acquire = (query: Query) => views.acquire(query);
   const { isLastProcessWell } = options;
-  const failure = async () =>
-    (await isLastProcessWell?.()) === true ? views.ownNodeError : undefined;
-  await waitUntilReadyToListen({ addresses, queries, acquire, failure, logger, signal });
+  const failure = () => views.ownNodeError;
+  const going = { isLastProcessWell, failure, serverState };
+  await waitUntilReadyToListen({ addresses, queries, acquire, ...going, logger, signal });
   signal.throwIfAborted();
   return listeners.listen();
 }

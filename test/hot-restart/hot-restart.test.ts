@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
@@ -34,8 +34,6 @@ let folder: string;
 let server: ApiServer;
 let port: number;
 let adminPort: number;
-/** A kubeconfig that leads to a port where nothing listens. */
-let astray: string;
 
 beforeEach(async () => {
   folder = useFolder();
@@ -43,11 +41,28 @@ beforeEach(async () => {
   putService(server, 'web', ['kubernetes.io/hostname']);
   putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.1', node: 'edge-1' }]);
   writeFileSync(join(folder, 'kubeconfig'), kubeconfigFor(await server.listen()));
-  let nobody: number;
-  [port = 0, adminPort = 0, nobody = 0] = await freePorts(3);
-  astray = join(folder, 'astray');
-  writeFileSync(astray, kubeconfigFor(`http://127.0.0.1:${nobody}`));
+  [port = 0, adminPort = 0] = await freePorts(2);
 });
+
+/** URL of a port where nothing listens. */
+async function nobody(): Promise<string> {
+  const [free] = await freePorts(1);
+  return `http://127.0.0.1:${free}`;
+}
+
+/** URL of a server that accepts connections and never answers. */
+async function silence(): Promise<string> {
+  const listener = createServer().listen(0, '127.0.0.1');
+  closedLater({ close: async () => void listener.close() });
+  await once(listener, 'listening');
+  return `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
+}
+
+function kubeconfigOf(url: string): string {
+  const file = join(folder, 'astray');
+  writeFileSync(file, kubeconfigFor(url));
+  return file;
+}
 
 function start(settings: Record<string, unknown> = {}, kubeconfig?: string): WrapperProcess {
   const started = startProcess(argumentsOf(settings, kubeconfig));
@@ -190,7 +205,8 @@ describe('a planned restart', () => {
     const settings = { handoverSeconds: 3, stateDir: join(folder, 'state') };
     const last = await listening(settings);
     await eventually(async () => (await listed()).addresses, ['10.0.0.1']);
-    server.hold(({ query }) => query.get('watch') === null);
+    // One that answers nothing at all would end the next process.
+    server.hold(({ path, query }) => query.get('watch') === null && !path.endsWith('/nodes'));
     const next = start(settings);
     await next.logged(ONLY_A_SNAPSHOT);
     // One change is shown after the next process has found that no list is answered, and more until the end.
@@ -264,19 +280,26 @@ describe('a planned restart', () => {
   });
 
   // The last process answers its probes, so an update took it for ready and went on from node to node.
-  test('a next process that the API server does not serve ends before it counts as available', async () => {
-    await listening({ handoverSeconds: 600 });
-    const next = start({}, astray);
-    const patience = { signal: AbortSignal.timeout(20_000) };
-    expect(await once(next.child, 'close', patience)).toEqual([1, null]);
-    expect(next.lines.map(({ msg }) => msg)).not.toContain('listening');
-    expect(await list()).toBe(200);
-  }, 30_000);
+  test.each<[what: string, url: () => Promise<string>]>([
+    ['is not there', nobody],
+    ['accepts, and never answers,', silence],
+  ])(
+    'a next process whose API server %s ends before it counts as available',
+    async (_, url) => {
+      await listening({ handoverSeconds: 600 });
+      const next = start({}, kubeconfigOf(await url()));
+      const patience = { signal: AbortSignal.timeout(20_000) };
+      expect(await once(next.child, 'close', patience)).toEqual([1, null]);
+      expect(next.lines.map(({ msg }) => msg)).not.toContain('listening');
+      expect(await list()).toBe(200);
+    },
+    30_000,
+  );
 
   // As when its Pod was deleted: otherwise nothing would listen after the end of the last one.
   test('it does not end if the last process was told to stop', async () => {
     const last = await listening({ handoverSeconds: 9 });
-    const next = start({}, astray);
+    const next = start({}, kubeconfigOf(await nobody()));
     const stopped = last.stop();
     await next.logged('listening');
     expect(await stopped).toBe(0);

@@ -8,6 +8,7 @@ import { serializeQueries } from '../../src/client/api/query-json.ts';
 import {
   createLastProcessFlush,
   isLastProcessWell,
+  isLastRelayReady,
   readOpenViews,
 } from '../../src/run/running-process.ts';
 
@@ -204,4 +205,12 @@ describe('isLastProcessWell()', () => {
     const other = (process.geteuid?.() ?? 0) + 1;
     expect(await asking({ node: NODE, receivesChanges: true }, other)).toBe(false);
   });
+});
+
+test.each([
+  ['HTTP/1.1 200 OK', true],
+  ['HTTP/1.1 503 Service Unavailable', false],
+])('isLastRelayReady() of a relay that answers %s is %s', async (head, isReady) => {
+  const port = await startNeighbour(respond('', head));
+  expect(await isLastRelayReady({ host: '127.0.0.1', port, reusePort: true })).toBe(isReady);
 });

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { WrapperError } from '../../errors.ts';
+import { WrapperError } from '../../errors.ts';
 import { type Clock, systemClock } from '../../util/clock.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
 import { REQUEST_ENDS, type RequestEnd, type ServerFailure } from '../api/request-end.ts';
@@ -99,6 +99,13 @@ export class ServerState {
   /** Whether it has given a usable response in the life of this process. */
   get answered(): boolean {
     return this.#answered;
+  }
+
+  /** Why nothing is known of it; undefined: it has answered. */
+  get silence(): WrapperError | undefined {
+    if (this.#answered) return undefined;
+    if ('error' in this.#condition) return this.#condition.error;
+    return new WrapperError('Unreachable', 'the API server has not answered yet');
   }
 
   /** Whether a query has waited for it long enough at the start, and it has given no usable response since. */

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Query, queryPath } from '../../client/api/query.ts';
 import { ownListeners } from '../../client/system/proc-net-tcp.ts';
+import type { ServerState } from '../../client/upstream/server-state.ts';
 import { WrapperError } from '../../errors.ts';
 import type { ViewLease } from '../../node/views/view-entry.ts';
 import { addressText, type ListenAddress } from '../../util/address.ts';
@@ -11,7 +12,8 @@ import { addressText, type ListenAddress } from '../../util/address.ts';
  * 1. The next process starts, and reads from the admin port of the old process which views it has open.
  * 2. It opens these views, waits until they are complete (waitUntilReadyToListen), and listens on the same ports. No
  *    view is made from a snapshot while the old process receives changes (createLastProcessFlush).
- *    If the API server lets it not even read its Node, and the old process is well, it ends with an error.
+ *    If the API server lets it not even read its Node, or answers nothing, and the old process is well, it ends with
+ *    an error.
  * 3. The old process gets SIGTERM, waits until the next one listens (waitForNextProcess), and stops accepting.
  * 4. It ends its watches with a bookmark, and answers requests on open connections until they are drained.
  * 5. Clients connect to the next process. A watch that resumes there gets 410, and its client lists again.
@@ -24,6 +26,8 @@ const TAKEOVER_POLL_MS = 50;
  * Less than minReadySeconds (10 s): the old process answers the probes of this one, and would be stopped then.
  */
 const GIVE_UP_MS = 7_000;
+/** An API server that has not answered this process in this time of its wait will not, in milliseconds. */
+const ANSWER_MS = 6_000;
 /** Time between two looks for a failure, in milliseconds. */
 const FAILURE_POLL_MS = 1_000;
 /** Time between two checks for a shared port, in milliseconds. */
@@ -46,12 +50,17 @@ export async function waitUntilReadyToListen(options: {
   /** What the clients of the other process read, as far as it is known. */
   readonly queries: readonly Query[];
   readonly acquire: (query: Query) => ViewLease;
-  /** Why this process cannot do the work that the other one still does. Default: it can. */
-  readonly failure?: () => Promise<WrapperError | undefined>;
+  /** Whether the other process is served by the API server, and goes on; default: it is not. */
+  readonly isLastProcessWell?: (() => Promise<boolean>) | undefined;
+  /** Why this process cannot do the work that the other one still does; default: it can. */
+  readonly failure?: () => WrapperError | undefined;
+  /** Whether the API server has answered this process at all; default: it is not asked. */
+  readonly serverState?: Pick<ServerState, 'silence'>;
   readonly signal: AbortSignal;
   readonly logger: Logger;
 }): Promise<void> {
-  const { addresses, queries, acquire, failure, signal, logger } = options;
+  const { addresses, queries, acquire, isLastProcessWell, failure, serverState } = options;
+  const { signal, logger } = options;
   if (!anotherListens(addresses)) return;
   const leases = queries.flatMap((query) => tryAcquire(acquire, query, logger));
   logger.info(
@@ -61,6 +70,9 @@ export async function waitUntilReadyToListen(options: {
   // A view that the API server refuses was never complete in the other process either.
   const countWaiting = (): number =>
     leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
+  const begin = performance.now();
+  const problemOf = (): WrapperError | undefined =>
+    failure?.() ?? (performance.now() - begin < ANSWER_MS ? undefined : serverState?.silence);
   let nextCheck = GIVE_UP_MS;
   try {
     while (countWaiting() > 0 && anotherListens(addresses)) {
@@ -69,7 +81,8 @@ export async function waitUntilReadyToListen(options: {
       // Since the start of the process.
       if (performance.now() < nextCheck) continue;
       nextCheck = performance.now() + FAILURE_POLL_MS;
-      assertNoFailure(await failure?.());
+      const problem = problemOf();
+      if (problem !== undefined && (await isLastProcessWell?.())) throw unserved(problem);
     }
     const waiting = countWaiting();
     if (waiting > 0) {
@@ -130,14 +143,9 @@ export async function warnOfSharedPort(
   }
 }
 
-function assertNoFailure(error: WrapperError | undefined): void {
-  if (error === undefined) return;
-  const { message } = error;
-  throw new WrapperError(
-    'InvalidSettings',
-    `the running process is served by the API server, and stays; this one is not: ${message}`,
-    { cause: error },
-  );
+function unserved(error: WrapperError): WrapperError {
+  const problem = `the running process is served by the API server, and stays; this one is not: ${error.message}`;
+  return new WrapperError('InvalidSettings', problem, { cause: error });
 }
 
 function anotherListens(addresses: readonly ListenAddress[]): boolean {
