@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { type Query, queryPath } from '../../client/api/query.ts';
 import { ownListeners } from '../../client/system/proc-net-tcp.ts';
-import type { ServerState } from '../../client/upstream/server-state.ts';
 import { WrapperError } from '../../errors.ts';
 import type { ViewLease } from '../../node/views/view-entry.ts';
 import { addressText, type ListenAddress } from '../../util/address.ts';
@@ -55,7 +54,7 @@ export async function waitUntilReadyToListen(options: {
   /** Why this process cannot do the work that the other one still does; default: it can. */
   readonly failure?: () => WrapperError | undefined;
   /** Whether the API server has answered this process at all; default: it is not asked. */
-  readonly serverState?: Pick<ServerState, 'silence'>;
+  readonly serverState?: { readonly silence: WrapperError | undefined };
   readonly signal: AbortSignal;
   readonly logger: Logger;
 }): Promise<void> {
