@@ -1,6 +1,5 @@
-import { createInterface } from 'node:readline';
 import { poll } from '../poll.ts';
-import { type ManagedProcess, startProcess } from '../process/managed-process.ts';
+import { readLines, startProcess } from '../process/managed-process.ts';
 
 /** A running program of a client, and when it had what. */
 export interface WatchedClient {
@@ -21,11 +20,9 @@ export function watchClient(
   [command = '', ...args]: readonly string[],
   logFile: string,
 ): WatchedClient {
-  const managed: ManagedProcess = startProcess({ name, command, args, logFile, piped: true });
-  const { stdout } = managed.child;
-  if (stdout === null) throw new Error(`${name} needs a pipe`);
+  const managed = startProcess({ name, command, args, logFile, piped: true });
   const seen: { readonly at: number; readonly line: string }[] = [];
-  createInterface({ input: stdout }).on('line', (line) => {
+  readLines(managed, (line) => {
     // Some libraries print lines of their own.
     if (line.startsWith('[')) seen.push({ at: performance.now(), line: compact(line) });
   });

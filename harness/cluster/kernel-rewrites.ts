@@ -1,4 +1,4 @@
-import { createInterface } from 'node:readline';
+import { readLines } from '../process/managed-process.ts';
 import type { ClusterNode } from './node.ts';
 
 /**
@@ -13,10 +13,8 @@ export function countKernelRewrites(node: ClusterNode, service: string) {
     args: ['monitor', 'new', 'rules'],
     piped: true,
   });
-  const { stdout } = monitor.process.child;
-  if (stdout === null) throw new Error('nft monitor has no stdout');
   let rules = 0;
-  createInterface({ input: stdout }).on('line', (line) => {
+  readLines(monitor.process, (line) => {
     if (line.includes(`-${service}/`)) rules += 1;
   });
   return {

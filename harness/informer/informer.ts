@@ -1,7 +1,6 @@
-import { createInterface } from 'node:readline';
 import type { NodeNetns } from '../network/node-netns.ts';
 import type { Binaries } from '../process/binaries.ts';
-import type { ManagedProcess } from '../process/managed-process.ts';
+import { type ManagedProcess, readLines } from '../process/managed-process.ts';
 
 /** One stock client-go informer. */
 export interface InformerVariant {
@@ -76,13 +75,13 @@ export function startInformers(options: InformersOptions): Informers {
 }
 
 function readInformers(managed: ManagedProcess, count: number): Informers {
-  const { stdin, stdout } = managed.child;
-  if (stdin === null || stdout === null) throw new Error('the informer needs pipes');
+  const { stdin } = managed.child;
+  if (stdin === null) throw new Error('the informer needs pipes');
   stdin.on('error', () => {});
   const synced: string[] = [];
   const dumps: ((reports: readonly InformerReport[] | undefined) => void)[] = [];
   const all = Promise.withResolvers<void>();
-  createInterface({ input: stdout }).on('line', (text) => {
+  readLines(managed, (text) => {
     const line = JSON.parse(text) as Line;
     if ('dump' in line) {
       dumps.shift()?.(line.dump);

@@ -1,5 +1,4 @@
-import { createInterface } from 'node:readline';
-import type { ManagedProcess } from '../process/managed-process.ts';
+import { type ManagedProcess, readLines } from '../process/managed-process.ts';
 import type { AgentAnswer, AgentRequest } from './netns-agent.ts';
 
 /** Sends requests to the agent inside a namespace; see netns-agent.ts. */
@@ -8,10 +7,10 @@ export type AskAgent = (request: AgentRequest) => Promise<unknown>;
 /** Pairs requests and responses of an agent process. Once it has ended, every request fails. */
 export function createAgentClient(agent: ManagedProcess): AskAgent {
   const waiting = new Map<number, (answer: AgentAnswer) => void>();
-  const { stdin, stdout } = agent.child;
-  if (stdin === null || stdout === null) throw new Error('the agent needs pipes');
+  const { stdin } = agent.child;
+  if (stdin === null) throw new Error('the agent needs pipes');
   stdin.on('error', () => {});
-  createInterface({ input: stdout }).on('line', (line) => {
+  readLines(agent, (line) => {
     const answer = JSON.parse(line) as AgentAnswer;
     waiting.get(answer.id)?.(answer);
     waiting.delete(answer.id);

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { searchPath } from './search-path.ts';
 
@@ -70,6 +71,12 @@ export function startProcess(options: ProcessOptions): ManagedProcess {
       clearTimeout(killer);
     },
   };
+}
+
+/** Calls `onLine` with each line that a piped process writes to its stdout. */
+export function readLines({ name, child }: ManagedProcess, onLine: (line: string) => void): void {
+  if (child.stdout === null) throw new Error(`${name} needs a pipe`);
+  createInterface({ input: child.stdout }).on('line', onLine);
 }
 
 /**

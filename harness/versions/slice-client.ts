@@ -1,7 +1,6 @@
-import { createInterface } from 'node:readline';
 import type { NodeNetns } from '../network/node-netns.ts';
 import { poll } from '../poll.ts';
-import type { ManagedProcess } from '../process/managed-process.ts';
+import { readLines } from '../process/managed-process.ts';
 
 /** A program that prints what it has of EndpointSlices: a line of JSON after each event. */
 export interface SliceClient {
@@ -17,11 +16,9 @@ export function startSliceClient(
   [command = '', ...args]: readonly string[],
 ): SliceClient {
   const logFile = `${netns.folder}/${name}.log`;
-  const managed: ManagedProcess = netns.spawn({ name, command, args, logFile, piped: true });
-  const { stdout } = managed.child;
-  if (stdout === null) throw new Error(`${name} needs a pipe`);
+  const managed = netns.spawn({ name, command, args, logFile, piped: true });
   let last: unknown;
-  createInterface({ input: stdout }).on('line', (line) => {
+  readLines(managed, (line) => {
     last = JSON.parse(line);
   });
   return {
