@@ -66,7 +66,7 @@ function findingsOfService(simulation: Simulation, service: SimulatedService): F
   if (!policy.managed) return ofPolicy;
   const findings = [
     ...ofPolicy,
-    ...having('no-endpoint', withoutEndpoint(simulation, service)),
+    ...(policy.ofRelays ? [] : having('no-endpoint', withoutEndpoint(simulation, service))),
     ...having('node-set-limit', withoutNodeSet(simulation, service)),
     ...[...portProblems(mismatched, unnumbered)].flatMap(([code, ports]) =>
       having(code, ports.map(named)),

@@ -77,6 +77,7 @@ function policySettings(settings: Settings): PolicySettings {
     minReady: new Map(Object.entries(settings.minReady)),
     dryRun: settings.dryRun,
     serviceFilter: readServiceFilter(settings.serviceFilter),
+    relayService: settings.relays?.service,
   };
 }
 

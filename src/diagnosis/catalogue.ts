@@ -115,6 +115,7 @@ export const WARNINGS = {
 
 /** What is intended, but worth knowing. */
 const NOTES = {
+  'no-relay': { text: 'no relay is ready here, so this node reads from the API server' },
   'no-endpoints': { text: 'the Service has no endpoints' },
   'no-other-node': { text: 'no other node is known to match the key' },
   'endpoint-without-node': {

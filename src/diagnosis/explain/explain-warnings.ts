@@ -111,13 +111,17 @@ function warnOfEndpoints(input: WarningsInput): Problem[] {
   // Each family and port is checked alone: clients connect to one of them.
   const having = (code: ProblemCode, has: (port: PortExplanation) => boolean): Problem[] =>
     problemOf(code, ports.filter(has).map(portLabel));
+  const isOfRelays = input.active?.managed === true && input.active.ofRelays === true;
   return [
     ...(decision.ports.length === 0 ? [problem('other-family')] : []),
     ...warnOfWithout(input, decision),
-    ...having('nothing-matches', isUnmatched),
+    ...(isOfRelays ? [] : having('nothing-matches', isUnmatched)),
     ...problemOf('imported-slices', importedSlices(input, decision)),
     ...having('too-few-ready', hasTooFew),
-    ...having('none-ready', hasNoneReady),
+    ...(isOfRelays ? [] : having('none-ready', hasNoneReady)),
+    ...(isOfRelays && ports.every(({ winner }) => winner === undefined)
+      ? [problem('no-relay')]
+      : []),
     ...notesOfEndpoints(decision),
   ];
 }

@@ -51,6 +51,8 @@ export type Policy = (
       readonly keepsLocal?: true;
       /** The Service is headless: only DNS servers read its endpoints. */
       readonly headless?: true;
+      /** The endpoints are relays: where it leaves none, nodes read from the API server, and nothing fails. */
+      readonly ofRelays?: true;
       /** Ready endpoints that each key needs to count, in the order of the keys; absent: one. */
       readonly minReady?: readonly number[];
       /** Keys in the annotation min-ready that are not among `keys`, the first ones; absent: none. */

@@ -79,6 +79,8 @@ export interface PolicySettings {
   readonly minReady: ReadonlyMap<string, number>;
   /** Decide, but show all endpoints. */
   readonly dryRun?: boolean;
+  /** `namespace/name` of the Service whose endpoints are relays; default: none. */
+  readonly relayService?: string | undefined;
 }
 
 /** The annotations of a Namespace that policies of its Services depend on. */
@@ -237,7 +239,7 @@ export function keySourcesOf(
 }
 
 function managed(
-  { annotations, externalLocal, headless }: ServiceDescription,
+  { namespace, name, annotations, externalLocal, headless }: ServiceDescription,
   settings: PolicySettings,
   source: PolicySource,
   { keys, edgeOnly }: KeyChoice,
@@ -254,6 +256,7 @@ function managed(
     edgeOnly,
     keepsLocal: externalLocal || undefined,
     headless: headless || undefined,
+    ofRelays: settings.relayService === `${namespace}/${name}` || undefined,
     minReady: counts.some((count) => count > 1) ? counts : undefined,
     unusedMinReady: named.length > 0 ? named : undefined,
     moreUnusedMinReady: unused.length - named.length || undefined,

@@ -93,9 +93,10 @@ export function outcomeOf(
   const { policy } = input;
   const { kind, dryRun } = kindOf(input);
   const { total, kept, ready } = numbersOf(groups, kind, decision);
-  const failing = kind === 'filtered' && !dryRun ? failingPorts(decision) : NONE_FAIL;
-  const { problem = withoutEffect(policy), problemPorts } = failing;
   const isFiltered = kind === 'filtered' && policy?.managed === true;
+  const canFail = isFiltered && !dryRun && policy.ofRelays !== true;
+  const failing = canFail ? failingPorts(decision) : NONE_FAIL;
+  const { problem = withoutEffect(policy), problemPorts } = failing;
   const winners = isFiltered ? winnersOf(policy.keys, decision) : [];
   const reason = policy?.managed === false ? policy.reason : undefined;
   return { service, kind, dryRun, reason, winners, total, kept, ready, problem, problemPorts };

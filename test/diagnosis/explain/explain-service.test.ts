@@ -484,6 +484,18 @@ describe('explainService()', () => {
       ['nothing-matches'],
     ],
     [
+      'relays in other sites only',
+      { policy: policyWith({ ofRelays: true }, 'site'), endpoints: [FAR] },
+      'no endpoint matches site, so kube-proxy on this node refuses its connections',
+      ['no-relay'],
+    ],
+    [
+      'relays in its site that are not ready',
+      { policy: policyWith({ ofRelays: true }, 'site'), endpoints: [on('near', 'notReady')] },
+      'no endpoint that matches site is ready, so kube-proxy on this node refuses its connections',
+      ['no-relay'],
+    ],
+    [
       'none at all in a dry run',
       { policy: policyWith({ dryRun: true }, 'site'), endpoints: [] },
       'the Service has no endpoints, so kube-proxy on this node refuses its connections',
