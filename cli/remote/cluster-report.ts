@@ -11,6 +11,8 @@ export interface NodeReport {
   /** Absent: its wrapper did not answer. */
   readonly version?: string;
   readonly settings?: string;
+  /** `host:port` of the relay that it reads from. */
+  readonly relay?: string | undefined;
   readonly lines: readonly StatusLine[];
 }
 
@@ -105,7 +107,8 @@ function formatCluster(
     );
   const rest = printed.length - lines.length;
   const more = rest > 0 ? printLine(`and ${rest} more lines; all are in -o json`) : '';
-  const parts = [`${lines.join('')}${more}`, versionsOf(nodes) + summaryOf(counts)];
+  const known = versionsOf(nodes) + relaysOf(nodes);
+  const parts = [`${lines.join('')}${more}`, known + summaryOf(counts)];
   return parts.filter((part) => part !== '').join('\n');
 }
 
@@ -123,6 +126,22 @@ function versionsOf(nodes: readonly NodeReport[]): string {
     .slice(0, MAX_GROUPS)
     .map(([what, all]) => printLine(`version ${what}: ${firstFew(all.map(({ node }) => node))}`))
     .join('');
+}
+
+/** Which nodes read from which relay. */
+function relaysOf(nodes: readonly NodeReport[]): string {
+  const groups = Map.groupBy(nodes, ({ relay }) => relay);
+  groups.delete(undefined);
+  if (groups.size === 0) return '';
+  const all = [...groups].sort(([, a], [, b]) => b.length - a.length);
+  const lines = all
+    .slice(0, MAX_GROUPS)
+    .map(([relay, of]) => `relay ${relay}: ${firstFew(of.map(({ node }) => node))}`);
+  const rest = all.length - lines.length;
+  const more = rest > 0 ? [`and ${rest} more relays; all are in -o json`] : [];
+  const number = all.reduce((sum, [, of]) => sum + of.length, 0);
+  const summary = `${number} of ${nodes.length} nodes read from a relay`;
+  return [...lines, ...more, summary].map(printLine).join('');
 }
 
 function summaryOf({ count, well, ...others }: NodeCounts): string {

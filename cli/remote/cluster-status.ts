@@ -15,6 +15,7 @@ import { judgeLabels } from './cluster-labels.ts';
 import { clusterReport, type NodeReport } from './cluster-report.ts';
 import { forEachLimited } from './for-each.ts';
 import { type PointedNodes, pointedLine, readKubeProxyPods } from './kube-proxy-pods.ts';
+import { relayLines } from './relay-pods.ts';
 import { newestRuns, rollOutLines } from './roll-out.ts';
 import {
   findWrapperNodes,
@@ -48,6 +49,7 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
       node: each.node,
       version: each.status?.version,
       settings: each.status?.settings,
+      relay: each.status?.relay,
       lines: [
         ...troubleLines(each),
         ...rollOutLines(each, newest),
@@ -58,6 +60,11 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
       ],
     }),
   );
+  const ofRelays = await relayLines(client, flags.podNamespace, reports, node);
+  for (const [index, report] of reports.entries()) {
+    const more = ofRelays.get(report.node) ?? [];
+    reports[index] = { ...report, lines: [...report.lines, ...more] };
+  }
   if (node === undefined) {
     const advice = isNowhere ? nowhereAdvice(flags) : RUN_THERE;
     reports.push(...nodesWithout(nodes, others, pointed, advice));

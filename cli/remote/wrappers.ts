@@ -11,7 +11,7 @@ import type { PodFlags, WrapperPod } from './wrapper-pods.ts';
  *   list-pods.ts, list-nodes.ts
  *   cluster-status.ts, cluster-report.ts                  status: one line for all nodes with the same outcome
  *   pod-trouble.ts, roll-out.ts, kube-proxy-pods.ts,      what only the cluster knows about a node
- *   cluster-labels.ts
+ *   relay-pods.ts, cluster-labels.ts
  *   remote-explain.ts                                     explain, of one node or all
  */
 

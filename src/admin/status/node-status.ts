@@ -31,7 +31,7 @@ export async function nodeStatus(
 ): Promise<NodeStatus> {
   const kubeProxyLines = await rules.look();
   const reading = reader.read();
-  const { node, data, settings, dryRun } = reading;
+  const { node, data, settings, dryRun, upstream } = reading;
   const tally = reading.services.of(reading.view);
   return {
     node,
@@ -39,9 +39,11 @@ export async function nodeStatus(
     data,
     settings,
     dryRun,
+    relay: upstream.isRelay ? upstream.address : undefined,
     lines: [
       ...wrapperLines(reading),
       dataLine(reading),
+      ...relayLines(reading),
       ...kubeProxyLines,
       ...offlineLines(reading),
       ...(tally === undefined
@@ -112,6 +114,19 @@ function dataLine({ data, upstream: { address, isRelay, isCache } }: NodeReading
   const next = `${look}; until then nothing changes here`;
   return problem('data', OLD[state], next, old);
 }
+
+/** A mistake in the settings of relays is a line of the wrapper. */
+function relayLines({ checks, upstream }: NodeReading): StatusLine[] {
+  const { isRelay, hasRelays } = upstream;
+  const isMistaken = checks.some(({ name, degraded }) => name === RELAYS && degraded !== undefined);
+  return isRelay || !hasRelays || isMistaken ? [] : [WITHOUT_RELAY];
+}
+
+const WITHOUT_RELAY = warning(
+  'relay',
+  'this node reads from the API server, although there is a relay',
+  'see its log for the cause; a node returns to its relay within two minutes',
+);
 
 /** Whether what is needed when the link goes down would work now. */
 function offlineLines({ localRuntime, checks }: NodeReading): StatusLine[] {

@@ -16,6 +16,7 @@ export type LineId =
   | 'kube-proxy'
   | 'rules'
   | 'data'
+  | 'relay'
   | 'localRuntime'
   | 'stateDir'
   | 'policies';
@@ -54,6 +55,8 @@ export interface NodeStatus extends ResponseHead {
   /** Identifies the settings in use: equal on nodes with equal settings. */
   readonly settings: string;
   readonly dryRun: boolean;
+  /** `host:port` of the relay that it reads from; absent: it reads from an API server. */
+  readonly relay?: string | undefined;
   readonly lines: readonly StatusLine[];
 }
 
