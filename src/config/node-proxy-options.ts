@@ -22,6 +22,19 @@ const STATE_WRITE_BYTES_PER_SECOND = 100_000;
 /** How long the wrapper waits at its start for the API server before it uses the state on disk, in milliseconds. */
 const STATE_GRACE_MS = 1_000;
 
+/** How long a start waits for relays of a site that boots, in milliseconds, and for how long it is spread. */
+const RELAY_WAIT_MS = 60_000;
+const RELAY_WAIT_SPREAD_MS = 30_000;
+/** The same if there is nothing to show meanwhile. */
+const RELAY_WAIT_WITHOUT_MS = 5_000;
+
+/** How long the start of the first process on this node waits for relays. */
+export function relayWait({ stateDir }: Settings): NodeProxyOptions['relayWaitMs'] {
+  const without = RELAY_WAIT_WITHOUT_MS;
+  const long = RELAY_WAIT_MS + RELAY_WAIT_SPREAD_MS * Math.random();
+  return { without, withSnapshot: stateDir === undefined ? without : long };
+}
+
 /** Translates the settings into options of the proxy. The caller adds credentials and logger. */
 export function nodeProxyOptions(
   settings: Settings,

@@ -3,7 +3,7 @@ import { type Logger, pino } from 'pino';
 import { type Admin, startAdmin } from '../admin/admin.ts';
 import { type Credentials, loadCredentials } from '../client/credentials/credentials.ts';
 import { listenersOptions } from '../config/listener-options.ts';
-import { nodeProxyOptions } from '../config/node-proxy-options.ts';
+import { nodeProxyOptions, relayWait } from '../config/node-proxy-options.ts';
 import { assertNoInheritedSockets } from '../config/removed-settings.ts';
 import { type RawSettings, readSettings, type Settings } from '../config/settings.ts';
 import { isReady } from '../diagnosis/reading/health.ts';
@@ -98,6 +98,8 @@ async function startWrapper(options: RunOptions): Promise<void> {
     ...listeners,
     credentials,
     queries,
+    // Another process serves this node meanwhile: it has not booted.
+    relayWaitMs: queries === undefined ? relayWait(settings) : undefined,
     flushLastProcess,
     isLastProcessWell: async () => await isLastProcessWell(admin),
     drainMs: DRAIN_MS,

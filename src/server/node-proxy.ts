@@ -75,6 +75,8 @@ export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
   /** Default: there are none. */
   readonly relays?: RelaySettings | undefined;
   /** See FailoverOptions. */
+  readonly relayWaitMs?: UpstreamOptions['relayWaitMs'];
+  /** See FailoverOptions. */
   readonly returnMs?: number;
   /** See UpstreamOptions. */
   readonly quietMs?: number;
@@ -196,7 +198,10 @@ async function connect(options: NodeProxyOptions, parts: AsyncDisposableStack) {
   const upstream =
     found === undefined
       ? apiServers
-      : parts.adopt(new Upstream({ ...line, relays: found }), closePart);
+      : parts.adopt(
+          new Upstream({ ...line, relays: found, relayWaitMs: options.relayWaitMs }),
+          closePart,
+        );
   const certificate = await checkListeners(options, upstream.failover.servers, logger);
   parts.adopt(certificate, closePart);
   return { upstream, apiServers, snapshots, remembered: found?.remembered, certificate };

@@ -13,7 +13,14 @@ import type { Upstream } from '../upstream/upstream.ts';
 export interface ReflectorOptions<Facts extends ObjectMeta> {
   readonly upstream: Pick<
     Upstream,
-    'request' | 'address' | 'serverState' | 'leaveServer' | 'relaySince' | 'leaveRelay'
+    | 'request'
+    | 'address'
+    | 'serverState'
+    | 'leaveServer'
+    | 'relaySince'
+    | 'leaveRelay'
+    | 'waitsForRelays'
+    | 'reportNoSnapshot'
   >;
   readonly query: Query;
   /** Reads the facts of an object; throws `Malformed`. */

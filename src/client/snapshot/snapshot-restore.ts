@@ -11,7 +11,10 @@ import type { StoredState } from './snapshot-format.ts';
 export interface SnapshotRestoreOptions {
   readonly folder: SnapshotFolder;
   readonly query: Query;
-  readonly upstream: Pick<Upstream, 'address' | 'serverState' | 'leaveServer'>;
+  readonly upstream: Pick<
+    Upstream,
+    'address' | 'serverState' | 'leaveServer' | 'waitsForRelays' | 'reportNoSnapshot'
+  >;
   readonly logger: Logger;
   /**
    * Shows a snapshot; returns its objects as changes. Throws `Malformed`, `TooLarge` or `LimitExceeded`, and then shows
@@ -46,6 +49,8 @@ const KNOWN_UNREACHABLE_MS = 200;
  *                                      there is another server
  *     the next attempt is waited for   after the grace time, if the last one was an outage
  *
+ * While relays of a site that boots are waited for, the snapshot is shown after the grace time, and no server is left.
+ *
  * Invariant: while the API server answers, nothing from disk is shown. A list in progress is an answer, however
  * slow the link. A refusal with a Status (401, 403, …) is an answer: the snapshot does not show what the API server
  * denies. A 504 because the API server is behind our version is an answer. A list that exceeds a limit is not, because
@@ -55,6 +60,7 @@ export class SnapshotRestore {
   readonly #options: SnapshotRestoreOptions;
   readonly #state: QueryState;
   #phase: 'waiting' | 'used' | 'over' = 'waiting';
+  #isOnDisk = false;
   /** The last attempt to list from the server in use; none: there was no attempt, or it was answered. */
   #attempt: 'none' | 'sent' | 'outage' = 'none';
   /** Which server the attempt went to. */
@@ -72,7 +78,11 @@ export class SnapshotRestore {
 
   /** Reads the snapshot; undefined: there is none. The first list must not be older. */
   async load(): Promise<StoredState | undefined> {
-    return await this.#options.folder.load(this.#state);
+    const { folder, upstream } = this.#options;
+    const stored = await folder.load(this.#state);
+    this.#isOnDisk = stored !== undefined;
+    if (!this.#isOnDisk) upstream.reportNoSnapshot();
+    return stored;
   }
 
   /** A request for the first list is sent. */
@@ -109,7 +119,7 @@ export class SnapshotRestore {
   /** Acts when the time of the server has ended, else waits for its end. */
   #check(): void {
     clearTimeout(this.#timer);
-    const { upstream } = this.#options;
+    const { upstream, folder } = this.#options;
     while (this.#phase === 'waiting' && this.#attempt !== 'none') {
       const now = performance.now();
       const { leaveAt, giveUpAt } = this.#timeOfServer(now);
@@ -118,7 +128,10 @@ export class SnapshotRestore {
         return;
       }
       if (!upstream.leaveServer(this.#since)) {
-        this.#giveUpAt(giveUpAt, now);
+        if (!upstream.waitsForRelays) this.#giveUpAt(giveUpAt, now);
+        // A relay that boots may keep the request until it has a list, and the API servers follow soon.
+        else if (this.#isOnDisk) this.#giveUpAt(leaveAt, now);
+        else this.#checkIn(folder.graceMs);
         return;
       }
       // A failure may have changed the server before, and the attempt be at that one already.
@@ -175,6 +188,7 @@ export class SnapshotRestore {
     const { folder, logger, onNothing, upstream } = this.#options;
     const stored = await folder.loadNewest(this.#state);
     if (this.#phase === 'over' || (stored !== undefined && this.#show(stored))) return;
+    upstream.reportNoSnapshot();
     logger.warn(`${this.#problem}, and there is no snapshot to use`);
     const why = this.#error?.message ?? 'the API server is unreachable';
     const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
@@ -182,8 +196,9 @@ export class SnapshotRestore {
   }
 
   get #problem(): string {
-    return this.#error?.code === 'TooLarge'
-      ? 'the first list is larger than a limit'
+    if (this.#error?.code === 'TooLarge') return 'the first list is larger than a limit';
+    return this.#options.upstream.waitsForRelays
+      ? 'no relay of this site has answered yet'
       : 'the API server is unreachable';
   }
 

@@ -24,6 +24,11 @@ export interface FailoverOptions {
    * return is left again within the time, the next return takes twice as long, up to 16 times `returnMs`.
    */
   readonly returnMs?: number;
+  /**
+   * How long only relays are tried at the start, in milliseconds, because those of a site that boots boot too; or
+   * without a snapshot to show meanwhile. Default: API servers are tried from the start.
+   */
+  readonly relayWaitMs?: { readonly withSnapshot: number; readonly without: number } | undefined;
   /** Resolves if a list from the server arrives. Default: there is no return. */
   readonly tryServer?: ((server: URL) => Promise<unknown>) | undefined;
   /** Called when a server before the last one is used again: open watches then move to it. */
@@ -43,6 +48,7 @@ const WHY: Partial<Record<RequestEnd | ServerEvent['type'], string>> = {
   serverError: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx`,
   foreign: `answered ${MAX_SERVER_ERRORS} requests in a row with 5xx, or not as an API server does`,
   relayRefused: 'does not serve this node',
+  waited: 'has not answered since the start',
 };
 
 /**
@@ -63,6 +69,9 @@ export class Failover implements ServerAccess {
   #choice: ServerChoice;
   /** The next attempt to return, or the one under way. */
   #returning: NodeJS.Timeout | undefined;
+  /** Ends the wait for relays. */
+  #waiting: NodeJS.Timeout | undefined;
+  readonly #startedAt = performance.now();
   #switches = 0;
 
   /** Throws `InvalidSettings` if API servers have different schemes. */
@@ -78,14 +87,29 @@ export class Failover implements ServerAccess {
       throw new WrapperError('InvalidSettings', problem);
     }
     this.#relays = relays && new Relays(relays, logger, () => this.#onReplaced());
-    this.#choice = initialChoice(this.#all().map(({ href }) => href));
+    const { relayWaitMs } = options;
+    const first = this.#candidates(relayWaitMs !== undefined);
+    this.#choice = initialChoice(first.servers, first.held);
+    if (relayWaitMs !== undefined) this.#waitUntil(relayWaitMs.withSnapshot);
     this.#unsubscribe = credentials.onTlsChange(() => this.#onReplaced());
   }
 
   /** The server in use first, then the others in the order in which they are tried; at least one. */
   get servers(): readonly [URL, ...URL[]] {
     const all = new Map(this.#all().map((server) => [server.href, server]));
-    return inOrder(this.#choice).flatMap((href) => all.get(href) ?? []) as [URL, ...URL[]];
+    const hrefs = [...inOrder(this.#choice), ...this.#choice.held];
+    return hrefs.flatMap((href) => all.get(href) ?? []) as [URL, ...URL[]];
+  }
+
+  /** Whether only relays are tried yet. */
+  get waitsForRelays(): boolean {
+    return this.#choice.held.length > 0;
+  }
+
+  /** A query has nothing to show while relays are waited for. */
+  reportNoSnapshot(): void {
+    const { relayWaitMs } = this.#options;
+    if (relayWaitMs !== undefined && this.waitsForRelays) this.#waitUntil(relayWaitMs.without);
   }
 
   /** Since when the relay in use is used; monotonic, in milliseconds. Undefined: an API server is in use. */
@@ -129,6 +153,7 @@ export class Failover implements ServerAccess {
 
   /** Stops. The credentials are closed by their owner. */
   close(): void {
+    clearTimeout(this.#waiting);
     clearTimeout(this.#returning);
     this.#returning = undefined;
     this.#unsubscribe();
@@ -226,8 +251,23 @@ export class Failover implements ServerAccess {
 
   #replaceServers(): void {
     const { returnMs = RETURN_MS } = this.#options;
-    const event = { type: 'replaced', servers: this.#all().map(({ href }) => href) } as const;
+    const event = { type: 'replaced', ...this.#candidates(this.waitsForRelays) } as const;
     this.#choice = nextChoice(this.#choice, event, { now: performance.now(), returnMs });
+  }
+
+  /** @param waits whether API servers are held back if there are relays */
+  #candidates(waits: boolean): Pick<ServerChoice, 'servers' | 'held'> {
+    const hrefs = this.#all().map(({ href }) => href);
+    const relays = this.#relays?.servers.length ?? 0;
+    const end = waits && relays > 0 ? relays : hrefs.length;
+    return { servers: hrefs.slice(0, end), held: hrefs.slice(end) };
+  }
+
+  /** @param ms since the start */
+  #waitUntil(ms: number): void {
+    clearTimeout(this.#waiting);
+    const leftMs = Math.max(0, this.#startedAt + ms - performance.now());
+    this.#waiting = setTimeout(() => this.#handle({ type: 'waited' }, 'waited'), leftMs).unref();
   }
 
   #onChange(): void {

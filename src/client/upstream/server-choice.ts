@@ -4,7 +4,9 @@ import { REQUEST_ENDS, type RequestEnd } from '../api/request-end.ts';
 export interface ServerChoice {
   /** By preference; at least one. */
   readonly servers: readonly string[];
-  /** One of them. */
+  /** The API servers while only relays are tried, because these may be booting too; empty: they are in `servers`. */
+  readonly held: readonly string[];
+  /** One of `servers`. */
   readonly inUse: string;
   readonly since: number;
   /** Whether it is used because a preferred server answers again. */
@@ -26,8 +28,14 @@ export type ServerEvent =
   | { readonly type: 'unserved'; readonly since: number }
   /** A list has arrived from a preferred server. */
   | { readonly type: 'listed'; readonly server: string }
-  /** There are other servers now. */
-  | { readonly type: 'replaced'; readonly servers: readonly string[] };
+  /** There are other servers now; `held` as in ServerChoice, default: none. */
+  | {
+      readonly type: 'replaced';
+      readonly servers: readonly string[];
+      readonly held?: readonly string[];
+    }
+  /** Relays were waited for long enough. */
+  | { readonly type: 'waited' };
 
 /** When an event happens, and how long a return waits at least. */
 export interface ChoiceTimes {
@@ -39,10 +47,13 @@ export interface ChoiceTimes {
 export const MAX_SERVER_ERRORS = 3;
 const MAX_LONGER = 16;
 
-export function initialChoice(servers: readonly string[]): ServerChoice {
+export function initialChoice(
+  servers: readonly string[],
+  held: readonly string[] = [],
+): ServerChoice {
   const [inUse = ''] = servers;
   const since = Number.NEGATIVE_INFINITY;
-  return { servers, inUse, since, isReturn: false, failures: 0, left: 0, longer: 1 };
+  return { servers, held, inUse, since, isReturn: false, failures: 0, left: 0, longer: 1 };
 }
 
 /**
@@ -52,6 +63,12 @@ export function initialChoice(servers: readonly string[]): ServerChoice {
  *         ▲                                                              │
  *         └──────────────── a list from it has arrived ──────────────────┘
  *
+ * At the start of a site that boots, API servers may be held back:
+ *
+ *     relays only, in turn ── one has answered ──────────────────────▶ preferred: the one that has answered
+ *                          ├─ waited, and relays have failed ────────▶ the first API server
+ *                          └─ waited, and the first is only slow ────▶ that one; the next is as above
+ *
  * A server is left once, whoever finds it at fault: an event about another one, or about a time before it was used,
  * changes nothing. If the server of a return is left soon, the next return takes twice as long.
  */
@@ -60,17 +77,19 @@ export function nextChoice(
   event: ServerEvent,
   times: ChoiceTimes,
 ): ServerChoice {
-  const { servers, inUse, since, failures, left } = choice;
+  const { servers, held, inUse, since, failures, left } = choice;
   switch (event.type) {
     case 'ended': {
       if (event.server !== inUse) return choice;
       const { failover } = REQUEST_ENDS[event.end];
-      if (failover === 'stays') return { ...choice, failures: 0, left: 0 };
+      if (failover === 'stays') return { ...releaseHeld(choice), failures: 0, left: 0 };
       if (failover === '-') return choice;
       const isOver = failover === 'next' || failures + 1 >= MAX_SERVER_ERRORS;
       return isOver ? useNext(choice, times) : { ...choice, failures: failures + 1 };
     }
     case 'silent':
+      // A relay that boots is silent.
+      if (held.length > 0) return choice;
       return since <= event.since && servers.length - left > 1 ? useNext(choice, times) : choice;
     case 'unserved':
       return since <= event.since ? useNext(choice, times) : choice;
@@ -80,9 +99,20 @@ export function nextChoice(
       const [first = ''] = event.servers;
       const isKnown = event.servers.includes(inUse);
       const replaced = isKnown ? {} : { inUse: first, since: times.now, failures: 0 };
-      return { ...choice, servers: event.servers, ...replaced };
+      return { ...choice, servers: event.servers, held: event.held ?? [], ...replaced };
+    }
+    case 'waited': {
+      const [first] = held;
+      if (first === undefined) return choice;
+      const moved = left === 0 ? {} : { inUse: first, since: times.now, failures: 0, left: 0 };
+      return { ...releaseHeld(choice), ...moved };
     }
   }
+}
+
+function releaseHeld(choice: ServerChoice): ServerChoice {
+  const { servers, held } = choice;
+  return held.length === 0 ? choice : { ...choice, servers: [...servers, ...held], held: [] };
 }
 
 /** The servers in the order in which they are tried, the one in use first. */
@@ -93,9 +123,11 @@ export function inOrder({ servers, inUse }: ServerChoice): readonly string[] {
 
 /** Uses the next server of the list, if there is another one. */
 function useNext(choice: ServerChoice, { now, returnMs }: ChoiceTimes): ServerChoice {
-  const { since, isReturn, left, longer } = choice;
+  const { since, isReturn, left, longer, held } = choice;
   const [, to] = inOrder(choice);
-  if (to === undefined) return { ...choice, failures: choice.failures + 1 };
+  if (to === undefined) {
+    return { ...choice, failures: choice.failures + 1, left: held.length === 0 ? left : left + 1 };
+  }
   // Only the first after a return counts: those after it may all be full, or gone.
   const isSoon = now - since < returnMs * longer;
   const later = isSoon ? Math.min(2 * longer, MAX_LONGER) : 1;

@@ -44,7 +44,7 @@ export interface UpstreamResponse extends StreamedResponse {
 }
 
 export interface UpstreamOptions
-  extends Pick<FailoverOptions, 'credentials' | 'servers' | 'relays' | 'returnMs'>,
+  extends Pick<FailoverOptions, 'credentials' | 'servers' | 'relays' | 'relayWaitMs' | 'returnMs'>,
     Pick<LineOptions, 'quietMs'> {
   /**
    * Lists something that needs etcd, by this request; rejects if that fails. When the list arrives from a preferred
@@ -159,7 +159,7 @@ export class Upstream {
    * @param since monotonic, in milliseconds
    */
   leaveServer(since: number): boolean {
-    if (this.serverState.condition.name === 'reachable') return false;
+    if (this.serverState.condition.name === 'reachable' || this.waitsForRelays) return false;
     const isOther = this.failover.leaveServer(since);
     const [current] = this.failover.servers;
     const problem = new Error('it does not answer, and another one is tried');
@@ -173,6 +173,16 @@ export class Upstream {
   /** Bytes received from all servers since the start. */
   get receivedBytes(): number {
     return this.#sockets.received;
+  }
+
+  /** See {@link Failover.waitsForRelays}. */
+  get waitsForRelays(): boolean {
+    return this.failover.waitsForRelays;
+  }
+
+  /** See {@link Failover.reportNoSnapshot}. */
+  reportNoSnapshot(): void {
+    this.failover.reportNoSnapshot();
   }
 
   /** Since when the relay in use is used; monotonic, in milliseconds. Undefined: an API server is in use. */

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import type { Query } from '../../../src/client/api/query.ts';
 import { endOf } from '../../../src/client/api/request-error.ts';
 import type { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts';
+import type { StoredState } from '../../../src/client/snapshot/snapshot-format.ts';
 import { SnapshotRestore } from '../../../src/client/snapshot/snapshot-restore.ts';
 import { ServerState } from '../../../src/client/upstream/server-state.ts';
 import { type ErrorCode, WrapperError } from '../../../src/errors.ts';
@@ -26,16 +27,24 @@ let address: string;
 /** Giving the server up changes it; it may have changed before. */
 let isLeft: boolean;
 let snapshot: SnapshotRestore;
+/** Only relays are tried yet, because this site may be booting. */
+let waitsForRelays: boolean;
+/** What is on disk at the start. */
+let stored: StoredState | undefined;
+/** How often a query has reported that nothing is. */
+let reports: number;
 
 beforeEach(() => {
   jest.useFakeTimers();
   const { logger } = captureLogger();
   serverState = new ServerState({ logger });
   [counts, others, address, isLeft] = [{ left: 0, unreachable: 0 }, 0, 'first', true];
+  [waitsForRelays, stored, reports] = [false, undefined, 0];
   // Only what is called, so that nothing waits for a disk.
   const folder = {
     graceMs: 1000,
     writer: { open: () => ({ update: () => {} }), closeState: () => {} },
+    load: async () => stored,
     loadNewest: async () => void counts.unreachable++,
   } as unknown as SnapshotFolder;
   snapshot = new SnapshotRestore({
@@ -46,6 +55,10 @@ beforeEach(() => {
       get address() {
         return address;
       },
+      get waitsForRelays() {
+        return waitsForRelays;
+      },
+      reportNoSnapshot: () => void reports++,
       leaveServer: () => {
         if (others === 0) return false;
         others--;
@@ -174,6 +187,30 @@ test('a list that is larger than a limit ends the wait, and the API server does 
     fail(new WrapperError('TooLarge', 'x'));
   }
   expect([counts, serverState.isGivenUp]).toEqual([{ left: 0, unreachable: 1 }, false]);
+});
+
+describe('while relays of a site that boots are waited for', () => {
+  test.each([
+    ['accepts no connection', ['list', 1010, 'expect 0 1']],
+    ['refuses', [...repeat(10, 'list', 100, 'fails Refused 503'), 10, 'expect 0 1']],
+    // It keeps the request until it has a list itself.
+    ['accepts a connection, and is silent', ['list', 'contact', 1010, 'expect 0 1']],
+  ])('the snapshot is shown after the grace time if the relay %s', async (_, steps) => {
+    [waitsForRelays, stored] = [true, { resourceVersion: '1', savedAt: 0, objects: [] }];
+    await snapshot.load();
+    expect(reports).toBe(0);
+    await play(steps);
+  });
+
+  test('a query without one reports that, and waits for the API server, which is tried soon', async () => {
+    waitsForRelays = true;
+    await snapshot.load();
+    expect(reports).toBe(1);
+    await play(['list', 10_000, 'expect 0 0']);
+    waitsForRelays = false;
+    await play([2_010, 'expect 0 1']);
+    expect(reports).toBe(2);
+  });
 });
 
 describe('the API server is reachable', () => {

@@ -22,7 +22,12 @@ const event: fc.Arbitrary<ServerEvent> = fc.oneof(
   fc.record({ type: fc.constant('unserved' as const), since }),
   fc.record({ type: fc.constant('listed' as const), server }),
   fc.record({ type: fc.constant('replaced' as const), servers }),
+  fc.constant({ type: 'waited' as const }),
 );
+
+/** API servers that are held back at the start, or none. */
+const HELD = ['x', 'y'];
+const held = fc.subarray(HELD);
 
 /** What must hold after an event, whatever was before. */
 function assertRight(before: ServerChoice, happened: ServerEvent, after: ServerChoice): void {
@@ -34,6 +39,14 @@ function assertRight(before: ServerChoice, happened: ServerEvent, after: ServerC
   if (happened.type === 'replaced' && happened.servers.includes(before.inUse)) {
     expect([after.inUse, after.since]).toEqual([before.inUse, before.since]);
   }
+  // An API server is tried only once relays have been waited for, or one has answered.
+  if (after.held.length > 0) {
+    expect(after.servers.some((each) => after.held.includes(each))).toBe(false);
+    expect(before.held).toEqual(after.held);
+  } else if (before.held.length > 0 && happened.type === 'ended') {
+    expect([REQUEST_ENDS[happened.end].failover, hasMoved]).toEqual(['stays', false]);
+  }
+  if (happened.type === 'waited' && hasMoved) expect(after.inUse).toBe(before.held[0]);
   if (!hasMoved) return;
   // Only the server in use is left, and only for what happened while it was used.
   if (happened.type === 'ended') expect(happened.server).toBe(before.inUse);
@@ -45,8 +58,8 @@ function assertRight(before: ServerChoice, happened: ServerEvent, after: ServerC
 
 test('in any order of events, one of the servers is in use, and it is left only for its own failures', () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(event, fc.nat(10)), { maxLength: 60 }), (steps) => {
-      let choice = initialChoice(SERVERS);
+    fc.property(fc.array(fc.tuple(event, fc.nat(10)), { maxLength: 60 }), held, (steps, api) => {
+      let choice = initialChoice(SERVERS, api);
       let now = 0;
       for (const [happened, ms] of steps) {
         now += ms;
@@ -68,4 +81,36 @@ test('in any order of events, one of the servers is in use, and it is left only 
     }),
     { numRuns: propertyRuns(1_000) },
   );
+});
+
+test('relays that all fail at the start are left for the first API server once they were waited for, and not before', () => {
+  const relays = fc.integer({ min: 1, max: 4 }).map((n) => SERVERS.concat('d').slice(0, n));
+  const failure = fc.constantFrom<RequestEnd>('unreachable', 'relayRefused');
+  fc.assert(
+    fc.property(relays, fc.array(failure, { minLength: 1, maxLength: 12 }), (first, failures) => {
+      let choice = initialChoice(first, HELD);
+      for (const failed of failures) {
+        const happened = { type: 'ended', server: choice.inUse, end: failed } as const;
+        choice = nextChoice(choice, happened, { now: 1, returnMs: 20 });
+        expect(first).toContain(choice.inUse);
+      }
+      // Each of them has its turn.
+      const turns = failures.length % first.length;
+      expect(choice.inUse).toBe(first[turns]);
+      choice = nextChoice(choice, { type: 'waited' }, { now: 2, returnMs: 20 });
+      expect([choice.inUse, choice.since, choice.held]).toEqual(['x', 2, []]);
+      expect(choice.servers).toEqual([...first, ...HELD]);
+    }),
+    { numRuns: propertyRuns(200) },
+  );
+});
+
+test('a relay that is only slow at the start stays in use, and the API servers come after it', () => {
+  let choice = initialChoice(['a'], HELD);
+  const times = { now: 1, returnMs: 20 };
+  choice = nextChoice(choice, { type: 'silent', since: 1 }, times);
+  choice = nextChoice(choice, { type: 'waited' }, times);
+  expect([choice.inUse, choice.servers, choice.held]).toEqual(['a', ['a', ...HELD], []]);
+  choice = nextChoice(choice, { type: 'ended', server: 'a', end: 'unreachable' }, times);
+  expect(choice.inUse).toBe('x');
 });

@@ -37,7 +37,14 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 
 type Served = Pick<
   Upstream,
-  'address' | 'request' | 'serverState' | 'leaveServer' | 'relaySince' | 'leaveRelay'
+  | 'address'
+  | 'request'
+  | 'serverState'
+  | 'leaveServer'
+  | 'relaySince'
+  | 'leaveRelay'
+  | 'waitsForRelays'
+  | 'reportNoSnapshot'
 >;
 
 /**
@@ -141,6 +148,10 @@ export class SimulatedServer implements Served {
     if (wanted > current) return behind();
     return list(current, [object(current)]);
   }
+
+  readonly waitsForRelays = false;
+
+  reportNoSnapshot(): void {}
 
   leaveServer(): boolean {
     return false;
