@@ -20,7 +20,7 @@ export const relay: Command<RelayFlags> = {
       '--kubeconfig <FILE>',
       'kubeconfig of the relay (or KUBECONFIG); default: in-cluster',
     ),
-    new Option('--admin-listen <IP:PORT>', 'address of /healthz and /readyz'),
+    new Option('--admin-listen <IP:PORT>', 'address of /healthz, /readyz and /metrics'),
     new Option('--config <FILE>', 'settings in YAML; see docs/relay.md'),
   ],
   examples: ['{program} relay --config relay.yaml'],

@@ -226,6 +226,25 @@ describe('values', () => {
     expect(JSON.parse(board?.data['kube-proxy-wrapper.json']).panels.length).toBeGreaterThan(20);
   });
 
+  test('relays have a PodMonitor of their own, which reaches their admin port', async () => {
+    const objects = await render({
+      relay: { create: true },
+      metrics: { onNodeAddress: true },
+      monitoring: { podMonitor: { create: true } },
+    });
+    const { selector, podMetricsEndpoints } = only(objects, 'PodMonitor', `${NAME}-relay`).spec;
+    const { template } = only(objects, 'DaemonSet', `${NAME}-relay`).spec;
+    expect(template.metadata.labels).toMatchObject(selector.matchLabels);
+    const { args, livenessProbe } = template.spec.containers[0];
+    expect(args).toContain('--admin-listen=[$(NODE_IP)]:10365');
+    expect(livenessProbe.httpGet).toEqual({ port: 10365, path: '/healthz' });
+    const { relabelings } = podMetricsEndpoints[0];
+    const replacements = relabelings.map(
+      ({ replacement }: { replacement?: string }) => replacement,
+    );
+    expect(replacements).toEqual(['kube-proxy-wrapper-relay', undefined, '$1:10365', '[$1]:10365']);
+  });
+
   test('the values of docs/metrics.md create the same', async () => {
     const [, command = ''] = /(helm upgrade [^`]+)/.exec(readText('docs/metrics.md')) ?? [];
     const set = Array.from(command.matchAll(/--set (\S+)/g), ([, value = '']) => value);
