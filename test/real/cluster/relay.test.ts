@@ -1,7 +1,7 @@
 import { beforeAll, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../harness/cluster/kube-proxy.ts';
-import { API_SERVER } from '../../../harness/cluster/network.ts';
+import { API_SERVER, nodeAddress } from '../../../harness/cluster/network.ts';
 import { writeOverlay } from '../../../harness/cluster/overlay.ts';
 import { createWeb, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
@@ -16,6 +16,9 @@ import { stoppedLater } from '../../support/closed-later.ts';
 jest.setTimeout(240_000);
 
 const RELAY = 'kube-proxy-wrapper-relay';
+const API = `${API_SERVER.address}:${API_SERVER.port}`;
+/** The relays of the site, at the addresses of their nodes. */
+const RELAYS = [1, 2].map((index) => `${nodeAddress(index)}:10364`);
 /** The section of docs/relay.md. */
 const INSTALLATION = 'Set up relays';
 /** The way back to a relay, with its spread: a minute and a quarter of it. */
@@ -24,7 +27,6 @@ const RETURN_MS = 90_000;
 let cluster: Cluster;
 let workspace: Workspace;
 let web: Web;
-let clusterIP: string;
 
 beforeAll(async () => {
   cluster = stoppedLater(await startCluster());
@@ -46,12 +48,12 @@ async function metrics(node: string): Promise<string> {
   return await cluster.node(node).exec('bash', ['-c', get]);
 }
 
-/** Waits until the wrapper of a node reads from a server, `host:port`, or `host` with the default port. */
-async function reads(node: string, server: string): Promise<void> {
+/** Waits until the wrapper of a node reads from one of these servers, `host:port`. */
+async function reads(node: string, servers: readonly string[]): Promise<void> {
   await poll(
-    async () => /upstream_server_in_use\{server="([^"]+)"\} 1/.exec(await metrics(node))?.[1],
-    (used) => used === server,
-    { timeoutMs: RETURN_MS, intervalMs: 500, what: `${node} reads from ${server}` },
+    async () => /upstream_server_in_use\{server="([^"]+)"\} 1/.exec(await metrics(node))?.[1] ?? '',
+    (used) => servers.includes(used),
+    { timeoutMs: RETURN_MS, intervalMs: 500, what: `${node} reads from ${servers}` },
   );
 }
 
@@ -66,24 +68,20 @@ async function figures(node: string): Promise<Record<string, string>> {
 }
 
 test('nodes of a site with relays read from these, and one without reads from the API server', async () => {
-  const documented = async (beginning: string) =>
-    await workspace.runDocumented(INSTALLATION, beginning);
-  await documented('kubectl -n kube-system apply');
-  const get = `kubectl -n kube-system get service ${RELAY} -o jsonpath='{.spec.clusterIP}'`;
-  clusterIP = (await workspace.run(get)).trim();
   await workspace.runDocumented('The certificate', 'openssl req', {
-    'IP:127.0.0.1,DNS:localhost': `IP:${clusterIP}`,
+    'IP:127.0.0.1,DNS:localhost': `DNS:${RELAY}.kube-system.svc`,
   });
-  await documented('kubectl -n kube-system create secret');
-  const caFile = `/etc/${RELAY}/ca.crt`;
-  writeOverlay(workspace, ['relay'], { relays: { servers: [`https://${clusterIP}`], caFile } });
-  await documented('kubectl label node edge-1');
-  await workspace.run('kubectl label node edge-2 kube-proxy-wrapper.io/relay=true');
+  await workspace.runDocumented(INSTALLATION, 'kubectl -n kube-system create secret');
+  writeOverlay(workspace, ['relay'], {
+    relays: { service: `kube-system/${RELAY}`, caFile: `/etc/${RELAY}/ca.crt` },
+  });
   await workspace.run('kubectl apply --server-side --force-conflicts -k my-cluster');
+  await workspace.runDocumented(INSTALLATION, 'kubectl label node edge-1');
+  await workspace.run('kubectl label node edge-2 kube-proxy-wrapper.io/relay=true');
   await rolledOut(cluster, RELAY);
   await rolledOut(cluster, 'kube-proxy-wrapper');
-  for (const node of ['edge-1', 'edge-2']) await reads(node, clusterIP);
-  await reads('edge-3', `${API_SERVER.address}:${API_SERVER.port}`);
+  for (const node of ['edge-1', 'edge-2']) await reads(node, RELAYS);
+  await reads('edge-3', [API]);
   for (const node of ['edge-1', 'edge-2']) await web.reaches(node, ['edge-1', 'edge-2']);
   await web.reaches('edge-3', ['edge-3']);
 });
@@ -109,11 +107,21 @@ test('a roll-out of the relays is not noticed: no list of Services or slices, no
 test('without relays the nodes read from the API server, and traffic goes on', async () => {
   const [answers = {}] = await web.underLoad(['edge-1'], async () => {
     await workspace.run('kubectl label node edge-1 edge-2 kube-proxy-wrapper.io/relay-');
-    for (const node of ['edge-1', 'edge-2']) {
-      await reads(node, `${API_SERVER.address}:${API_SERVER.port}`);
-    }
+    for (const node of ['edge-1', 'edge-2']) await reads(node, [API]);
     await web.setReady('edge-2', false);
     await web.reaches('edge-1', ['edge-1']);
   });
   expect(Object.keys(answers).filter((answer) => answer.startsWith('('))).toEqual([]);
+});
+
+test('what the component leaves is deleted by the documented commands', async () => {
+  writeOverlay(workspace);
+  await workspace.run('kubectl apply --server-side --force-conflicts -k my-cluster');
+  await rolledOut(cluster, 'kube-proxy-wrapper');
+  const left = async (): Promise<string> =>
+    await workspace.run('kubectl -n kube-system get daemonset,service,secret,configmap -o name');
+  expect(await left()).toContain(RELAY);
+  await workspace.runDocumented(INSTALLATION, 'kubectl -n kube-system delete');
+  expect(await left()).not.toContain(RELAY);
+  await web.reaches('edge-1', ['edge-1']);
 });
