@@ -209,14 +209,17 @@ test('in a dry run only the relays that the policy would select are used', async
 
 test('a relay whose certificate names another Service is not used', async () => {
   putRelays([OWN]);
-  const { caFile, ...other } = await writeServingFiles(useFolder(), 'relay.elsewhere.svc');
-  await useRelayOf(api, { caFile, ...other }, {}, port);
-  const node = await useNode({ relays: { service: 'default/relay', caFile } });
-  await read(node);
-  await eventually(() => hosts(node).length, 2);
-  // It was tried.
-  await expect(node.upstream.request({ method: 'GET', path: '/version' })).resolves.toMatchObject({
-    isRelay: false,
-  });
-  expect(node.upstream.address).toBe(apiHost());
+  const other = await writeServingFiles(useFolder(), 'relay.elsewhere.svc');
+  await useRelayOf(api, other, {}, port);
+  const options = { relays: { service: 'default/relay', caFile: other.caFile }, state: useState() };
+  const first = await useNode({ ...options, returnMs: 60_000 });
+  await read(first);
+  await eventually(() => hosts(first).length, 2);
+  await first.close();
+  // It begins with the relay.
+  const second = await useNode({ ...options, returnMs: 60_000 });
+  await read(second);
+  expect(second.upstream.address).toBe(apiHost());
+  const [left] = lines.filter(({ msg }) => msg === 'an API server is used instead of a relay');
+  expect(String(left?.err)).toContain('its certificate is for another name');
 });

@@ -105,12 +105,15 @@ test('relays that all fail at the start are left for the first API server once t
   );
 });
 
-test('a relay that is only slow at the start stays in use, and the API servers come after it', () => {
-  let choice = initialChoice(['a'], HELD);
+test('a relay that is only slow at the start stays in use, and the API servers come after all relays', () => {
+  let choice = initialChoice(['a', 'b'], HELD);
   const times = { now: 1, returnMs: 20 };
-  choice = nextChoice(choice, { type: 'silent', since: 1 }, times);
-  choice = nextChoice(choice, { type: 'waited' }, times);
-  expect([choice.inUse, choice.servers, choice.held]).toEqual(['a', ['a', ...HELD], []]);
-  choice = nextChoice(choice, { type: 'ended', server: 'a', end: 'unreachable' }, times);
-  expect(choice.inUse).toBe('x');
+  const step = (happened: ServerEvent): string => {
+    choice = nextChoice(choice, happened, times);
+    return choice.inUse;
+  };
+  const gone = (gone: string) => step({ type: 'ended', server: gone, end: 'unreachable' });
+  expect([step({ type: 'silent', since: 1 }), step({ type: 'waited' })]).toEqual(['a', 'a']);
+  expect([choice.servers, choice.held]).toEqual([['a', 'b', ...HELD], []]);
+  expect([gone('a'), gone('b')]).toEqual(['b', 'x']);
 });
