@@ -321,7 +321,9 @@ function countedPorts(
         key,
         index,
       ];
-      return { endpoint, address, ports, number: slice.number, state, ends, order };
+      // Without a port there is no number that could differ.
+      const number = slice.ports.length > 0 ? slice.number : undefined;
+      return { endpoint, address, ports, number, state, ends, order };
     }),
   );
   for (const copies of Map.groupBy(all, ({ address }) => address).values()) {
