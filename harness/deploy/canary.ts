@@ -11,11 +11,13 @@ import { repository } from './repository.ts';
  *
  * @param base folder in manifests/
  * @param settings settings file of the canary
+ * @param components of the installation, folders in manifests/
  */
 export async function renderCanary(
   kubectl: string,
   base: string,
   settings: string,
+  components: readonly string[] = [],
 ): Promise<{ readonly others: KubeObject[]; readonly canary: KubeObject[] }> {
   mkdirSync(join(repository, '.tmp'), { recursive: true });
   const folder = mkdtempSync(join(repository, '.tmp/canary-'));
@@ -30,7 +32,7 @@ export async function renderCanary(
   try {
     const others = await render('others', {
       resources: [`${manifests}/${base}`],
-      components: [`${manifests}/canary/keep-off`],
+      components: [...components, 'canary/keep-off'].map((each) => `${manifests}/${each}`),
     });
     const canary = await render('canary', {
       resources: ['../others'],

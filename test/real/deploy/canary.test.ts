@@ -38,3 +38,17 @@ test('a canary has the nodes that the others leave, its own settings, and the sa
   const settings = only(canary, 'ConfigMap', config.configMap.name);
   expect(settings.data['config.yaml']).toBe('dryRun: true\n');
 });
+
+// A copy of the relays would listen on the ports of the others, and answer half of the connections of every site.
+test.each(['components/relay', 'components/admission-policy', 'components/scrape'])(
+  'a canary adds nothing to %s',
+  async (component) => {
+    const { kubectl } = await ensureBinaries(() => {});
+    const plain = await renderCanary(kubectl, 'base', 'dryRun: true\n');
+    const { others, canary } = await renderCanary(kubectl, 'base', 'dryRun: true\n', [component]);
+    const names = (objects: readonly KubeObject[]) =>
+      objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    expect(names(canary)).toEqual(names(plain.canary));
+    expect(others).not.toEqual(plain.others);
+  },
+);
