@@ -17,8 +17,13 @@ export interface PodTrouble {
   readonly next: string;
 }
 
-/** Containers of the wrapper in the manifests and the chart. A sidecar shares its Pod with kube-proxy. */
-const CONTAINERS = ['kube-proxy-wrapper', 'own-state-dir', 'kube-proxy-wrapper-own-state-dir'];
+/** Containers of wrappers and relays in the manifests and the chart. A sidecar shares its Pod with kube-proxy. */
+const CONTAINERS = [
+  'kube-proxy-wrapper',
+  'own-state-dir',
+  'kube-proxy-wrapper-own-state-dir',
+  'kube-proxy-wrapper-relay',
+];
 /** Reasons of a Pod that only starts, unless it is older than {@link LATE_MS}. */
 const STARTING = ['ContainerCreating', 'PodInitializing'];
 /** Reasons of an end that the exit code says too. */
