@@ -98,6 +98,7 @@ const PUBLISHED = [
   'forwarded_requests_refused_total counter bound',
   'https_certificate_expiry_timestamp_seconds gauge',
   'https_certificate_failures_total counter',
+  'https_certificate_not_before_timestamp_seconds gauge',
   'kernel_rules gauge',
   'list_ratio gauge collection encoding',
   'local_runtime_corrected_endpoints gauge collection encoding',

@@ -104,6 +104,7 @@ test('reviews, certificates and refused connections are counted', async () => {
   expect(metrics).toMatch(/kube_proxy_wrapper_access_reviews_total [1-9]/);
   expect(metrics).toMatch(/kube_proxy_wrapper_access_reviews_stale_total 0/);
   expect(metrics).toMatch(/kube_proxy_wrapper_https_certificate_expiry_timestamp_seconds [1-9]/);
+  expect(metrics).toMatch(/https_certificate_not_before_timestamp_seconds [1-9]/);
   expect(metrics).toMatch(/client_connections_refused_total\{listener="https.listen"\} 0/);
 });
 

@@ -121,7 +121,14 @@ export const SERVING_METRICS: readonly Metric<MetricSources<ServingReading>>[] =
   gauge(
     'https_certificate_expiry_timestamp_seconds',
     'When the certificate of the https listener expires.',
-    single(({ clients: { certificate } }) => certificate && certificate.expires / 1000),
+    single(({ clients: { certificate } }) => certificate && certificate.valid.to.getTime() / 1000),
+  ),
+  gauge(
+    'https_certificate_not_before_timestamp_seconds',
+    'When the certificate of the https listener becomes valid.',
+    single(
+      ({ clients: { certificate } }) => certificate && certificate.valid.from.getTime() / 1000,
+    ),
   ),
   counter(
     'https_certificate_failures_total',

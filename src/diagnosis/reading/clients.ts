@@ -33,8 +33,8 @@ export interface ClientsReading {
 }
 
 interface CertificateReading {
-  /** When it expires, in milliseconds since the epoch. */
-  readonly expires: number;
+  /** When it becomes valid, and when it expires. */
+  readonly valid: { readonly from: Date; readonly to: Date };
   /** New files that could not be used since the start. */
   readonly failures: number;
 }
@@ -59,7 +59,7 @@ export function readClients(from: Listeners): ClientsReading {
     watches,
     requests: [...from.requests.counts],
     refusals: [...from.refusals.counter.counts],
-    certificate: certificate && { expires: certificate.expires, failures: certificate.failures },
+    certificate: certificate && { valid: certificate.valid, failures: certificate.failures },
     reviews: reviews && { ...reviews.counts },
     forwarding: forwarding && { active: forwarding.active, refused: { ...forwarding.refused } },
   };

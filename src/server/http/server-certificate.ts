@@ -57,11 +57,6 @@ export class ServerCertificate {
     return { from: validFromDate, to: validToDate };
   }
 
-  /** End of validity, in milliseconds since the epoch. */
-  get expires(): number {
-    return this.valid.to.getTime();
-  }
-
   /** How often changed files could not be used. */
   get failures(): number {
     return this.#follower.failures;
