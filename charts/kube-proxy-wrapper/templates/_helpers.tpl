@@ -37,9 +37,28 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 
-{{- /* Not empty: wrappers find the relays of this release, and have their authority. Own settings and volumes win. */ -}}
+{{- /* Not empty: wrappers find the relays of this release, unless they have settings of their own. */ -}}
 {{- define "kpw.findsRelays" -}}
 {{- if and (.Values.relay).create (not .Values.settings.relays) }}yes{{ end }}
+{{- end }}
+
+{{- define "kpw.relayFolder" -}}/etc/kube-proxy-wrapper-relay{{- end }}
+
+{{- /* Not empty: the chart mounts the authority of the relays. A mount of extraVolumeMounts in its place wins. */ -}}
+{{- define "kpw.mountsAuthority" -}}
+{{- $isOwn := false -}}
+{{- $folder := printf "%s/" (include "kpw.relayFolder" .) -}}
+{{- range .Values.extraVolumeMounts -}}
+{{- if hasPrefix $folder (printf "%v/" .mountPath) -}}{{- $isOwn = true -}}{{- end -}}
+{{- end -}}
+{{- if and (include "kpw.findsRelays" .) (not $isOwn) -}}
+{{- range .Values.extraVolumes -}}
+{{- if eq .name "relay-ca" -}}
+{{- fail "extraVolumes: the chart has a volume relay-ca for the authority of the relays; choose another name, or mount yours at /etc/kube-proxy-wrapper-relay instead" -}}
+{{- end -}}
+{{- end -}}
+yes
+{{- end -}}
 {{- end }}
 
 {{- /* The settings file, with what other values imply. */ -}}
@@ -47,7 +66,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $settings := deepCopy .Values.settings }}
 {{- if include "kpw.findsRelays" . }}
 {{- $service := printf "%s/%s-relay" .Release.Namespace (include "kpw.name" .) }}
-{{- $_ := set $settings "relays" (dict "service" $service "caFile" "/etc/kube-proxy-wrapper-relay/ca.crt") }}
+{{- $_ := set $settings "relays" (dict "service" $service "caFile" (printf "%s/ca.crt" (include "kpw.relayFolder" .))) }}
 {{- end }}
 {{- if .Values.kubeconfig }}
 {{- $_ := set $settings "kubeconfig" "/etc/kube-proxy-wrapper/kubeconfig.conf" }}

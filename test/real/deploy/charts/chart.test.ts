@@ -116,6 +116,8 @@ describe('values', () => {
     ['settings.listen=none', 'settings.https.listen: with settings.listen none'],
     ['canary.create=true,affinity.nodeAffinity.x=y', 'select nodes with nodeSelector'],
     ['monitoring.podMonitor.create=true', 'needs metrics.onNodeAddress=true'],
+    ['relay.listen=10364', 'relay/listen'],
+    ['relay.create=true,extraVolumes[0].name=relay-ca', 'choose another name'],
   ])('%s is refused, with the reason', async (value, reason) => {
     await expect(helmTemplate(tools, [host, value])).rejects.toThrow(reason);
   });
@@ -176,6 +178,38 @@ describe('values', () => {
     expect(settingsOf(objects).relays).toEqual(relays);
     expect(JSON.stringify(only(objects, 'DaemonSet', NAME))).not.toContain('relay');
   });
+
+  test('relays listen where it is said, and their Service leads there', async () => {
+    const objects = await render({ relay: { create: true, listen: '[::]:10374' } });
+    const { data } = only(objects, 'ConfigMap', `${NAME}-relay`);
+    const { https } = load(data['relay.yaml']) as { https: { listen: string } };
+    expect(https.listen).toBe('[::]:10374');
+    expect(only(objects, 'Service', `${NAME}-relay`).spec.ports[0].targetPort).toBe(10_374);
+    // The values of a release of 1.2.0 have no address.
+    const before = await render({ relay: { create: true, listen: null } });
+    expect(before).toEqual(await render({ relay: { create: true } }));
+  });
+
+  // Without a volume of the chart, the authority was mounted so. The API server rejects a path that is there twice.
+  test.each(['/etc/kube-proxy-wrapper-relay', '/etc/kube-proxy-wrapper-relay/'])(
+    'an own mount of the authority of relays at %s stands instead of the mount of the chart',
+    async (mountPath) => {
+      const volume = { name: 'relay-ca', secret: { secretName: 'own' } };
+      const mount = { name: 'relay-ca', mountPath };
+      const objects = await render({
+        relay: { create: true },
+        extraVolumes: [volume],
+        extraVolumeMounts: [mount],
+      });
+      const { containers, volumes } = only(objects, 'DaemonSet', NAME).spec.template.spec;
+      const isAuthority = ({ name }: { name: string }): boolean => name === 'relay-ca';
+      expect(volumes.filter(isAuthority)).toEqual([volume]);
+      expect(containers[0].volumeMounts.filter(isAuthority)).toEqual([mount]);
+      expect(settingsOf(objects).relays).toMatchObject({
+        caFile: '/etc/kube-proxy-wrapper-relay/ca.crt',
+      });
+    },
+  );
 
   test('the canary has what differs from the others, and the role what either needs', async () => {
     const settings = { dryRun: false, namespacePolicies: true };
