@@ -61,6 +61,7 @@ export class ServerState {
   /** When it last sent a usable response; monotonic. */
   #usableAt = Number.NEGATIVE_INFINITY;
   #answered = false;
+  #hasResponded = false;
   /** The failure that the log has; undefined: none since it last answered. Failures of relays are not in it. */
   #logged: ServerFailure | undefined;
   #isGivenUp = false;
@@ -101,9 +102,9 @@ export class ServerState {
     return this.#answered;
   }
 
-  /** Why nothing is known of it; undefined: it has answered. */
+  /** Why nothing is known of it; undefined: something has arrived, such as the beginning of a list or a refusal. */
   get silence(): WrapperError | undefined {
-    if (this.#answered) return undefined;
+    if (this.#hasResponded) return undefined;
     if ('error' in this.#condition) return this.#condition.error;
     return new WrapperError('Unreachable', 'the API server has not answered yet');
   }
@@ -138,6 +139,11 @@ export class ServerState {
   reportContact(): void {
     this.#contactAt = this.#clock.now();
     this.#byteAt = this.#contactAt;
+  }
+
+  /** Reports that the head of a response has arrived, whatever its status. */
+  reportResponse(): void {
+    this.#hasResponded = true;
   }
 
   /** Reports how a request ended that was answered. Only an answer of the API server shows anything here. */
