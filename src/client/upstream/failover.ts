@@ -29,6 +29,8 @@ export interface FailoverOptions {
    * without a snapshot to show meanwhile. Default: API servers are tried from the start.
    */
   readonly relayWaitMs?: { readonly withSnapshot: number; readonly without: number } | undefined;
+  /** Whether there is a connection to a server; default: there is none. */
+  readonly isConnected?: (server: URL) => boolean;
   /** Resolves if a list from the server arrives. Default: there is no return. */
   readonly tryServer?: ((server: URL) => Promise<unknown>) | undefined;
   /** Called when a server before the last one is used again: open watches then move to it. */
@@ -169,10 +171,10 @@ export class Failover implements ServerAccess {
    */
   replaceRelays(servers: readonly URL[], problem?: string): void {
     if (this.#relays?.replace(servers, problem) !== true) return;
-    const { inUse } = this.#choice;
+    const { inUse, longer } = this.#choice;
     this.#replaceServers();
     if (this.#choice.inUse !== inUse) this.#onSwitch();
-    else this.#scheduleReturn();
+    else this.#scheduleReturn(this.#choice.longer < longer);
   }
 
   /** Reports how a request to a server ended. @param cause what is known besides, for the log */
@@ -208,7 +210,9 @@ export class Failover implements ServerAccess {
     // After all of them the log is quiet.
     const level = left < servers.length ? 'warn' : 'debug';
     this.#options.logger[level](fields, switchText(this.isRelay(from), this.isRelay(to)));
-    this.#onSwitch();
+    // Relays that are waited for have their turn each second.
+    if (this.waitsForRelays) this.#onChange();
+    else this.#onSwitch();
   }
 
   /** Uses the first server before the current one from which a list arrives. */
@@ -267,24 +271,25 @@ export class Failover implements ServerAccess {
   #waitUntil(ms: number): void {
     clearTimeout(this.#waiting);
     const leftMs = Math.max(0, this.#startedAt + ms - performance.now());
-    this.#waiting = setTimeout(() => this.#handle({ type: 'waited' }, 'waited'), leftMs).unref();
+    this.#waiting = setTimeout(() => {
+      const isConnected = this.#options.isConnected?.(this.servers[0]) === true;
+      this.#handle({ type: 'waited', isConnected }, 'waited');
+    }, leftMs).unref();
   }
 
   #onChange(): void {
-    clearTimeout(this.#returning);
-    this.#returning = undefined;
-    this.#scheduleReturn();
+    this.#scheduleReturn(true);
     for (const listener of this.#listeners) listener();
   }
 
-  /** Leaves an attempt that is due as it is: the order of relays may change more often than it is made. */
-  #scheduleReturn(): void {
-    if (this.#choice.servers[0] !== this.#choice.inUse) {
-      if (this.#returning === undefined) this.#returnLater();
-      return;
+  /** @param isAnew false: an attempt that is due stays, because the order of relays may change more often */
+  #scheduleReturn(isAnew: boolean): void {
+    const isPreferred = this.#choice.servers[0] === this.#choice.inUse;
+    if (isAnew || isPreferred) {
+      clearTimeout(this.#returning);
+      this.#returning = undefined;
     }
-    clearTimeout(this.#returning);
-    this.#returning = undefined;
+    if (!isPreferred && this.#returning === undefined) this.#returnLater();
   }
 
   /**

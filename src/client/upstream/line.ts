@@ -103,6 +103,11 @@ export class Line {
     return this.#options.server.href;
   }
 
+  /** Whether it has a connection, TLS included. */
+  get isConnected(): boolean {
+    return this.#pool.stats.connected > 0;
+  }
+
   /** Resolves with the headers of the response. Rejects with {@link NoConnection} and errors of the network. */
   async request(
     request: Dispatcher.RequestOptions & { readonly signal: AbortSignal },

@@ -34,8 +34,8 @@ export type ServerEvent =
       readonly servers: readonly string[];
       readonly held?: readonly string[];
     }
-  /** Relays were waited for long enough. */
-  | { readonly type: 'waited' };
+  /** Relays were waited for long enough. The one in use may have a connection, and be about to answer. */
+  | { readonly type: 'waited'; readonly isConnected: boolean };
 
 /** When an event happens, and how long a return waits at least. */
 export interface ChoiceTimes {
@@ -66,8 +66,8 @@ export function initialChoice(
  * At the start of a site that boots, API servers may be held back:
  *
  *     relays only, in turn ── one has answered ──────────────────────▶ preferred: the one that has answered
- *                          ├─ waited, and relays have failed ────────▶ the first API server
- *                          └─ waited, and the first is only slow ────▶ that one; the next is as above
+ *                          ├─ waited, and there is no connection ────▶ the first API server
+ *                          └─ waited, and one is only slow ──────────▶ that one; the next is as above
  *
  * A server is left once, whoever finds it at fault: an event about another one, or about a time before it was used,
  * changes nothing. If the server of a return is left soon, the next return takes twice as long.
@@ -98,14 +98,17 @@ export function nextChoice(
     case 'replaced': {
       const [first = ''] = event.servers;
       const isKnown = event.servers.includes(inUse);
-      const replaced = isKnown ? {} : { inUse: first, since: times.now, failures: 0 };
-      return { ...choice, servers: event.servers, held: event.held ?? [], ...replaced };
+      const replaced = isKnown ? {} : { inUse: first, since: times.now, failures: 0, left: 0 };
+      // A server that nobody has tried is no reason to wait longer.
+      const isNew = event.servers.some((each) => !servers.includes(each) && !held.includes(each));
+      const longer = isNew ? 1 : choice.longer;
+      return { ...choice, servers: event.servers, held: event.held ?? [], longer, ...replaced };
     }
     case 'waited': {
       const [first] = held;
       if (first === undefined) return choice;
-      const moved = left === 0 ? {} : { inUse: first, since: times.now, failures: 0, left: 0 };
-      return { ...releaseHeld(choice), ...moved };
+      const moved = event.isConnected ? {} : { inUse: first, since: times.now, failures: 0 };
+      return { ...releaseHeld(choice), left: 0, ...moved };
     }
   }
 }
@@ -123,11 +126,9 @@ export function inOrder({ servers, inUse }: ServerChoice): readonly string[] {
 
 /** Uses the next server of the list, if there is another one. */
 function useNext(choice: ServerChoice, { now, returnMs }: ChoiceTimes): ServerChoice {
-  const { since, isReturn, left, longer, held } = choice;
+  const { since, isReturn, left, longer } = choice;
   const [, to] = inOrder(choice);
-  if (to === undefined) {
-    return { ...choice, failures: choice.failures + 1, left: held.length === 0 ? left : left + 1 };
-  }
+  if (to === undefined) return { ...choice, failures: choice.failures + 1 };
   // Only the first after a return counts: those after it may all be full, or gone.
   const isSoon = now - since < returnMs * longer;
   const later = isSoon ? Math.min(2 * longer, MAX_LONGER) : 1;

@@ -117,6 +117,10 @@ export class Upstream {
     this.serverState = new ServerState(options);
     this.failover = new Failover({
       ...options,
+      isConnected: ({ href }) => {
+        const lines = [...this.#lines.values()];
+        return lines.some(({ server, isConnected }) => server === href && isConnected);
+      },
       tryServer:
         list &&
         ((server) => list((request) => this.#send(request, server), this.failover.isRelay(server))),
