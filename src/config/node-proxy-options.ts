@@ -28,8 +28,12 @@ const RELAY_WAIT_SPREAD_MS = 30_000;
 /** The same if there is nothing to show meanwhile. */
 const RELAY_WAIT_WITHOUT_MS = 5_000;
 
-/** How long the start of the first process on this node waits for relays. */
-export function relayWait({ stateDir }: Settings): NodeProxyOptions['relayWaitMs'] {
+/**
+ * How long the start of the first process on this node waits for relays. A ClusterIP leads nowhere before kube-proxy
+ * has rules, and nobody knows whether such relays boot.
+ */
+export function relayWait({ stateDir, relays }: Settings): NodeProxyOptions['relayWaitMs'] {
+  if (relays?.service === undefined) return undefined;
   const without = RELAY_WAIT_WITHOUT_MS;
   const long = RELAY_WAIT_MS + RELAY_WAIT_SPREAD_MS * Math.random();
   return { without, withSnapshot: stateDir === undefined ? without : long };

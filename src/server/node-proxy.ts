@@ -7,6 +7,7 @@ import type { Credentials } from '../client/credentials/credentials.ts';
 import { CollectionClient } from '../client/reflector/collection-client.ts';
 import { SnapshotFolder, type SnapshotFolderOptions } from '../client/snapshot/snapshot-folder.ts';
 import { assertStateFolder } from '../client/snapshot/state-folder.ts';
+import { readBootId } from '../client/system/boot-id.ts';
 import { OwnReadMemory } from '../client/system/read-memory.ts';
 import { Upstream, type UpstreamOptions } from '../client/upstream/upstream.ts';
 import { Batches } from '../filter/projection/batch.ts';
@@ -74,8 +75,10 @@ export interface NodeProxyOptions extends ListenersOptions, WatchTimes {
   readonly servers?: readonly URL[];
   /** Default: there are none. */
   readonly relays?: RelaySettings | undefined;
-  /** See FailoverOptions. */
+  /** See FailoverOptions; not if another process of this boot had these relays. */
   readonly relayWaitMs?: UpstreamOptions['relayWaitMs'];
+  /** Id of this boot of the machine; default: it is read. */
+  readonly bootId?: string;
   /** See FailoverOptions. */
   readonly returnMs?: number;
   /** See UpstreamOptions. */
@@ -194,14 +197,13 @@ async function connect(options: NodeProxyOptions, parts: AsyncDisposableStack) {
   const { failover: serverAccess } = apiServers;
   const snapshots =
     state && new SnapshotFolder({ ...state, nodeName, serverAccess, flushLastProcess, logger });
-  const found = relays && (await readRelays(relays, snapshots));
+  const { bootId = readBootId() } = options;
+  const found = relays && (await readRelays(relays, snapshots, bootId));
+  const relayWaitMs = found?.haveBooted === true ? undefined : options.relayWaitMs;
   const upstream =
     found === undefined
       ? apiServers
-      : parts.adopt(
-          new Upstream({ ...line, relays: found, relayWaitMs: options.relayWaitMs }),
-          closePart,
-        );
+      : parts.adopt(new Upstream({ ...line, relays: found, relayWaitMs }), closePart);
   const certificate = await checkListeners(options, upstream.failover.servers, logger);
   parts.adopt(certificate, closePart);
   return { upstream, apiServers, snapshots, remembered: found?.remembered, certificate };

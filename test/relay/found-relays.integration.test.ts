@@ -223,3 +223,24 @@ test('a relay whose certificate names another Service is not used', async () => 
   const [left] = lines.filter(({ msg }) => msg === 'an API server is used instead of a relay');
   expect(String(left?.err)).toContain('its certificate is for another name');
 });
+
+// With relays that are gone it had an old state for a minute, after each crash.
+test('only the first process after a boot waits for its relays', async () => {
+  const state = useState();
+  const relayWaitMs = { withSnapshot: 60_000, without: 60_000 };
+  const start = (bootId: string) => useNode({ state, bootId, relayWaitMs });
+  const relay = await useRelayOf(api, files, {}, port);
+  putRelays([OWN]);
+  const first = await start('one');
+  await read(first);
+  await eventually(() => hosts(first), [`127.0.0.1:${port}`, apiHost()]);
+  await first.close();
+  await relay.close();
+  const again = await start('one');
+  await read(again);
+  expect([again.upstream.waitsForRelays, again.upstream.address]).toEqual([false, apiHost()]);
+  await again.close();
+  const booted = await start('two');
+  await read(booted);
+  expect([booted.upstream.waitsForRelays, booted.upstream.failover.switches]).toEqual([true, 0]);
+});

@@ -8,40 +8,53 @@ import { MAX_RELAYS } from './select-relays.ts';
 
 /** Objects that come from no API server have no version. */
 const VERSION = '1';
+/** No address begins so. */
+const BOOT = 'boot/';
+const NOTHING: Remembered = { addresses: [], isOfThisBoot: false };
+
+/** What is on disk. */
+export interface Remembered {
+  /** In order. */
+  readonly addresses: readonly Address[];
+  /** Whether an earlier process of this boot has written it. */
+  readonly isOfThisBoot: boolean;
+}
 
 /**
  * The addresses that were selected last, on disk, in the form of a snapshot: a node that boots needs a relay before it
- * has a view. Each is an object in JSON that has only a name, `<ip>:<port>`.
+ * has a view. Each is an object in JSON that has only a name, `<ip>:<port>`; one more has the id of the boot.
  */
 export class RememberedRelays {
   readonly #folder: SnapshotFolder;
   readonly #state: QueryState;
+  readonly #boot: string;
   #names: readonly string[] = [];
 
   /** @param service `namespace/name`; another one has a file of its own */
-  constructor(folder: SnapshotFolder, service: string) {
+  constructor(folder: SnapshotFolder, service: string, bootId: string) {
     this.#folder = folder;
+    this.#boot = `${BOOT}${bootId}`;
     this.#state = folder.writer.open(`/relays?service=${service}`);
   }
 
-  /** What is on disk, in order; empty if there is nothing that can be trusted. Never rejects. */
-  async read(): Promise<readonly Address[]> {
+  /** Without addresses if there is nothing that can be trusted. Never rejects. */
+  async read(): Promise<Remembered> {
     const stored = await this.#folder.load(this.#state);
-    if (stored === undefined) return [];
+    if (stored === undefined) return NOTHING;
     try {
       const names = stored.objects.map((object) => CODECS.json.meta(object).name);
-      const addresses = names.map(parseName);
-      if (names.length > MAX_RELAYS) throw new Error(`it has ${names.length} relays`);
+      const addresses = names.filter((name) => !name.startsWith(BOOT)).map(parseName);
+      if (addresses.length > MAX_RELAYS) throw new Error(`it has ${addresses.length} relays`);
       this.#state.adopt(this.#replace(names), stored.resourceVersion, stored.savedAt);
-      return addresses;
+      return { addresses, isOfThisBoot: names.includes(this.#boot) };
     } catch (error) {
       await this.#folder.setAside(this.#state.query, error as Error);
-      return [];
+      return NOTHING;
     }
   }
 
   update(addresses: readonly Address[]): void {
-    const names = addresses.map(addressText);
+    const names = [this.#boot, ...addresses.map(addressText)];
     if (names.join() !== this.#names.join()) this.#state.update(this.#replace(names), VERSION);
   }
 
