@@ -51,16 +51,17 @@ const KNOWN_UNREACHABLE_MS = 200;
  *
  * While relays of a site that boots are waited for, the snapshot is shown after the grace time, and no server is left.
  *
- * Invariant: while the API server answers, nothing from disk is shown. A list in progress is an answer, however
- * slow the link. A refusal with a Status (401, 403, …) is an answer: the snapshot does not show what the API server
- * denies. A 504 because the API server is behind our version is an answer. A list that exceeds a limit is not, because
- * waiting does not help, and no other server has less.
+ * Invariant: while the server that is asked answers, nothing from disk is shown. A list in progress is an answer,
+ * however slow the link. A refusal with a Status (401, 403, …) is an answer: the snapshot does not show what the API
+ * server denies. A 504 because the API server is behind our version is an answer. A list that exceeds a limit is not,
+ * because waiting does not help, and no other server has less.
  */
 export class SnapshotRestore {
   readonly #options: SnapshotRestoreOptions;
   readonly #state: QueryState;
   #phase: 'waiting' | 'used' | 'over' = 'waiting';
-  #isOnDisk = false;
+  /** False: the disk has none. */
+  #mayBeOnDisk = false;
   /** The last attempt to list from the server in use; none: there was no attempt, or it was answered. */
   #attempt: 'none' | 'sent' | 'outage' = 'none';
   /** Which server the attempt went to. */
@@ -80,8 +81,8 @@ export class SnapshotRestore {
   async load(): Promise<StoredState | undefined> {
     const { folder, upstream } = this.#options;
     const stored = await folder.load(this.#state);
-    this.#isOnDisk = stored !== undefined;
-    if (!this.#isOnDisk) upstream.reportNoSnapshot();
+    this.#mayBeOnDisk = stored !== undefined || !folder.wasRead(this.#state);
+    if (!this.#mayBeOnDisk) upstream.reportNoSnapshot();
     return stored;
   }
 
@@ -130,7 +131,7 @@ export class SnapshotRestore {
       if (!upstream.leaveServer(this.#since)) {
         if (!upstream.waitsForRelays) this.#giveUpAt(giveUpAt, now);
         // A relay that boots may keep the request until it has a list, and the API servers follow soon.
-        else if (this.#isOnDisk) this.#giveUpAt(leaveAt, now);
+        else if (this.#mayBeOnDisk) this.#giveUpAt(leaveAt, now);
         else this.#checkIn(folder.graceMs);
         return;
       }

@@ -323,6 +323,7 @@ describe('the disk', () => {
     expect(await Promise.all(loaded)).toEqual([undefined, undefined]);
     expect(performance.now() - started).toBeLessThan(2_500);
     expect(snapshots.problem).toBe('the disk took more than 2 s');
+    expect(states.map((state) => snapshots.wasRead(state))).toEqual(states.map(() => false));
     expect(lines).toHaveLength(1);
     stat.mockRestore();
     hanging.reject(new Error('it came back'));

@@ -31,6 +31,8 @@ let snapshot: SnapshotRestore;
 let waitsForRelays: boolean;
 /** What is on disk at the start. */
 let stored: StoredState | undefined;
+/** Whether the disk has told so in time. */
+let wasRead: boolean;
 /** How often a query has reported that nothing is. */
 let reports: number;
 
@@ -39,12 +41,13 @@ beforeEach(() => {
   const { logger } = captureLogger();
   serverState = new ServerState({ logger });
   [counts, others, address, isLeft] = [{ left: 0, unreachable: 0 }, 0, 'first', true];
-  [waitsForRelays, stored, reports] = [false, undefined, 0];
+  [waitsForRelays, stored, wasRead, reports] = [false, undefined, true, 0];
   // Only what is called, so that nothing waits for a disk.
   const folder = {
     graceMs: 1000,
     writer: { open: () => ({ update: () => {} }), closeState: () => {} },
     load: async () => stored,
+    wasRead: () => wasRead,
     loadNewest: async () => void counts.unreachable++,
   } as unknown as SnapshotFolder;
   snapshot = new SnapshotRestore({
@@ -210,6 +213,14 @@ describe('while relays of a site that boots are waited for', () => {
     waitsForRelays = false;
     await play([2_010, 'expect 0 1']);
     expect(reports).toBe(2);
+  });
+
+  test('a query whose disk is slow reads it again before it reports that', async () => {
+    [waitsForRelays, wasRead] = [true, false];
+    await snapshot.load();
+    expect(reports).toBe(0);
+    await play(['list', 990, 'expect 0 0', 20, 'expect 0 1']);
+    expect(reports).toBe(1);
   });
 });
 
