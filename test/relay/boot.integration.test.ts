@@ -4,6 +4,10 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { type ServingFiles, writeServingFiles } from '../../harness/certificates.ts';
 import { freePorts } from '../../harness/network/free-port.ts';
+import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
+import { KernelRules } from '../../src/admin/status/kernel-rules.ts';
+import { nodeStatus } from '../../src/admin/status/node-status.ts';
+import { NodeReader } from '../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { closedLater } from '../support/closed-later.ts';
 import { eventually } from '../support/eventually.ts';
@@ -79,6 +83,15 @@ async function shown(node: NodeProxy): Promise<string> {
   return /10\.0\.2\.\d/.exec(body.toString('latin1'))?.[0] ?? 'nothing';
 }
 
+/** What `status` says about the data. */
+async function dataLine(node: NodeProxy): Promise<string> {
+  const reader = new NodeReader(node);
+  const slice = new TimeSlice(new AbortController().signal);
+  const { lines } = await nodeStatus(reader, new KernelRules(reader), slice);
+  const data = lines.find(({ id }) => id === 'data');
+  return `${data?.text} (${data?.detail})`;
+}
+
 /** Requests of wrappers at the API server: those of relays have a token. */
 const direct = (): number =>
   cluster.requests.filter(
@@ -119,7 +132,9 @@ describe.each(Object.keys(BEFORE))('with relays %s', (before) => {
     await eventually(() => shown(node), OLD);
     expect(performance.now() - started).toBeLessThan(4_000);
     await delay(1_000);
-    expect([await shown(node), direct()]).toEqual([OLD, at]);
+    const { switches } = node.upstream.failover;
+    expect([await shown(node), direct(), switches]).toEqual([OLD, at, 0]);
+    expect(await dataLine(node)).toMatch(/^snapshot \(\d+ s old\)$/);
     expect(node.upstream.failover.isRelay(node.upstream.failover.servers[0])).toBe(true);
     // A silent one is left after a while, which the tests of Line and RelayLimit show.
     if (before === 'that accept, and are silent') return;

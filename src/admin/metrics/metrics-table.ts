@@ -103,8 +103,10 @@ export const WRAPPER_METRICS: readonly Metric<WrapperSources>[] = [
   ),
   gauge(
     'upstream_relay_in_use',
-    '1 while this node reads from a relay, 0 while it reads from an API server although there are relays; absent without relays.',
-    by([], ({ upstream: { hasRelays, isRelay } }) => (hasRelays ? [[+isRelay]] : [])),
+    '1 while this node reads from a relay, 0 while it reads from an API server although there are relays; absent without relays, and while one is waited for at the start.',
+    by([], ({ upstream: { hasRelays, isRelay, waitsForRelays } }) =>
+      hasRelays && !waitsForRelays ? [[+isRelay]] : [],
+    ),
   ),
   gauge(
     'snapshot_bytes',

@@ -97,12 +97,13 @@ const OLD: Readonly<Record<DataAge['state'], string>> = {
   snapshot: 'the last state is shown from disk: the API server has not answered since the start',
 };
 
-function dataLine({ data, upstream: { address, isRelay, isCache } }: NodeReading): StatusLine {
+function dataLine({ data, upstream }: NodeReading): StatusLine {
+  const { address, isRelay, isCache, waitsForRelays } = upstream;
   const { state, ageSeconds, missing, warning: old } = data;
   if (missing) {
     return unknown('data', 'there is no data yet: the API server has not sent any since the start');
   }
-  const from = isRelay ? `, from the relay ${address}` : '';
+  const from = isRelay && !waitsForRelays ? `, from the relay ${address}` : '';
   if (old === undefined && isCache) {
     return ok('data', state, `from the cache ${address}, which does not tell how old it is`);
   }

@@ -82,6 +82,8 @@ export interface UpstreamReading {
   readonly isRelay: boolean;
   /** There are relays for this node, or a mistake leaves none of them. */
   readonly hasRelays: boolean;
+  /** Relays of a site that boots are waited for: nobody has answered yet. */
+  readonly waitsForRelays: boolean;
   /** The server in use is a cache, which does not tell how old its data is. */
   readonly isCache: boolean;
   /** The server in use first. */
@@ -170,6 +172,7 @@ export function readUpstream(upstream: Upstream): UpstreamReading {
     address,
     isRelay: failover.isRelay(failover.servers[0]),
     hasRelays: isThere || failover.relayProblem !== undefined,
+    waitsForRelays: failover.waitsForRelays,
     isCache: serverState.isCache(address),
     servers: failover.servers,
     failovers: failover.switches,
