@@ -4,6 +4,7 @@ import type { RawSettings } from '../config/settings.ts';
 import { logReadiness } from '../relay/readiness-log.ts';
 import { startRelay } from '../relay/relay.ts';
 import { relayProblem } from '../relay/relay-reading.ts';
+import { warnOfSharedPort } from '../server/hot-restart/hot-restart.ts';
 import { DRAIN_MS, type RunOptions, run, untilStopped } from './run.ts';
 import { isLastRelayReady } from './running-process.ts';
 
@@ -24,16 +25,19 @@ async function start(options: RunOptions): Promise<void> {
     signal: signals.stop,
     logger,
   });
+  const ended = new AbortController();
   const stopLog = logReadiness(() => relayProblem(relay), logger);
   try {
     const admin = await startRelayAdmin(address, relay, log);
     const { url, upstream } = relay;
     logger.info({ https: url, admin: admin.url, apiServer: upstream.address }, 'listening');
     const addresses = https === undefined ? [] : [https.address];
+    void warnOfSharedPort(addresses, logger, ended.signal);
     await untilStopped(signals, settings.handoverSeconds * 1000, addresses, logger);
     logger.info('stopping');
     await admin.close();
   } finally {
+    ended.abort();
     stopLog();
     await relay.close();
   }
