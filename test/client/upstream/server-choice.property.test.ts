@@ -130,3 +130,16 @@ test('a relay that is only slow at the start stays in use, and the API servers c
   expect([choice.servers, choice.held]).toEqual([['a', 'b', ...HELD], []]);
   expect([gone('a'), gone('b')]).toEqual(['b', 'x']);
 });
+
+// A relay that joined a full one was used after up to twenty minutes.
+test('a new server is tried soon, however long a full one has made the next return', () => {
+  let choice = initialChoice(['a', 'b']);
+  const longerAfter = (...happened: ServerEvent[]): number => {
+    for (const each of happened) choice = nextChoice(choice, each, { now: 1, returnMs: 20 });
+    return choice.longer;
+  };
+  const full: ServerEvent = { type: 'ended', server: 'a', end: 'unreachable' };
+  expect(longerAfter({ type: 'listed', server: 'a' }, full)).toBe(2);
+  expect(longerAfter({ type: 'replaced', servers: ['b', 'a'] })).toBe(2);
+  expect(longerAfter({ type: 'replaced', servers: ['c', 'b', 'a'] })).toBe(1);
+});
