@@ -201,7 +201,7 @@ export interface Inputs<Group extends ModelGroup<Candidate> = ModelSlice> {
   readonly nodeContext: Pick<ModelCluster, 'nodes' | 'off' | 'communities'>;
   /** The other nodes, for each key. */
   readonly nodes: (key: string) => Pick<ModelCluster, 'nodes'>;
-  /** Whether it is known already that a Node is in another zone than a slice says; default: it is. */
+  /** Whether a look-up has found a Node in another zone than a slice says; default: if the Node exists. */
   readonly isLookedUp?: (node: string) => boolean;
   readonly slices: { readonly slices: ReadonlyMap<string, Group> };
 }
@@ -369,7 +369,7 @@ function matches(key: string, { node, zone }: Candidate, place: Place): boolean 
     const zoneOf = own[ZONE] ?? '';
     if (zoneOf === '') return false;
     if (other?.[ZONE] === zoneOf) return true;
-    const isKnown = other !== undefined && (place.isLookedUp?.(node) ?? true);
+    const isKnown = place.isLookedUp?.(node) ?? other !== undefined;
     return !isKnown && zone === zoneOf;
   }
   if (node === '') return false;
