@@ -85,7 +85,8 @@ export class SnapshotFolder {
   readonly writer: SnapshotWriter;
   readonly #options: SnapshotFolderOptions;
   readonly #flushing = new SingleFlight<void>();
-  readonly #found = new WeakSet<QueryState>();
+  /** Of these the disk has told what it has, or that it has nothing. */
+  readonly #wasRead = new WeakSet<QueryState>();
   /** The files when they were last listed; undefined: the folder could not be used yet. */
   #files: Map<string, SnapshotFile> | undefined;
   /** Owner in the file that was written last. */
@@ -110,7 +111,7 @@ export class SnapshotFolder {
   /** The state of a query on disk; undefined if there is none that can be trusted in time. Never rejects. */
   async load(state: QueryState): Promise<StoredState | undefined> {
     const stored = this.writer.inTurn(() => this.#read(state.query));
-    const read = (): void => void this.#found.add(state);
+    const read = (): void => void this.#wasRead.add(state);
     stored.then(read, read);
     try {
       return await withTimeout(LOAD_MS, stored);
@@ -122,7 +123,7 @@ export class SnapshotFolder {
 
   /** Whether the disk has told what it has of a query, which a slow one has not in time. */
   wasRead(state: QueryState): boolean {
-    return this.#found.has(state);
+    return this.#wasRead.has(state);
   }
 
   /** The same, after the process that this one replaces has written its newest state. Never rejects. */
