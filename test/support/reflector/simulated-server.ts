@@ -1,13 +1,11 @@
 import type { Logger } from 'pino';
 import type { RequestEnd } from '../../../src/client/api/request-end.ts';
+import type { ReflectorOptions } from '../../../src/client/reflector/reflector-options.ts';
 import { ServerState } from '../../../src/client/upstream/server-state.ts';
-import type {
-  Upstream,
-  UpstreamRequest,
-  UpstreamResponse,
-} from '../../../src/client/upstream/upstream.ts';
+import type { UpstreamRequest, UpstreamResponse } from '../../../src/client/upstream/upstream.ts';
 import type { UpstreamBody } from '../../../src/client/upstream/upstream-body.ts';
 import { WrapperError } from '../../../src/errors.ts';
+import type { ObjectMeta } from '../../../src/filter/codec/codec.ts';
 import type { Clock } from '../../../src/util/clock.ts';
 import { abortable } from '../../../src/util/linked-abort-controller.ts';
 
@@ -35,17 +33,7 @@ interface Answered {
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-type Served = Pick<
-  Upstream,
-  | 'address'
-  | 'request'
-  | 'serverState'
-  | 'leaveServer'
-  | 'relaySince'
-  | 'leaveRelay'
-  | 'waitsForRelays'
-  | 'reportNoSnapshot'
->;
+type Served = ReflectorOptions<ObjectMeta>['upstream'];
 
 /**
  * An API server without sockets, whose time is a clock: one object per collection, whose value is a version. It keeps
