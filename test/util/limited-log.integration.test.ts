@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LimitedLog } from '../../src/util/limited-log.ts';
-import { ManualClock } from '../support/projection/topology.ts';
+import { ManualClock } from '../support/clocks.ts';
 import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 test('no minute has more than nine lines, the last state is always written, and nothing is left out silently', () => {

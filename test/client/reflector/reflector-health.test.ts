@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { ReflectorHealth } from '../../../src/client/reflector/reflector-health.ts';
 import { WrapperError } from '../../../src/errors.ts';
 import { LimitedLog } from '../../../src/util/limited-log.ts';
+import { ManualClock } from '../../support/clocks.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { ManualClock } from '../../support/projection/topology.ts';
 
 let health: ReflectorHealth;
 let clock: ManualClock;

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { endOf } from '../../../src/client/api/request-error.ts';
 import { RetryBackoff } from '../../../src/client/reflector/retry-backoff.ts';
 import { type ErrorCode, type ErrorStatus, WrapperError } from '../../../src/errors.ts';
-import { ManualClock } from '../../support/projection/topology.ts';
+import { ManualClock } from '../../support/clocks.ts';
 
 function failed(code: ErrorCode, status?: ErrorStatus): WrapperError {
   return new WrapperError(code, 'failed', status === undefined ? {} : { status });

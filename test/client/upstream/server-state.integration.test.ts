@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { RequestEnd } from '../../../src/client/api/request-end.ts';
 import { ServerState } from '../../../src/client/upstream/server-state.ts';
 import { WrapperError } from '../../../src/errors.ts';
-import { ManualClock } from '../../support/projection/topology.ts';
+import { ManualClock } from '../../support/clocks.ts';
 import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 let clock: ManualClock;

@@ -7,10 +7,11 @@ import { EndpointsProjection } from '../../../src/filter/projection/endpoints-pr
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { View } from '../../../src/filter/view/view.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
+import { stillClock } from '../../support/clocks.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { servicesProjection } from '../../support/projection/services-projection.ts';
 import { sliceChange } from '../../support/projection/slice-change.ts';
-import { PLAIN_TOPOLOGY, stillClock } from '../../support/projection/topology.ts';
+import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const CLOUD = 'kube-proxy-wrapper.io/cloud';

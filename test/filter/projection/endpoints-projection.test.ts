@@ -9,11 +9,11 @@ import type { ManagedPolicy } from '../../../src/topology/policy/policy.ts';
 import type { FoundNodes } from '../../../src/topology/state/node-lookups.ts';
 import { winnerText } from '../../../src/topology/state/service-outcome.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
+import type { ManualClock } from '../../support/clocks.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { eventsSince } from '../../support/projection/events-since.ts';
 import { type SliceEndpoint, sliceChange } from '../../support/projection/slice-change.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
-import type { ManualClock } from '../../support/projection/topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const ZONE = 'topology.kubernetes.io/zone';

@@ -8,8 +8,9 @@ import { ServicesHandler } from '../../../src/node/own-watches/services-handler.
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import { PolicyStates } from '../../../src/topology/state/policy-states.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
+import { ManualClock } from '../../support/clocks.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { ManualClock, NO_POLICY, PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { NO_POLICY, PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import type { DecisionChange } from '../../../src/filter/projection/decision-journal.ts';
 import { DecisionLog } from '../../../src/node/views/decision-log.ts';
-import { ManualClock } from '../../support/projection/topology.ts';
+import { ManualClock } from '../../support/clocks.ts';
 
 function setUp() {
   const lines: Record<string, unknown>[] = [];

@@ -4,8 +4,8 @@ import { podEndpoints } from '../../../src/filter/objects/pod-endpoint.ts';
 import { ENDPOINT_SLICES, ENDPOINTS, type Resource } from '../../../src/filter/objects/resource.ts';
 import type { Corrector } from '../../../src/node/local-runtime/corrector.ts';
 import { LocalRuntime, type Reachability } from '../../../src/node/local-runtime/local-runtime.ts';
+import { ManualClock } from '../clocks.ts';
 import { encodeObject } from '../codec/encode-object.ts';
-import { ManualClock } from '../projection/topology.ts';
 import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
 import { FakeRuntime } from './fake-runtime.ts';
 

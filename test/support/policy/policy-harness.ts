@@ -34,9 +34,9 @@ import { PRESETS } from '../../../src/topology/policy/topology-keys.ts';
 import type { FoundNodes, NodeRequest } from '../../../src/topology/state/node-lookups.ts';
 import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
+import { ManualClock, stillClock } from '../clocks.ts';
 import { notReentrant } from '../projection/not-reentrant.ts';
 import { servicesProjection } from '../projection/services-projection.ts';
-import { ManualClock, stillClock } from '../projection/topology.ts';
 import type { ModelObjects } from './policy-objects.ts';
 
 /** Objects that changed; undefined: it was deleted. */

@@ -6,7 +6,8 @@ import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts'
 import { View } from '../../../src/filter/view/view.ts';
 import type { FoundNodes, NodeFinder } from '../../../src/topology/state/node-lookups.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
-import { ManualClock, PLAIN_TOPOLOGY } from './topology.ts';
+import { ManualClock } from '../clocks.ts';
+import { PLAIN_TOPOLOGY } from './topology.ts';
 
 /**
  * An empty topology of the node `own`, and the view of endpoints that depends on it, in protobuf. What the API server

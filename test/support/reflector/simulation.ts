@@ -4,8 +4,8 @@ import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import type { Change } from '../../../src/filter/objects/change.ts';
 import { type Resource, SERVICES } from '../../../src/filter/objects/resource.ts';
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
+import { ManualClock } from '../clocks.ts';
 import { closedLater } from '../closed-later.ts';
-import { ManualClock } from '../projection/topology.ts';
 import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
 import { SimulatedServer } from './simulated-server.ts';
 

@@ -5,7 +5,7 @@ import {
   NodeLookups,
   type NodeRequest,
 } from '../../../src/topology/state/node-lookups.ts';
-import { ManualClock } from '../../support/projection/topology.ts';
+import { ManualClock } from '../../support/clocks.ts';
 
 const HOUR_MS = 3_600_000;
 let clock: ManualClock;

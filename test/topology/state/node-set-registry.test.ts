@@ -2,7 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { NodeSetRegistry } from '../../../src/topology/state/node-set-registry.ts';
-import { ManualClock, notWatched } from '../../support/projection/topology.ts';
+import { ManualClock } from '../../support/clocks.ts';
+import { notWatched } from '../../support/projection/topology.ts';
 
 /** A registry, its clock, and what it has reported. */
 function registryOf(max: number) {
