@@ -1,9 +1,9 @@
 import {
   type NodeStatus,
-  problem,
+  problemLine,
   type StatusLine,
-  unknown,
-  warning,
+  unknownLine,
+  warningLine,
 } from '../../src/admin/status/status-line.ts';
 import { WrapperError } from '../../src/errors.ts';
 import { escapeUntrusted } from '../../src/text/untrusted-text.ts';
@@ -99,24 +99,24 @@ async function askNode(ask: Wrappers['ask'], node: WrapperNode): Promise<AskedNo
 
 function answerLines({ pod, status, failure, troubles }: AskedNode): readonly StatusLine[] {
   if (status !== undefined) return status.lines;
-  if (pod?.unasked !== undefined) return [unknown('wrapper', failure?.message ?? '')];
+  if (pod?.unasked !== undefined) return [unknownLine('wrapper', failure?.message ?? '')];
   // It hangs, whatever has happened before.
   if (failure?.code === 'Unanswered') return [LATE];
   // The reason of the Pod says more than that nothing listens.
   if (troubles.length > 0) return [];
   if (failure === undefined) {
-    return [problem('wrapper', 'no Pod of the wrapper runs', 'kubectl describe its Pod')];
+    return [problemLine('wrapper', 'no Pod of the wrapper runs', 'kubectl describe its Pod')];
   }
   // The caller lacks a right. The wrapper may be well.
   if (failure.code === 'Refused') {
-    return [unknown('wrapper', `the wrapper was not asked: ${failure.message}`)];
+    return [unknownLine('wrapper', `the wrapper was not asked: ${failure.message}`)];
   }
   // An error of a port-forward can have all its attempts.
   const why = escapeUntrusted(failure.message, MAX_FAILURE);
-  return [problem('wrapper', 'the wrapper does not answer', 'see the log of its Pod', why)];
+  return [problemLine('wrapper', 'the wrapper does not answer', 'see the log of its Pod', why)];
 }
 
-const LATE = problem(
+const LATE = problemLine(
   'wrapper',
   'the wrapper has not answered in time',
   'see whether the node is up; --request-timeout gives it more time',
@@ -140,11 +140,11 @@ function troubleLines({ pod: asked, troubles, status }: AskedNode): StatusLine[]
   return troubles.map(({ pod, reason, message, age, next }) => {
     const detail = age === undefined ? pod : `${pod}, ${age}`;
     if (reason === undefined) {
-      const make = pod === asked?.name && isReady(status) ? warning : problem;
+      const make = pod === asked?.name && isReady(status) ? warningLine : problemLine;
       return make('wrapper', `${what} ${message}, and runs again`, next, detail);
     }
     const text = `${what} does not run: ${[reason, message].filter(Boolean).join(': ')}`;
-    return problem('wrapper', text, `${next}; ${isServed ? SERVED : NOT_SERVED}`, detail);
+    return problemLine('wrapper', text, `${next}; ${isServed ? SERVED : NOT_SERVED}`, detail);
   });
 }
 
@@ -179,7 +179,7 @@ function nodesWithout(
   for (const { node } of nodes) without.delete(node);
   return Array.from(without, (node) => ({
     node,
-    lines: [pointed.has(node) ? problem('wrapper', POINTED_AT_NOTHING, advice) : NO_WRAPPER],
+    lines: [pointed.has(node) ? problemLine('wrapper', POINTED_AT_NOTHING, advice) : NO_WRAPPER],
   }));
 }
 

@@ -1,6 +1,11 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { RECONNECT_MS } from '../../src/admin/status/reconnect.ts';
-import { problem, type StatusLine, unknown, warning } from '../../src/admin/status/status-line.ts';
+import {
+  problemLine,
+  type StatusLine,
+  unknownLine,
+  warningLine,
+} from '../../src/admin/status/status-line.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import { formatAge, plural } from '../output/format-output.ts';
 import { listPods, podsByNode, unlessRefused } from './list-pods.ts';
@@ -72,7 +77,7 @@ function endedLines({ metadata, status }: V1Pod): StatusLine[] {
     const text = `kube-proxy ended (${code}), and was started again${said ? `: ${said}` : ''}`;
     const ago = `${formatAge(Math.max(0, ms) / 1000)} ago`;
     const detail = `${metadata?.name}, ${ago}, ${plural(restartCount, 'restart')}`;
-    return [warning('kube-proxy', text, 'see kubectl logs --previous of its Pod', detail)];
+    return [warningLine('kube-proxy', text, 'see kubectl logs --previous of its Pod', detail)];
   });
 }
 
@@ -84,6 +89,6 @@ function endedLines({ metadata, status }: V1Pod): StatusLine[] {
 export function pointedLine(since: number): StatusLine {
   const text = 'kube-proxy is pointed at this wrapper, and has not connected';
   return Date.now() - since < RECONNECT_MS
-    ? unknown('kube-proxy', `${text} yet`)
-    : problem('kube-proxy', text, 'see the log of kube-proxy on this node');
+    ? unknownLine('kube-proxy', `${text} yet`)
+    : problemLine('kube-proxy', text, 'see the log of kube-proxy on this node');
 }

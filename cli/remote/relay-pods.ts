@@ -1,5 +1,5 @@
 import type { V1Pod } from '@kubernetes/client-node';
-import { type StatusLine, warning } from '../../src/admin/status/status-line.ts';
+import { type StatusLine, warningLine } from '../../src/admin/status/status-line.ts';
 import type { KubeClient } from '../client/kube-client.ts';
 import type { NodeReport } from './cluster-report.ts';
 import { listPods, podsByNode } from './list-pods.ts';
@@ -7,12 +7,12 @@ import { type PodTrouble, troubleOf } from './pod-trouble.ts';
 
 const SELECTOR = 'app.kubernetes.io/name=kube-proxy-wrapper-relay';
 
-const NOT_READY = warning(
+const NOT_READY = warningLine(
   'relay',
   'the relay on this node is not ready',
   'see the log of its Pod, and docs/operations-node.md',
 );
-const UNUSED = warning(
+const UNUSED = warningLine(
   'relay',
   'no node reads from the relay on this node',
   'see the log of the wrapper on this node, and docs/operations-node.md',
@@ -62,7 +62,7 @@ function troubleLine({ pod, reason, message, age, next }: PodTrouble): StatusLin
       ? `${message}, and runs again`
       : `does not run: ${[reason, message].filter(Boolean).join(': ')}`;
   const detail = age === undefined ? pod : `${pod}, ${age}`;
-  return warning('relay', `a Pod of the relay on this node ${what}`, next, detail);
+  return warningLine('relay', `a Pod of the relay on this node ${what}`, next, detail);
 }
 
 function isReady({ status }: V1Pod): boolean {

@@ -1,4 +1,4 @@
-import { problem, type StatusLine } from '../../src/admin/status/status-line.ts';
+import { problemLine, type StatusLine } from '../../src/admin/status/status-line.ts';
 import { formatAge } from '../output/format-output.ts';
 import type { AskedNode } from './asked-node.ts';
 
@@ -42,7 +42,7 @@ export function rollOutLines(
   const text = `still runs ${own}; the newest Pod runs ${latest.runs}`;
   const next =
     'see kubectl rollout status; settings are read when a Pod starts: kubectl rollout restart';
-  return [problem('wrapper', text, next, `no new Pod for ${formatAge(ageMs / 1000)}`)];
+  return [problemLine('wrapper', text, next, `no new Pod for ${formatAge(ageMs / 1000)}`)];
 }
 
 function runsOf({ status }: AskedNode): string | undefined {

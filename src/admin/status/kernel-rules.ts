@@ -10,7 +10,7 @@ import {
   probeKubeProxy,
 } from './kube-proxy-probe.ts';
 import { kubernetesTarget } from './kubernetes-target.ts';
-import { ok, problem, type StatusLine, unknown, warning } from './status-line.ts';
+import { okLine, problemLine, type StatusLine, unknownLine, warningLine } from './status-line.ts';
 
 /** A change that waits for longer is late, in seconds. kube-proxy writes at the latest after 30 s (syncPeriod). */
 const LATE_SECONDS = 60;
@@ -75,7 +75,7 @@ export class KernelRules {
       state === 'interrupted'
         ? 'changes of a collection do not arrive'
         : 'the API server is unreachable';
-    return [...lines, unknown('rules', `not known while ${cause}`)];
+    return [...lines, unknownLine('rules', `not known while ${cause}`)];
   }
 }
 
@@ -85,7 +85,7 @@ interface ProbedTarget extends ProbeResult {
 }
 
 /** Each kube-proxy since 1.35 warns of it in its log, with the releases. */
-const IPVS_ENDS = warning(
+const IPVS_ENDS = warningLine(
   'kube-proxy',
   'kube-proxy is in IPVS mode, which Kubernetes 1.40 switches off and 1.43 removes',
   'change to nftables before 1.40: docs/ipvs.md',
@@ -100,21 +100,21 @@ function rulesFound(found: ProbedTarget): StatusLine {
   const about = `ClusterIP ${clusterIp && addressText(clusterIp)} of default/kubernetes`;
   if (opens === false && backend) {
     const text = 'the kernel has no rules: no connection to the ClusterIP of default/kubernetes';
-    return problem('rules', text, LOOK, `${about}; its backends accept connections`);
+    return problemLine('rules', text, LOOK, `${about}; its backends accept connections`);
   }
   if (health >= 500) {
-    return problem('rules', `kube-proxy reports that it is not healthy (${health})`, LOOK);
+    return problemLine('rules', `kube-proxy reports that it is not healthy (${health})`, LOOK);
   }
   if (lateSeconds > LATE_SECONDS) {
     const late = `a change waits for ${Math.round(lateSeconds)} s`;
-    return problem('rules', 'kube-proxy does not write its rules', LOOK, late);
+    return problemLine('rules', 'kube-proxy does not write its rules', LOOK, late);
   }
   if (opens === undefined) {
-    return unknown('rules', 'the ClusterIP of default/kubernetes is not known');
+    return unknownLine('rules', 'the ClusterIP of default/kubernetes is not known');
   }
   if (!opens) {
     const text = 'a backend of default/kubernetes is unreachable, and so is its ClusterIP';
-    return unknown('rules', text, about);
+    return unknownLine('rules', text, about);
   }
-  return ok('rules', 'a connection to the ClusterIP of default/kubernetes opens', about);
+  return okLine('rules', 'a connection to the ClusterIP of default/kubernetes opens', about);
 }

@@ -1,6 +1,6 @@
 import type { NodeReading } from '../../diagnosis/reading/node-reading.ts';
 import { RECONNECT_MS } from './reconnect.ts';
-import { ok, problem, type StatusLine, unknown } from './status-line.ts';
+import { okLine, problemLine, type StatusLine, unknownLine } from './status-line.ts';
 
 /**
  * Whether kube-proxy watches Services and EndpointSlices through this wrapper.
@@ -15,7 +15,10 @@ export function kubeProxyLine(
   const { hasRead, otherNode, urls } = kubeProxy;
   const { services, endpoints: slices } = kubeProxy.unusedMs;
   if (services === 0 && slices === 0) {
-    return ok('kube-proxy', 'a client watches Services and EndpointSlices through this wrapper');
+    return okLine(
+      'kube-proxy',
+      'a client watches Services and EndpointSlices through this wrapper',
+    );
   }
   const next = `point it at ${urls.join(' or ')} by the commands of docs/deployment.md`;
   if (services > 0 && slices > 0 && otherNode !== undefined) return otherName(node, otherNode);
@@ -34,10 +37,10 @@ export function kubeProxyLine(
   ].join(' and ');
   // As after each restart of the wrapper or of kube-proxy.
   if (Math.max(services, slices) < RECONNECT_MS) {
-    return unknown('kube-proxy', `kube-proxy connects again: ${missing} not watched yet`);
+    return unknownLine('kube-proxy', `kube-proxy connects again: ${missing} not watched yet`);
   }
   const text = `nobody watches ${missing} through this wrapper`;
-  return problem('kube-proxy', text, `see the log of kube-proxy; ${next}`);
+  return problemLine('kube-proxy', text, `see the log of kube-proxy; ${next}`);
 }
 
 /** kube-proxy waits for its Node without end, and reads nothing else until then. */
@@ -45,5 +48,5 @@ function otherName(nodeName: string, name: string): StatusLine {
   const text = 'a kube-proxy waits for a Node of another name than this one, and writes no rules';
   const next =
     'give kube-proxy the name of its Node (--hostname-override, hostnameOverride), or correct nodeName of the wrapper';
-  return problem('kube-proxy', text, next, `it reads ${name}, and this node is ${nodeName}`);
+  return problemLine('kube-proxy', text, next, `it reads ${name}, and this node is ${nodeName}`);
 }

@@ -4,7 +4,7 @@ import { ANY_KEY, CLOUD_KEY, COMMUNITY_KEY } from '../../topology/policy/topolog
 import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
-import { type MissingLabel, note, ok, policyLine, type StatusLine } from './status-line.ts';
+import { type MissingLabel, noteLine, okLine, policyLine, type StatusLine } from './status-line.ts';
 
 /** Lines for one label each. Tenants may use any keys. */
 const MAX_LINES = 10;
@@ -113,8 +113,8 @@ export function otherLabelsLine(
     : 'kubectl kpw status finds out whether other nodes have them';
   const line =
     failing === undefined
-      ? ok('policies', `this node lacks labels that Services use; ${has}`, detail)
-      : note(
+      ? okLine('policies', `this node lacks labels that Services use; ${has}`, detail)
+      : noteLine(
           'policies',
           `${LACKS_LABELS}, as their policies say; ${has}`,
           detail,

@@ -8,7 +8,14 @@ import { VERSION } from '../../version.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import type { KernelRules } from './kernel-rules.ts';
 import { policyLines } from './policy-lines.ts';
-import { type NodeStatus, ok, problem, type StatusLine, unknown, warning } from './status-line.ts';
+import {
+  type NodeStatus,
+  okLine,
+  problemLine,
+  type StatusLine,
+  unknownLine,
+  warningLine,
+} from './status-line.ts';
 
 /*
  * The room `status`: is it well on this node? One function answers, for the command `status`, for kubectl kpw
@@ -47,7 +54,7 @@ export async function nodeStatus(
       ...kubeProxyLines,
       ...offlineLines(reading),
       ...(tally === undefined
-        ? [unknown('policies', 'the view that kube-proxy reads is not complete yet')]
+        ? [unknownLine('policies', 'the view that kube-proxy reads is not complete yet')]
         : await policyLines(reader.proxy.topology, tally.problems, reading.lastLabels, slice)),
     ],
   };
@@ -67,17 +74,17 @@ function wrapperLines({ checks, data, causes }: Health): StatusLine[] {
   const others = causes.filter(({ nature }) => nature !== 'stale' || data.cause === undefined);
   const failed = others.map((cause) =>
     cause.nature === 'starting'
-      ? unknown('wrapper', 'starting', cause.text)
-      : problem('wrapper', cause.text, nextOf(cause), cause.detail),
+      ? unknownLine('wrapper', 'starting', cause.text)
+      : problemLine('wrapper', cause.text, nextOf(cause), cause.detail),
   );
   const degraded = checks.flatMap(({ name, degraded: text, detail }) => {
     if (text === undefined || name in OFFLINE || name.startsWith(NODE_SET_PREFIX)) return [];
     // Without relays the API server is used.
-    const make = name === RELAYS ? warning : problem;
+    const make = name === RELAYS ? warningLine : problemLine;
     return [make('wrapper', text, 'see the log of the wrapper', withDetail(name, detail))];
   });
   const lines = [...failed, ...degraded];
-  return lines.length > 0 ? lines : [ok('wrapper', 'ready')];
+  return lines.length > 0 ? lines : [okLine('wrapper', 'ready')];
 }
 
 function nextOf({ check, nature }: ReadinessCause): string {
@@ -101,19 +108,22 @@ function dataLine({ data, upstream }: NodeReading): StatusLine {
   const { address, isRelay, isCache, waitsForRelays } = upstream;
   const { state, ageSeconds, missing, warning: old } = data;
   if (missing) {
-    return unknown('data', 'there is no data yet: the API server has not sent any since the start');
+    return unknownLine(
+      'data',
+      'there is no data yet: the API server has not sent any since the start',
+    );
   }
   const from = isRelay && !waitsForRelays ? `, from the relay ${address}` : '';
   if (old === undefined && isCache) {
-    return ok('data', state, `from the cache ${address}, which does not tell how old it is`);
+    return okLine('data', state, `from the cache ${address}, which does not tell how old it is`);
   }
-  if (old === undefined) return ok('data', state, `${ageSeconds} s old${from}`);
+  if (old === undefined) return okLine('data', state, `${ageSeconds} s old${from}`);
   const look =
     state === 'interrupted'
       ? 'see /readyz and the log of the wrapper'
       : 'check the API server and the network of this node';
   const next = `${look}; until then nothing changes here`;
-  return problem('data', OLD[state], next, old);
+  return problemLine('data', OLD[state], next, old);
 }
 
 /** A mistake in the settings of relays is a line of the wrapper. */
@@ -123,7 +133,7 @@ function relayLines({ checks, upstream }: NodeReading): StatusLine[] {
   return isRelay || !hasRelays || isMistaken ? [] : [WITHOUT_RELAY];
 }
 
-const WITHOUT_RELAY = warning(
+const WITHOUT_RELAY = warningLine(
   'relay',
   'this node reads from the API server, although there is a relay',
   'see its log for the cause; a node returns to its relay within two minutes',
@@ -134,11 +144,11 @@ function offlineLines({ localRuntime, checks }: NodeReading): StatusLine[] {
   return checks.flatMap(({ name, degraded, detail }) => {
     const id = OFFLINE[name];
     if (id === undefined) return [];
-    if (degraded === undefined) return [ok(id, 'works')];
+    if (degraded === undefined) return [okLine(id, 'works')];
     const next =
       id === 'stateDir'
         ? 'check the disk and its rights'
         : `check the setting localRuntime, and that the wrapper may use ${localRuntime?.socket}`;
-    return problem(id, degraded, next, detail);
+    return problemLine(id, degraded, next, detail);
   });
 }

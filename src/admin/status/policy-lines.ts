@@ -6,7 +6,7 @@ import type { Topology } from '../../topology/state/topology.ts';
 import { firstFew } from '../../util/first-few.ts';
 import type { TimeSlice } from '../explain/time-slice.ts';
 import { missingLabelLines, missingLabels } from './missing-labels.ts';
-import { note, ok, policyLine, type StatusLine } from './status-line.ts';
+import { noteLine, okLine, policyLine, type StatusLine } from './status-line.ts';
 
 /** Services that a line names. */
 const NAMED_SERVICES = 5;
@@ -18,7 +18,7 @@ const WITHOUT_READY = policyLine(problem('no-endpoint'), false);
 const MISMATCH = policyLine(problem('port-without-endpoints'), false);
 const IGNORED_ANNOTATIONS = policyLine(problem('annotation-ignored'), false);
 /** The policy has no `*`. */
-const INTENDED = note(
+const INTENDED = noteLine(
   'policies',
   'Services fail on this node, as their policies say: no key matches an endpoint',
   '',
@@ -73,7 +73,7 @@ export async function policyLines(
     ...missingLabelLines(topology, missing, lastNode),
     ...about(problems.withoutEndpoints.filter(isNotBroken).filter(isIntended), INTENDED),
   ];
-  return lines.length > 0 ? lines : [ok('policies', 'no problem found')];
+  return lines.length > 0 ? lines : [okLine('policies', 'no problem found')];
 }
 
 /** A Service, with the ports that fail if others do not. */

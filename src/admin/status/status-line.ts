@@ -72,26 +72,26 @@ export function policyLine(
   service?: string,
 ): StatusLine {
   const text = isFailing ? `connections fail: ${message}` : message;
-  const make = isFailing ? problem : warning;
+  const make = isFailing ? problemLine : warningLine;
   return { ...make('policies', text, next, detail), code, service };
 }
 
-export function ok(id: LineId, text: string, detail?: string): StatusLine {
+export function okLine(id: LineId, text: string, detail?: string): StatusLine {
   return { id, state: 'ok', text, detail };
 }
 
-export function note(id: LineId, text: string, detail: string, service?: string): StatusLine {
+export function noteLine(id: LineId, text: string, detail: string, service?: string): StatusLine {
   return { id, state: 'note', text, detail, service };
 }
 
-export function unknown(id: LineId, text: string, detail?: string): StatusLine {
+export function unknownLine(id: LineId, text: string, detail?: string): StatusLine {
   return { id, state: 'unknown', text, detail };
 }
 
-export function warning(id: LineId, text: string, next: string, detail?: string): StatusLine {
+export function warningLine(id: LineId, text: string, next: string, detail?: string): StatusLine {
   return { id, state: 'warning', text, detail, next };
 }
 
-export function problem(id: LineId, text: string, next: string, detail?: string): StatusLine {
+export function problemLine(id: LineId, text: string, next: string, detail?: string): StatusLine {
   return { id, state: 'problem', text, detail, next };
 }
