@@ -1,58 +1,43 @@
 import { explainKey, nodesOfKey } from '../../diagnosis/explain/explain-keys.ts';
-import type { ReadinessCause } from '../../diagnosis/reading/causes.ts';
+import type { KeyExplanation } from '../../diagnosis/explain/explanation.ts';
+import type { ListenerReading } from '../../diagnosis/reading/clients.ts';
 import type { ViewReading } from '../../diagnosis/reading/collections.ts';
 import type { NodeReader, NodeReading } from '../../diagnosis/reading/node-reading.ts';
-import type { Check } from '../../diagnosis/reading/readiness.ts';
 import type { ResponseHead } from '../../diagnosis/reading/version-info.ts';
 import type { CorrectedEndpoint } from '../../node/local-runtime/corrector.ts';
-import type { LocalRuntimeState } from '../../node/local-runtime/local-runtime.ts';
+import type { LocalRuntime } from '../../node/local-runtime/local-runtime.ts';
 import type { Topology } from '../../topology/state/topology.ts';
 import { HOMEPAGE, VERSION } from '../../version.ts';
 
 /** The response of /node: this node and its connections. */
-export interface NodeDetails extends ResponseHead {
+export interface NodeDetails
+  extends ResponseHead,
+    Pick<
+      NodeReading,
+      'node' | 'communities' | 'off' | 'dryRun' | 'checks' | 'causes' | 'decisions'
+    > {
   /** URL of the documentation; undefined: it is not published. */
   readonly docs?: string;
-  readonly node: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly communities: readonly string[];
-  /** An annotation of the Node switches filtering off. */
-  readonly off: boolean;
-  /** All endpoints are shown, independent of policies. */
-  readonly dryRun: boolean;
   /** Why there are no Services; undefined: there are Services. */
   readonly problem?: string;
   /** The first topology keys that policies use, those of labels of this node before others. */
   readonly keys: readonly KeyState[];
   /** Number of all of them. */
   readonly keyCount: number;
-  /** The checks of /readyz. */
-  readonly checks: readonly Check[];
-  /** Why this node is not ready: one line for each cause, the one with the most failed checks first. */
-  readonly causes: readonly ReadinessCause[];
   /** Undefined if endpoints are not corrected from the container runtime. */
   readonly localRuntime?: LocalRuntimeData;
   /** API servers. The first one is in use. */
   readonly servers: readonly string[];
   readonly failovers: number;
   readonly views: readonly ViewState[];
-  readonly listeners: readonly {
-    readonly name: string;
-    readonly connections: number;
-    readonly refused: number;
-  }[];
+  readonly listeners: readonly Pick<ListenerReading, 'name' | 'connections' | 'refused'>[];
   /** Watches that clients have open. */
   readonly watches: number;
-  /** Changes of decisions since the view was opened. */
-  readonly decisions: number;
 }
 
 /** What is corrected from the container runtime, in the view that kube-proxy reads. */
-export interface LocalRuntimeData {
-  /** `cutOff` while the API server is unreachable; `returning` until all corrections have ended. */
-  readonly state: LocalRuntimeState;
-  /** Why the runtime could not be read. */
-  readonly problem?: string;
+export interface LocalRuntimeData extends Pick<LocalRuntime, 'state' | 'problem'> {
   /** The first of the corrected endpoints. */
   readonly corrected: readonly CorrectedEndpoint[];
   /** Number of all of them. */
@@ -60,25 +45,15 @@ export interface LocalRuntimeData {
 }
 
 /** What a key means on this node, and which nodes match it. */
-export interface KeyState {
-  readonly key: string;
-  readonly meaning: string;
-  readonly matchesThisNode: boolean;
-  /** Number of matching nodes, including this one; undefined: not watched. */
-  readonly nodes?: number;
+export interface KeyState extends KeyExplanation {
   /** Some of the matching nodes, without this one, sorted. */
   readonly neighbours: readonly string[];
 }
 
-export interface ViewState {
+export interface ViewState extends Pick<ViewReading, 'objects' | 'clients' | 'started'> {
   /** Path and query string. */
   readonly query: string;
   readonly encoding: string;
-  readonly objects: number;
-  /** Active requests that read it, including watches. */
-  readonly clients: number;
-  /** Whether the view is complete and served. */
-  readonly started: boolean;
   /** Whether the watch at the API server is open. */
   readonly connected: boolean;
   /** Whether it shows the snapshot from disk. */
@@ -136,10 +111,11 @@ function localRuntimeData({ localRuntime }: NodeReading): LocalRuntimeData | und
 }
 
 function keyState(topology: Topology, key: string): KeyState {
-  const nodes = nodesOfKey(topology, key) ?? new Set<string>();
+  const nodes = nodesOfKey(topology, key);
   // Thousands of nodes may match each of many keys, and the page asks every 2 s: they are not sorted.
-  const others = [...nodes].filter((node) => node !== topology.nodeName);
-  return { ...explainKey(topology, key), neighbours: others.slice(0, MAX_NEIGHBOURS).sort() };
+  const others = [...(nodes ?? [])].filter((node) => node !== topology.nodeName);
+  const neighbours = others.slice(0, MAX_NEIGHBOURS).sort();
+  return { ...explainKey(topology, key, nodes), neighbours };
 }
 
 function viewState({ path, query, objects, clients, started, status }: ViewReading): ViewState {

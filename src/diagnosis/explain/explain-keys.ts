@@ -12,13 +12,14 @@ import { ownValue, type TopologyMatch } from '../../topology/state/topology-matc
 import { type Problem, problem, problemOfKey } from '../catalogue.ts';
 import type { KeyExplanation } from './explanation.ts';
 
-/** Explains what a key matches on this node. */
-export function explainKey(topology: Topology, key: string): KeyExplanation {
-  const match = topology.matchOf(key);
-  const matchesThisNode = key === ANY_KEY || match?.self === true;
-  const meaning = meaningOf(topology, key);
-  if (key === ANY_KEY || match === undefined) return { key, meaning, matchesThisNode };
-  return { key, meaning, matchesThisNode, nodes: matchingNodes(topology, match)?.size };
+/** Explains what a key matches on this node. @param nodes what {@link nodesOfKey} returns, if the caller has it */
+export function explainKey(
+  topology: Topology,
+  key: string,
+  nodes = nodesOfKey(topology, key),
+): KeyExplanation {
+  const matchesThisNode = key === ANY_KEY || topology.matchOf(key)?.self === true;
+  return { key, meaning: meaningOf(topology, key), matchesThisNode, nodes: nodes?.size };
 }
 
 function meaningOf(topology: Topology, key: string): string {
@@ -37,15 +38,10 @@ function meaningOf(topology: Topology, key: string): string {
   return `nodes with ${key}=${value}`;
 }
 
-/** Nodes known to match a key now; undefined if they are not known, or the key does not depend on nodes. */
+/** Nodes known to match a key now; undefined if a node set is not known, and for a key that matches any endpoint. */
 export function nodesOfKey(topology: Topology, key: string): ReadonlySet<string> | undefined {
   const match = topology.matchOf(key);
-  if (key === ANY_KEY || key === HOSTNAME_KEY || match === undefined) return undefined;
-  return matchingNodes(topology, match);
-}
-
-/** Nodes known to match now; undefined if a node set is not known. */
-function matchingNodes(topology: Topology, match: TopologyMatch): ReadonlySet<string> | undefined {
+  if (key === ANY_KEY || match === undefined) return undefined;
   const parts = [match.nodes];
   for (const selector of match.selectors) {
     const set = topology.nodeSets.get(selector);
@@ -95,7 +91,7 @@ function warnOfEmpty(topology: Topology, key: string, match: TopologyMatch): Pro
   const sets = match.selectors.map((selector) => topology.nodeSets.get(selector));
   // Nodes that may not be read may exist.
   if (sets.some((set) => set?.refusal !== undefined)) return undefined;
-  const nodes = matchingNodes(topology, match);
+  const nodes = nodesOfKey(topology, key);
   if (nodes === undefined) return undefined;
   if (nodes.size === 0) return problem('key-without-nodes', key);
   return nodes.size === 1 && nodes.has(node) ? problem('no-other-node', key) : undefined;

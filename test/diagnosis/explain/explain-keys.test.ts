@@ -129,7 +129,10 @@ describe('what a key means on this node', () => {
     expect(explainKey(topologyOf({ key, labels }), key).meaning).toBe(meaning);
   });
 
-  test.each(['*', 'kubernetes.io/hostname'])('%s does not depend on nodes', (key) => {
-    expect(nodesOfKey(topologyOf({ key }), key)).toBeUndefined();
+  test.each([
+    ['*', undefined],
+    ['kubernetes.io/hostname', new Set(['edge-1'])],
+  ])('%s does not depend on other nodes', (key, nodes) => {
+    expect(nodesOfKey(topologyOf({ key }), key)).toEqual(nodes);
   });
 });
