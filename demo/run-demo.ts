@@ -1,13 +1,13 @@
 import type { DemoFlags } from '../cli/demo/demo.ts';
 import { namesOf } from '../cli/simulate/manifest-files.ts';
 import { type ApiServer, createApiServer } from '../fake-apiserver/api-server.ts';
+import { formatNumber } from '../src/text/numbers.ts';
 import { findNode, helpOf } from './commands.ts';
 import { EXAMPLE, formatIgnored, loadCluster } from './load-cluster.ts';
 import { DemoNodes } from './nodes.ts';
 import { openBrowser } from './open-browser.ts';
 import { startPageServer } from './page-server.ts';
 import { DemoSession, type SessionOptions } from './session.ts';
-import { number } from './table.ts';
 import { Terminal } from './terminal.ts';
 import { takeTour } from './tour.ts';
 import { Warnings } from './warnings.ts';
@@ -95,6 +95,6 @@ function firstNode(server: ApiServer, isExample: boolean): string {
 }
 
 function sizeOf(server: ApiServer): string {
-  const count = (collection: 'nodes' | 'services') => number(server.list(collection).length);
+  const count = (collection: 'nodes' | 'services') => formatNumber(server.list(collection).length);
   return `${count('nodes')} nodes, ${count('services')} Services`;
 }

@@ -1,4 +1,5 @@
 import { formatColumns } from '../cli/output/format-output.ts';
+import { formatNumber } from '../src/text/numbers.ts';
 import { printLine } from '../src/text/untrusted-text.ts';
 import type { ChangedService, Mark, Row } from './changes.ts';
 
@@ -21,7 +22,8 @@ export function formatServices(rows: readonly Row[]): string {
   const services = [...Map.groupBy(rows, ({ service }) => service).values()];
   const chosen = firstThatFit(services, (each) => each.some(({ shown }) => !shown));
   const more = services.length - chosen.length;
-  const rest = more > 0 ? `  and ${number(more)} more Services; show SERVICE prints one\n` : '';
+  const rest =
+    more > 0 ? `  and ${formatNumber(more)} more Services; show SERVICE prints one\n` : '';
   return `${table(chosen)}${rest}`;
 }
 
@@ -30,7 +32,7 @@ export function formatChanges(changed: readonly ChangedService[]): string {
   const services = changed.map(({ rows }) => rows);
   const chosen = firstThatFit(services, (each) => each.some(({ mark }) => isDifference(mark)));
   const more = services.length - chosen.length;
-  const rest = more > 0 ? `  and ${number(more)} more Services have changed\n` : '';
+  const rest = more > 0 ? `  and ${formatNumber(more)} more Services have changed\n` : '';
   return `${table(chosen)}${rest}`;
 }
 
@@ -59,7 +61,7 @@ function isDifference(mark: Mark): boolean {
 /** `9 of 13 endpoints are shown` */
 export function formatCount(rows: readonly Row[]): string {
   const shown = rows.filter((row) => row.shown).length;
-  return `${number(shown)} of ${number(rows.length)} endpoints are shown`;
+  return `${formatNumber(shown)} of ${formatNumber(rows.length)} endpoints are shown`;
 }
 
 /** `2 more and 1 fewer than before, with changes in 2 of 5 Services` */
@@ -67,16 +69,12 @@ export function formatDifference(changed: readonly ChangedService[], services: n
   const marks = changed.flatMap(({ rows }) => rows.map(({ mark }) => mark));
   const count = (mark: Mark, text: string) => {
     const found = marks.filter((each) => each === mark).length;
-    return found === 0 ? [] : [`${number(found)} ${text}`];
+    return found === 0 ? [] : [`${formatNumber(found)} ${text}`];
   };
   const parts = [...count('+', 'more'), ...count('-', 'fewer')];
-  const where = `in ${number(changed.length)} of ${number(services)} Services`;
+  const where = `in ${formatNumber(changed.length)} of ${formatNumber(services)} Services`;
   if (parts.length === 0) return `the same ones as before, with changes ${where}`;
   return `${parts.join(' and ')} than before, with changes ${where}`;
-}
-
-export function number(value: number): string {
-  return value.toLocaleString('en');
 }
 
 /** The endpoints of each Service below its name and keys: a table that fits into 80 to 100 columns. */
@@ -101,7 +99,7 @@ function linesOf(rows: readonly MarkedRow[]): string[][] {
     .slice(0, MAX_ROWS_OF_SERVICE)
     .map((row) => [row.mark ?? '', shownCell(row), addressCell(row), row.node, row.why]);
   const more = rows.length - MAX_ROWS_OF_SERVICE;
-  return more > 0 ? [...lines, ['', '', `and ${number(more)} more`]] : lines;
+  return more > 0 ? [...lines, ['', '', `and ${formatNumber(more)} more`]] : lines;
 }
 
 function addressCell({ address, state }: Row): string {

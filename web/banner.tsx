@@ -1,7 +1,8 @@
 import type { NodeDetails } from '../src/admin/page/node-details.ts';
 import { withDetail } from '../src/diagnosis/reading/causes.ts';
+import { formatAge } from '../src/text/numbers.ts';
 import type { PageState } from './poller.ts';
-import { duration, sentence } from './text.ts';
+import { sentence } from './text.ts';
 
 interface BannerProps {
   readonly page: PageState;
@@ -28,7 +29,7 @@ export function Banner({ page, onDetails }: BannerProps) {
       </p>
       {data.ageSeconds > 0 && data.cause !== undefined && (
         <p class="age">
-          The data is <b>{duration(data.ageSeconds)}</b> old. Later changes are not known.
+          The data is <b>{formatAge(data.ageSeconds)}</b> old. Later changes are not known.
         </p>
       )}
       <button type="button" onClick={onDetails}>
@@ -49,7 +50,7 @@ function Stale({ answeredAt }: Pick<PageState, 'answeredAt'>) {
       </p>
       {answeredAt !== undefined && (
         <p class="age">
-          It is <b>{duration(Math.round((Date.now() - answeredAt) / 1_000))}</b> old.
+          It is <b>{formatAge(Math.round((Date.now() - answeredAt) / 1_000))}</b> old.
         </p>
       )}
     </section>

@@ -1,4 +1,4 @@
-import { number } from './text.ts';
+import { formatNumber } from '../src/text/numbers.ts';
 
 /** Up to this many endpoints are drawn one by one. */
 const SINGLE = 12;
@@ -17,8 +17,8 @@ interface BarProps {
  */
 export function Bar({ kept, ready, total, dryRun }: BarProps) {
   const waiting = kept - ready;
-  const all = `${number(kept)} of ${number(total)} endpoints`;
-  const label = `${dryRun ? 'dry run: would be ' : ''}${all} kept${waiting === 0 ? '' : `, ${number(waiting)} not ready`}`;
+  const all = `${formatNumber(kept)} of ${formatNumber(total)} endpoints`;
+  const label = `${dryRun ? 'dry run: would be ' : ''}${all} kept${waiting === 0 ? '' : `, ${formatNumber(waiting)} not ready`}`;
   const fails = !dryRun && total > 0 && ready === 0;
   return (
     <span class="count">
@@ -33,7 +33,8 @@ export function Bar({ kept, ready, total, dryRun }: BarProps) {
         {total <= SINGLE ? single(kept, ready, total) : shares(kept, ready, total)}
       </svg>
       <span class="of">
-        <b class={fails ? 'bad' : ''}>{number(dryRun ? total : kept)}</b>/{number(total)}
+        <b class={fails ? 'bad' : ''}>{formatNumber(dryRun ? total : kept)}</b>/
+        {formatNumber(total)}
       </span>
     </span>
   );

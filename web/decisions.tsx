@@ -1,8 +1,8 @@
 import type { Decisions as Answer, DecisionRecord } from '../src/admin/explain/decisions.ts';
 import { shortKey } from '../src/diagnosis/explain/short-key.ts';
+import { formatNumber } from '../src/text/numbers.ts';
 import { Middle } from './middle.tsx';
 import { OpenRow } from './open-row.tsx';
-import { number } from './text.ts';
 
 /** The path of the latest decisions. */
 export const DECISIONS = 'decisions?limit=200';
@@ -29,7 +29,7 @@ export function Decisions({
     <>
       {count > decisions.length && (
         <p class="sum">
-          The last {number(decisions.length)} of {number(count)} changes
+          The last {formatNumber(decisions.length)} of {formatNumber(count)} changes
         </p>
       )}
       <table class="list stack decisions" aria-label="Decisions">
@@ -109,7 +109,7 @@ function keptText(before: number | null, after: number | null, others: boolean):
 }
 
 function count(kept: number | null): string {
-  return kept === null ? 'all' : number(kept);
+  return kept === null ? 'all' : formatNumber(kept);
 }
 
 /** A cause as text. */

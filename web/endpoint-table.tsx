@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { EndpointExplanation } from '../src/diagnosis/explain/explanation.ts';
-import { number } from './text.ts';
+import { formatNumber } from '../src/text/numbers.ts';
 
 /** Number of endpoints that are listed before the user clicks for more. */
 const FIRST = 100;
@@ -55,10 +55,10 @@ export function EndpointTable({
       </table>
       {listed.length < endpoints.length && (
         <button type="button" onClick={() => setAll(true)}>
-          {number(endpoints.length - listed.length)} more
+          {formatNumber(endpoints.length - listed.length)} more
         </button>
       )}
-      {omitted > 0 && <p class="muted">{number(omitted)} more are not listed.</p>}
+      {omitted > 0 && <p class="muted">{formatNumber(omitted)} more are not listed.</p>}
     </>
   );
 }

@@ -1,12 +1,13 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Explained } from '../src/admin/explain/explained-service.ts';
 import { SOURCES } from '../src/diagnosis/explain/policy-sources.ts';
+import { formatNumber } from '../src/text/numbers.ts';
 import { Bar } from './bar.tsx';
 import { Copy } from './copy.tsx';
 import { EndpointTable } from './endpoint-table.tsx';
 import { Keys } from './keys.tsx';
 import { PortTable } from './port-table.tsx';
-import { number, sentence } from './text.ts';
+import { sentence } from './text.ts';
 import { Warnings } from './warnings.tsx';
 
 interface ExplanationProps {
@@ -70,7 +71,7 @@ function Content({ explained }: { readonly explained: Explained }) {
         <PortTable key={`${port.family} ${port.port}`} port={port} />
       ))}
       {explained.omittedPorts > 0 && (
-        <p class="muted">{number(explained.omittedPorts)} more ports are not listed.</p>
+        <p class="muted">{formatNumber(explained.omittedPorts)} more ports are not listed.</p>
       )}
       <EndpointTable endpoints={explained.endpoints} omitted={explained.omitted} />
       {keys.length > 0 && (
@@ -84,7 +85,7 @@ function Content({ explained }: { readonly explained: Explained }) {
                   {meaning}
                   {nodes === undefined
                     ? ''
-                    : `, ${number(nodes)} ${nodes === 1 ? 'node' : 'nodes'}`}
+                    : `, ${formatNumber(nodes)} ${nodes === 1 ? 'node' : 'nodes'}`}
                 </dd>
               </div>
             ))}

@@ -1,8 +1,8 @@
 import type { NodeDetails } from '../src/admin/page/node-details.ts';
 import type { LineState, NodeStatus } from '../src/admin/status/status-line.ts';
 import { withDetail } from '../src/diagnosis/reading/causes.ts';
+import { formatNumber } from '../src/text/numbers.ts';
 import { Copy } from './copy.tsx';
-import { number } from './text.ts';
 
 /** This node, its neighbours and its connections. */
 export function Node({
@@ -78,7 +78,7 @@ function Neighbours({ state }: { readonly state: NodeDetails }) {
               <th scope="row">{key}</th>
               <td class="wide">{meaning}</td>
               <td class="number" data-label="Nodes">
-                {nodes === undefined ? '' : number(nodes)}
+                {nodes === undefined ? '' : formatNumber(nodes)}
               </td>
               <td class="wide" data-label="Neighbours">
                 {neighbours.join(', ')}
@@ -89,7 +89,7 @@ function Neighbours({ state }: { readonly state: NodeDetails }) {
         </tbody>
       </table>
       {state.keyCount > state.keys.length && (
-        <p class="muted">{number(state.keyCount - state.keys.length)} more are not listed.</p>
+        <p class="muted">{formatNumber(state.keyCount - state.keys.length)} more are not listed.</p>
       )}
     </section>
   );
@@ -178,7 +178,7 @@ function Corrected({ state: { localRuntime } }: { readonly state: NodeDetails })
         </tbody>
       </table>
       {count > corrected.length && (
-        <p class="muted">{number(count - corrected.length)} more are not listed.</p>
+        <p class="muted">{formatNumber(count - corrected.length)} more are not listed.</p>
       )}
     </section>
   );
@@ -195,11 +195,11 @@ function Connections({ state }: { readonly state: NodeDetails }) {
         {state.failovers > 0 && `; ${state.failovers} fail-overs`}
       </p>
       <p>
-        {number(state.watches)} watches of clients;{' '}
+        {formatNumber(state.watches)} watches of clients;{' '}
         {state.listeners
           .map(
             ({ name, connections, refused }) =>
-              `${name}: ${number(connections)} connections, ${number(refused)} refused`,
+              `${name}: ${formatNumber(connections)} connections, ${formatNumber(refused)} refused`,
           )
           .join('; ')}
       </p>
@@ -221,10 +221,10 @@ function Connections({ state }: { readonly state: NodeDetails }) {
               </th>
               <td>{view.encoding}</td>
               <td class="number" data-label="Objects">
-                {number(view.objects)}
+                {formatNumber(view.objects)}
               </td>
               <td class="number" data-label="Clients">
-                {number(view.clients)}
+                {formatNumber(view.clients)}
               </td>
               <td class={view.connected && view.started ? '' : 'bad'}>{upstream(view)}</td>
             </tr>
@@ -237,7 +237,7 @@ function Connections({ state }: { readonly state: NodeDetails }) {
 
 function others(nodes: number | undefined, named: number): string {
   const unnamed = (nodes ?? 0) - 1 - named;
-  return named > 0 && unnamed > 0 ? ` and ${number(unnamed)} more` : '';
+  return named > 0 && unnamed > 0 ? ` and ${formatNumber(unnamed)} more` : '';
 }
 
 function upstream({ started, connected, fromDisk }: NodeDetails['views'][number]): string {

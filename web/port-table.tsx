@@ -1,5 +1,5 @@
 import type { PortExplanation } from '../src/diagnosis/explain/explanation.ts';
-import { number } from './text.ts';
+import { formatNumber } from '../src/text/numbers.ts';
 
 /** How one port was decided. */
 export function PortTable({
@@ -26,9 +26,9 @@ export function PortTable({
             {keys.map((key) => (
               <tr key={key.key} class={key.key === winner ? 'won' : ''}>
                 <th scope="row">{key.key}</th>
-                <td class="number">{number(key.ready)}</td>
-                <td class="number">{number(key.serving)}</td>
-                <td class="number">{number(key.total)}</td>
+                <td class="number">{formatNumber(key.ready)}</td>
+                <td class="number">{formatNumber(key.serving)}</td>
+                <td class="number">{formatNumber(key.total)}</td>
               </tr>
             ))}
           </tbody>

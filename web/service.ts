@@ -1,5 +1,4 @@
 import type { ServiceSummary } from '../src/admin/explain/summary.ts';
-import { duration } from './text.ts';
 
 /** Reasons why a Service is not filtered, as far as their names do not say it. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -12,11 +11,6 @@ const REASONS: Readonly<Record<string, string>> = {
 export function reasonText({ outcome, policy }: ServiceSummary): string {
   const reason = REASONS[policy] ?? policy;
   return outcome === 'filtered' || outcome === 'unfiltered' ? reason : `${outcome}: ${reason}`;
-}
-
-/** How long ago, e.g. `4 min`. */
-export function ago(time: string, now = Date.now()): string {
-  return duration(Math.max(0, Math.round((now - Date.parse(time)) / 1000)));
 }
 
 /** Part of the name of a Service. Other text is not put into a path: `..` would request another path. */

@@ -1,14 +1,14 @@
 import type { RefObject } from 'preact';
 import type { ServiceSummary } from '../src/admin/explain/summary.ts';
+import { formatNumber, formatSince } from '../src/text/numbers.ts';
 import { Bar } from './bar.tsx';
 import type { Filter } from './filter.ts';
 import { Keys } from './keys.tsx';
 import { Middle } from './middle.tsx';
 import { OpenRow } from './open-row.tsx';
 import type { PageState } from './poller.ts';
-import { ago, reasonText } from './service.ts';
+import { reasonText } from './service.ts';
 import { Sign, warningsOf } from './severity.tsx';
-import { number } from './text.ts';
 import { Tools } from './tools.tsx';
 
 interface ServicesProps {
@@ -83,12 +83,12 @@ function Cells({ of }: { readonly of: ServiceSummary }) {
           )}
           {dryRun && (
             <span class="tag">
-              dry run: would be {number(kept)}/{number(total)}
+              dry run: would be {formatNumber(kept)}/{formatNumber(total)}
             </span>
           )}
         </span>
       </td>
-      <td class="since muted">{since === undefined ? '' : ago(since)}</td>
+      <td class="since muted">{since === undefined ? '' : formatSince(since)}</td>
       <td class="codes" title={warnings.map(({ code }) => code).join(', ')}>
         <span class="flags">
           {worst !== undefined && <Sign severity={worst.severity} />}

@@ -1,4 +1,4 @@
-import { number } from './text.ts';
+import { formatNumber } from '../src/text/numbers.ts';
 
 interface TabsProps<Tab extends string> {
   readonly tabs: readonly Tab[];
@@ -37,7 +37,7 @@ export function Tabs<Tab extends string>({ tabs, tab, onTab, badges }: TabsProps
           onClick={() => onTab(each)}
         >
           {each}
-          {badges[each] !== undefined && <b> {number(badges[each])}</b>}
+          {badges[each] !== undefined && <b> {formatNumber(badges[each])}</b>}
         </button>
       ))}
     </div>

@@ -1,8 +1,8 @@
 import type { RefObject } from 'preact';
+import { formatNumber } from '../src/text/numbers.ts';
 import { type Filter, SHOW, SHOWS } from './filter.ts';
 import type { PageState } from './poller.ts';
 import { Sign, severityOf } from './severity.tsx';
-import { number } from './text.ts';
 
 interface ToolsProps {
   readonly answers: PageState['answers'];
@@ -57,7 +57,7 @@ function Failing({
 }) {
   if (summary === undefined) return null;
   const { withoutEndpoints, withoutReady, noneReady } = summary;
-  return <b> {number(withoutEndpoints.count + withoutReady.count + noneReady.count)}</b>;
+  return <b> {formatNumber(withoutEndpoints.count + withoutReady.count + noneReady.count)}</b>;
 }
 
 /** The kinds of warnings, those of failing traffic first. */
@@ -83,7 +83,7 @@ function Kinds({ answers, filter, onFilter }: Omit<ToolsProps, 'searchBox'>) {
             aria-pressed={isChosen}
             onClick={() => onFilter({ ...filter, code: isChosen ? '' : code })}
           >
-            <Sign severity={severity} /> {code} <b>{number(count)}</b>
+            <Sign severity={severity} /> {code} <b>{formatNumber(count)}</b>
           </button>
         );
       })}
@@ -95,7 +95,7 @@ function sumText(list: NonNullable<PageState['answers']['list']>['body']): strin
   if (list === undefined) return '';
   const { services, count = services.length } = list;
   if (count > services.length) {
-    return `${number(services.length)} of ${number(count)} shown: search or filter`;
+    return `${formatNumber(services.length)} of ${formatNumber(count)} shown: search or filter`;
   }
-  return `${number(count)} ${count === 1 ? 'Service' : 'Services'}`;
+  return `${formatNumber(count)} ${count === 1 ? 'Service' : 'Services'}`;
 }

@@ -6,8 +6,9 @@ import type {
 } from '../../src/diagnosis/explain/explanation.ts';
 import { SOURCES } from '../../src/diagnosis/explain/policy-sources.ts';
 import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
+import { formatSince, plural } from '../../src/text/numbers.ts';
 import { printLine } from '../../src/text/untrusted-text.ts';
-import { formatColumns, formatSince, plural } from '../output/format-output.ts';
+import { formatColumns } from '../output/format-output.ts';
 import { formatProblems } from '../output/format-problems.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
 import { formatStaleness } from './data-age.ts';

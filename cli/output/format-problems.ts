@@ -1,7 +1,7 @@
 import { CATALOGUE, type Problem } from '../../src/diagnosis/catalogue.ts';
+import { plural } from '../../src/text/numbers.ts';
 import { printLine } from '../../src/text/untrusted-text.ts';
 import { firstFew } from '../../src/util/first-few.ts';
-import { plural } from './format-output.ts';
 
 /** A problem of one of many Services. */
 export interface ProblemOfService extends Problem {

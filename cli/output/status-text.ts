@@ -1,6 +1,6 @@
 import type { LineState, StatusLine } from '../../src/admin/status/status-line.ts';
+import { plural } from '../../src/text/numbers.ts';
 import { printLine } from '../../src/text/untrusted-text.ts';
-import { plural } from './format-output.ts';
 
 const SIGNS: Readonly<Record<LineState, string>> = {
   ok: '[ok]  ',

@@ -6,8 +6,8 @@ import {
   unknownLine,
   warningLine,
 } from '../../src/admin/status/status-line.ts';
+import { formatAge, plural } from '../../src/text/numbers.ts';
 import type { KubeClient } from '../client/kube-client.ts';
-import { formatAge, plural } from '../output/format-output.ts';
 import { listPods, podsByNode, unlessRefused } from './list-pods.ts';
 import { timeOf } from './time-of.ts';
 

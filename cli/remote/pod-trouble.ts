@@ -1,5 +1,5 @@
 import type { V1ContainerStateTerminated, V1ContainerStatus, V1Pod } from '@kubernetes/client-node';
-import { formatAge } from '../output/format-output.ts';
+import { formatAge } from '../../src/text/numbers.ts';
 import { timeOf } from './time-of.ts';
 
 /** Why a Pod does not run, or why it has just started again. */

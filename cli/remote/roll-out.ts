@@ -1,5 +1,5 @@
 import { problemLine, type StatusLine } from '../../src/admin/status/status-line.ts';
-import { formatAge } from '../output/format-output.ts';
+import { formatAge } from '../../src/text/numbers.ts';
 import type { AskedNode } from './asked-node.ts';
 
 /** A roll-out makes new Pods all the time. If it has made none for so long, it is stuck, in milliseconds. */

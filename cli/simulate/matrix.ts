@@ -1,7 +1,7 @@
 import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
+import { plural } from '../../src/text/numbers.ts';
 import { printLine } from '../../src/text/untrusted-text.ts';
 import { firstFew } from '../../src/util/first-few.ts';
-import { plural } from '../output/format-output.ts';
 import { formatTable, type TextStyle } from '../output/report.ts';
 import type { SimulatedOutcome, SimulatedService } from './simulated-service.ts';
 import type { Simulation } from './simulation.ts';

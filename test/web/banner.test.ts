@@ -33,7 +33,7 @@ async function outage(ms: number): Promise<void> {
 // "not ready: 5 problems" once led to a tab that nobody had open, and all five had one cause.
 test('an outage is one banner on every tab: its cause, and the age of the data', async () => {
   expect(await page.locator('.banner').count()).toBe(0);
-  await outage(130_000);
+  await outage(122_000);
   const banner = page.getByRole('region', { name: 'Problems of this node' });
   for (const name of ['Services', 'Decisions', 'Node']) {
     await page.getByRole('tab', { name }).click();
