@@ -94,7 +94,8 @@ const IPVS_ENDS = warningLine(
 const LOOK =
   'restart this kube-proxy; if it happens again, see "The kernel has no rules" in docs/operations-node.md';
 
-function rulesFound(found: ProbedTarget): StatusLine {
+/** The line about what a probe found. */
+export function rulesFound(found: ProbedTarget): StatusLine {
   const { health, lateSeconds = 0, clusterIp: opens, backend } = found;
   const { clusterIp } = found.target;
   const about = `ClusterIP ${clusterIp && addressText(clusterIp)} of default/kubernetes`;
