@@ -410,15 +410,20 @@ test('a kube-proxy that runs and was pointed back is not pointed at the wrapper'
         rules,
         new TimeSlice(new AbortController().signal),
       );
-      return lines.flatMap(({ id, state }) =>
-        id === 'kube-proxy' || id === 'rules' ? `${id} ${state}` : [],
+      return lines.flatMap(({ id, state, text }) =>
+        id === 'kube-proxy' || id === 'rules' ? [[id, state, text].join(' ')] : [],
       );
     } finally {
       clock.mockRestore();
     }
   };
-  expect(await later(LIVE())).toEqual(['kube-proxy notConnected']);
-  expect(await later(DEAD)).toEqual(['kube-proxy problem', 'rules unknown']);
+  expect(await later(LIVE())).toEqual([
+    'kube-proxy notConnected kube-proxy runs, and no longer uses this wrapper',
+  ]);
+  expect(await later(DEAD)).toEqual([
+    'kube-proxy problem nobody watches Services and EndpointSlices through this wrapper',
+    'rules unknown the ClusterIP of default/kubernetes is not known',
+  ]);
 });
 
 // kube-proxy says it without any right. Its own warning is one line of its log, at its start.
@@ -442,6 +447,11 @@ test.each([
     const { lines } = await nodeStatus(reader, rules, new TimeSlice(new AbortController().signal));
     const found = lines.filter(({ id }) => id === 'kube-proxy');
     expect(found.map(({ id, state }) => `${id} ${state}`)).toEqual(wanted);
-    for (const { next } of found.slice(1)) expect(next).toContain('docs/ipvs.md');
+    for (const { text, next } of found.slice(1)) {
+      expect(text).toBe(
+        'kube-proxy is in IPVS mode, which Kubernetes 1.40 switches off and 1.43 removes',
+      );
+      expect(next).toContain('docs/ipvs.md');
+    }
   },
 );

@@ -10,12 +10,12 @@ import { behind, useRelayOf } from '../../support/relay/relay-fixture.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
 
-/** The relay that a node reads from, and the states of the lines about it. */
+/** The relay that a node reads from, and what the lines about it say. */
 async function relayOf(proxy: NodeProxy) {
   const reader = new NodeReader(proxy);
   const slice = new TimeSlice(new AbortController().signal);
   const { relay, lines } = await nodeStatus(reader, new KernelRules(reader), slice);
-  return [relay, ...lines.flatMap(({ id, state }) => (id === 'relay' ? [state] : []))];
+  return [relay, ...lines.flatMap(({ id, text }) => (id === 'relay' ? [text] : []))];
 }
 
 // Whatever was wrong with a relay, its nodes were all well, and nothing said that none of them used it.
@@ -26,6 +26,7 @@ test('status names the relay of a node, and warns of a node that does not use it
   const node = await useWrapper(api, behind(api, files, relay));
   await eventually(() => relayOf(node), [new URL(relay.url).host]);
   await relay.close();
-  await eventually(() => relayOf(node), [undefined, 'warning']);
+  const unused = 'this node reads from the API server, although there is a relay';
+  await eventually(() => relayOf(node), [undefined, unused]);
   expect(await relayOf(await useWrapper(api))).toEqual([undefined]);
 });
