@@ -201,7 +201,7 @@ export class Activation {
 
   /** The keys in use that can match other nodes in any of these contexts. In no other key do two contexts differ. */
   #keysInUse(...contexts: (NodeContext | undefined)[]): string[] {
-    const places = contexts.flatMap((context) => [...this.#matcher.places(context)]);
-    return [...new Set(places)].filter((key) => this.#policies.usersOf(key).size > 0);
+    const keys = new Set(contexts.flatMap((each) => [...this.#matcher.keysOfOtherNodes(each)]));
+    return [...keys].filter((key) => this.#policies.usersOf(key).size > 0);
   }
 }

@@ -27,7 +27,7 @@ export class KeyMatcher {
   readonly #lookups: NodeLookups;
   readonly #nodeName: string;
   readonly #settings: TopologyMatchSettings;
-  /** What the keys of {@link places} match depends on nothing but the node context. */
+  /** What the keys of {@link keysOfOtherNodes} match depends on nothing but the node context. */
   readonly #matches = new WeakMap<NodeContext, Map<string, TopologyMatch>>();
   /** Services share a few lists of keys, so that these are compared by identity. Lists of no policy disappear. */
   #keyMasks = new WeakMap<readonly string[], KeyMaskOf>();
@@ -54,10 +54,10 @@ export class KeyMatcher {
   }
 
   /**
-   * The keys that can match other nodes in a context. Work that visits these does not grow with the keys that policies
-   * use: any owner of a Service can use 16 more.
+   * The keys that can match other nodes in a context; no node set is opened for any other key. Work that visits these
+   * does not grow with the keys that policies use: any owner of a Service can use 16 more.
    */
-  *places(context: NodeContext | undefined): Generator<string> {
+  *keysOfOtherNodes(context: NodeContext | undefined): Generator<string> {
     if (context === undefined) return;
     yield COMMUNITY_KEY;
     yield CLOUD_KEY;
@@ -74,7 +74,7 @@ export class KeyMatcher {
     let match = matches.get(key);
     if (match === undefined) {
       match = topologyMatchOf(key, context, this.#settings);
-      if (isPlace(key, context)) matches.set(key, match);
+      if (isOfOtherNodes(key, context)) matches.set(key, match);
     }
     return match;
   }
@@ -149,7 +149,7 @@ export class KeyMatcher {
   }
 }
 
-/** Whether a key is one of {@link KeyMatcher.places}. */
-function isPlace(key: string, { labels }: NodeContext): boolean {
+/** Whether a key is one of {@link KeyMatcher.keysOfOtherNodes}. */
+function isOfOtherNodes(key: string, { labels }: NodeContext): boolean {
   return key === COMMUNITY_KEY || key === CLOUD_KEY || labels.has(key);
 }

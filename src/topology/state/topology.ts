@@ -321,7 +321,7 @@ export class Topology<Watch extends NodeWatch = NodeWatch> {
     if (changed.length === 0) return;
     this.#matcher.invalidate();
     const change = new TopologyChange();
-    for (const key of this.#matcher.places(this.nodeContext)) {
+    for (const key of this.#matcher.keysOfOtherNodes(this.nodeContext)) {
       if (this.matchOf(key)?.selectors.includes(selector) !== true) continue;
       if (this.policies.usersOf(key).size === 0) continue;
       if (key === ZONE_KEY) this.lookups.forget(changed);
