@@ -4,8 +4,8 @@ import { suggestion } from '../text/did-you-mean.ts';
 import { isLabelKey, isLabelValue } from '../topology/policy/label.ts';
 import { parseLabelSelector } from '../topology/policy/label-selector.ts';
 import {
-  ANY_KEY,
   assertTopologyKeys,
+  isTopologyKey,
   type KeyChoice,
   PRESETS,
 } from '../topology/policy/topology-keys.ts';
@@ -98,7 +98,7 @@ export const minReady = v.pipe(
   v.custom<object>(isMapping, 'must be a mapping'),
   v.record(v.string(), positive),
   v.check(
-    (counts) => Object.keys(counts).every((key) => key === ANY_KEY || isLabelKey(key)),
+    (counts) => Object.keys(counts).every(isTopologyKey),
     'has a key that is not a topology key',
   ),
 );

@@ -71,9 +71,8 @@ export function assertTopologyKeys(keys: readonly string[]): void {
   keys.forEach((key, index) => {
     if (seen.has(key)) throw invalidKeys(`topologyKeys names ${quote(key)} twice`);
     seen.add(key);
-    if (key !== ANY_KEY) {
-      assertKey(key);
-    } else if (index < keys.length - 1) {
+    assertKey(key);
+    if (key === ANY_KEY && index < keys.length - 1) {
       throw invalidKeys(
         'topologyKeys has "*" before other keys; it matches every endpoint, so it has to be the last',
       );
@@ -81,8 +80,13 @@ export function assertTopologyKeys(keys: readonly string[]): void {
   });
 }
 
+/** Whether a text can be a key of a policy. */
+export function isTopologyKey(text: string): boolean {
+  return text === ANY_KEY || isLabelKey(text);
+}
+
 function assertKey(key: string): void {
-  if (!isLabelKey(key)) {
+  if (!isTopologyKey(key)) {
     throw invalidKeys(
       `topologyKeys holds ${quote(key)}, which is neither a node label key nor "*"`,
     );
