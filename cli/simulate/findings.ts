@@ -92,7 +92,7 @@ function withoutEndpoint({ nodes }: Simulation, service: SimulatedService): Subj
 
 /** Nodes on which the policy does not apply, because policies need more node sets than `maxNodeSets`. */
 function withoutNodeSet({ nodes }: Simulation, service: SimulatedService): Subject[] {
-  return nodes.filter((_, node) => answerOn(service, node).problem === 'noNodeSet').map(named);
+  return nodes.filter((_, node) => answerOn(service, node).problem === 'node-set-limit').map(named);
 }
 
 function named(name: string): Subject {

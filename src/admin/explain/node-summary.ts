@@ -35,14 +35,14 @@ export function nodeSummary(reader: NodeReader): NodeSummary {
   const tally = reader.read().services.of(view?.query);
   if (view === undefined || tally === undefined) throw notReady(proxy);
   const { filtered, unfiltered, problems } = tally;
-  const { withoutEndpoints, withoutReady, noneReady, portMismatch, invalidPolicy } = problems;
+  const { withoutEndpoints, withoutReady, noneReady, portMismatch } = problems;
   return {
     ...viewHead(proxy, view),
     endpoints: { filtered, unfiltered },
     withoutEndpoints: serviceListOf(withoutEndpoints),
     withoutReady: serviceListOf(withoutReady),
     noneReady: serviceListOf([...noneReady, ...portMismatch]),
-    invalidPolicies: serviceListOf(invalidPolicy),
+    invalidPolicies: serviceListOf(problems['invalid-policy']),
   };
 }
 

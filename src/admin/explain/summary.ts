@@ -5,7 +5,7 @@ import type { EndpointsSource } from '../../node/views/view-source.ts';
 import type { ShownState } from '../../server/node-proxy.ts';
 import { matchesLabels, parseLabelSelector } from '../../topology/policy/label-selector.ts';
 import type { Policy } from '../../topology/policy/policy.ts';
-import type { OutcomeKind } from '../../topology/state/service-outcome.ts';
+import { type OutcomeKind, PORT_PROBLEMS } from '../../topology/state/service-outcome.ts';
 import { explainIn, IN_SHORT } from './explained-service.ts';
 import { findService, requireCompleteView, type ViewHead, viewHead } from './explained-view.ts';
 import type { TimeSlice } from './time-slice.ts';
@@ -145,12 +145,9 @@ async function selectServices(
   return selected.sort();
 }
 
-/** Problems with which kube-proxy gets no endpoint that is ready or serving. */
-const FAILING = ['withoutEndpoints', 'withoutReady', 'portMismatch', 'noneReady'] as const;
-
 function failingServices(reader: NodeReader, { query }: EndpointsSource): Set<string> {
   const problems = reader.read().services.of(query)?.problems;
-  const failing = FAILING.flatMap((problem) => problems?.[problem] ?? []);
+  const failing = PORT_PROBLEMS.flatMap((problem) => problems?.[problem] ?? []);
   return new Set(failing.map(({ service }) => service));
 }
 

@@ -65,8 +65,8 @@ export async function policyLines(
   const isIntended = (outcome: ServiceOutcome) => !uses(outcome, missingKeys);
   const lines = [
     ...about(failing.filter(isBroken), FAILING),
-    ...about(problems.invalidPolicy, INVALID),
-    ...about(problems.noNodeSet, WITHOUT_ROOM),
+    ...about(problems['invalid-policy'], INVALID),
+    ...about(problems['node-set-limit'], WITHOUT_ROOM),
     ...about(problems.withoutReady.filter(isNotBroken), WITHOUT_READY),
     ...about(problems.portMismatch, MISMATCH),
     ...about(ignored, IGNORED_ANNOTATIONS),

@@ -39,8 +39,8 @@ export function tallyServices(projection: Pick<EndpointsProjection, 'outcomes'>)
     withoutReady: [],
     portMismatch: [],
     noneReady: [],
-    invalidPolicy: [],
-    noNodeSet: [],
+    'invalid-policy': [],
+    'node-set-limit': [],
   };
   let dryRuns = 0;
   for (const outcome of projection.outcomes()) {

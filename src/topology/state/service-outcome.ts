@@ -20,13 +20,19 @@ export type OutcomeKind = 'filtered' | 'unfiltered' | 'hidden' | 'withheld' | 'u
  * - `withoutReady`: the policy leaves none that is ready or serving, although others are
  * - `portMismatch`: no endpoint has the port, and others have ports that the Service lacks
  * - `noneReady`: none is ready or serving, here or elsewhere, so the policy is not the cause
- * - `invalidPolicy`: the policy cannot be read, so all endpoints are shown
- * - `noNodeSet`: a node set that the policy needs has no room, so all endpoints are shown
+ * - a reason why the policy has no effect: it cannot be read, or a node set that it needs has no room
  */
-export type OutcomeProblem = PortProblem | 'invalidPolicy' | 'noNodeSet';
+export type OutcomeProblem =
+  | PortProblem
+  | Extract<UnmanagedReason, 'invalid-policy' | 'node-set-limit'>;
 
-/** The worst first. */
-const PORT_PROBLEMS = ['withoutEndpoints', 'withoutReady', 'portMismatch', 'noneReady'] as const;
+/** Problems with which kube-proxy gets no endpoint that is ready or serving, the worst first. */
+export const PORT_PROBLEMS = [
+  'withoutEndpoints',
+  'withoutReady',
+  'portMismatch',
+  'noneReady',
+] as const;
 
 export type PortProblem = (typeof PORT_PROBLEMS)[number];
 
@@ -192,6 +198,6 @@ export function mismatchedPorts({ ports, classes }: Decision): readonly PortDeci
 /** Why a policy has no effect that its owner expects to have one. */
 function withoutEffect(policy: Policy | undefined): OutcomeProblem | undefined {
   if (policy?.managed !== false) return undefined;
-  if (policy.reason === 'node-set-limit') return 'noNodeSet';
-  return policy.reason === 'invalid-policy' ? 'invalidPolicy' : undefined;
+  const { reason } = policy;
+  return reason === 'node-set-limit' || reason === 'invalid-policy' ? reason : undefined;
 }

@@ -90,7 +90,7 @@ test('a Service whose node set has no room shows all its endpoints, which is rep
   const reported = () => lines.filter(({ selector }) => selector === 'site=a');
   expect(reported().map(({ msg }) => msg)).toEqual([expect.stringContaining('maxNodeSets')]);
   const outcomes = proxy.views.sources.flatMap((each) => [...(each.projection?.outcomes() ?? [])]);
-  expect(outcomes.filter(({ problem }) => problem === 'noNodeSet')).toMatchObject([
+  expect(outcomes.filter(({ problem }) => problem === 'node-set-limit')).toMatchObject([
     { service: 'default/web', kind: 'unfiltered', reason: 'node-set-limit' },
   ]);
   // The first one makes room when no policy needs it any more.
