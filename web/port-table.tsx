@@ -1,16 +1,14 @@
 import type { PortExplanation } from '../src/diagnosis/explain/explanation.ts';
+import { portTitle } from '../src/diagnosis/explain/port-title.ts';
 import { formatNumber } from '../src/text/numbers.ts';
 
 /** How one port was decided. */
-export function PortTable({
-  port: { family, port, keys, winner, why, next },
-}: {
-  readonly port: PortExplanation;
-}) {
+export function PortTable({ port }: { readonly port: PortExplanation }) {
+  const { keys, winner, why, next } = port;
   return (
     <>
       <h3>
-        {family} {port.replace(/\/$/, '')}: {why}
+        {portTitle(port)}: {why}
       </h3>
       {keys.length > 0 && (
         <table>
@@ -26,7 +24,10 @@ export function PortTable({
             {keys.map((key) => (
               <tr key={key.key} class={key.key === winner ? 'won' : ''}>
                 <th scope="row">{key.key}</th>
-                <td class="number">{formatNumber(key.ready)}</td>
+                <td class="number">
+                  {formatNumber(key.ready)}
+                  {key.needs > 1 && ` of ${formatNumber(key.needs)}`}
+                </td>
                 <td class="number">{formatNumber(key.serving)}</td>
                 <td class="number">{formatNumber(key.total)}</td>
               </tr>

@@ -5,6 +5,7 @@ import type {
   PortExplanation,
 } from '../../src/diagnosis/explain/explanation.ts';
 import { SOURCES } from '../../src/diagnosis/explain/policy-sources.ts';
+import { portTitle } from '../../src/diagnosis/explain/port-title.ts';
 import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
 import { formatSince, plural } from '../../src/text/numbers.ts';
 import { printLine } from '../../src/text/untrusted-text.ts';
@@ -109,8 +110,6 @@ function formatKeys({ keys }: Explained): string {
 }
 
 function formatPort(port: PortExplanation): string {
-  // An unnamed port is `TCP/`.
-  const name = port.port === '' ? 'no port' : port.port.replace(/\/$/, '');
   const won = port.winner === undefined ? 'no key wins' : `${port.winner} wins`;
   const header = ['', 'KEY', 'READY', 'TERMINATING', 'TOTAL'];
   const lines = port.keys.map(({ key, ready, serving, total, needs }) => [
@@ -126,7 +125,7 @@ function formatPort(port: PortExplanation): string {
       ? ''
       : printLine(`  without the endpoints of ${port.winner}, ${next}`);
   const table = formatColumns([header, ...lines], '  ');
-  const title = printLine(`${port.family} ${name}: ${won} (${port.why})`);
+  const title = printLine(`${portTitle(port)}: ${won} (${port.why})`);
   return `${title}${table}${without}`;
 }
 
