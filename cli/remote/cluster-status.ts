@@ -70,7 +70,7 @@ async function reportOf({ client, ask }: Wrappers, flags: WrapperFlags): Promise
     reports.push(...nodesWithout(nodes, others, pointed, advice));
   }
   const isProblem = reports.some(({ lines }) => lines.some(({ state }) => state === 'problem'));
-  // Nothing is known of these wrappers, and the caller can change that.
+  // The caller lacks a right, and can get it. Until then nothing is known of these wrappers.
   const isRefused = nodes.some(({ failure }) => failure?.code === 'Refused');
   const code = isProblem ? EXIT.findings : EXIT.ok;
   return { code: isRefused ? EXIT.failed : code, report: clusterReport(reports) };

@@ -31,8 +31,8 @@ const ADMIN_IDLE_MS = 5_000;
 /** Time for a client to read the end of a response. */
 const ADMIN_WRITE_TIMEOUT_MS = 10_000;
 /**
- * Connections that wait to be accepted, one in each turn of the event loop. A probe waits for those before it, and
- * clients that do not wait for an answer can fill a queue of any length.
+ * Connections that wait to be accepted, one in each turn of the event loop. A probe waits for all before it. Clients
+ * that do not wait for an answer fill a queue of any length.
  */
 const PROBE_BACKLOG = 256;
 

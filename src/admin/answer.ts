@@ -10,7 +10,7 @@ export interface Answer {
   readonly body: string;
 }
 
-/** Answers the requests of a path; undefined: the client has gone. The response only tells whether it has. */
+/** Answers the requests of a path; undefined: the client has gone. Routes use the response only to notice that. */
 export type Route = (
   request: IncomingMessage,
   response: ServerResponse,

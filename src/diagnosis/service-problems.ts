@@ -4,7 +4,7 @@ import { quote } from '../topology/policy/quote.ts';
 import { firstFew } from '../util/first-few.ts';
 import { type Problem, type ProblemCode, problem } from './catalogue.ts';
 
-/** @param latest annotations are named of this one, because a policy that is pending may correct them */
+/** @param latest the pending policy, if there is one: its annotations are reported, because they may be correct now */
 export function policyProblems(policy: Policy, latest = policy): Problem[] {
   const problems = (latest.ignored ?? []).map((each) => problem('annotation-ignored', each));
   if (!policy.managed) {

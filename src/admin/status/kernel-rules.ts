@@ -91,7 +91,7 @@ const IPVS_ENDS = warningLine(
   'change to nftables before 1.40: docs/ipvs.md',
 );
 
-const LOOK =
+const RESTART =
   'restart this kube-proxy; if it happens again, see "The kernel has no rules" in docs/operations-node.md';
 
 /** The line about what a probe found. */
@@ -101,14 +101,14 @@ export function rulesFound(found: ProbedTarget): StatusLine {
   const about = `ClusterIP ${clusterIp && addressText(clusterIp)} of default/kubernetes`;
   if (opens === false && backend) {
     const text = 'the kernel has no rules: no connection to the ClusterIP of default/kubernetes';
-    return problemLine('rules', text, LOOK, `${about}; its backends accept connections`);
+    return problemLine('rules', text, RESTART, `${about}; its backends accept connections`);
   }
   if (health >= 500) {
-    return problemLine('rules', `kube-proxy reports that it is not healthy (${health})`, LOOK);
+    return problemLine('rules', `kube-proxy reports that it is not healthy (${health})`, RESTART);
   }
   if (lateSeconds > LATE_SECONDS) {
     const late = `a change waits for ${Math.round(lateSeconds)} s`;
-    return problemLine('rules', 'kube-proxy does not write its rules', LOOK, late);
+    return problemLine('rules', 'kube-proxy does not write its rules', RESTART, late);
   }
   if (opens === undefined) {
     return unknownLine('rules', 'the ClusterIP of default/kubernetes is not known');

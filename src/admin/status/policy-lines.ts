@@ -11,7 +11,7 @@ import { noteLine, okLine, policyLine, type StatusLine } from './status-line.ts'
 /** Services that a line names. */
 const NAMED_SERVICES = 5;
 
-const FAILING = policyLine(problem('node-set-refused'), true);
+const REFUSED = policyLine(problem('node-set-refused'), true);
 const INVALID = policyLine(problem('invalid-policy'), false);
 const WITHOUT_ROOM = policyLine(problem('node-set-limit'), false);
 const WITHOUT_READY = policyLine(problem('no-endpoint'), false);
@@ -41,18 +41,18 @@ export async function policyLines(
   slice: TimeSlice,
 ): Promise<StatusLine[]> {
   const { policies } = topology;
-  const broken = new Set<string>();
+  const refusedKeys = new Set<string>();
   for (const key of policies.keysInUse()) {
     await slice.pause();
     const codes = warnOfKey(topology, key).map(({ code }) => code);
-    if (codes.includes('node-set-refused')) broken.add(key);
+    if (codes.includes('node-set-refused')) refusedKeys.add(key);
   }
   const uses = ({ service }: ServiceOutcome, keys: ReadonlySet<string>): boolean => {
     const policy = topology.activePolicy(service);
     return policy?.managed === true && policy.keys.some((key) => keys.has(key));
   };
-  const isBroken = (outcome: ServiceOutcome) => uses(outcome, broken);
-  const isNotBroken = (outcome: ServiceOutcome) => !isBroken(outcome);
+  const isRefused = (outcome: ServiceOutcome) => uses(outcome, refusedKeys);
+  const isNotRefused = (outcome: ServiceOutcome) => !isRefused(outcome);
   const failing = [...problems.withoutEndpoints, ...problems.withoutReady];
   const failingNames = new Set(failing.map(({ service }) => service));
   const missing = await missingLabels(topology, (name) => failingNames.has(name), slice);
@@ -64,14 +64,14 @@ export async function policyLines(
   }
   const isIntended = (outcome: ServiceOutcome) => !uses(outcome, missingKeys);
   const lines = [
-    ...about(failing.filter(isBroken), FAILING),
+    ...about(failing.filter(isRefused), REFUSED),
     ...about(problems['invalid-policy'], INVALID),
     ...about(problems['node-set-limit'], WITHOUT_ROOM),
-    ...about(problems.withoutReady.filter(isNotBroken), WITHOUT_READY),
+    ...about(problems.withoutReady.filter(isNotRefused), WITHOUT_READY),
     ...about(problems.portMismatch, MISMATCH),
     ...about(ignored, IGNORED_ANNOTATIONS),
     ...missingLabelLines(topology, missing, lastNode),
-    ...about(problems.withoutEndpoints.filter(isNotBroken).filter(isIntended), INTENDED),
+    ...about(problems.withoutEndpoints.filter(isNotRefused).filter(isIntended), INTENDED),
   ];
   return lines.length > 0 ? lines : [okLine('policies', 'no problem found')];
 }

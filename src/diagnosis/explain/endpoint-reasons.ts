@@ -10,7 +10,7 @@ import type { Endpoint } from '../../topology/decide/endpoint.ts';
  */
 export type ReasonOf = (ports: readonly string[], endpoint: Endpoint, index: number) => string;
 
-/** An endpoint that no winning key matches is kept for this reason only, see DecideOptions.alsoKeep. */
+/** Why an endpoint is kept that no winning key matches, see DecideOptions.alsoKeep. */
 const LOCAL = 'it is on this node, and externalTrafficPolicy is Local';
 
 /** Nobody can connect to such an endpoint, so it is not shown. */

@@ -86,16 +86,16 @@ function keptEndpoints(
   decided: DecidedEndpoints | undefined,
   outcome: OutcomeKind,
 ): Uint8Array {
-  const none = new Uint8Array(countEndpoints(groupsOf(objects)));
-  if (outcome === 'withheld') return none;
+  const keep = new Uint8Array(countEndpoints(groupsOf(objects)));
+  if (outcome === 'withheld') return keep;
   if (decided !== undefined) return decided.decision.keep;
-  if (outcome === 'unfiltered') return none.fill(1);
-  if (outcome !== 'undecided') return none;
+  if (outcome === 'unfiltered') return keep.fill(1);
+  if (outcome !== 'undecided') return keep;
   let start = 0;
   for (const { groups, isShown } of objects) {
     const count = countEndpoints(groups);
-    for (let index = 0; index < count; index++) if (isShown(index)) none[start + index] = 1;
+    for (let index = 0; index < count; index++) if (isShown(index)) keep[start + index] = 1;
     start += count;
   }
-  return none;
+  return keep;
 }

@@ -12,7 +12,7 @@ export interface VersionInfo {
   readonly node: string;
   /** A watch of the API server is open. */
   readonly receivesChanges: boolean;
-  /** It was told to stop: it waits for the next process, or has no more than that to do. */
+  /** It was told to stop. It may wait for the next process. */
   readonly isStopping: boolean;
 }
 
