@@ -110,6 +110,15 @@ test('a Service is explained after a click or by a link', async () => {
   await other.page.getByText('Without the endpoints of site, * would win.').waitFor();
 });
 
+test('the table of a port says how many ready endpoints a key needs, if that is not one', async () => {
+  scene.server.annotate('web', 'kube-proxy-wrapper.io/min-ready', '{"site":2}');
+  await row('default/web').click();
+  const cells = async (key: string) =>
+    (await page.locator(`.explanation tr:has(th:text-is("${key}")) td`).allTextContents()).at(0);
+  await eventually(() => cells('site'), '1 of 2');
+  expect(await cells('*')).toBe('2');
+});
+
 test('a relabel updates list, explanation, decisions and node without a click', async () => {
   await row('default/web').click();
   await page.getByText('Without the endpoints').waitFor();
