@@ -5,7 +5,7 @@ import type { OutputFlags, Report } from './report.ts';
 /*
  * The room `output`: how commands print what they found. It reads nothing.
  *   report.ts, print.ts            a report, and its printing in the format of -o
- *   format-output.ts, colour.ts    columns, numbers, times; the colours of lines
+ *   format-output.ts, colour.ts    columns; the colours of lines
  *   status-text.ts                 the lines of a status
  *   format-problems.ts             the problems of one Service, or of many
  */

@@ -6,6 +6,7 @@
  * - explain-keys.ts, explain-ports.ts, explain-endpoints.ts: what each key matches, and what was decided about each
  *   port and endpoint; endpoint-reasons.ts, zone-note.ts: why an endpoint is shown or not
  * - explain-warnings.ts: which problems of the catalogue apply
+ * - policy-sources.ts, port-title.ts, short-key.ts: names for people
  */
 
 import {
