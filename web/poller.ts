@@ -1,7 +1,7 @@
 import type { Decisions } from '../src/admin/explain/decisions.ts';
 import type { Explained } from '../src/admin/explain/explained-service.ts';
 import type { NodeSummary } from '../src/admin/explain/node-summary.ts';
-import type { Summary } from '../src/admin/explain/summary.ts';
+import type { Summary } from '../src/admin/explain/service-summaries.ts';
 import type { NodeDetails } from '../src/admin/page/node-details.ts';
 import type { NodeStatus } from '../src/admin/status/status-line.ts';
 

@@ -1,4 +1,4 @@
-import type { ServiceSummary } from '../src/admin/explain/summary.ts';
+import type { ServiceSummary } from '../src/admin/explain/service-summaries.ts';
 
 /** Reasons why a Service is not filtered, as far as their names do not say it. */
 const REASONS: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import type { RefObject } from 'preact';
-import type { ServiceSummary } from '../src/admin/explain/summary.ts';
+import type { ServiceSummary } from '../src/admin/explain/service-summaries.ts';
 import { formatNumber, formatSince } from '../src/text/numbers.ts';
 import { Bar } from './bar.tsx';
 import type { Filter } from './filter.ts';

@@ -1,4 +1,4 @@
-import type { ServiceSummary } from '../src/admin/explain/summary.ts';
+import type { ServiceSummary } from '../src/admin/explain/service-summaries.ts';
 import { FAILING_CODES, type Problem } from '../src/diagnosis/catalogue.ts';
 
 /** `error`: traffic fails on this node; `warning`: probably a mistake; `info`: intended, but worth knowing. */

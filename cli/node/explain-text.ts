@@ -1,5 +1,5 @@
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import type { Summary } from '../../src/admin/explain/summary.ts';
+import type { Summary } from '../../src/admin/explain/service-summaries.ts';
 import type {
   PolicyExplanation,
   PortExplanation,

@@ -1,6 +1,6 @@
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import type { Summary } from '../../src/admin/explain/summary.ts';
+import type { Summary } from '../../src/admin/explain/service-summaries.ts';
 import { type AdminClient, type AdminFlags, withAdmin } from '../client/admin-client.ts';
 import { readPages } from '../client/read-pages.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';

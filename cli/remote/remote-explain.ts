@@ -1,6 +1,6 @@
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import type { Summary } from '../../src/admin/explain/summary.ts';
+import type { Summary } from '../../src/admin/explain/service-summaries.ts';
 import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
 import { WrapperError } from '../../src/errors.ts';
 import { plural } from '../../src/text/numbers.ts';

@@ -10,7 +10,7 @@ import { diffOf } from './explain/diff.ts';
 import { explainOne } from './explain/explained-service.ts';
 import { nodeSummary } from './explain/node-summary.ts';
 import { openViewToExplain } from './explain/open-view.ts';
-import { type SummaryOptions, summarize } from './explain/summary.ts';
+import { type SummaryOptions, summarize } from './explain/service-summaries.ts';
 import { TimeSlice } from './explain/time-slice.ts';
 import type { KernelRules } from './status/kernel-rules.ts';
 import { nodeStatus } from './status/node-status.ts';

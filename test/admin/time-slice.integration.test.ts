@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { Gauge, Registry } from '@prometheus-io/client';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { STREAMING_LIST } from '../../harness/streaming-list.ts';
-import { summarize } from '../../src/admin/explain/summary.ts';
+import { summarize } from '../../src/admin/explain/service-summaries.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { metricsText } from '../../src/admin/metrics/metrics-text.ts';
 import { policyLines } from '../../src/admin/status/policy-lines.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { formatExplained, formatSummary } from '../../cli/node/explain-text.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import type { ServiceSummary } from '../../src/admin/explain/summary.ts';
+import type { ServiceSummary } from '../../src/admin/explain/service-summaries.ts';
 
 const SHOWN: Explained = {
   version: '1.0.0',
