@@ -1,7 +1,7 @@
 import type { Decisions } from '../src/admin/explain/decisions.ts';
 import type { Explained } from '../src/admin/explain/explained-service.ts';
 import type { NodeSummary } from '../src/admin/explain/node-summary.ts';
-import type { Summary } from '../src/admin/explain/service-summaries.ts';
+import type { ServiceSummaries } from '../src/admin/explain/service-summaries.ts';
 import type { NodeDetails } from '../src/admin/page/node-details.ts';
 import type { NodeStatus } from '../src/admin/status/status-line.ts';
 
@@ -10,7 +10,7 @@ interface Parts {
   readonly node: NodeDetails;
   readonly status: NodeStatus;
   readonly summary: NodeSummary;
-  readonly list: Summary;
+  readonly list: ServiceSummaries;
   readonly decisions: Decisions;
   readonly explained: Explained;
 }

@@ -1,5 +1,5 @@
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import type { Summary } from '../../src/admin/explain/service-summaries.ts';
+import type { ServiceSummaries } from '../../src/admin/explain/service-summaries.ts';
 import type {
   PolicyExplanation,
   PortExplanation,
@@ -15,7 +15,7 @@ import { formatTable, type TextStyle } from '../output/report.ts';
 import { formatStaleness } from './data-age.ts';
 
 /** Formats the list of Services for a terminal. @param chosen which Services, e.g. ` with warnings`; empty: all */
-export function formatSummary(summary: Summary, style: TextStyle, chosen = ''): string {
+export function formatSummaries(summary: ServiceSummaries, style: TextStyle, chosen = ''): string {
   const { node, services, view } = summary;
   const stale = formatStaleness(summary);
   if (services.length === 0) return `${printLine(`node ${node}: no Services${chosen}`)}${stale}`;
@@ -26,7 +26,7 @@ export function formatSummary(summary: Summary, style: TextStyle, chosen = ''): 
 }
 
 /** The list of Services as a table with a header. Without times there is no column for them. */
-export function summaryTable(services: Summary['services'], wide: boolean): string[][] {
+export function summaryTable(services: ServiceSummaries['services'], wide: boolean): string[][] {
   const hasSince = services.some(({ since }) => since !== undefined);
   const since = hasSince ? ['SINCE'] : [];
   const header = ['SERVICE', 'OUTCOME', 'POLICY', 'WINNER', 'SHOWN', ...since, 'WARNINGS'];
@@ -45,7 +45,7 @@ export function summaryTable(services: Summary['services'], wide: boolean): stri
 }
 
 /** `filtered`, or with what the policy would show: `filtered (dry run: would be 1/4)`. */
-function outcomeOf({ outcome, dryRun, kept, total }: Summary['services'][number]): string {
+function outcomeOf({ outcome, dryRun, kept, total }: ServiceSummaries['services'][number]): string {
   if (!dryRun) return outcome;
   const would = outcome === 'filtered' ? `: would be ${kept}/${total}` : '';
   return `${outcome} (dry run${would})`;

@@ -1,6 +1,6 @@
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import type { Summary } from '../../src/admin/explain/service-summaries.ts';
+import type { ServiceSummaries } from '../../src/admin/explain/service-summaries.ts';
 import { type AdminClient, type AdminFlags, withAdmin } from '../client/admin-client.ts';
 import { readPages } from '../client/read-pages.ts';
 import { type Call, EXIT, type Result } from '../command-line/command.ts';
@@ -13,7 +13,7 @@ import {
 import { UsageError } from '../command-line/usage-error.ts';
 import type { Report } from '../output/report.ts';
 import { formatDiff } from './diff-text.ts';
-import { formatExplained, formatSummary } from './explain-text.ts';
+import { formatExplained, formatSummaries } from './explain-text.ts';
 
 /** Which Services are explained, and how. */
 export interface ExplainFlags extends ServiceFlags {
@@ -48,7 +48,7 @@ export async function explainReport(
 ): Promise<Report> {
   if (service === undefined) {
     const summary = await readAll(admin, flags);
-    return { data: summary, text: (style) => formatSummary(summary, style, chosenBy(flags)) };
+    return { data: summary, text: (style) => formatSummaries(summary, style, chosenBy(flags)) };
   }
   if (flags.diff === true) {
     const diff = await admin.request<Diff>(`/diff/${servicePath(service)}`);
@@ -70,10 +70,10 @@ export function chosenBy({ namespace, warnings, selector }: ExplainFlags): strin
 async function readAll(
   admin: AdminClient,
   { namespace, warnings, selector }: ExplainFlags,
-): Promise<Summary> {
+): Promise<ServiceSummaries> {
   const query = new URLSearchParams();
   if (namespace !== undefined) query.set('namespace', namespace);
   if (warnings === true) query.set('warnings', 'true');
   if (selector !== undefined) query.set('labelSelector', selector);
-  return await readPages<Summary, 'services'>(admin, '/explain', 'services', query);
+  return await readPages<ServiceSummaries, 'services'>(admin, '/explain', 'services', query);
 }

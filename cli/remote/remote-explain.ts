@@ -1,6 +1,6 @@
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
-import type { Summary } from '../../src/admin/explain/service-summaries.ts';
+import type { ServiceSummaries } from '../../src/admin/explain/service-summaries.ts';
 import { shortKey } from '../../src/diagnosis/explain/short-key.ts';
 import { WrapperError } from '../../src/errors.ts';
 import { plural } from '../../src/text/numbers.ts';
@@ -129,7 +129,7 @@ function outcomeText({ outcome, counts, winners, endpoints, view }: Explained): 
 
 /** An answer without its node, and a list of Services without the times since when keys have won there. */
 function textOf({ data, text }: Report, style: TextStyle, flags: ExplainFlags): string {
-  const answer = data as Explained | Summary | Diff;
+  const answer = data as Explained | ServiceSummaries | Diff;
   const unread = answer.view.clients === 0 ? printLine('no client reads this view now') : '';
   const stale = `${unread}${formatStaleness(answer)}`;
   if ('objects' in answer) return `${stale}${formatObjects(answer)}`;

@@ -10,7 +10,7 @@ import { diffOf } from './explain/diff.ts';
 import { explainOne } from './explain/explained-service.ts';
 import { nodeSummary } from './explain/node-summary.ts';
 import { openViewToExplain } from './explain/open-view.ts';
-import { type SummaryOptions, summarize } from './explain/service-summaries.ts';
+import { type ServiceSelection, summarizeServices } from './explain/service-summaries.ts';
 import { TimeSlice } from './explain/time-slice.ts';
 import type { KernelRules } from './status/kernel-rules.ts';
 import { nodeStatus } from './status/node-status.ts';
@@ -22,7 +22,7 @@ const RESPONSE_LINES = { default: 500, max: 10_000 };
 const MAX_ACTIVE = 4;
 
 /** A request for an explanation. */
-interface Asked {
+interface ExplainRequest {
   readonly reader: NodeReader;
   /** The parts of the path after the first one. */
   readonly names: readonly string[];
@@ -31,13 +31,13 @@ interface Asked {
   readonly slice: TimeSlice;
 }
 
-type Explainer = (asked: Asked) => object | Promise<object>;
+type Explainer = (request: ExplainRequest) => object | Promise<object>;
 
 /** Answers by the first part of the path. */
 const EXPLAINERS: Readonly<Record<string, Explainer>> = {
   '/explain': ({ reader, names, query, slice }) =>
     names.join('') === ''
-      ? summarize(reader, readSelection(query), slice)
+      ? summarizeServices(reader, readSelection(query), slice)
       : explainOne(reader.proxy, readService(names)),
   '/diff': ({ reader, names, slice }) => diffOf(reader.proxy, readService(names), slice),
   '/status': ({ reader, rules, slice }) => nodeStatus(reader, rules, slice),
@@ -109,7 +109,7 @@ const MAX_SEARCH = 200;
 const SHOWS = ['filtered', 'failing'] as const;
 
 /** Which Services are summarized. An empty parameter selects all. */
-function readSelection(query: URLSearchParams): SummaryOptions {
+function readSelection(query: URLSearchParams): ServiceSelection {
   const given = (name: string): string | undefined => query.get(name) || undefined;
   const text = query.get('show') ?? '';
   const show = SHOWS.find((each) => each === text);

@@ -5,7 +5,6 @@ import type { Admin } from '../../src/admin/admin.ts';
 import type { Diff } from '../../src/admin/explain/diff.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { NodeSummary } from '../../src/admin/explain/node-summary.ts';
-import type { Summary } from '../../src/admin/explain/service-summaries.ts';
 import type { RawSettings } from '../../src/config/settings.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
@@ -92,7 +91,7 @@ describe('/explain', () => {
 
   test('is answered before the first client, and says that no client reads the view', async () => {
     await start({}, false);
-    const { status, body } = await get<Summary>('/summary');
+    const { status, body } = await get<NodeSummary>('/summary');
     expect([status, body.view.clients]).toEqual([200, 0]);
   });
 });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { Gauge, Registry } from '@prometheus-io/client';
 import type { ApiServer } from '../../fake-apiserver/api-server.ts';
 import { STREAMING_LIST } from '../../harness/streaming-list.ts';
-import { summarize } from '../../src/admin/explain/service-summaries.ts';
+import { summarizeServices } from '../../src/admin/explain/service-summaries.ts';
 import { TimeSlice } from '../../src/admin/explain/time-slice.ts';
 import { metricsText } from '../../src/admin/metrics/metrics-text.ts';
 import { policyLines } from '../../src/admin/status/policy-lines.ts';
@@ -73,7 +73,7 @@ const slice = () => new TimeSlice(new AbortController().signal);
 // A slice was once a number of Services: 50 with 10,000 endpoints each delayed traffic by 0.6 s.
 test('/explain lets other work run after each slow Service', async () => {
   const turns = await turnsOf(() =>
-    summarize(new NodeReader(proxy), { warnings: false, after: '', limit: 500 }, slice()),
+    summarizeServices(new NodeReader(proxy), { warnings: false, after: '', limit: 500 }, slice()),
   );
   expect(turns).toHaveLength(SERVICES.length);
   expect(new Set(turns).size).toBe(SERVICES.length);
@@ -89,7 +89,7 @@ test('the label selector of /explain lets other work run after each slow Service
     });
   }
   const options = { labelSelector: 'a=b', warnings: false, after: '', limit: 500 };
-  const turns = await countTurns(() => summarize(new NodeReader(proxy), options, slice()));
+  const turns = await countTurns(() => summarizeServices(new NodeReader(proxy), options, slice()));
   expect(turns).toBeGreaterThanOrEqual(SERVICES.length - 1);
 });
 

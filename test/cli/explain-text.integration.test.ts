@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { formatExplained, formatSummary } from '../../cli/node/explain-text.ts';
+import { formatExplained, formatSummaries } from '../../cli/node/explain-text.ts';
 import type { Explained } from '../../src/admin/explain/explained-service.ts';
 import type { ServiceSummary } from '../../src/admin/explain/service-summaries.ts';
 
@@ -52,7 +52,7 @@ test('a list without headers says that the data is old all the same', () => {
     warnings: [],
   };
   const list = { version, node, view, data, services: [service] };
-  expect(formatSummary(list, { headers: false, wide: false })).toBe(`\
+  expect(formatSummaries(list, { headers: false, wide: false })).toBe(`\
 ! the data is 75 s old
 default/web  filtered (dry run: would be 1/3)  annotation  site  3/3
 `);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { formatDiff } from '../../cli/node/diff-text.ts';
-import { formatExplained, formatSummary } from '../../cli/node/explain-text.ts';
+import { formatExplained, formatSummaries } from '../../cli/node/explain-text.ts';
 import { formatData } from '../../cli/output/format-output.ts';
 import { formatProblemsOfServices } from '../../cli/output/format-problems.ts';
 import { formatStatusLines } from '../../cli/output/status-text.ts';
@@ -126,7 +126,7 @@ const PLAIN = { wide: false, headers: true };
 const OUTPUTS: Readonly<Record<string, (write: Write) => string>> = {
   'explain of one Service': (write) => formatExplained(explained(write)),
   'explain of all': (write) =>
-    formatSummary(
+    formatSummaries(
       {
         ...HEAD,
         node: write('node'),

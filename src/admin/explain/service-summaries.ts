@@ -30,7 +30,7 @@ export interface ServiceSummary {
 }
 
 /** The response of /explain. */
-export interface Summary extends ViewHead {
+export interface ServiceSummaries extends ViewHead {
   readonly services: readonly ServiceSummary[];
   /** The selector that was applied; undefined: none. */
   readonly labelSelector?: string;
@@ -42,7 +42,7 @@ export interface Summary extends ViewHead {
   readonly kinds?: Readonly<Record<string, number>>;
 }
 
-export interface SummaryOptions {
+export interface ServiceSelection {
   /** Only Services of this namespace. */
   readonly namespace?: string;
   /** Only Services whose labels it matches. */
@@ -67,11 +67,11 @@ export interface SummaryOptions {
 }
 
 /** Summarizes all Services, sorted by name. Throws `NotReady`, and `NotFound` for a namespace without Services. */
-export async function summarize(
+export async function summarizeServices(
   reader: NodeReader,
-  options: SummaryOptions,
+  options: ServiceSelection,
   slice: TimeSlice,
-): Promise<Summary> {
+): Promise<ServiceSummaries> {
   const { proxy } = reader;
   const view = requireCompleteView(proxy);
   const names = await selectServices(reader, view, options, slice);
@@ -91,9 +91,9 @@ export async function summarize(
  */
 async function firstOf(
   names: readonly string[],
-  { limit, count = false, warnings, warning }: SummaryOptions,
+  { limit, count = false, warnings, warning }: ServiceSelection,
   explain: (name: string) => Promise<ServiceSummary>,
-): Promise<Pick<Summary, 'services' | 'next' | 'count' | 'kinds'>> {
+): Promise<Pick<ServiceSummaries, 'services' | 'next' | 'count' | 'kinds'>> {
   const services: ServiceSummary[] = [];
   const kinds: Record<string, number> = {};
   let total = 0;
@@ -121,7 +121,7 @@ async function firstOf(
 async function selectServices(
   reader: NodeReader,
   view: EndpointsSource,
-  { namespace, labelSelector, search, show, after }: SummaryOptions,
+  { namespace, labelSelector, search, show, after }: ServiceSelection,
   slice: TimeSlice,
 ): Promise<string[]> {
   const { proxy } = reader;
