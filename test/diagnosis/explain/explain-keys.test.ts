@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import type { ProblemCode } from '../../../src/diagnosis/catalogue.ts';
 import { explainKey, nodesOfKey, warnOfKey } from '../../../src/diagnosis/explain/explain-keys.ts';
 import type { Topology } from '../../../src/topology/state/topology.ts';
-import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { PLAIN_TOPOLOGY } from '../../support/topology/plain-topology.ts';
 import { managed, TopologyHarness } from '../../support/topology/topology-harness.ts';
 
 const COMMUNITY = 'kube-proxy-wrapper.io/community';

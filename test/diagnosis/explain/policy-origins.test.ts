@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { policyOrigins } from '../../../src/diagnosis/explain/policy-origins.ts';
-import { NO_POLICY } from '../../support/projection/topology.ts';
+import { NO_POLICY } from '../../support/topology/plain-topology.ts';
 import { describeService } from '../../support/topology/service-description.ts';
 
 const SETTINGS = {

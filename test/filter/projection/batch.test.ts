@@ -11,7 +11,7 @@ import { stillClock } from '../../support/clocks.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { servicesProjection } from '../../support/projection/services-projection.ts';
 import { sliceChange } from '../../support/projection/slice-change.ts';
-import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { PLAIN_TOPOLOGY } from '../../support/topology/plain-topology.ts';
 
 const HOST = 'kubernetes.io/hostname';
 const CLOUD = 'kube-proxy-wrapper.io/cloud';

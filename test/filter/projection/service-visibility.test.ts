@@ -9,7 +9,7 @@ import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts'
 import { View } from '../../../src/filter/view/view.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { servicesProjection } from '../../support/projection/services-projection.ts';
-import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { PLAIN_TOPOLOGY } from '../../support/topology/plain-topology.ts';
 
 const codec = new JsonCodec();
 const window = { entries: 1000, bytes: 1 << 20 };

@@ -9,7 +9,7 @@ import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts'
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { liveBytes } from '../../support/live-bytes.ts';
 import { startSliceProjection } from '../../support/projection/slice-projection.ts';
-import { NO_POLICY } from '../../support/projection/topology.ts';
+import { NO_POLICY } from '../../support/topology/plain-topology.ts';
 
 /** What caches may keep of earlier states, in bytes. All that a tenant wrote is several times as much. */
 const BOUND = 24e6;

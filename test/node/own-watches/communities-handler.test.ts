@@ -6,7 +6,7 @@ import {
 } from '../../../src/node/own-watches/communities-handler.ts';
 import type { Communities } from '../../../src/topology/state/topology.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
-import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { PLAIN_TOPOLOGY } from '../../support/topology/plain-topology.ts';
 
 const codec = new JsonCodec();
 

@@ -10,7 +10,7 @@ import { PolicyStates } from '../../../src/topology/state/policy-states.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { ManualClock } from '../../support/clocks.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { NO_POLICY, PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
+import { NO_POLICY, PLAIN_TOPOLOGY } from '../../support/topology/plain-topology.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 

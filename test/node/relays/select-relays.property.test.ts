@@ -6,8 +6,8 @@ import type { EndpointState } from '../../../src/topology/decide/endpoint.ts';
 import type { Policy } from '../../../src/topology/policy/policy.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { addressText } from '../../../src/util/address.ts';
-import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
+import { PLAIN_TOPOLOGY } from '../../support/topology/plain-topology.ts';
 
 interface Relay {
   readonly ip: string;

@@ -15,8 +15,8 @@ import { reencoding } from '../../../src/node/views/view-source.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
 import { captureLogger } from '../../support/http/logger.ts';
-import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
+import { PLAIN_TOPOLOGY } from '../../support/topology/plain-topology.ts';
 
 /** The view of the own Node, as openViewSource builds it with stateDir. `written` ends a write to the disk. */
 function openNodeView() {

@@ -4,7 +4,7 @@ import { type ControlPlane, startControlPlane } from '../../../harness/api-serve
 import { poll } from '../../../harness/poll.ts';
 import { policyFor } from '../../../src/topology/policy/service-policy.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
-import { NO_POLICY } from '../../support/projection/topology.ts';
+import { NO_POLICY } from '../../support/topology/plain-topology.ts';
 import { describeService } from '../../support/topology/service-description.ts';
 
 jest.setTimeout(120_000);

@@ -7,7 +7,7 @@ import { View } from '../../../src/filter/view/view.ts';
 import type { FoundNodes, NodeFinder } from '../../../src/topology/state/node-lookups.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { ManualClock } from '../clocks.ts';
-import { PLAIN_TOPOLOGY } from './topology.ts';
+import { PLAIN_TOPOLOGY } from '../topology/plain-topology.ts';
 
 /**
  * An empty topology of the node `own`, and the view of endpoints that depends on it, in protobuf. What the API server

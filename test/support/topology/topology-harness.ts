@@ -4,8 +4,8 @@ import type { FoundNodes } from '../../../src/topology/state/node-lookups.ts';
 import { Topology, type TopologyOptions } from '../../../src/topology/state/topology.ts';
 import type { TopologyChange } from '../../../src/topology/state/topology-change.ts';
 import { ManualClock } from '../clocks.ts';
-import { notWatched, PLAIN_TOPOLOGY } from '../projection/topology.ts';
 import { groupOf } from './endpoint-group.ts';
+import { notWatched, PLAIN_TOPOLOGY } from './plain-topology.ts';
 
 /** A policy with these keys, from an annotation. */
 export function managed(...keys: string[]): ManagedPolicy {

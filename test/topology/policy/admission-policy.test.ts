@@ -7,7 +7,7 @@ import { ignoredAnnotations } from '../../../src/topology/policy/ignored-annotat
 import { READ_ANNOTATIONS } from '../../../src/topology/policy/key-sources.ts';
 import { policyFor } from '../../../src/topology/policy/service-policy.ts';
 import { PRESETS } from '../../../src/topology/policy/topology-keys.ts';
-import { NO_POLICY } from '../../support/projection/topology.ts';
+import { NO_POLICY } from '../../support/topology/plain-topology.ts';
 import { describeService } from '../../support/topology/service-description.ts';
 
 /*

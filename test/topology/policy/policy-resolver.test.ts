@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { PolicyResolver } from '../../../src/topology/policy/policy-resolver.ts';
 import type { ServiceDescription } from '../../../src/topology/policy/service-policy.ts';
-import { NO_POLICY } from '../../support/projection/topology.ts';
+import { NO_POLICY } from '../../support/topology/plain-topology.ts';
 import { describeService } from '../../support/topology/service-description.ts';
 
 let resolver: PolicyResolver;

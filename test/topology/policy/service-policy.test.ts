@@ -5,7 +5,7 @@ import {
   namespacePolicyOf,
   policyFor,
 } from '../../../src/topology/policy/service-policy.ts';
-import { NO_POLICY as none } from '../../support/projection/topology.ts';
+import { NO_POLICY as none } from '../../support/topology/plain-topology.ts';
 import {
   type GivenService as Given,
   describeService as service,

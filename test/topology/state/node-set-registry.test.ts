@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
 import { NodeSetRegistry } from '../../../src/topology/state/node-set-registry.ts';
 import { ManualClock } from '../../support/clocks.ts';
-import { notWatched } from '../../support/projection/topology.ts';
+import { notWatched } from '../../support/topology/plain-topology.ts';
 
 /** A registry, its clock, and what it has reported. */
 function registryOf(max: number) {

@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Endpoint } from '../../../src/topology/decide/endpoint.ts';
 import { NODE_SET_LINGER_MS } from '../../../src/topology/state/node-set.ts';
-import { PLAIN_TOPOLOGY } from '../../support/projection/topology.ts';
 import { groupOf } from '../../support/topology/endpoint-group.ts';
+import { PLAIN_TOPOLOGY } from '../../support/topology/plain-topology.ts';
 import { managed, on, TopologyHarness } from '../../support/topology/topology-harness.ts';
 
 /*
