@@ -6,8 +6,8 @@ export interface AdvancingClock {
 }
 
 /**
- * Mocks `performance.now` in each test of the file or of the `describe` that calls this. The clock begins at the real
- * time, and moves on by what `advance` is given.
+ * For code that is given no Clock; clocks.ts has these. Mocks `performance.now` in each test of the file or of the
+ * `describe` that calls this. The clock begins at the real time, and moves on by what `advance` is given.
  *
  * @param options.runs whether it also runs by itself, as a server needs it; default true. If not, a test can check a
  *   limit to the millisecond.

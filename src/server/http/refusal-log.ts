@@ -4,7 +4,7 @@ import { escapeUntrusted } from '../../text/untrusted-text.ts';
 import { LimitedLog } from '../../util/limited-log.ts';
 import { ListenerCounter } from './listener-counter.ts';
 
-/** A refused request or connection. */
+/** A request or connection that is refused, or ended because its client reads nothing. */
 export interface Refusal {
   /** Name of the setting with the address of the listener. */
   readonly listener: string;
