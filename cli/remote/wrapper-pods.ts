@@ -5,6 +5,7 @@ import type { KubeClient } from '../client/kube-client.ts';
 import type { PodName } from '../client/port-forward.ts';
 import { listNodes } from './list-nodes.ts';
 import { listPods, podsByNode, unlessRefused } from './list-pods.ts';
+import { type NextPod, nextPodOf, readySince } from './next-pod.ts';
 import { type PodTrouble, troubleOf } from './pod-trouble.ts';
 import { timeOf } from './time-of.ts';
 
@@ -26,6 +27,8 @@ export interface WrapperNode {
   readonly pod?: WrapperPod;
   /** Pods that do not run, or not for long. */
   readonly troubles: readonly PodTrouble[];
+  /** One that a roll-out has made beside a ready one; absent: there is none, or it is in trouble. */
+  readonly next?: NextPod | undefined;
   /** DaemonSet of the newest Pod, and when that Pod was made, in milliseconds since the epoch. */
   readonly daemonSet: string;
   readonly newest: number;
@@ -103,11 +106,15 @@ function nodeOf(node: string, all: readonly V1Pod[], unasked: WrapperPod['unaske
   const running = all.filter(isRunning).toSorted(byPreference);
   const pod = running.find((each) => !isTroubled(each)) ?? running[0];
   const newest = all.toSorted((a, b) => createdOf(b) - createdOf(a))[0] as V1Pod;
+  const daemonSet = daemonSetOf(newest) ?? '';
+  const ofRollOut = running.filter((each) => !isTroubled(each) && daemonSetOf(each) === daemonSet);
   return {
     node,
     pod: pod && { ...nameOf(pod), node, unasked },
     troubles,
-    daemonSet: daemonSetOf(newest) ?? '',
+    // What the kubelet of a lost node reported last is old.
+    next: daemonSet !== '' && unasked === undefined ? nextPodOf(ofRollOut) : undefined,
+    daemonSet,
     newest: createdOf(newest),
     created: pod === undefined ? 0 : createdOf(pod),
     started: pod === undefined ? 0 : startedOf(pod),
@@ -193,13 +200,8 @@ function startedOf({ status }: V1Pod): number {
 }
 
 function byPreference(a: V1Pod, b: V1Pod): number {
-  return Number(isPodReady(b)) - Number(isPodReady(a)) || createdOf(b) - createdOf(a);
-}
-
-function isPodReady({ status }: V1Pod): boolean {
-  return (
-    status?.conditions?.some((each) => each.type === 'Ready' && each.status === 'True') === true
-  );
+  const isReady = (pod: V1Pod): number => Number(readySince(pod) !== undefined);
+  return isReady(b) - isReady(a) || createdOf(b) - createdOf(a);
 }
 
 function nameOf({ metadata }: V1Pod): PodName {

@@ -10,8 +10,8 @@ import type { PodFlags, WrapperPod } from './wrapper-pods.ts';
  *   wrappers.ts, wrapper-pods.ts,                         which wrappers there are, and how they are reached
  *   list-pods.ts, list-nodes.ts
  *   cluster-status.ts, cluster-report.ts                  status: one line for all nodes with the same outcome
- *   pod-trouble.ts, roll-out.ts, kube-proxy-pods.ts,      what only the cluster knows about a node
- *   relay-pods.ts, cluster-labels.ts
+ *   pod-trouble.ts, next-pod.ts, roll-out.ts,             what only the cluster knows about a node
+ *   kube-proxy-pods.ts, relay-pods.ts, cluster-labels.ts
  *   remote-explain.ts                                     explain, of one node or all
  */
 

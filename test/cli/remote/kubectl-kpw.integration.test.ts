@@ -126,6 +126,12 @@ function waitsFor(reason: string, last: string): Partial<FakePod> {
   return { ready: false, status: { containerStatuses } };
 }
 
+/** A Pod that became ready some seconds ago. */
+function readySince(secondsAgo: number): Partial<FakePod> {
+  const lastTransitionTime = new Date(Date.now() - secondsAgo * 1000).toISOString();
+  return { status: { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime }] } };
+}
+
 /** A Pod whose container was killed some seconds ago, and runs again. */
 function killed(secondsAgo: number): Partial<FakePod> {
   const time = new Date(Date.now() - secondsAgo * 1000).toISOString();
@@ -401,6 +407,42 @@ const SCENES: readonly Scene[] = [
       add('edge-1', { daemonSet: 'kpw', ...other });
       add('edge-2', { daemonSet: 'kpw' });
       addNext('edge-2', { daemonSet: 'kpw', ready: false });
+    },
+    'status',
+  ],
+  [
+    // Its controller (1.36, 1.37) does not look again if a DaemonSet changes soon after a Pod became ready.
+    'two ready Pods on a node are a roll-out that has stopped, and nobody knows which of them has answered',
+    () => {
+      add('edge-1', { daemonSet: 'kpw' });
+      addNext('edge-1', { daemonSet: 'kpw', adminUrl: urls['edge-1'], ...readySince(70) });
+      const other = { adminUrl: urls.other as string, created: '2026-01-02T00:00:00Z' };
+      add('edge-2', { daemonSet: 'kpw', ...other });
+    },
+    'status',
+  ],
+  [
+    'two ready Pods on a node are no problem for a minute, nor those of two DaemonSets or of a lost node',
+    () => {
+      add('edge-1', { daemonSet: 'kpw' });
+      addNext('edge-1', { daemonSet: 'kpw', adminUrl: urls['edge-1'], ...readySince(50) });
+      add('edge-2', { daemonSet: 'kpw' });
+      addNext('edge-2', { daemonSet: 'other', labels: CANARY, adminUrl: urls['edge-2'] });
+      add('edge-3', { daemonSet: 'kpw' });
+      addNext('edge-3', { daemonSet: 'kpw', ...readySince(70) });
+      setReady('edge-3', 'Unknown');
+    },
+    'status',
+  ],
+  [
+    // It never ends, and the Pod before it answers.
+    'a new Pod that cannot mount a volume is a roll-out that has stopped',
+    () => {
+      add('edge-1', { daemonSet: 'kpw' });
+      const state = { waiting: { reason: 'ContainerCreating' } };
+      const containerStatuses = [{ name: 'kube-proxy-wrapper', state }];
+      const status = { phase: 'Pending', containerStatuses };
+      addNext('edge-1', { daemonSet: 'kpw', ready: false, status });
     },
     'status',
   ],
