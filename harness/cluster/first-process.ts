@@ -7,7 +7,7 @@ import {
   waitUntilReady,
 } from '../process/managed-process.ts';
 import { runCommand } from '../process/run-command.ts';
-import { OWN_FOLDERS } from './node-config.ts';
+import { BOOT_ID, OWN_FOLDERS } from './node-config.ts';
 
 /** A process on a node. */
 export interface OnNode {
@@ -98,6 +98,9 @@ function spawnOnNode(
  */
 const BOOT = `set -e
 for each in ${OWN_FOLDERS.join(' ')}; do mount --bind "$1/$each" "/$each"; done
+# The kernel of this machine has one boot id for all nodes, and no other after a node has booted.
+cat /proc/sys/kernel/random/uuid > /run/boot-id
+mount --bind /run/boot-id ${BOOT_ID}
 # kube-proxy mounts /lib/modules, and containerd would make it on this machine.
 if ! [ -d /lib/modules ]; then
   mkdir -p "$1/lib" "$1/lib-work"

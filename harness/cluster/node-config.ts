@@ -8,6 +8,9 @@ export const CRI_SOCKET = '/run/containerd/containerd.sock';
 /** Folders of a node that are its own. The host's are hidden behind them. The node has a copy of the host's /etc. */
 export const OWN_FOLDERS = ['etc', 'run', 'var/lib', 'var/log'] as const;
 
+/** What the kernel says of its boot. */
+export const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+
 /** Where the kubelet looks for static Pods, as kubeadm sets it up. */
 const STATIC_PODS = '/etc/kubernetes/manifests';
 
@@ -15,6 +18,8 @@ const STATIC_PODS = '/etc/kubernetes/manifests';
 export interface NodeFiles {
   readonly containerdConfig: string;
   readonly kubeletConfig: string;
+  /** What each container has, besides what the kubelet asks for. */
+  readonly runtimeSpec: string;
 }
 
 export interface NodeConfigOptions {
@@ -31,6 +36,7 @@ export function writeNodeConfig(options: NodeConfigOptions): NodeFiles {
   const files = {
     containerdConfig: join(folder, 'containerd.toml'),
     kubeletConfig: join(folder, 'kubelet.json'),
+    runtimeSpec: join(folder, 'runtime-spec.json'),
   };
   cpSync('/etc', join(folder, 'etc'), { recursive: true, verbatimSymlinks: true });
   for (const each of ['cni', STATIC_PODS, ...OWN_FOLDERS]) {
@@ -38,7 +44,7 @@ export function writeNodeConfig(options: NodeConfigOptions): NodeFiles {
   }
   writeFileSync(join(folder, 'resolv.conf'), '');
   writeFileSync(join(folder, 'cni/10-bridge.conflist'), JSON.stringify(cniConfig(options)));
-  writeFileSync(files.containerdConfig, containerdConfig(folder));
+  writeFileSync(files.containerdConfig, containerdConfig(folder, files.runtimeSpec));
   writeFileSync(files.kubeletConfig, JSON.stringify(kubeletConfig(options)));
   return files;
 }
@@ -54,7 +60,19 @@ function cniConfig({ podCidr }: NodeConfigOptions): unknown {
   return { cniVersion: '0.4.0', name: 'pods', plugins: [bridge, portmap] };
 }
 
-function containerdConfig(folder: string): string {
+/**
+ * Lets containers have the boot id of their node, whose /proc they do not share.
+ *
+ * @param base the spec of containerd
+ */
+export function writeRuntimeSpec(files: NodeFiles, base: string): void {
+  // It runs in the mounts of the container, in its root, before that is `/`.
+  const args = ['mount', '--bind', BOOT_ID, BOOT_ID.slice(1)];
+  const hooks = { createContainer: [{ path: '/bin/mount', args }] };
+  writeFileSync(files.runtimeSpec, JSON.stringify({ ...JSON.parse(base), hooks }));
+}
+
+function containerdConfig(folder: string, runtimeSpec: string): string {
   return `version = 2
 [grpc]
   address = "${CRI_SOCKET}"
@@ -64,6 +82,9 @@ function containerdConfig(folder: string): string {
   restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "${snapshotter(folder)}"
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      base_runtime_spec = "${runtimeSpec}"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "/usr/lib/cni"
     conf_dir = "${join(folder, 'cni')}"

@@ -12,6 +12,7 @@ import {
   OWN_FOLDERS,
   snapshotter,
   writeNodeConfig,
+  writeRuntimeSpec,
 } from './node-config.ts';
 
 export interface NodeOptions {
@@ -115,6 +116,7 @@ export class ClusterNode {
     const { podProgram } = binaries;
     this.#first = await bootNode({ name, namespace, folder, podProgram });
     await this.exec('sysctl', ['-qw', 'net.ipv4.ip_forward=1']);
+    writeRuntimeSpec(this.#files, await this.exec('ctr', ['oci', 'spec']));
     const { containerdConfig } = this.#files;
     const { process } = this.#running().spawn({
       name: 'containerd',
