@@ -3,6 +3,8 @@ import { readFileSync } from 'node:fs';
 /** A request that the API server has answered, or begun to answer if it is a watch. */
 export interface AuditedRequest {
   readonly user: string;
+  /** The Pod that has the token, such as `kube-proxy-wrapper-x7k2p`; empty: the token is of no Pod. */
+  readonly pod: string;
   /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`. */
   readonly verb: string;
   /** Plural name, such as `endpointslices`, or with a subresource `pods/status`. */
@@ -61,7 +63,10 @@ interface AuditEvent {
   readonly stage: string;
   readonly verb: string;
   readonly requestURI: string;
-  readonly user: { readonly username: string };
+  readonly user: {
+    readonly username: string;
+    readonly extra?: Readonly<Record<string, readonly string[]>>;
+  };
   readonly objectRef?: {
     readonly resource?: string;
     readonly subresource?: string;
@@ -103,6 +108,7 @@ function toRequest(event: AuditEvent): AuditedRequest {
   const { resource = '', subresource, namespace = '' } = event.objectRef ?? {};
   return {
     user: event.user.username,
+    pod: event.user.extra?.['authentication.kubernetes.io/pod-name']?.[0] ?? '',
     verb: event.verb,
     resource: subresource === undefined ? resource : `${resource}/${subresource}`,
     namespace,

@@ -23,6 +23,8 @@ export interface Cluster {
   node(name: string): ClusterNode;
   /** As an administrator. */
   readonly kubectl: Kubectl;
+  /** What wrappers and relays have asked of the API server, in order. */
+  readonly requests: ControlPlane['requests'];
   /** Ends and removes everything. */
   stop(): Promise<void>;
 }
@@ -106,11 +108,12 @@ function describeCluster(
   plane: ControlPlane,
   parts: Pick<Cluster, 'binaries' | 'folder' | 'nodes' | 'stop'>,
 ): Cluster {
-  const { admin, kubeconfig } = plane;
+  const { admin, kubeconfig, requests } = plane;
   return {
     ...parts,
     admin,
     kubeconfig,
+    requests,
     node: (name) => {
       const found = parts.nodes.find((node) => node.name === name);
       if (found === undefined) throw new Error(`there is no node ${name}`);

@@ -1,7 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createApiClient } from '../api-server/api.ts';
 import { apiServerArgs, serviceAccountKey } from '../api-server/api-server-args.ts';
+import {
+  type AuditRules,
+  auditPolicy,
+  type RequestFilter,
+  readAuditLog,
+} from '../api-server/audit-log.ts';
 import { etcdArgs } from '../api-server/etcd.ts';
 import { getStatus } from '../api-server/http-status.ts';
 import { writeKubeconfig } from '../api-server/kubeconfig.ts';
@@ -24,6 +30,11 @@ export interface ControlPlaneOptions {
 
 /** In the hub, so it is at the same port in each cluster. */
 const ETCD = 'http://127.0.0.1:2379';
+
+const AUDITED: AuditRules = [
+  { level: 'Metadata', users: ['system:serviceaccount:kube-system:kube-proxy-wrapper'] },
+  { level: 'None' },
+];
 
 /** Starts the control plane and returns before it is ready, so that nodes can start beside it. */
 export async function startControlPlane(options: ControlPlaneOptions) {
@@ -60,6 +71,8 @@ export async function startControlPlane(options: ControlPlaneOptions) {
     kubeletConfig: (name: string) => kubeconfigFor(name, API_SERVER.address),
     /** Waits until the API server answers. */
     ready,
+    /** What wrappers and relays have asked, in order. */
+    requests: (filter?: RequestFilter) => readAuditLog(auditFiles(folder).log, filter),
     stop: async () => {
       admin.close();
       await Promise.all(running.processes.map(async (each) => await each.stop('SIGKILL')));
@@ -79,6 +92,8 @@ function startComponents(
     processes.push(started);
     return started;
   };
+  const audit = auditFiles(folder);
+  writeFileSync(audit.policy, JSON.stringify(auditPolicy(AUDITED)));
   start('etcd', binaries.etcd, etcdArgs(folder, ETCD, 'http://127.0.0.1:2380'));
   const apiServer = start('kube-apiserver', binaries.kubeApiserver, [
     ...apiServerArgs({
@@ -89,6 +104,8 @@ function startComponents(
       advertiseAddress: API_SERVER.address,
       tokenFile,
     }),
+    `--audit-policy-file=${audit.policy}`,
+    `--audit-log-path=${audit.log}`,
     '--authorization-mode=Node,RBAC',
     `--client-ca-file=${cert.certFile}`,
     // kube-proxy is a privileged Pod.
@@ -127,6 +144,11 @@ function controllerArgs(accountKey: string, { certFile, keyFile }: ServingCert):
     '--use-service-account-credentials=true',
   ];
 }
+
+const auditFiles = (folder: string) => ({
+  policy: join(folder, 'audit-policy.json'),
+  log: join(folder, 'audit.log'),
+});
 
 /** An administrator, the controllers and each kubelet. */
 function usersOf(nodeNames: readonly string[]): Readonly<Record<string, TokenUser>> {

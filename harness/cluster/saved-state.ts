@@ -11,11 +11,15 @@ import { changeSecondNetwork, EVERYWHERE, SECOND_NETWORK } from './other-service
  */
 export async function untilSaved(cluster: Cluster, node: ClusterNode): Promise<void> {
   await changeSecondNetwork(cluster);
+  await untilInSnapshots(node, [new URL(EVERYWHERE).hostname, SECOND_NETWORK.after]);
+}
+
+/** Waits until the snapshots of a node have these texts, such as an address or the name of an object. */
+export async function untilInSnapshots(node: ClusterNode, texts: readonly string[]): Promise<void> {
   const folder = node.hostPath('/var/lib/kube-proxy-wrapper/state');
-  const last = [new URL(EVERYWHERE).hostname, SECOND_NETWORK.after];
   await poll(
     () => readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1')),
-    (snapshots) => last.every((text) => snapshots.some((each) => each.includes(text))),
-    { timeoutMs: 60_000, intervalMs: 200, what: `${last.join()} in snapshots of ${node.name}` },
+    (snapshots) => texts.every((text) => snapshots.some((each) => each.includes(text))),
+    { timeoutMs: 60_000, intervalMs: 200, what: `${texts.join()} in snapshots of ${node.name}` },
   );
 }
