@@ -2,10 +2,12 @@ import { beforeAll, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../harness/cluster/kube-proxy.ts';
 import { API_SERVER, nodeAddress } from '../../../harness/cluster/network.ts';
+import { createNodeProbe } from '../../../harness/cluster/node-probe.ts';
 import { writeOverlay } from '../../../harness/cluster/overlay.ts';
+import { untilInSnapshots } from '../../../harness/cluster/saved-state.ts';
 import { createWeb, type Web } from '../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../harness/cluster/workspace.ts';
-import { poll } from '../../../harness/poll.ts';
+import { createWrapperFigures } from '../../../harness/cluster/wrapper-figures.ts';
 import { stoppedLater } from '../../support/closed-later.ts';
 
 /*
@@ -21,18 +23,19 @@ const API = `${API_SERVER.address}:${API_SERVER.port}`;
 const RELAYS = [1, 2].map((index) => `${nodeAddress(index)}:10364`);
 /** The section of docs/relay.md. */
 const INSTALLATION = 'Set up relays';
-/** The way back to a relay, with its spread: a minute and a quarter of it. */
-const RETURN_MS = 90_000;
+const SITE = ['edge-1', 'edge-2'];
 
 let cluster: Cluster;
 let workspace: Workspace;
 let web: Web;
+let figuresOf: ReturnType<typeof createWrapperFigures>;
 
 beforeAll(async () => {
   cluster = stoppedLater(await startCluster());
   workspace = createWorkspace(cluster);
+  figuresOf = createWrapperFigures(cluster);
   await workspace.run('kubectl label node edge-1 edge-2 site=a; kubectl label node edge-3 site=b');
-  writeOverlay(workspace);
+  writeOverlay(workspace, ['state']);
   await workspace.run('kubectl apply --server-side -k my-cluster');
   await installKubeProxy(cluster, { mode: 'nftables', server: 'http://127.0.0.1:10360' });
   await rolledOut(cluster, 'kube-proxy');
@@ -42,25 +45,10 @@ beforeAll(async () => {
   web = await createWeb(cluster, ['site', '*']);
 });
 
-async function metrics(node: string): Promise<string> {
-  const request = 'GET /metrics HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nConnection: close\\r\\n\\r\\n';
-  const get = `exec 3<>/dev/tcp/127.0.0.1/10361; printf "${request}" >&3; cat <&3`;
-  return await cluster.node(node).exec('bash', ['-c', get]);
-}
-
-/** Waits until the wrapper of a node reads from one of these servers, `host:port`. */
-async function reads(node: string, servers: readonly string[]): Promise<void> {
-  await poll(
-    async () => /upstream_server_in_use\{server="([^"]+)"\} 1/.exec(await metrics(node))?.[1] ?? '',
-    (used) => servers.includes(used),
-    { timeoutMs: RETURN_MS, intervalMs: 500, what: `${node} reads from ${servers}` },
-  );
-}
-
 /** How often a node has changed its server, and has listed Services and slices. */
 async function figures(node: string): Promise<Record<string, string>> {
   const counted = /(failovers_total|lists_total.*(services|endpointslices).*) (\d+)$/;
-  const found = (await metrics(node)).split('\n').flatMap((line) => {
+  const found = (await figuresOf.metrics(node)).split('\n').flatMap((line) => {
     const [, what, , count] = counted.exec(line.trim()) ?? [];
     return what === undefined || count === undefined ? [] : [[what, count] as const];
   });
@@ -72,7 +60,7 @@ test('nodes of a site with relays read from these, and one without reads from th
     'IP:127.0.0.1,DNS:localhost': `DNS:${RELAY}.kube-system.svc`,
   });
   await workspace.runDocumented(INSTALLATION, 'kubectl -n kube-system create secret');
-  writeOverlay(workspace, ['relay'], {
+  writeOverlay(workspace, ['state', 'relay'], {
     relays: { service: `kube-system/${RELAY}`, caFile: `/etc/${RELAY}/ca.crt` },
   });
   await workspace.run('kubectl apply --server-side --force-conflicts -k my-cluster');
@@ -80,34 +68,60 @@ test('nodes of a site with relays read from these, and one without reads from th
   await workspace.run('kubectl label node edge-2 kube-proxy-wrapper.io/relay=true');
   await rolledOut(cluster, RELAY);
   await rolledOut(cluster, 'kube-proxy-wrapper');
-  for (const node of ['edge-1', 'edge-2']) await reads(node, RELAYS);
-  await reads('edge-3', [API]);
-  for (const node of ['edge-1', 'edge-2']) await web.reaches(node, ['edge-1', 'edge-2']);
+  for (const node of SITE) await figuresOf.reads(node, RELAYS);
+  await figuresOf.reads('edge-3', [API]);
+  for (const node of SITE) await web.reaches(node, SITE);
   await web.reaches('edge-3', ['edge-3']);
 });
 
 test('a roll-out of the relays is not noticed: no list of Services or slices, no other server, no lost connection', async () => {
-  const sited = ['edge-1', 'edge-2'];
-  const now = async () => await Promise.all(sited.map(figures));
+  const now = async () => await Promise.all(SITE.map(figures));
   const before = await now();
   expect(Object.keys(before[0] ?? {}).length).toBeGreaterThan(2);
-  const seen = await web.underLoad(sited, async () => {
+  const seen = await web.underLoad(SITE, async () => {
     await workspace.run(`kubectl -n kube-system rollout restart daemonset/${RELAY}`);
     await rolledOut(cluster, RELAY);
     // A change arrives by the new relays.
     await web.setReady('edge-1', false);
-    for (const node of sited) await web.reaches(node, ['edge-2']);
+    for (const node of SITE) await web.reaches(node, ['edge-2']);
     await web.setReady('edge-1', true);
-    for (const node of sited) await web.reaches(node, sited);
+    for (const node of SITE) await web.reaches(node, SITE);
   });
-  for (const answers of seen) expect(Object.keys(answers).sort()).toEqual(sited);
+  for (const answers of seen) expect(Object.keys(answers).sort()).toEqual(SITE);
   expect(await now()).toEqual(before);
+});
+
+/** The policy of the Service when the power goes, and when it is back. */
+const AS_BEFORE = '["site","*"]';
+const CHANGED = '["kubernetes.io/hostname","*"]';
+
+test('a site that loses its power has the newest state when it has booted, and only its relays list at the API server', async () => {
+  const nodes = SITE.map((name) => cluster.node(name));
+  const policy = async (keys: string) =>
+    await workspace.run(`kubectl annotate service web --overwrite 'topologyKeys=${keys}'`);
+  for (const node of nodes) await untilInSnapshots(node, RELAYS);
+  await Promise.all(nodes.map(async (node) => await node.powerOff()));
+  const since = Date.now();
+  await policy(CHANGED);
+  await Promise.all(nodes.map(async (node) => await node.powerOn()));
+  await Promise.all(nodes.map(async (node) => await node.startKubelet()));
+  for (const name of SITE) await createNodeProbe(cluster, name).reaches(web.url, [name]);
+  const lists = figuresOf.lists(since);
+  expect(lists.filter((each) => !each.startsWith(RELAY))).toEqual([]);
+  // Each relay, each collection, once.
+  expect(lists.length).toBe(new Set(lists).size);
+  expect(lists.length).toBeGreaterThan(1);
+  for (const name of SITE) await figuresOf.reads(name, RELAYS);
+  for (const name of SITE)
+    expect(await createNodeProbe(cluster, name).dial(web.url)).toEqual([name]);
+  await policy(AS_BEFORE);
+  for (const name of SITE) await web.reaches(name, SITE);
 });
 
 test('without relays the nodes read from the API server, and traffic goes on', async () => {
   const [answers = {}] = await web.underLoad(['edge-1'], async () => {
     await workspace.run('kubectl label node edge-1 edge-2 kube-proxy-wrapper.io/relay-');
-    for (const node of ['edge-1', 'edge-2']) await reads(node, [API]);
+    for (const node of SITE) await figuresOf.reads(node, [API]);
     await web.setReady('edge-2', false);
     await web.reaches('edge-1', ['edge-1']);
   });
@@ -115,7 +129,7 @@ test('without relays the nodes read from the API server, and traffic goes on', a
 });
 
 test('what the component leaves is deleted by the documented commands', async () => {
-  writeOverlay(workspace);
+  writeOverlay(workspace, ['state']);
   await workspace.run('kubectl apply --server-side --force-conflicts -k my-cluster');
   await rolledOut(cluster, 'kube-proxy-wrapper');
   const left = async (): Promise<string> =>
