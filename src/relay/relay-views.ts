@@ -107,7 +107,8 @@ export class RelayViews {
   /** Reaches the newest version of all views, so that a relay that began meanwhile continues their watches. */
   async reachNewest(): Promise<void> {
     const sources = this.#views.sources as readonly RelaySource[];
-    await Promise.all(sources.map((source) => source.reachNewest()));
+    const started = sources.filter(({ view }) => view.started);
+    await Promise.all(started.map((source) => source.reachNewest()));
   }
 
   async close(): Promise<void> {

@@ -170,6 +170,20 @@ test('watches of a relay that is replaced go on at the next one, however old the
   expect(listsOf(node)).toBe(before);
 });
 
+test('a relay that is stopped before one of its views is complete ends the watches of the others', async () => {
+  const relay = await useRelayOf(api, files);
+  await useNode(relay);
+  await eventually(() => relay.listeners.watches > 3, true);
+  const isSlow = ({ path }: { readonly path: string }) => path.endsWith('/servicecidrs');
+  cluster.hold(isSlow);
+  const path = '/apis/networking.k8s.io/v1/servicecidrs?resourceVersion=0';
+  const slow = Promise.allSettled([ask(relay.url + path)]);
+  await eventually(() => cluster.requests.some(isSlow), true);
+  await relay.close();
+  await slow;
+  expect(relay.listeners.watches).toBe(0);
+});
+
 // Its Secret is mounted on each node: without it a node that rebooted had no wrapper, and so no rules.
 test.each(['is missing', 'names another authority'])(
   'a wrapper whose file of the authority %s starts, and uses the relay once the file is right',
