@@ -25,6 +25,8 @@ import { type LogLine, recordingLogger } from '../support/wrapper/wrapper-fixtur
 const SLICES =
   '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless';
 const PROTOBUF = { headers: { accept: 'application/vnd.kubernetes.protobuf' } };
+/** The token of wrappers; relays have another one. */
+const NODE = 'node';
 const OLD = '10.0.2.2';
 const NEW = '10.0.2.3';
 /** Longer than a test lasts. */
@@ -53,7 +55,7 @@ function put(ip: string): void {
 
 /** Lets a node have snapshots, and changes what they have. */
 async function powerCut(): Promise<void> {
-  const before = await useWrapper(api, { state, credentials: credentialsFor(api) });
+  const before = await useWrapper(api, { state, credentials: credentialsFor(api, NODE) });
   await eventually(() => shown(before), OLD);
   await before.close();
   put(NEW);
@@ -67,7 +69,7 @@ async function boot(
   ({ lines } = recorded);
   const servers = ports.map((port) => new URL(`https://127.0.0.1:${port}`));
   const relays = { servers, caFile: files.caFile };
-  const credentials = credentialsFor(api);
+  const credentials = credentialsFor(api, NODE);
   return await useWrapper(api, {
     state: of,
     relays,
@@ -92,10 +94,10 @@ async function dataLine(node: NodeProxy): Promise<string> {
   return `${data?.text} (${data?.detail})`;
 }
 
-/** Requests of wrappers at the API server: those of relays have a token. */
+/** Requests of wrappers at the API server. */
 const direct = (): number =>
   cluster.requests.filter(
-    ({ method, headers }) => method === 'GET' && headers.authorization === undefined,
+    ({ method, headers }) => method === 'GET' && headers.authorization === `Bearer ${NODE}`,
   ).length;
 
 const useRelays = () => Promise.all(ports.map((port) => useRelayOf(api, files, {}, port)));

@@ -17,6 +17,9 @@ import { type LogLine, recordingLogger } from '../support/wrapper/wrapper-fixtur
 const SLICES =
   '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless';
 
+/** The token of wrappers; relays have another one. */
+const NODE = 'node';
+
 let cluster: ApiServer;
 let api: string;
 let files: ServingFiles;
@@ -86,7 +89,12 @@ async function useNode(
   const recorded = recordingLogger();
   ({ lines } = recorded);
   const relays = { service: 'default/relay', caFile: files.caFile };
-  const base = { credentials: credentialsFor(api), relays, returnMs: 50, logger: recorded.logger };
+  const base = {
+    credentials: credentialsFor(api, NODE),
+    relays,
+    returnMs: 50,
+    logger: recorded.logger,
+  };
   return await useWrapper(api, { ...base, ...options }, { ...raw });
 }
 
@@ -145,10 +153,12 @@ test('a start with stateDir reads from the relay that was selected last, from th
   const second = await useNode({ state });
   await read(second);
   expect([hosts(second), second.upstream.failover.switches]).toEqual([order, 0]);
-  // Of the wrapper itself, there is nothing but what its relays have sent for it.
+  // All else has come from its relays.
   const direct = cluster.requests
     .slice(before)
-    .filter(({ method, headers }) => method === 'GET' && headers.authorization === undefined);
+    .filter(
+      ({ method, headers }) => method === 'GET' && headers.authorization === `Bearer ${NODE}`,
+    );
   expect(direct).toEqual([]);
 });
 

@@ -14,9 +14,11 @@ import { askAt, useReviewedCluster } from '../wrapper/https-wrapper.ts';
 
 const NO_CHECK = { rejectUnauthorized: false };
 
-/** Credentials for an API server in memory over TLS. */
-export function credentialsFor(apiServer: string): FakeCredentials {
-  return new FakeCredentials(new URL(apiServer), NO_CHECK);
+/** Credentials for an API server in memory over TLS. @param token by which its requests can be told apart */
+export function credentialsFor(apiServer: string, token?: string): FakeCredentials {
+  const credentials = new FakeCredentials(new URL(apiServer), NO_CHECK);
+  if (token !== undefined) credentials.token = token;
+  return credentials;
 }
 
 /** Starts a relay; it is closed later. @param port default: any; also `<host>:<port>` */
