@@ -2,16 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ControlPlane } from '../harness/api-server/control-plane.ts';
 import { type MeasuringClient, startClient } from './client.ts';
 import { ensureClientBinary } from './client-binary.ts';
-import { type Measure, summarize } from './measure.ts';
+import { type Measure, type ProgramMeasure, summarize } from './measure.ts';
 import type { BenchOptions } from './options.ts';
 import { startBenchPlane } from './plane.ts';
 import type { ProcessUsage } from './process-usage.ts';
-import {
-  ensureWrapper,
-  type MeasuredWrapper,
-  startMeasuredWrapper,
-  type WrapperStart,
-} from './wrapper.ts';
+import { type Program, turnsOf } from './programs.ts';
+import { type MeasuredWrapper, startMeasuredWrapper, type WrapperStart } from './wrapper.ts';
 
 /** What every part of a run works with. */
 export interface Bench {
@@ -24,27 +20,35 @@ export interface Bench {
   start(how?: Partial<WrapperStart>): Promise<MeasuredWrapper>;
   /** Starts a wrapper that the client uses from now on. */
   startWrapper(server?: string): Promise<MeasuredWrapper>;
-  /** Notes a result. */
+  /** Notes a result, of the program whose turn it is. */
   add(measure: Measure): void;
+  /** Runs this for each program, in turns. All of them work with the same cluster, which it leaves as it was. */
+  inTurns(measure: () => Promise<void>): Promise<void>;
   progress(line: string): void;
 }
 
-/** Starts all that is measured, runs `parts` and returns what they found. */
+/** Starts all that is measured, runs `parts` and returns what they found: each result of each turn. */
 export async function withBench(
   options: BenchOptions,
+  programs: readonly Program[],
   progress: (line: string) => void,
   parts: (bench: Bench) => Promise<void>,
-): Promise<Measure[]> {
-  const program = await ensureWrapper(options.wrapper);
+): Promise<ProgramMeasure[]> {
   const binary = await ensureClientBinary(progress);
-  const measures: Measure[] = [];
+  const measures: ProgramMeasure[] = [];
+  let [current] = programs as [Program];
   progress('starting etcd and kube-apiserver');
   const plane = await startBenchPlane(progress);
   try {
     const client = await startClient(binary, plane);
     const { profile } = options;
     const start = async (how: Partial<WrapperStart> = {}) =>
-      await startMeasuredWrapper(plane, { program, server: plane.server, profile, ...how });
+      await startMeasuredWrapper(plane, {
+        program: current.path,
+        server: plane.server,
+        profile,
+        ...how,
+      });
     try {
       await parts({
         options,
@@ -53,7 +57,14 @@ export async function withBench(
         wants: (part) => options.only.length === 0 || options.only.includes(part),
         start,
         startWrapper: async (server = plane.server) => await startUsed(client, start({ server })),
-        add: (measure) => void measures.push(measure),
+        add: (measure) => void measures.push({ program: current.name, ...measure }),
+        inTurns: async (measure) => {
+          for (const program of turnsOf(programs, options.turns)) {
+            current = program;
+            if (programs.length > 1) progress(`turn of ${program.name}`);
+            await measure();
+          }
+        },
         progress,
       });
     } finally {

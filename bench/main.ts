@@ -1,5 +1,6 @@
 /** Compares the wrapper with the API server behind it; see README.md. */
 import { addMemory, type Bench, withBench, withReadyWrapper } from './bench.ts';
+import { formatComparison } from './comparison.ts';
 import { measureLarge } from './large.ts';
 import { type BenchOptions, parseOptions, USAGE } from './options.ts';
 import {
@@ -11,6 +12,7 @@ import {
   measureRaw,
   measureStarts,
 } from './parts.ts';
+import { ourProgram, rivalPrograms } from './programs.ts';
 import { measureOthers, measureRelabel } from './relabel.ts';
 import { formatContext, formatTable, type Results } from './report.ts';
 import { runBenchmark } from './run.ts';
@@ -21,14 +23,21 @@ if (options === undefined) process.stdout.write(USAGE);
 else await bench(options);
 
 async function bench(options: BenchOptions): Promise<void> {
-  const { cluster, rounds } = options;
+  const { cluster, rounds, against } = options;
   await runBenchmark(
     options,
     'results',
-    async (progress) => await withBench(options, progress, runParts),
+    async (progress) => {
+      const programs = [
+        await ourProgram(options.wrapper),
+        ...(await rivalPrograms(against, progress)),
+      ];
+      return await withBench(options, programs, progress, runParts);
+    },
     (measures, run) => {
       const results: Results = { ...run, cluster, rounds, measures };
-      return { results, text: `${formatContext(results)}\n\n${formatTable(measures)}` };
+      const table = against.length === 0 ? formatTable(measures) : formatComparison(measures);
+      return { results, text: `${formatContext(results)}\n\n${table}` };
     },
   );
 }
@@ -38,17 +47,29 @@ async function runParts(bench: Bench): Promise<void> {
   await client.createNodes(options.cluster);
   if (bench.wants('idle')) {
     progress('almost empty cluster');
-    await measureIdle(bench);
+    await bench.inTurns(async () => await measureIdle(bench));
   }
   progress(`creating ${options.cluster.services} Services and slices`);
   const loadMs = await client.load();
   progress(`created in ${Math.round(loadMs)} ms`);
   if (bench.wants('raw')) {
     progress('LIST and streaming list, nothing cut');
-    await measureRaw(bench);
+    await bench.inTurns(async () => await measureRaw(bench));
   }
   progress('annotating all Services');
   await client.annotate();
+  await bench.inTurns(async () => await runRepeatable(bench));
+  for (const [part, line, measure] of [
+    ['upstream', 'what the API server is asked for', measureUpstream],
+    ['fleet', 'many nodes that tell that they are alive', measureFleet],
+  ] as const) {
+    await runPart(bench, part, line, async () => await measure(bench));
+  }
+}
+
+/** The parts with annotated Services that leave the cluster as they found it. */
+async function runRepeatable(bench: Bench): Promise<void> {
+  const { client, progress } = bench;
   if (bench.wants('start')) {
     progress('starts');
     await measureStarts(bench);
@@ -69,13 +90,10 @@ async function runParts(bench: Bench): Promise<void> {
     await addMemory(bench, wrapper, 'memory.used', 'memory, after all this');
   });
   // These have a wrapper of their own, so that the one before is used for the same in every run.
-  const parts = [
+  for (const [part, line, measure] of [
     ['large', 'one Service of 10,000 endpoints', measureLarge],
     ['json', 'LIST as JSON', measureJson],
-    ['upstream', 'what the API server is asked for', measureUpstream],
-    ['fleet', 'many nodes that tell that they are alive', measureFleet],
-  ] as const;
-  for (const [part, line, measure] of parts) {
+  ] as const) {
     await runPart(bench, part, line, async () => await measure(bench));
   }
 }

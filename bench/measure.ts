@@ -31,6 +31,11 @@ export interface Measure {
   readonly wrapper: Summary;
 }
 
+/** A line, and the name of the program that it is about. */
+export interface ProgramMeasure extends Measure {
+  readonly program: string;
+}
+
 /** Sums up samples, of which there must be at least one. */
 export function summarize(samples: readonly number[]): Summary {
   const sorted = [...samples].sort((a, b) => a - b);

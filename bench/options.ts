@@ -42,6 +42,10 @@ export interface BenchOptions {
   /** Put the results into bench/README.md. */
   readonly write: boolean;
   readonly smoke: boolean;
+  /** Programs to compare with, in turns: paths, or versions of past releases. */
+  readonly against: readonly string[];
+  /** Turns of each program. */
+  readonly turns: number;
   /** The program to measure; undefined: dist/main.js, built first. */
   readonly wrapper: string | undefined;
   /** Folder that gets a CPU profile of every wrapper process. */
@@ -60,9 +64,15 @@ export const USAGE = `npm run bench -- [flags]
   --json          results as JSON on stdout; the table goes to stderr
   --write         put the results into bench/README.md; for whole runs only
   --wrapper FILE  measure this program in place of dist/main.js (which is built first)
+  --against LIST  in turns with others: comma-separated bundles or past releases (1.1.0, 1.2.0, last); not with
+                  upstream and fleet, which count what one API server is asked for
+  --turns N       turns of each program with --against (default 3)
   --profile DIR   CPU profiles of the wrapper processes
   --help          this text
 `;
+
+/** Parts that leave the cluster as they found it. */
+const REPEATABLE = partNames().filter((part) => part !== 'upstream' && part !== 'fleet');
 
 /** Names of what `--only` chooses from. */
 export function partNames(): readonly string[] {
@@ -98,6 +108,8 @@ const FLAGS = {
   nodes: { type: 'string' },
   rounds: { type: 'string' },
   quiet: { type: 'string' },
+  against: { type: 'string' },
+  turns: { type: 'string' },
   only: { type: 'string' },
   profile: { type: 'string' },
 } as const;
@@ -107,9 +119,16 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
   const { values } = parseArgs({ args, options: FLAGS });
   if (values.help) return undefined;
   const { smoke } = values;
-  const only = values.only?.split(',') ?? [];
-  const unknown = only.filter((part) => !partNames().includes(part));
-  if (unknown.length > 0) throw new Error(`--only: unknown part ${unknown.join(', ')}`);
+  const against = values.against?.split(',') ?? [];
+  const isCompared = against.length > 0;
+  const parts = isCompared ? REPEATABLE : partNames();
+  const only = values.only?.split(',') ?? (isCompared ? parts : []);
+  const unknown = only.filter((part) => !parts.includes(part));
+  if (unknown.length > 0) {
+    throw new Error(`--only: ${unknown.join(', ')} is not one of ${parts.join(', ')}`);
+  }
+  if (isCompared && values.write) throw new Error('--write: not with --against');
+  if (!isCompared && values.turns !== undefined) throw new Error('--turns: only with --against');
   const nodes = positive('nodes', values.nodes, 100);
   if (nodes % 10 !== 0) throw new Error('--nodes: must be a multiple of 10');
   return {
@@ -122,7 +141,7 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
     rounds: positive('rounds', values.rounds, smoke ? 2 : 10),
     listsPerRound: smoke ? 3 : 10,
     streamsPerRound: smoke ? 2 : 5,
-    starts: smoke ? 1 : 3,
+    starts: smoke || isCompared ? 1 : 3,
     settleMs: smoke ? 500 : 10_000,
     cpuSeconds: smoke ? 1 : 10,
     cpuWindows: smoke ? 1 : 3,
@@ -130,6 +149,8 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
     upstreamSeconds: smoke ? 1 : 60,
     quietSeconds: smoke ? 4 : 60 * positive('quiet', values.quiet, 4),
     only,
+    against,
+    turns: isCompared ? positive('turns', values.turns, 3) : 1,
     smoke,
     profile: values.profile === undefined ? undefined : resolve(values.profile),
     ...outputOptions(values),

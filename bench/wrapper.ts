@@ -5,7 +5,6 @@ import { getStatus } from '../harness/api-server/http-status.ts';
 import type { ServingCert } from '../harness/api-server/serving-cert.ts';
 import { freePorts } from '../harness/network/free-port.ts';
 import { startProcess, waitUntilReady } from '../harness/process/managed-process.ts';
-import { runCommand } from '../harness/process/run-command.ts';
 import { CURRENT_SLICES } from '../src/client/api/kube-proxy-queries.ts';
 import { queryPath } from '../src/client/api/query.ts';
 import { createProcessUsage, type ProcessUsage } from './process-usage.ts';
@@ -24,13 +23,6 @@ export interface MeasuredWrapper extends ProcessUsage {
 }
 
 const root = resolve(import.meta.dirname, '..');
-
-/** Compiles dist/main.js unless another program is to be measured; returns the program's path. */
-export async function ensureWrapper(other: string | undefined): Promise<string> {
-  if (other !== undefined) return other;
-  await runCommand('npm', ['run', '--silent', 'build'], { cwd: root });
-  return join(root, 'dist/main.js');
-}
 
 /** What is started, and how. */
 export interface WrapperStart {

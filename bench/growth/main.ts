@@ -1,7 +1,7 @@
 /** Measures how time and memory grow with Services, endpoints and nodes; see ../README.md. */
 import type { ClusterShape } from '../options.ts';
+import { ourProgram } from '../programs.ts';
 import { type Progress, runBenchmark } from '../run.ts';
-import { ensureWrapper } from '../wrapper.ts';
 import { ALMOST_EMPTY, growthCurves } from './clusters.ts';
 import { type MeasuredCluster, measureCluster } from './measure-cluster.ts';
 import { type GrowthOptions, parseGrowthOptions, USAGE } from './options.ts';
@@ -32,7 +32,7 @@ async function measureClusters(
   options: GrowthOptions,
   progress: Progress,
 ): Promise<(cluster: ClusterShape) => MeasuredCluster> {
-  const wrapper = await ensureWrapper(options.wrapper);
+  const program = await ourProgram(options.wrapper);
   const clusters = [
     ALMOST_EMPTY,
     ...growthCurves(options.smoke).flatMap((curve) => curve.clusters),
@@ -41,7 +41,7 @@ async function measureClusters(
   for (const cluster of clusters) {
     const key = JSON.stringify(cluster);
     if (measured.has(key)) continue;
-    measured.set(key, await measureCluster(cluster, { ...options, wrapper }, progress));
+    measured.set(key, await measureCluster(cluster, options, program, progress));
   }
   return (cluster) => {
     const found = measured.get(JSON.stringify(cluster));

@@ -2,6 +2,7 @@ import { type Bench, withBench, withReadyWrapper } from '../bench.ts';
 import type { Measure } from '../measure.ts';
 import type { ClusterShape } from '../options.ts';
 import { measureFiltered, measureStarts } from '../parts.ts';
+import type { Program } from '../programs.ts';
 import { measureRelabel } from '../relabel.ts';
 import type { GrowthOptions } from './options.ts';
 
@@ -15,9 +16,10 @@ export interface MeasuredCluster {
 export async function measureCluster(
   cluster: ClusterShape,
   options: GrowthOptions,
+  program: Program,
   progress: (line: string) => void,
 ): Promise<MeasuredCluster> {
-  const measures = await withBench({ ...options, cluster }, progress, async (bench) => {
+  const measures = await withBench({ ...options, cluster }, [program], progress, async (bench) => {
     await makeCluster(bench);
     progress('starts');
     await measureStarts(bench);

@@ -35,6 +35,8 @@ export function parseGrowthOptions(args: string[]): GrowthOptions | undefined {
     upstreamSeconds: 0,
     quietSeconds: 0,
     only: [],
+    against: [],
+    turns: 1,
     smoke,
     profile: profile === undefined ? undefined : resolve(profile),
     ...outputOptions(values),

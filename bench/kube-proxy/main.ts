@@ -6,8 +6,8 @@ import { type MeasuringClient, startClient } from '../client.ts';
 import { ensureClientBinary } from '../client-binary.ts';
 import { describeRun } from '../machine.ts';
 import { startBenchPlane } from '../plane.ts';
+import { ourProgram } from '../programs.ts';
 import { type Progress, runBenchmark } from '../run.ts';
-import { ensureWrapper } from '../wrapper.ts';
 import { formatBreakEven, type Needs, needsOf } from './break-even.ts';
 import { type GainCase, measureCase } from './measure.ts';
 import { startMeasuredNode } from './node.ts';
@@ -69,7 +69,7 @@ function describeSizes(
 }
 
 async function runCases(options: GainOptions, progress: Progress): Promise<GainCase[]> {
-  const program = await ensureWrapper(options.wrapper);
+  const { path: program } = await ourProgram(options.wrapper);
   const binary = await ensureClientBinary(progress);
   progress('starting etcd and kube-apiserver');
   const plane = await startBenchPlane(progress);

@@ -8,7 +8,10 @@ import { wrapperImage } from './images.ts';
 export const PAST_RELEASES = {
   '1.0.0': { commit: 'deead377', user: 65_532 },
   '1.1.0': { commit: '4cbd9f6b', user: 10_360 },
+  '1.2.0': { commit: 'c4e35826', user: 10_360 },
 } as const;
+
+export type PastVersion = keyof typeof PAST_RELEASES;
 
 /** A release, built from the history of this repository. */
 export interface PastRelease {
@@ -18,19 +21,28 @@ export interface PastRelease {
   readonly image: string;
 }
 
-/** @param folder where to put sources and image */
-export async function buildPastRelease(
-  version: keyof typeof PAST_RELEASES,
-  folder: string,
-): Promise<PastRelease> {
-  const { commit, user } = PAST_RELEASES[version];
+/**
+ * Builds the program of a release in a folder, unless it is there.
+ *
+ * @returns the folder of its sources, with `dist/main.js`
+ */
+export async function buildPastProgram(version: PastVersion, folder: string): Promise<string> {
   const sources = join(folder, version);
+  if (existsSync(join(sources, 'dist/main.js'))) return sources;
   mkdirSync(sources, { recursive: true });
+  const { commit } = PAST_RELEASES[version];
   await runCommand('sh', ['-c', `git archive ${commit} | tar -x -C "${sources}"`], {
     cwd: repository,
   });
   const build = 'npm install --no-fund --no-audit --loglevel=error && npm run build';
   await runCommand('sh', ['-c', build], { cwd: sources });
+  return sources;
+}
+
+/** @param folder where to put sources and image */
+export async function buildPastRelease(version: PastVersion, folder: string): Promise<PastRelease> {
+  const { user } = PAST_RELEASES[version];
+  const sources = await buildPastProgram(version, folder);
   // The manifests name the image of .com and .net: the one of the init container is not renamed.
   const names = ['com', 'net'].map(
     (end) => `registry.example.${end}/kube-proxy-wrapper:${version}`,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { type Cluster, startCluster } from '../../../../harness/cluster/cluster.ts';
 import { installKubeProxy, rolledOut } from '../../../../harness/cluster/kube-proxy.ts';
-import { buildPastRelease, type PAST_RELEASES } from '../../../../harness/cluster/past-release.ts';
+import { buildPastRelease, type PastVersion } from '../../../../harness/cluster/past-release.ts';
 import { createWeb, isReady, type Web } from '../../../../harness/cluster/web.ts';
 import { createWorkspace, type Workspace } from '../../../../harness/cluster/workspace.ts';
 import { readText, repository } from '../../../../harness/deploy/repository.ts';
@@ -21,7 +21,7 @@ let workspace: Workspace;
 const everyNode = ['edge-1', 'edge-2'];
 
 /** @param config settings of the old version */
-async function startWith(version: keyof typeof PAST_RELEASES, config: string) {
+async function startWith(version: PastVersion, config: string) {
   cluster = await startCluster({ nodeNames: everyNode });
   workspace = createWorkspace(cluster, { 'kubectl-kpw': join(repository, 'dist/kubectl-kpw.js') });
   const old = await buildPastRelease(version, join(cluster.folder, 'images'));
