@@ -19,9 +19,14 @@ interface Outcome {
 
 const ROOT = join(import.meta.dirname, '../..');
 const JEST = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--bail', '--silent'];
-const PROJECTS = ['--selectProjects', 'unit', 'integration', 'slow', '-w', '1'];
+const PROJECTS = ['--selectProjects', 'unit', 'integration', 'slow'];
 /** A bug may make each test of a file wait for what never comes. */
-const TEST_LIMIT = '--testTimeout=20000';
+const WITH_BUG = { flags: ['--testTimeout=20000', '-w', '1'], timeout: 600_000 };
+/** Without a bug the slowest test takes 6 s of a quiet core, so nothing but other work makes one take longer. */
+const WITHOUT_BUG = {
+  flags: ['--testTimeout=120000', '-w', String(availableParallelism())],
+  timeout: 1_800_000,
+};
 /**
  * Sets a limit for the data of the process, in KiB, and becomes jest. A bug that eats memory ends there, and not the
  * machine. Buffers count, which no option of V8 limits. 0.6 GiB are what V8 sets aside. Each child has the same limit.
@@ -29,7 +34,7 @@ const TEST_LIMIT = '--testTimeout=20000';
 const LIMIT_MEMORY = 'ulimit -d 3145728 && exec "$0" "$@"';
 /** How a process ends that gets no more memory. */
 const OUT_OF_MEMORY = ['SIGABRT', 'SIGTRAP'];
-const LIMITS = { timeout: 600_000, killSignal: 'SIGKILL', maxBuffer: 1 << 28 } as const;
+const LIMITS = { killSignal: 'SIGKILL', maxBuffer: 1 << 28 } as const;
 
 /** The bugs that the arguments choose; all without arguments. */
 function chooseMutants(chosen: readonly string[]): Mutant[] {
@@ -47,11 +52,15 @@ function copyCheckout(): string {
   return copy;
 }
 
-function runJest(copy: string, patterns: readonly string[]): Promise<Outcome> {
+function runJest(
+  copy: string,
+  patterns: readonly string[],
+  { flags, timeout }: typeof WITH_BUG,
+): Promise<Outcome> {
   const { promise, resolve } = Promise.withResolvers<Outcome>();
-  const jest = [...JEST, ...PROJECTS, TEST_LIMIT, '--testPathPatterns', ...patterns];
+  const jest = [...JEST, ...PROJECTS, ...flags, '--testPathPatterns', ...patterns];
   const args = ['-c', LIMIT_MEMORY, process.execPath, ...jest];
-  execFile('sh', args, { cwd: copy, ...LIMITS }, (error, _stdout, text) => {
+  execFile('sh', args, { cwd: copy, timeout, ...LIMITS }, (error, _stdout, text) => {
     const outOfMemory = OUT_OF_MEMORY.includes(error?.signal ?? '');
     resolve({ passed: error === null, outOfMemory, text });
   });
@@ -60,10 +69,12 @@ function runJest(copy: string, patterns: readonly string[]): Promise<Outcome> {
 
 /**
  * What found the bug: the first test that failed, or the limit of memory. A test file that cannot be loaded is not one.
+ * On a busy machine a test may take too long without the bug too.
  */
 function findKiller({ text, outOfMemory }: Outcome): string | undefined {
   const [, test] = /^ {2}● (?!Test suite failed to run)(.+)$/m.exec(text) ?? [];
-  return test ?? (outOfMemory ? 'the limit of memory' : undefined);
+  if (test === undefined) return outOfMemory ? 'the limit of memory' : undefined;
+  return text.includes('Exceeded timeout of ') ? `${test} (by its time limit)` : test;
 }
 
 /** Returns whether the tests find a bug. */
@@ -82,7 +93,7 @@ async function plant(copy: string, mutant: Mutant): Promise<boolean> {
     path,
     source.replace(from, () => to),
   );
-  const outcome = await runJest(copy, [tests]);
+  const outcome = await runJest(copy, [tests], WITH_BUG);
   writeFileSync(path, source);
   const killer = findKiller(outcome);
   console.log(
@@ -95,7 +106,8 @@ async function plant(copy: string, mutant: Mutant): Promise<boolean> {
 
 /** Without a bug the tests must pass. Otherwise they would seem to find each one. */
 async function assertTestsPass(copy: string, mutants: readonly Mutant[]): Promise<void> {
-  const { passed, text } = await runJest(copy, [...new Set(mutants.map(({ tests }) => tests))]);
+  const patterns = [...new Set(mutants.map(({ tests }) => tests))];
+  const { passed, text } = await runJest(copy, patterns, WITHOUT_BUG);
   if (!passed) throw new Error(`the tests fail without a bug:\n${text.slice(-2_000)}`);
 }
 
