@@ -69,8 +69,8 @@ const STATUS_RESOURCE: Resource = {
  * Reads and writes bodies of one encoding. It reads and edits an object in whichever encoding the object is, because
  * the API server may change to another one. It never decodes an object into a typed structure to encode it again,
  * because objects contain fields newer than this program. Bytes that do not parse, or that contain a value of the wrong
- * type, throw a `WrapperError` with code `Malformed` and, if possible, the offset. Its only state is a cache of
- * endpoints.
+ * type, throw a `WrapperError` with code `Malformed` and, if possible, the offset. Its only state are
+ * caches.
  */
 export abstract class Codec {
   abstract readonly encoding: Encoding;

@@ -104,24 +104,44 @@ export function bodyHead(resource: Resource, kind = resource.kind): Buffer {
   return Buffer.concat([PROTOBUF_MAGIC, type]);
 }
 
-/** Heads by resource. They never change, and 10,000 events need the same one. */
-const HEADS = new WeakMap<Resource, Buffer>();
-
-export function headOf(resource: Resource): Buffer {
-  const cached = HEADS.get(resource);
-  if (cached !== undefined) return cached;
-  const head = bodyHead(resource);
-  HEADS.set(resource, head);
-  return head;
-}
-
 /** The first field of events, by their type. */
 const EVENT_TYPES = new Map(
   ['ADDED', 'MODIFIED', 'DELETED'].map((type) => [type, encodeField(WATCH_EVENT.type, type)]),
 );
 
-/** The part of a frame before its object. Each head has the length of what follows it, so the innermost comes first. */
-export function frameHead(type: string, head: Buffer, objectBytes: number): Buffer {
+/**
+ * The heads of the frames of one resource, by type and length of the object. To encode one takes longer than to copy an
+ * object of 500 bytes, and objects of a kind have similar lengths.
+ */
+export class FrameHeads {
+  readonly #head: Buffer;
+  readonly #byType = new Map<string, Map<number, Buffer>>();
+
+  constructor(resource: Resource) {
+    this.#head = bodyHead(resource);
+  }
+
+  /** The part of a frame before its object. */
+  of(type: string, objectBytes: number): Buffer {
+    let heads = this.#byType.get(type);
+    if (heads === undefined) {
+      heads = new Map();
+      this.#byType.set(type, heads);
+    }
+    const known = heads.get(objectBytes);
+    if (known !== undefined) return known;
+    const head = frameHead(type, this.#head, objectBytes);
+    if (heads.size >= MAX_HEADS) heads.clear();
+    heads.set(objectBytes, head);
+    return head;
+  }
+}
+
+/** So many heads of a type are kept: 0.2 MB. */
+const MAX_HEADS = 1_024;
+
+/** Each head has the length of what follows it, so the innermost comes first. */
+function frameHead(type: string, head: Buffer, objectBytes: number): Buffer {
   const object = fieldHead(RUNTIME_UNKNOWN.raw.number, objectBytes);
   const unknown = head.length + object.length + objectBytes + UNKNOWN_TAIL.length;
   const raw = fieldHead(RAW_EXTENSION.raw.number, unknown);

@@ -22,9 +22,8 @@ import type { MessageValue } from '../cursor.ts';
 import { encodeField, encodeMessage, fieldHead } from './encode.ts';
 import {
   bodyHead,
+  FrameHeads,
   fieldSpans,
-  frameHead,
-  headOf,
   openEnvelope,
   RUNTIME_UNKNOWN,
   UNKNOWN_TAIL,
@@ -53,6 +52,7 @@ const NO_BYTES = Buffer.alloc(0);
 /** The codec of `application/vnd.kubernetes.protobuf`. */
 export class ProtobufCodec extends Codec {
   readonly encoding = 'protobuf';
+  readonly #frameHeads = new WeakMap<Resource, FrameHeads>();
 
   decodeList(buffers: readonly Buffer[], maxItems = Number.POSITIVE_INFINITY): RawList {
     const body = new BufferList(buffers);
@@ -93,11 +93,16 @@ export class ProtobufCodec extends Codec {
 
   encodeObject(resource: Resource, object: ObjectBytes): Buffer[] {
     const { number } = RUNTIME_UNKNOWN.raw;
-    return [headOf(resource), fieldHead(number, object.length), object, UNKNOWN_TAIL];
+    return [bodyHead(resource), fieldHead(number, object.length), object, UNKNOWN_TAIL];
   }
 
   encodeEvent(resource: Resource, type: EventType, object: ObjectBytes): Buffer[] {
-    return [frameHead(type, headOf(resource), object.length), object, UNKNOWN_TAIL];
+    let heads = this.#frameHeads.get(resource);
+    if (heads === undefined) {
+      heads = new FrameHeads(resource);
+      this.#frameHeads.set(resource, heads);
+    }
+    return [heads.of(type, object.length), object, UNKNOWN_TAIL];
   }
 
   protected readStatus(body: Buffer): Status | undefined {
