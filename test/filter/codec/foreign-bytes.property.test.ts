@@ -56,6 +56,17 @@ const versionsOf = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => String(100 + n));
 
 const page = Buffer.from('<!doctype html><html><head><title>Sign in</title></head></html>');
+/** It looks like the header of an event of protobuf; nothing in it begins an event. */
+const withLength = fc
+  .tuple(
+    fc.integer({ min: NOTICED_BYTES, max: MAX_FRAME_BYTES }),
+    fc.uint8Array({ minLength: NOTICED_BYTES, maxLength: 200, size: 'max' }),
+  )
+  .map(([length, bytes]) => {
+    const header = Buffer.alloc(4);
+    header.writeUInt32BE(length);
+    return Buffer.concat([header, Buffer.from(bytes).fill('x', 0, 1)]);
+  });
 const foreign = fc.oneof(
   fc.integer({ min: NOTICED_BYTES, max: 200 }).map((length) => Buffer.alloc(length)),
   fc.constant(page),
@@ -63,6 +74,7 @@ const foreign = fc.oneof(
   fc
     .uint8Array({ minLength: NOTICED_BYTES, maxLength: 200, size: 'max' })
     .map((bytes) => Buffer.from(bytes)),
+  withLength,
 );
 const cuts = fc.array(fc.nat(5_000), { maxLength: 12, size: 'max' });
 

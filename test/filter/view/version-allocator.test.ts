@@ -63,6 +63,16 @@ function versionsOf(allocator: VersionAllocator, changes: readonly [number, numb
   });
 }
 
+// Versions only rise: after such a one no change of the API server would be seen in them.
+test('a version that is no revision of etcd changes nothing', () => {
+  const allocator = new VersionAllocator(420);
+  for (const version of [String(2n ** 63n), '9'.repeat(19), '1'.repeat(31)])
+    allocator.observe(version);
+  expect(String(allocator.next())).toBe('42000');
+  allocator.observe(String(2n ** 63n - 1n));
+  expect(String(allocator.next())).toBe(`${2n ** 63n - 1n}000042000`);
+});
+
 describe('parseVersion()', () => {
   test.each(['', '-1', '01', '1.0', '0x1', ' 1', '1'.repeat(40)])('refuses %p', (text) => {
     expect(parseVersion(text)).toBeUndefined();

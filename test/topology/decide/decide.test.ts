@@ -312,6 +312,8 @@ describe('decide()', () => {
       const ports = ['IPv4 TCP/http'];
       const other = groupOf(['TCP/metrics'], [near], [1]);
       expect(keptOf([other, groupOf(PORTS, [far], [1])], { ports })).toEqual([0, 1]);
+      const more = groupOf(['TCP/http', 'TCP/metrics'], [near], [1]);
+      expect(keptOf([groupOf(PORTS, [near], [1]), more], { ports })).toEqual([1, 0]);
     });
 
     test('many are told apart too', () => {
