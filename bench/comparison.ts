@@ -43,7 +43,8 @@ function medians(turns: readonly ProgramMeasure[]): string {
 function ratios(ours: readonly ProgramMeasure[], theirs: readonly ProgramMeasure[]): string {
   const each = ours.flatMap(({ wrapper }, turn) => {
     const other = theirs[turn]?.wrapper.p50 ?? 0;
-    return other === 0 ? [] : [wrapper.p50 / other];
+    // A difference of two times may be below zero.
+    return other <= 0 || wrapper.p50 < 0 ? [] : [wrapper.p50 / other];
   });
   if (each.length === 0) return '';
   const { min, p50, max } = summarize(each);
