@@ -1,4 +1,5 @@
 import type { Cluster } from './cluster.ts';
+import type { ClusterNode } from './node.ts';
 
 /** A Service of all Pods of {@link createWeb}, without a policy: every node answers. */
 export const EVERYWHERE = 'http://10.96.0.81/';
@@ -48,4 +49,37 @@ export async function changeSecondNetwork({ admin }: Cluster): Promise<void> {
   const [endpoint] = slice.endpoints as Record<string, unknown>[];
   const endpoints = [{ ...endpoint, addresses: [SECOND_NETWORK.after] }];
   await admin.update(path, { ...slice, endpoints });
+}
+
+/** A Service of servers on the nodes' own addresses, which a reboot does not change. Its policy is the site. */
+export const ON_NODES = 'http://10.96.0.82/';
+const ON_NODES_PORT = 8082;
+
+/** Creates that Service. The servers are started by {@link serveOnNode}. */
+export async function createServiceOnNodes({ admin, nodes }: Cluster): Promise<void> {
+  const ports = [{ port: 80, targetPort: ON_NODES_PORT }];
+  await admin.create(SERVICES, {
+    metadata: { name: 'on-nodes', annotations: { topologyKeys: '["site"]' } },
+    spec: { clusterIP: new URL(ON_NODES).hostname, ports },
+  });
+  await admin.create(SLICES, {
+    metadata: { name: 'on-nodes', labels: { 'kubernetes.io/service-name': 'on-nodes' } },
+    addressType: 'IPv4',
+    endpoints: nodes.map(({ name, address }) => ({
+      addresses: [address],
+      nodeName: name,
+      conditions: { ready: true },
+    })),
+    ports: [{ port: ON_NODES_PORT, protocol: 'TCP' }],
+  });
+}
+
+/** Starts the server of a node, which ends with it. */
+export function serveOnNode({ binaries }: Cluster, node: ClusterNode): void {
+  node.spawn({
+    name: 'server',
+    command: binaries.podProgram,
+    args: ['serve', String(ON_NODES_PORT)],
+    env: { NODE: node.name },
+  });
 }
