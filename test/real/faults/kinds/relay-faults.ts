@@ -88,6 +88,10 @@ export const relayFaults: readonly FaultKind<HistoryTarget>[] = [
     },
     { seconds: [0.1, 3] },
   ),
+  ...rows('taken out of its Service', 'dead', async (relay) => {
+    await relay.list(false);
+    return () => relay.list(true);
+  }),
   // Its kernel answers: that it hangs shows only when a watch reaches its limit, or to its liveness probe.
   ...rows('frozen', undefined, async (relay) => {
     relay.signal('SIGSTOP');

@@ -1,8 +1,9 @@
 import type { Follower, ReceivedObject } from '../../../support/recorder/follow.ts';
 import type { ReceivedRecord } from '../../../support/recorder/written-record.ts';
+import { RELAY_NAMESPACE } from './relays.ts';
 
-/** The API server's own Service and slice: they go and come with it, and no history has them. */
-const OWN = 'default/kubernetes';
+/** The API server's own Service and slice: they go and come with it. */
+const KUBERNETES = 'default/kubernetes';
 
 /** An object as a client receives it, as far as it is judged. */
 export interface SeenObject extends ReceivedObject {
@@ -50,7 +51,7 @@ export class KeptClient implements Follower<SeenObject> {
     const { resourceVersion } = object.metadata;
     const name = keyOf(object);
     this.#advance(resourceVersion, `${type} ${name}`);
-    if (name === OWN) return;
+    if (isOwn(object)) return;
     const had = this.objects.has(name);
     if (had === (type === 'ADDED')) {
       this.#listener.broken(`${type} of ${name}, which ${had ? 'is there' : 'is not there'}`);
@@ -68,9 +69,7 @@ export class KeptClient implements Follower<SeenObject> {
   }
 
   #replace(items: readonly SeenObject[], version: string): void {
-    const listed = new Map(
-      items.flatMap((item) => (keyOf(item) === OWN ? [] : [[keyOf(item), item]])),
-    );
+    const listed = new Map(items.flatMap((item) => (isOwn(item) ? [] : [[keyOf(item), item]])));
     const names = new Set([...this.objects.keys(), ...listed.keys()]);
     this.#version = version;
     this.objects.clear();
@@ -81,4 +80,9 @@ export class KeptClient implements Follower<SeenObject> {
 
 function keyOf({ metadata }: SeenObject): string {
   return `${metadata.namespace}/${metadata.name}`;
+}
+
+/** No history has it. */
+function isOwn(object: SeenObject): boolean {
+  return keyOf(object) === KUBERNETES || object.metadata.namespace === RELAY_NAMESPACE;
 }

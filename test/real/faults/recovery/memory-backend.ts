@@ -2,6 +2,7 @@ import { type ApiServer, createApiServer } from '../../../../fake-apiserver/api-
 import type { KubeObject } from '../../../../fake-apiserver/kube-object.ts';
 import { type ApiClient, createApiClient } from '../../../../harness/api-server/api.ts';
 import { SELF } from '../wrapper-under-test.ts';
+import { RELAY_NAMESPACE } from './relays.ts';
 
 const COLLECTIONS = ['nodes', 'services', 'endpointslices'] as const;
 
@@ -36,13 +37,12 @@ export async function startMemoryBackend() {
       return client;
     },
     backUp,
-    /** Another server takes the place of this one, with the state of the copy; undefined: with nothing but own Node. */
+    /** Another server takes the place of this one, with the state of the copy; undefined: with own Node and relays. */
     replace: async (backup: Backup | undefined) => {
       const last = api;
-      const own = last.get('nodes', SELF);
       api = createServer(backup?.resourceVersion ?? 1);
       if (backup !== undefined) load(api, backup);
-      else if (own !== undefined) api.create('nodes', own);
+      else copyOwn(last, api);
       origin = await api.listen();
       client.close();
       client = createClient(origin);
@@ -67,6 +67,16 @@ export async function startMemoryBackend() {
       await second?.close();
     },
   };
+}
+
+/** What no history writes again. */
+function copyOwn(from: ApiServer, to: ApiServer): void {
+  for (const name of COLLECTIONS) {
+    for (const object of from.list(name)) {
+      const { name: own, namespace } = object.metadata;
+      if (namespace === RELAY_NAMESPACE || own === SELF) to.create(name, object);
+    }
+  }
 }
 
 /** With bookmarks often, so that a watch has some in a short fault. */

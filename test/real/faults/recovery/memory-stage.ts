@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { issue, type KeyPair } from '../../../../harness/certificates.ts';
 import { createHistory } from '../../../../harness/history/history.ts';
 import { NARROW_SHAPE } from '../../../../harness/history/history-shape.ts';
 import { freePorts } from '../../../../harness/network/free-port.ts';
+import { poll } from '../../../../harness/poll.ts';
 import { createRandom } from '../../../../harness/random.ts';
 import { withCleanups } from '../../../../harness/with-cleanups.ts';
 import { VIEW_BOUNDS } from '../../../../src/config/view-bounds.ts';
@@ -16,7 +17,7 @@ import { SELF, WrapperUnderTest } from '../wrapper-under-test.ts';
 import { judgeFault, type StageParts } from './fault-judge.ts';
 import { startKeptClients } from './kept-clients.ts';
 import { startMemoryBackend } from './memory-backend.ts';
-import { startRelays } from './relays.ts';
+import { type RelayUnderTest, startRelays } from './relays.ts';
 
 export interface MemoryStageOptions {
   readonly authority: KeyPair;
@@ -63,7 +64,7 @@ async function startParts(
   started.defer(() => front.stop());
   const caFile = join(folder, 'ca.crt');
   writeFileSync(caFile, authority.cert);
-  const relays = await startRelays(options.relays, front, { folder, caFile });
+  const relays = await startRelays(options.relays, front, { folder, caFile, api });
   started.defer(() => relays.stop());
   const wrapper = new WrapperUnderTest({
     folder,
@@ -82,6 +83,7 @@ async function startParts(
   if ((await untilRight(clients, 60_000)) === undefined) {
     throw new Error(`never right at the start: ${clients.differences()}\n${wrapper.log()}`);
   }
+  if (options.relays > 0) await restartBehindRelays(wrapper, relays.all, clients);
   // Kinds that only HTTP/2 has would hit nothing.
   if (http2 && !front.isHttp2) throw new Error('the wrapper does not speak HTTP/2');
   clients.settle();
@@ -92,4 +94,24 @@ async function startParts(
     differences: clients.differences,
     judge: (fault) => judgeFault(parts, fault),
   };
+}
+
+/** Once it has found the relays and has them on disk, the next process reads from them at once. */
+async function restartBehindRelays(
+  wrapper: WrapperUnderTest,
+  relays: readonly RelayUnderTest[],
+  clients: ReturnType<typeof startKeptClients>,
+): Promise<void> {
+  const long = { timeoutMs: 60_000 };
+  const files = () => readdirSync(wrapper.stateDir);
+  const hasRelays = (names: string[]) => names.some((name) => /^relays-.*snapshot$/.test(name));
+  await poll(files, hasRelays, { ...long, what: 'the addresses of relays on disk' });
+  await wrapper.stop('SIGTERM');
+  wrapper.start();
+  const hosts = relays.map(({ url }) => new URL(url).host);
+  const server = async () => (await wrapper.server()) ?? '';
+  await poll(server, (host) => hosts.includes(host), { ...long, what: 'the use of a relay' });
+  if ((await untilRight(clients, 60_000)) === undefined) {
+    throw new Error(`never right behind relays: ${clients.differences()}\n${wrapper.log()}`);
+  }
 }
