@@ -50,7 +50,7 @@ export function selectRelays(
       found.push({
         address: { host, port },
         rank: RANK[state],
-        hash: hashOf(topology.nodeName, host),
+        hash: relayOrder(topology.nodeName, host),
       });
     }
   }
@@ -72,6 +72,6 @@ function portOf(ports: FullGroup['ports']): number {
 }
 
 /** Each node has an order of its own (rendezvous hashing), so that two relays share the nodes of their site. */
-function hashOf(node: string, host: string): string {
+export function relayOrder(node: string, host: string): string {
   return createHash('sha256').update(`${node} ${host}`).digest('hex');
 }
