@@ -18,6 +18,7 @@ export interface ReflectorOptions<Facts extends ObjectMeta> {
     | 'serverState'
     | 'leaveServer'
     | 'relaySince'
+    | 'patientUntil'
     | 'leaveRelay'
     | 'waitsForRelays'
     | 'reportNoSnapshot'

@@ -6,7 +6,7 @@ import type { Upstream, UpstreamRequest, UpstreamResponse } from '../upstream/up
 /** A relay that has brought a query neither a list nor an open watch for this long is left, in milliseconds. */
 const RELAY_MS = 30_000;
 
-type Limited = Pick<Upstream, 'request' | 'relaySince' | 'leaveRelay'>;
+type Limited = Pick<Upstream, 'request' | 'relaySince' | 'patientUntil' | 'leaveRelay'>;
 
 /**
  * How long one query bears a relay that brings it nothing, whatever the relay answers, or sends byte by byte.
@@ -16,6 +16,9 @@ type Limited = Pick<Upstream, 'request' | 'relaySince' | 'leaveRelay'>;
  *        └── a list, an open watch, a request to ───┘
  *            an API server, or the same refusal
  *            as that of the API server
+ *
+ * The first list of a node that boots with its site, and shows a snapshot, may take longer: all nodes of the site read
+ * theirs from the same relay.
  *
  * A relay passes on what the API server refuses, such as a collection that does not exist. So once the API server
  * itself has refused a query, the same refusal is no reason to leave a relay.
@@ -29,6 +32,7 @@ export class RelayLimit {
   #refusal: string | undefined;
   /** Whether the last request was sent to a relay. */
   #isAtRelay = false;
+  #wasServed = false;
   /** Ends the request that is under way, or the wait after it. */
   #abort = (): void => {};
   #cancel = (): void => {};
@@ -55,6 +59,7 @@ export class RelayLimit {
   /** A list has arrived, or a watch is open. */
   served(): void {
     this.#refusal = undefined;
+    this.#wasServed = true;
     this.end();
   }
 
@@ -78,8 +83,10 @@ export class RelayLimit {
     const now = this.#clock.now();
     const since = Math.max(this.#since ?? now, relaySince);
     this.#since = since;
+    const { patientUntil } = this.#upstream;
+    const end = this.#wasServed ? since + RELAY_MS : Math.max(since + RELAY_MS, patientUntil);
     this.#cancel();
-    this.#cancel = this.#clock.after(Math.max(0, since + RELAY_MS - now), () => {
+    this.#cancel = this.#clock.after(Math.max(0, end - now), () => {
       this.#upstream.leaveRelay(since);
       this.#abort();
     });

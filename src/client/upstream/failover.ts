@@ -74,6 +74,7 @@ export class Failover implements ServerAccess {
   /** Ends the wait for relays. */
   #waiting: NodeJS.Timeout | undefined;
   readonly #startedAt = performance.now();
+  #patientUntil = Number.NEGATIVE_INFINITY;
   #switches = 0;
 
   /** Throws `InvalidSettings` if API servers have different schemes. */
@@ -92,7 +93,10 @@ export class Failover implements ServerAccess {
     const { relayWaitMs } = options;
     const first = this.#candidates(relayWaitMs !== undefined);
     this.#choice = initialChoice(first.servers, first.held);
-    if (relayWaitMs !== undefined) this.#waitUntil(relayWaitMs.withSnapshot);
+    if (relayWaitMs !== undefined) {
+      this.#waitUntil(relayWaitMs.withSnapshot);
+      this.#patientUntil = this.#startedAt + relayWaitMs.withSnapshot;
+    }
     this.#unsubscribe = credentials.onTlsChange(() => this.#onReplaced());
   }
 
@@ -108,9 +112,18 @@ export class Failover implements ServerAccess {
     return this.#choice.held.length > 0;
   }
 
+  /**
+   * Until when a relay of a site that boots may be slow, because all nodes of the site read from it: as long as there
+   * are snapshots to show. Monotonic, in milliseconds.
+   */
+  get patientUntil(): number {
+    return this.#patientUntil;
+  }
+
   /** A query has nothing to show while relays are waited for. */
   reportNoSnapshot(): void {
     const { relayWaitMs } = this.#options;
+    this.#patientUntil = Number.NEGATIVE_INFINITY;
     if (relayWaitMs !== undefined && this.waitsForRelays) this.#waitUntil(relayWaitMs.without);
   }
 

@@ -194,6 +194,11 @@ export class Upstream {
     return this.failover.relaySince;
   }
 
+  /** See {@link Failover.patientUntil}. */
+  get patientUntil(): number {
+    return this.failover.patientUntil;
+  }
+
   /** Gives up the relay in use; see {@link Failover.leaveRelay}. Open watches stay where they are. */
   leaveRelay(since: number): void {
     this.failover.leaveRelay(since);

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { propertyRuns } from '../../support/property-runs.ts';
 import { RelayedServer } from '../../support/reflector/relayed-server.ts';
@@ -30,8 +30,12 @@ const ANSWERS: Readonly<Record<string, SimulatedAnswer>> = {
 const kind = fc.constantFrom(...Object.keys(ANSWERS));
 const verbs = fc.record({ list: kind, watch: kind, check: kind });
 
-async function start(answer: (request: SimulatedRequest) => SimulatedAnswer) {
-  const simulation = new Simulation(sequence(3), 5, (options) => new RelayedServer(options));
+async function start(answer: (request: SimulatedRequest) => SimulatedAnswer, patientMs?: number) {
+  const simulation = new Simulation(sequence(3), 5, (options) => {
+    const server = new RelayedServer(options);
+    if (patientMs !== undefined) server.patientUntil = options.clock.now() + patientMs;
+    return server;
+  });
   const { server } = simulation;
   server.fault = (request) => {
     if (server.address === 'relay') return answer(request);
@@ -104,3 +108,27 @@ test('a relay that serves again is used again, and not left for what the API ser
   expect(simulation.reflectors.map(({ status }) => status.connected)).toEqual(Array(5).fill(true));
   await simulation.close();
 }, 120_000);
+
+describe('of a site that boots', () => {
+  test('a first list may be slow for as long as relays are waited for', async () => {
+    const simulation = await start(() => refusal(429), 70_000);
+    await simulation.pass(68_000);
+    expect(simulation.server.lefts).toHaveLength(0);
+    await simulation.pass(4_000);
+    expect(simulation.server.lefts).toHaveLength(1);
+    await simulation.close();
+  });
+
+  test('what has been served may be missing for 30 s only', async () => {
+    let isWell = true;
+    const simulation = await start(() => (isWell ? undefined : refusal(429)), 70_000);
+    await simulation.pass(10_000);
+    isWell = false;
+    simulation.server.cut();
+    await simulation.pass(28_000);
+    expect(simulation.server.lefts).toHaveLength(0);
+    await simulation.pass(8_000);
+    expect(simulation.server.lefts).toHaveLength(1);
+    await simulation.close();
+  });
+});

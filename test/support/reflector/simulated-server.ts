@@ -150,6 +150,9 @@ export class SimulatedServer implements Served {
     return undefined;
   }
 
+  /** Until when the first lists may be slow; see Failover. */
+  patientUntil = Number.NEGATIVE_INFINITY;
+
   leaveRelay(_since: number): void {}
 }
 
