@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ControlPlane } from '../harness/api-server/control-plane.ts';
-import { startProcess } from '../harness/process/managed-process.ts';
+import { type ProcessOptions, startProcess } from '../harness/process/managed-process.ts';
 import type { ClusterShape } from './options.ts';
 
 /** Which server answers. */
@@ -100,7 +100,8 @@ export interface MeasuringClient {
 }
 
 export async function startClient(binary: string, plane: ControlPlane): Promise<MeasuringClient> {
-  const ask = startAsking(binary, join(plane.folder, 'bench-client.log'));
+  const logFile = join(plane.folder, 'bench-client.log');
+  const ask = startAsking({ name: 'bench-client', command: binary, args: [], logFile });
   const { server, tokens, etcd } = plane;
   const call = async <T>(op: string, fields: object = {}) =>
     (await ask.call({ op, ...fields })) as T;
@@ -147,24 +148,24 @@ export async function startClient(binary: string, plane: ControlPlane): Promise<
 
 type Answer = { readonly result?: unknown; readonly error?: string };
 
-/** Each response belongs to the oldest request without one. */
-function startAsking(command: string, logFile: string) {
-  const process = startProcess({ name: 'bench-client', command, args: [], logFile, piped: true });
+/** Starts a program that answers lines of JSON. Each response belongs to the oldest request without one. */
+export function startAsking(options: ProcessOptions) {
+  const process = startProcess({ ...options, piped: true });
   const { stdin, stdout } = process.child;
-  if (stdin === null || stdout === null) throw new Error('the measuring client needs pipes');
+  if (stdin === null || stdout === null) throw new Error(`${options.name} needs pipes`);
   stdin.on('error', () => {});
   const waiting: ((answer: Answer) => void)[] = [];
   createInterface({ input: stdout }).on('line', (line) => {
     waiting.shift()?.(JSON.parse(line) as Answer);
   });
   void process.exited.then(() => {
-    const error = `the measuring client ended: ${process.log().slice(-2000)}`;
+    const error = `${options.name} ended: ${process.log().slice(-2000)}`;
     for (const settle of waiting.splice(0)) settle({ error });
   });
   return {
     call: async (request: object): Promise<unknown> => {
       const ending = process.ending();
-      if (ending !== undefined) throw new Error(`the measuring client has ended: ${ending}`);
+      if (ending !== undefined) throw new Error(`${options.name} has ended: ${ending}`);
       const answer = await new Promise<Answer>((settle) => {
         waiting.push(settle);
         stdin.write(`${JSON.stringify(request)}\n`);
@@ -172,6 +173,7 @@ function startAsking(command: string, logFile: string) {
       if (answer.error !== undefined) throw new Error(answer.error);
       return answer.result;
     },
+    log: process.log,
     stop: async () => await process.stop('SIGKILL'),
   };
 }

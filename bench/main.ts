@@ -1,6 +1,9 @@
 /** Compares the wrapper with the API server behind it; see README.md. */
 import { addMemory, type Bench, withBench, withReadyWrapper } from './bench.ts';
 import { formatComparison } from './comparison.ts';
+import { measureBoot } from './fleet/boot.ts';
+import { measureFleet } from './fleet/fleet.ts';
+import { measureSite } from './fleet/measure-site.ts';
 import { measureLarge } from './large.ts';
 import { type BenchOptions, parseOptions, USAGE } from './options.ts';
 import {
@@ -16,7 +19,7 @@ import { ourProgram, rivalPrograms } from './programs.ts';
 import { measureOthers, measureRelabel } from './relabel.ts';
 import { formatContext, formatTable, type Results } from './report.ts';
 import { runBenchmark } from './run.ts';
-import { measureFleet, measureUpstream } from './upstream.ts';
+import { measureUpstream } from './upstream.ts';
 
 const options = parseOptions(process.argv.slice(2));
 if (options === undefined) process.stdout.write(USAGE);
@@ -62,6 +65,8 @@ async function runParts(bench: Bench): Promise<void> {
   for (const [part, line, measure] of [
     ['upstream', 'what the API server is asked for', measureUpstream],
     ['fleet', 'many nodes that tell that they are alive', measureFleet],
+    ['boot', 'a site of real nodes boots', measureBoot],
+    ['site', 'a site of simulated nodes boots', measureSite],
   ] as const) {
     await runPart(bench, part, line, async () => await measure(bench));
   }

@@ -16,6 +16,10 @@ export interface Measure {
   readonly what: string;
   readonly unit:
     | 'ms'
+    | 's'
+    | '%'
+    | 'nodes'
+    | 'lists'
     | 'µs'
     | 'MB'
     | '% of a core'

@@ -65,14 +65,16 @@ export const USAGE = `npm run bench -- [flags]
   --write         put the results into bench/README.md; for whole runs only
   --wrapper FILE  measure this program in place of dist/main.js (which is built first)
   --against LIST  in turns with others: comma-separated bundles or past releases (1.1.0, 1.2.0, last); not with
-                  upstream and fleet, which count what one API server is asked for
+                  upstream, fleet, boot and site: these ask one API server
   --turns N       turns of each program with --against (default 3)
   --profile DIR   CPU profiles of the wrapper processes
   --help          this text
 `;
 
+/** Parts that count what one API server is asked for, or change the cluster for good. */
+const ONCE = ['upstream', 'fleet', 'boot', 'site'];
 /** Parts that leave the cluster as they found it. */
-const REPEATABLE = partNames().filter((part) => part !== 'upstream' && part !== 'fleet');
+const REPEATABLE = partNames().filter((part) => !ONCE.includes(part));
 
 /** Names of what `--only` chooses from. */
 export function partNames(): readonly string[] {
@@ -89,8 +91,13 @@ export function partNames(): readonly string[] {
     'json',
     'upstream',
     'fleet',
+    'boot',
+    'site',
   ];
 }
+
+/** Parts of the part `fleet` that can be run by themselves. */
+const OF_FLEET = ['boot', 'site'];
 
 /** Flags that all benchmarks have. */
 export const COMMON_FLAGS = {
@@ -122,13 +129,14 @@ export function parseOptions(args: string[]): BenchOptions | undefined {
   const against = values.against?.split(',') ?? [];
   const isCompared = against.length > 0;
   const parts = isCompared ? REPEATABLE : partNames();
-  const only = values.only?.split(',') ?? (isCompared ? parts : []);
-  const unknown = only.filter((part) => !parts.includes(part));
+  const given = values.only?.split(',') ?? (isCompared ? parts : []);
+  const unknown = given.filter((part) => !parts.includes(part));
   if (unknown.length > 0) {
     throw new Error(`--only: ${unknown.join(', ')} is not one of ${parts.join(', ')}`);
   }
   if (isCompared && values.write) throw new Error('--write: not with --against');
   if (!isCompared && values.turns !== undefined) throw new Error('--turns: only with --against');
+  const only = given.includes('fleet') ? [...given, ...OF_FLEET] : given;
   const nodes = positive('nodes', values.nodes, 100);
   if (nodes % 10 !== 0) throw new Error('--nodes: must be a multiple of 10');
   return {

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** Clock ticks of /proc in a second; 100 on every Linux that Node runs on. */
 const TICKS = 100;
@@ -7,6 +7,8 @@ const TICKS = 100;
 export interface ProcessUsage {
   /** Resident memory, in MB (10⁶ bytes). */
   memory(): { readonly now: number; readonly peak: number };
+  /** The peak is that from now on. */
+  forgetPeak(): void;
   /** CPU time that it and the programs that it runs have used, in seconds. */
   cpu(): number;
 }
@@ -18,6 +20,8 @@ export function createProcessUsage(pid: number): ProcessUsage {
       const status = readFileSync(`/proc/${pid}/status`, 'utf8');
       return { now: megabytes(status, 'VmRSS'), peak: megabytes(status, 'VmHWM') };
     },
+    // proc(5): 5 resets VmHWM.
+    forgetPeak: () => writeFileSync(`/proc/${pid}/clear_refs`, '5'),
     cpu: () => {
       const own = cpuSeconds(readFileSync(`/proc/${pid}/stat`, 'utf8'));
       return childrenOf(pid).reduce((sum, child) => sum + cpuOfChild(child), own);

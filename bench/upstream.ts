@@ -1,25 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { testUsers } from '../harness/api-server/control-plane.ts';
 import { startUrlFront, type UrlFront } from '../harness/network/tcp-front.ts';
-import { addMemory, type Bench, cpuShares, withReadyWrapper } from './bench.ts';
+import { type Bench, withReadyWrapper } from './bench.ts';
+import type { Site } from './fleet/site.ts';
 import { type Measure, summarize } from './measure.ts';
-import { startSite, timeRelay } from './site.ts';
 import type { MeasuredWrapper } from './wrapper.ts';
 
 /** Slices that change in a second while bytes are counted. */
-const CHANGES_PER_SECOND = 10;
-/** How many nodes a fleet has, and how often each writes its status, in seconds. */
-const FLEET_NODES = 5_000;
-const SMOKE_FLEET_NODES = 1_200;
-/** Nodes of the site that shares a relay, in a smoke run. */
-const SMOKE_SITE_NODES = 2;
-const HEARTBEAT_SECONDS = 300;
-const FLEET_KEYS = [
-  'kubernetes.io/hostname',
-  'bench.example/site',
-  'topology.kubernetes.io/zone',
-  '*',
-];
+export const CHANGES_PER_SECOND = 10;
 const LOCAL_CLIENTS = 50;
 /** Client-go and the wrapper let a watch last 5 to 10 minutes. */
 const RENEWALS_PER_HOUR = 3600 / 450;
@@ -32,7 +20,7 @@ interface Pair {
 }
 
 interface Received extends Pair {
-  /** All nodes of a site that share a relay of ours; 0 without one. */
+  /** All nodes of a site that share a relay; 0 without one. */
   readonly site: number;
 }
 
@@ -40,7 +28,7 @@ interface Received extends Pair {
 interface Askers {
   readonly alone: UrlFront;
   readonly wrapper: UrlFront;
-  readonly site?: UrlFront;
+  readonly site?: Pick<Site, 'received'>;
   /** When they began, in milliseconds since the epoch. */
   readonly since: number;
 }
@@ -71,79 +59,8 @@ export async function measureUpstream(bench: Bench): Promise<void> {
   });
 }
 
-/** What the wrapper receives in a cluster of many sites, whose nodes tell all the time that they are alive. */
-export async function measureFleet(bench: Bench): Promise<void> {
-  const { client, options } = bench;
-  const { nodes: base, sites: baseSites } = options.cluster;
-  const nodes = Math.max(base, options.smoke ? SMOKE_FLEET_NODES : FLEET_NODES);
-  const sites = Math.ceil((nodes / base) * baseSites);
-  await client.createFleet(sites);
-  await client.annotate(FLEET_KEYS);
-  const where = `${nodes} nodes in ${sites} sites`;
-  await withAskers(bench, async (askers, wrapper) => {
-    const add = adder(bench, 'fleet', where);
-    const watches = openWatches(bench, askers);
-    const oneNode = received(askers).wrapper;
-    const count = options.smoke ? SMOKE_SITE_NODES : nodes / sites;
-    const site = await startSite(bench, count);
-    const each = adder(bench, 'fleet.site', `site of ${count} with a relay`);
-    const addSite = (id: string, what: string, unit: Measure['unit'], alone: number, all: number) =>
-      each(id, `${what}, for each node`, unit, { alone, wrapper: all / count });
-    try {
-      add('watches', 'watches', 'watches', watches);
-      const all = openWatches(bench, askers).wrapper - watches.wrapper;
-      addSite('watches', 'watches', 'watches', watches.alone, all);
-      addSite('connections', 'connections', 'connections', askers.alone.open, site.link.open);
-      const start = 'received until all are synced; direct: by one wrapper';
-      each('start', start, 'MB', { alone: oneNode, wrapper: site.startMB });
-      const seconds = options.upstreamSeconds;
-      const addHour = async (id: string, changes: number) => {
-        let rates = '';
-        let cpu = 0;
-        const hour = await measureHour(bench, { ...askers, site: site.link }, async () => {
-          const life = { seconds, slices: changes, heartbeats: nodes / HEARTBEAT_SECONDS };
-          [cpu = 0] = await cpuShares([wrapper], async () => {
-            const { slices, heartbeats } = await client.live(life);
-            const perSecond = (changed: number) => (changed / seconds).toFixed(1);
-            rates = `${perSecond(heartbeats)} heartbeats/s, ${perSecond(slices)} slice events/s`;
-          });
-        });
-        const what = `received an hour, ${rates}`;
-        add(`bytes.${id}`, what, 'MB', hour.received);
-        addSite(`bytes.${id}`, what, 'MB', hour.received.alone, hour.received.site);
-        bench.add({
-          id: `fleet.cpu.${id}`,
-          what: `${where}: CPU, ${rates}`,
-          unit: '% of a core',
-          wrapper: summarize([cpu]),
-        });
-      };
-      await addHour('idle', 0);
-      await addHour('busy', CHANGES_PER_SECOND);
-      await addMemory(bench, wrapper, 'fleet.memory', `${where}: memory`);
-      await addMemory(
-        bench,
-        site.relay,
-        'fleet.site.memory',
-        `site of ${count} with a relay: memory of the relay`,
-      );
-      await client.release();
-      await site.stopOthers();
-      bench.add({
-        id: 'fleet.site.added',
-        what: `site of ${count} with a relay: watch event, added by the relay`,
-        unit: 'ms',
-        wrapper: await timeRelay(bench, wrapper, site),
-      });
-    } finally {
-      await site.stop();
-      await client.useWrapper(wrapper.url);
-    }
-  });
-}
-
 /** Starts a wrapper, and a kube-proxy beside it, and waits until both are synced. */
-async function withAskers(
+export async function withAskers(
   bench: Bench,
   use: (askers: Askers, wrapper: MeasuredWrapper) => Promise<void>,
 ): Promise<void> {
@@ -167,7 +84,7 @@ async function withAskers(
 }
 
 /** What is asked for and received in an hour like that. Both see the same events, for both are measured at a time. */
-async function measureHour(
+export async function measureHour(
   bench: Bench,
   askers: Askers,
   during: () => Promise<unknown>,
@@ -191,11 +108,11 @@ async function measureHour(
 }
 
 /** MB (10⁶ bytes) so far, TLS and all. */
-function received({ alone, wrapper, site }: Askers): Received {
+export function received({ alone, wrapper, site }: Askers): Received {
   return {
     alone: alone.received / 1e6,
     wrapper: wrapper.received / 1e6,
-    site: (site?.received ?? 0) / 1e6,
+    site: site?.received() ?? 0,
   };
 }
 
@@ -223,13 +140,13 @@ function requests(bench: Bench, since: number): Pair {
   return { alone: count(testUsers.kubeProxy), wrapper: count(testUsers.wrapper) };
 }
 
-function openWatches(bench: Bench, { since }: Askers): Pair {
+export function openWatches(bench: Bench, { since }: Askers): Pair {
   const count = (user: string) =>
     bench.plane.requests({ user, since, verb: 'watch', open: true }).length;
   return { alone: count(testUsers.kubeProxy), wrapper: count(testUsers.wrapper) };
 }
 
-function adder(bench: Bench, part: string, where: string) {
+export function adder(bench: Bench, part: string, where: string) {
   return (id: string, what: string, unit: Measure['unit'], { alone, wrapper }: Pair): void =>
     bench.add({
       id: `${part}.${id}`,

@@ -19,6 +19,10 @@ export interface MeasuredWrapper extends ProcessUsage {
   readonly startedAt: number;
   /** Waits until /readyz answers 200; returns the milliseconds since the start. */
   ready(): Promise<number>;
+  /** Pulls the plug. */
+  kill(): Promise<void>;
+  /** All that it has logged. */
+  log(): string;
   stop(): Promise<void>;
 }
 
@@ -34,31 +38,39 @@ export interface WrapperStart {
   readonly profile: string | undefined;
   /** Default: our own. */
   readonly nodeName?: string | undefined;
-  /** Where it reads from, besides the API server. */
-  readonly relays?: { readonly servers: readonly string[]; readonly caFile: string } | undefined;
-  /** Makes it a relay, with this certificate. */
-  readonly relayCert?: ServingCert | undefined;
+  /** Default: the token of all wrappers. */
+  readonly token?: string | undefined;
+  /** Where it reads from, besides the API server: the relays of a Service. */
+  readonly relays?: { readonly service: string; readonly caFile: string } | undefined;
+  /** It keeps snapshots, and takes the machine to be in the boot with this id. */
+  readonly boot?: { readonly id: string; readonly stateDir: string } | undefined;
+  /** Makes it a relay. */
+  readonly relay?: (ServingCert & { readonly listen: string }) | undefined;
 }
 
 /** Starts the program as its users run it, at the API server of the control plane. */
 export async function startMeasuredWrapper(
   plane: ControlPlane,
-  { program, server, profile, nodeName = NODE_NAME, relays, relayCert }: WrapperStart,
+  how: WrapperStart,
 ): Promise<MeasuredWrapper> {
+  const { program, server, profile, nodeName = NODE_NAME, token, relays, boot, relay } = how;
   const [port = 0, adminPort = 0] = await freePorts(2);
   const listen = `127.0.0.1:${port}`;
   const adminListen = `127.0.0.1:${adminPort}`;
-  const place = relayCert === undefined ? { listen } : { https: { listen, ...relayCert } };
+  const place = relay === undefined ? { listen } : { https: relay };
   const config = join(plane.folder, `wrapper-${port}.json`);
-  writeFileSync(config, JSON.stringify({ nodeName, adminListen, relays, ...place }));
+  const settings = { nodeName, adminListen, relays, stateDir: boot?.stateDir, ...place };
+  writeFileSync(config, JSON.stringify(settings));
   const flags = profile === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profile];
-  const args = [...flags, program, relayCert === undefined ? 'run' : 'relay'];
-  args.push('--kubeconfig', plane.kubeconfig('wrapper', { server }), '--config', config);
+  const args = [...flags, program, relay === undefined ? 'run' : 'relay'];
+  const identity = token === undefined ? { server } : { server, token };
+  args.push('--kubeconfig', plane.kubeconfig('wrapper', identity), '--config', config);
   const startedAt = now();
   const logFile = join(plane.folder, `wrapper-${port}.log`);
-  const managed = startProcess({ name: 'wrapper', command: process.execPath, args, logFile });
+  const command = inBoot([process.execPath, ...args], `${config}.boot`, boot?.id);
+  const managed = startProcess({ name: 'wrapper', logFile, ...command });
   return {
-    url: `${relayCert === undefined ? 'http' : 'https'}://${listen}`,
+    url: relay === undefined ? `http://${listen}` : `https://${relay.listen}`,
     startedAt,
     ready: async () => {
       const url = `http://${adminListen}/readyz`;
@@ -66,8 +78,18 @@ export async function startMeasuredWrapper(
       return now() - startedAt;
     },
     ...createProcessUsage(managed.pid),
+    kill: async () => await managed.stop('SIGKILL'),
+    log: managed.log,
     stop: async () => await managed.stop(),
   };
+}
+
+/** Shows a program another id of the boot, in a mount namespace of its own. Both programs replace themselves. */
+function inBoot([program = '', ...args]: readonly string[], file: string, id?: string) {
+  if (id === undefined) return { command: program, args };
+  writeFileSync(file, `${id}\n`);
+  const script = 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"';
+  return { command: 'unshare', args: ['--mount', 'sh', '-c', script, file, program, ...args] };
 }
 
 /** A process that reads the same slices as the wrapper, from the same API server, and does nothing with them. */
