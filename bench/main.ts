@@ -24,6 +24,8 @@ import { measureUpstream } from './upstream.ts';
 const options = parseOptions(process.argv.slice(2));
 if (options === undefined) process.stdout.write(USAGE);
 else await bench(options);
+// Once Node 24.21 did not end by itself: it waited, busy, for a handle that never closed.
+process.exit();
 
 async function bench(options: BenchOptions): Promise<void> {
   const { cluster, rounds, against } = options;
