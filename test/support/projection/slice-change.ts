@@ -12,6 +12,8 @@ export interface SliceEndpoint {
   readonly ready?: boolean;
   /** Zone of its hint; default: it has no hints. */
   readonly hint?: string;
+  /** Name of its Pod, which decides nothing. */
+  readonly pod?: string;
 }
 
 let version = 1;
@@ -26,12 +28,13 @@ export function sliceChange(
   const model = {
     metadata: { namespace: 'default', name, uid, resourceVersion: String(++version), labels },
     addressType,
-    endpoints: endpoints.map(({ ip, node, zone = '', ready = true, hint }) => ({
+    endpoints: endpoints.map(({ ip, node, zone = '', ready = true, hint, pod }) => ({
       addresses: [ip],
       conditions: { ready },
       nodeName: node,
       zone,
       ...(hint === undefined ? {} : { hints: { forZones: [{ name: hint }] } }),
+      ...(pod === undefined ? {} : { targetRef: { kind: 'Pod', name: pod } }),
     })),
     ports: ports.map((port) => ({ name: port, protocol: 'TCP', port: 80 })),
   };

@@ -89,3 +89,10 @@ export async function ask(url: string, options: AskOptions = {}): Promise<Answer
   const { response, body } = await askAny(url, sent);
   return { code: response.statusCode ?? 0, body: JSON.parse(body) as Answer['body'] };
 }
+
+/** The code of the answer to a request in protobuf, as a wrapper sends it. */
+export async function codeOf(url: string): Promise<number> {
+  const headers = { accept: 'application/vnd.kubernetes.protobuf' };
+  const { response } = await askAny(url, { ...NO_CHECK, token: 'node', headers });
+  return response.statusCode ?? 0;
+}
