@@ -74,6 +74,7 @@ const HANDOVER_SECONDS = 60;
 const DESCRIPTORS = 4_096;
 const DECISION_LINE = '"msg":"the decision about a Service changed"';
 const SWITCH_LINE = /"msg":"(an?|another) (API server|relay) is used/;
+const FROM_SNAPSHOT = /view_from_snapshot\{[^}]*\} 1$/m;
 
 /** The wrapper as its users run it, at fixed ports. */
 export class WrapperUnderTest {
@@ -230,6 +231,22 @@ export class WrapperUnderTest {
       { timeoutMs },
     );
     return await ready.then(
+      () => true,
+      () => false,
+    );
+  }
+
+  /**
+   * Waits until no view shows the state from disk any more: until then a process is still starting, though clients may
+   * be right and /readyz may answer 200. Resolves with whether it did in time.
+   */
+  async hasListed(timeoutMs: number): Promise<boolean> {
+    const views = poll(
+      () => this.admin('/metrics'),
+      (metrics) => metrics !== undefined && !FROM_SNAPSHOT.test(metrics.body),
+      { timeoutMs },
+    );
+    return await views.then(
       () => true,
       () => false,
     );

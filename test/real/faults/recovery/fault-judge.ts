@@ -44,6 +44,11 @@ export function judgeFault(stage: StageParts, fault: PlannedFault<HistoryTarget>
         const what = `not ready ${BOUNDS.readyAgainMs} ms after the view was right`;
         problems.push({ check: 'readyz', what });
       }
+      // What a process writes and asks for at its start belongs to the fault in which it started.
+      if (!(await wrapper.hasListed(BOUNDS.rightAgainHardMs))) {
+        const what = `the state from disk ${BOUNDS.rightAgainHardMs} ms after the view was right`;
+        problems.push({ check: 'rightAgain', what });
+      }
       const unreadyAt = readiness?.end();
       problems.push(...judgeReadiness(fault, { struckAt, endedAt, unreadyAt, protocol }));
       problems.push(...judgeTraffic(stage, { fault, struckAt, before }));
