@@ -25,6 +25,20 @@ export interface LineOptions {
   readonly logger: Logger;
 }
 
+/**
+ * The first connection of a pool, which all requests but the first wait for, from that request until undici may send
+ * more than one on it: over HTTP/2 once the server's SETTINGS are there. Before, undici opens another connection.
+ *
+ *   connecting ──connect, HTTP/2──▶ settling ──drain──▶ open
+ *     │   └──────connect, HTTP/1.1─────────────────────▶ open
+ *     └──────────connectionError──▶ failed
+ *
+ * A connection that is lost while it settles drains, too, or is opened again for what undici repeats.
+ */
+interface Opening extends PromiseWithResolvers<void> {
+  isSettling: boolean;
+}
+
 /** No connection was established. */
 export class NoConnection extends Error {}
 
@@ -90,8 +104,7 @@ export class Line {
   readonly #options: LineOptions;
   #pool: Pool;
   #isHttp1 = false;
-  /** The first connection of the pool, which all requests but the first wait for. */
-  #opening: PromiseWithResolvers<void> | undefined;
+  #opening: Opening | undefined;
 
   constructor(options: LineOptions) {
     this.#options = options;
@@ -116,7 +129,7 @@ export class Line {
       // A failure ends all of them. The pool would try again for each.
       await abortable(this.#opening.promise, request.signal);
     } else if (!this.#isHttp1 && this.#pool.stats.connected === 0) {
-      this.#opening = Promise.withResolvers();
+      this.#opening = { ...Promise.withResolvers(), isSettling: false };
       this.#opening.promise.catch(() => {});
     }
     return await this.#pool.request(request);
@@ -131,32 +144,31 @@ export class Line {
   }
 
   #createPool(): Pool {
-    const { server, serverState } = this.#options;
-    const pool: Pool = new Pool(server.origin, { factory: () => this.#createClient(pool) });
-    pool.on('connect', () => {
-      serverState.reportContact();
-      if (pool === this.#pool) this.#opened();
-    });
-    pool.on('connectionError', (_origin, _targets, error) => {
-      if (pool === this.#pool) this.#opened(error);
-    });
+    const factory = () => this.#createClient(pool);
+    const pool: Pool = new Pool(this.#options.server.origin, { factory });
     return pool;
   }
 
-  #opened(error?: Error): void {
-    if (error === undefined) this.#opening?.resolve();
-    else this.#opening?.reject(error);
-    this.#opening = undefined;
-  }
-
   #createClient(pool: Pool): Client {
-    const { server, quietMs = QUIET_MS } = this.#options;
+    const { server, quietMs = QUIET_MS, serverState } = this.#options;
     const reconnects = new Reconnects();
     const client: Client = new Client(server.origin, {
       ...CLIENT_OPTIONS,
       pingInterval: quietMs,
       connect: (where, callback) =>
         reconnects.connect(() => this.#connect(client, where, callback), callback),
+    });
+    client.on('connect', () => {
+      serverState.reportContact();
+      if (pool === this.#pool) this.#connected(client);
+    });
+    client.on('connectionError', (_origin, _targets, error) => {
+      if (pool === this.#pool) this.#opened(error);
+    });
+    client.on('drain', () => {
+      const { running, pending } = client.stats;
+      // The first one may come before anything is sent.
+      if (pool === this.#pool && (running > 0 || pending === 0)) this.#settled();
     });
     client.on('disconnect', () => {
       const isGoAway = client.stats.running > 0;
@@ -167,6 +179,27 @@ export class Line {
       void pool.close();
     });
     return client;
+  }
+
+  #connected(client: Client): void {
+    if (this.#opening === undefined) return;
+    if (this.#isHttp1) {
+      this.#opened();
+      return;
+    }
+    this.#opening.isSettling = true;
+    // Now undici sends. If what the connection was opened for has been aborted, nothing drains.
+    queueMicrotask(() => client.stats.running === 0 && this.#settled());
+  }
+
+  #settled(): void {
+    if (this.#opening?.isSettling === true) this.#opened();
+  }
+
+  #opened(error?: Error): void {
+    if (error === undefined) this.#opening?.resolve();
+    else this.#opening?.reject(error);
+    this.#opening = undefined;
   }
 
   #connect(

@@ -45,6 +45,29 @@ const respondWhole = (connection: RawHttp2Connection, stream: number): void => {
 
 const first = () => server.peers[0] as RawHttp2Connection;
 
+test('a server without SETTINGS lets each request end by its time limit', async () => {
+  server = closedLater(await startRawHttp2Server(() => {}, { settings: false }));
+  const { ca } = await servingPair();
+  ({ upstream } = upstreamTo(server.url, { ca }, { headersMs: 200 }));
+  for (const _ of ['at once', 'later']) {
+    const outcomes = await Promise.allSettled([get(), get(), get()]);
+    const problem = { code: 'Unreachable', message: expect.stringContaining('within 0.2 s') };
+    const rejected = { status: 'rejected', reason: expect.objectContaining(problem) };
+    expect(outcomes).toEqual(Array(3).fill(rejected));
+  }
+});
+
+test('a connection that is lost before its SETTINGS ends all that wait for it', async () => {
+  const lose = ({ socket }: RawHttp2Connection) => void socket.destroy();
+  server = closedLater(await startRawHttp2Server(lose, { settings: false }));
+  const { ca } = await servingPair();
+  ({ upstream } = upstreamTo(server.url, { ca }));
+  const outcomes = await Promise.allSettled([get(), get(), get()]);
+  const problem = { code: 'Unreachable', message: expect.not.stringContaining('no response') };
+  const rejected = { status: 'rejected', reason: expect.objectContaining(problem) };
+  expect(outcomes).toEqual(Array(3).fill(rejected));
+});
+
 describe('a body', () => {
   test.each([
     'NGHTTP2_INTERNAL_ERROR',

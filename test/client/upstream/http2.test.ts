@@ -1,4 +1,5 @@
 import { Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { DROP_OLD, startUrlFront, type UrlFront } from '../../../harness/network/tcp-front.ts';
 import type { RequestEnd } from '../../../src/client/api/request-end.ts';
@@ -101,6 +102,42 @@ describe('HTTP/2', () => {
     for (const { stream } of server.seen) stream.end();
     expect(await Promise.all(watches.map(({ end }) => end))).toEqual(Array(30).fill('ended'));
   });
+
+  // undici counts a connection as busy until the server's SETTINGS are there, and would open another one.
+  test('needs one connection on a slow link, also after it was lost', async () => {
+    const front = await setUpBehindFront(withWatches);
+    await front.begin({ kind: 'delay', ms: [30, 30] });
+    const some = (name: string) =>
+      Promise.all(Array.from({ length: 5 }, (_, n) => watch(`/watch/${name}/${n}`)));
+    await some('first');
+    expect(front.accepted.length).toBe(1);
+    front.cut();
+    await some('second');
+    expect(front.accepted.length).toBe(2);
+  });
+
+  test.each([0, 40, 80, 120, 160])(
+    'a request that is aborted %d ms after it has opened the connection keeps no other waiting',
+    async (ms) => {
+      const front = await setUpBehindFront(withWatches);
+      await front.begin({ kind: 'delay', ms: [30, 30] });
+      for (const name of ['first', 'second']) {
+        const controller = new AbortController();
+        const aborted = get(`/watch/${name}/a`, { signal: controller.signal });
+        const others = [watch(`/watch/${name}/b`), watch(`/watch/${name}/c`)];
+        const outcome = expect(aborted.then(({ body }) => readText(body))).rejects.toThrow(
+          'enough',
+        );
+        await sleep(ms);
+        controller.abort(new Error('enough'));
+        await outcome;
+        await Promise.all(others);
+        front.cut();
+        await Promise.all((await Promise.all(others)).map(({ end }) => end));
+      }
+      expect(await read('/later')).toBe('/later');
+    },
+  );
 });
 
 /** A response of 16 MB. */

@@ -29,15 +29,19 @@ export interface RawHttp2Server extends TestServer<Server> {
   readonly peers: readonly RawHttp2Connection[];
 }
 
-/** @param onStream called when the headers of a request have arrived */
+/**
+ * @param onStream called when the headers of a request have arrived
+ * @param options.settings whether it sends SETTINGS, as each server must; default: true
+ */
 export async function startRawHttp2Server(
   onStream: (connection: RawHttp2Connection, stream: number) => void,
+  { settings = true } = {},
 ): Promise<RawHttp2Server> {
   const { cert, key } = await servingPair();
   const peers: RawHttp2Connection[] = [];
   const server = createServer({ cert, key, ALPNProtocols: ['h2'] }, (socket) => {
     socket.on('error', () => {});
-    socket.write(frame(FRAME.settings, 0, Buffer.alloc(0)));
+    if (settings) socket.write(frame(FRAME.settings, 0, Buffer.alloc(0)));
     const streams: number[] = [];
     const connection = { socket, streams, ...writers(socket) };
     peers.push(connection);
