@@ -77,10 +77,9 @@ export function judge(
 }
 
 /**
- * What is held that was not before any client came. Beside the newest connection there may be a second one since the
- * API server was last cut off, and after GOAWAYs one for each watch: as long as a watch on it lasts.
+ * What is held that was not before any client came. Beside the newest connection each watch may have one of its own.
  */
 export function notGivenBack(before: Sample, after: Sample, { goaway }: Pick<Done, 'goaway'>) {
-  const old = goaway ? Math.max(0, (after.watches ?? 0) - 1) : 1;
+  const old = goaway ? Math.max(0, (after.watches ?? 0) - 1) : 0;
   return GIVEN_BACK.filter((measure) => (after[measure] ?? 0) > (before[measure] ?? 0) + old);
 }
