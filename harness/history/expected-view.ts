@@ -20,7 +20,7 @@ export interface ModelSettings {
   readonly maxNodeSets?: number;
 }
 
-type Labels = Readonly<Record<string, string>>;
+export type Labels = Readonly<Record<string, string>>;
 
 /** Selectors for edge nodes, and what each means. */
 export const EDGE_NODES = {
@@ -38,6 +38,8 @@ export interface ModelEndpoint {
   readonly state: 'ready' | 'serving' | 'gone';
   /** Default: it is if it is serving. */
   readonly terminating?: boolean | undefined;
+  /** True: it has no conditions, which means that it is ready. */
+  readonly unknown?: boolean;
 }
 
 /** The parts of an endpoint that decide whether it is shown; one without an address has no copies. */

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api-server/api.ts';
-import type { ModelEndpoint, ModelObject, ModelService, ModelState } from './model.ts';
+import type { ModelEndpoint, ModelGroup, ModelService, ModelSlice } from './expected-view.ts';
 
 /** Ports of every Service of a history: `port` of its cluster IP leads to `number` of an endpoint. */
 export const historyPorts = [
@@ -10,71 +10,84 @@ export const historyPorts = [
 /** Annotation with the number of the write. */
 export const SEQ = 'test.kube-proxy-wrapper.io/seq';
 
-export function toService(name: string, service: ModelService, clusterIP: string): KubeObject {
-  const { topologyKeys, headless, internalLocal, seq } = service;
-  const ports = historyPorts.map(({ name, port, number }) => ({ name, port, targetPort: number }));
-  const annotations = {
-    [SEQ]: String(seq),
-    ...(topologyKeys === undefined ? {} : { topologyKeys }),
-  };
+type Metadata = KubeObject['metadata'];
+
+export function toService(
+  { annotations, labels, local, hints, headless, families, ports, version }: ModelService,
+  metadata: Metadata,
+  clusterIP: string,
+): KubeObject {
   return {
-    metadata: { name, annotations },
+    metadata: { ...metadata, labels, annotations: { ...annotations, [SEQ]: String(version) } },
     spec: {
-      ports,
-      clusterIP: headless === true ? 'None' : clusterIP,
-      ...(internalLocal === true ? { internalTrafficPolicy: 'Local' } : {}),
+      type: 'ClusterIP',
+      clusterIP: headless ? 'None' : clusterIP,
+      ...(families === undefined ? {} : { ipFamilies: families }),
+      internalTrafficPolicy: local === 'internal' ? 'Local' : 'Cluster',
+      ...(local === 'external' ? { externalTrafficPolicy: 'Local' } : {}),
+      ...(hints ? { trafficDistribution: 'PreferSameZone' } : {}),
+      ports: ports.map(plainPort).map(({ name, port, number }) => {
+        return { name, protocol: 'TCP', port, targetPort: number };
+      }),
     },
   };
 }
 
-export function toSlice(name: string, { service, groups, seq }: ModelObject): KubeObject {
-  const [{ ports, endpoints } = { ports: [], endpoints: [] }] = groups;
+/** @param isHinted each endpoint has hints, which a policy cuts */
+export function toSlice(
+  { service, family, ports, number, endpoints }: ModelSlice,
+  metadata: Metadata,
+  isHinted = false,
+): KubeObject {
   return {
     metadata: {
-      name,
-      annotations: { [SEQ]: String(seq) },
+      ...metadata,
       labels: {
         'kubernetes.io/service-name': service.split('/')[1] ?? '',
         'endpointslice.kubernetes.io/managed-by': 'test.kube-proxy-wrapper.io',
         ...(service.endsWith('/headless') ? { 'service.kubernetes.io/headless': '' } : {}),
       },
     },
-    addressType: name.endsWith('-c') ? 'IPv6' : 'IPv4',
-    ports: toPorts(ports),
-    endpoints: endpoints.map(({ address, node, zone, state }) => ({
-      addresses: [address],
-      conditions: CONDITIONS[state],
-      ...(node === undefined ? {} : { nodeName: node }),
-      ...(zone === undefined ? {} : { zone }),
+    addressType: family,
+    ports: toPorts(ports, number),
+    endpoints: endpoints.map(({ address, node, zone, ...state }) => ({
+      addresses: [typeof address === 'string' ? address : `${PREFIXES[family]}${address}`],
+      conditions: conditionsOf(state),
+      ...(node === '' ? {} : { nodeName: node }),
+      ...(zone === '' ? {} : { zone }),
+      ...(isHinted ? { hints: { forZones: [{ name: 'z1' }] } } : {}),
     })),
   };
 }
 
-export function toEndpoints(name: string, { groups }: ModelObject): KubeObject {
-  const toAddress = ({ address, node }: ModelEndpoint) => ({
-    ip: address,
-    ...(node === undefined ? {} : { nodeName: node }),
-  });
-  const inState = (endpoints: readonly ModelEndpoint[], state: ModelState) =>
-    endpoints.filter((endpoint) => endpoint.state === state).map(toAddress);
+const PREFIXES = { IPv4: '10.0.0.', IPv6: 'fd00::' } as const;
+
+export function toEndpoints(groups: readonly ModelGroup[], metadata: Metadata): KubeObject {
+  const inState = (endpoints: readonly ModelEndpoint[], isReady: boolean) =>
+    endpoints
+      .filter(({ state }) => (state === 'ready') === isReady)
+      .map(({ address, node }) => ({ ip: address, ...(node === '' ? {} : { nodeName: node }) }));
   const subsets = groups.map(({ ports, endpoints }) => ({
-    addresses: inState(endpoints, 'ready'),
-    notReadyAddresses: inState(endpoints, 'notReady'),
-    ports: toPorts(ports),
+    addresses: inState(endpoints, true),
+    notReadyAddresses: inState(endpoints, false),
+    ports: toPorts(ports, undefined),
   }));
-  return { metadata: { name }, subsets };
+  return { metadata, subsets };
 }
 
-function toPorts(names: readonly string[]): object[] {
-  return historyPorts
-    .filter(({ name }) => names.includes(name))
-    .map(({ name, number }) => ({ name, port: number, protocol: 'TCP' }));
+function toPorts(ports: readonly string[], given: number | undefined): object[] {
+  return ports.map(plainPort).map(({ name, number }) => {
+    return { name, port: given ?? number, protocol: 'TCP' };
+  });
 }
 
-const CONDITIONS: Readonly<Record<ModelState, object>> = {
-  ready: { ready: true, serving: true, terminating: false },
-  unknown: {},
-  serving: { ready: false, serving: true, terminating: true },
-  notReady: { ready: false, serving: false, terminating: false },
-  ended: { ready: false, serving: false, terminating: true },
-};
+/** A port such as `TCP/http`. */
+function plainPort(port: string) {
+  const name = port.slice('TCP/'.length);
+  return historyPorts.find((each) => each.name === name) ?? { name, port: 80, number: 80 };
+}
+
+function conditionsOf(endpoint: Pick<ModelEndpoint, 'state' | 'terminating' | 'unknown'>): object {
+  const { state, terminating = state === 'serving', unknown = false } = endpoint;
+  return unknown ? {} : { ready: state === 'ready', serving: state !== 'gone', terminating };
+}

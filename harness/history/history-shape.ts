@@ -1,4 +1,4 @@
-import type { ModelLabels, ModelState } from './model.ts';
+import type { Labels, ModelEndpoint } from './expected-view.ts';
 
 /** A change that a history makes. */
 export type Change =
@@ -12,6 +12,9 @@ export type Change =
   | 'no service'
   | 'recreated service';
 
+/** How an endpoint is, by its conditions. */
+type State = Pick<ModelEndpoint, 'state' | 'terminating' | 'unknown'>;
+
 /** What a history is made of. */
 export interface HistoryShape {
   readonly namespaces: readonly string[];
@@ -22,9 +25,9 @@ export interface HistoryShape {
   /** Values of the annotation; undefined: none. */
   readonly policies: readonly (string | undefined)[];
   /** Labels that the own node, and other nodes, can have. */
-  readonly ownLabels: readonly ModelLabels[];
-  readonly otherLabels: readonly ModelLabels[];
-  readonly states: readonly ModelState[];
+  readonly ownLabels: readonly Labels[];
+  readonly otherLabels: readonly Labels[];
+  readonly states: readonly State[];
   /** How often each change is made. */
   readonly weights: Partial<Readonly<Record<Change, number>>>;
   /**
@@ -36,6 +39,9 @@ export interface HistoryShape {
   readonly freshAddresses: boolean;
 }
 
+const READY: State = { state: 'ready' };
+const NOT_READY: State = { state: 'gone' };
+
 const LABELS = {
   site: ['a', 'b', undefined],
   rack: ['r1', 'r2', undefined],
@@ -43,7 +49,7 @@ const LABELS = {
 } as const;
 
 /** Each value of each label, with each of the others. */
-const ALL_LABELS = Object.entries(LABELS).reduce<ModelLabels[]>(
+const ALL_LABELS = Object.entries(LABELS).reduce<Labels[]>(
   (sets, [name, values]) =>
     sets.flatMap((set) =>
       values.map((value) => (value === undefined ? set : { ...set, [name]: value })),
@@ -72,7 +78,15 @@ export const WIDE_SHAPE: HistoryShape = {
   ],
   ownLabels: ALL_LABELS,
   otherLabels: ALL_LABELS,
-  states: ['ready', 'ready', 'ready', 'unknown', 'notReady', 'serving', 'ended'],
+  states: [
+    READY,
+    READY,
+    READY,
+    { state: 'ready', unknown: true },
+    NOT_READY,
+    { state: 'serving' },
+    { state: 'gone', terminating: true },
+  ],
   weights: {
     slice: 35,
     'no slice': 5,
@@ -101,7 +115,7 @@ export const NARROW_SHAPE: HistoryShape = {
   ],
   ownLabels: [{ site: 'a' }, { site: 'b' }],
   otherLabels: [{ site: 'a' }, { site: 'b' }, {}],
-  states: ['ready', 'ready', 'ready', 'notReady'],
+  states: [READY, READY, READY, NOT_READY],
   weights: { slice: 45, node: 20, 'own node': 7, policy: 20, 'recreated service': 8 },
   steady: { service: 'default/s0', policy: '["site"]' },
   freshAddresses: true,

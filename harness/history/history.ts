@@ -2,16 +2,10 @@ import type { ApiClient, KubeObject } from '../api-server/api.ts';
 import { putObject } from '../api-server/put-object.ts';
 import type { InformerVariant } from '../informer/informer.ts';
 import type { Random } from '../random.ts';
-import { historyPorts, toEndpoints, toService, toSlice } from './history-objects.ts';
+import type { Labels, ModelSlice } from './expected-view.ts';
+import { historyPorts, SEQ, toEndpoints, toService, toSlice } from './history-objects.ts';
 import type { Change, HistoryShape } from './history-shape.ts';
-import {
-  asBackends,
-  asRows,
-  type ModelEndpoint,
-  type ModelLabels,
-  type ModelObject,
-  viewOf,
-} from './model.ts';
+import { asBackends, historyService, rowsOf, viewOf } from './history-view.ts';
 import { persist } from './persist.ts';
 import { OTHERS, randomEndpoints, randomPorts } from './random-endpoints.ts';
 import { Timeline } from './timeline.ts';
@@ -101,14 +95,12 @@ export class History {
     for (const name of slices.keys()) await this.#write('endpointslices', name);
   }
 
-  /** What an informer on the node must hold: by key the sorted addresses, as the model computes them. */
+  /** What an informer on the node must hold, as {@link rowsOf} computes it. */
   rows({
     resource,
     namespace,
   }: Pick<InformerVariant, 'resource' | 'namespace'>): Map<string, readonly string[]> {
-    const { state } = this.timeline;
-    const objects = resource === 'endpoints' ? state.endpoints : state.slices;
-    const rows = asRows(viewOf(state, this.#options.self, objects));
+    const rows = rowsOf(this.timeline.state, this.#options.self, resource);
     // The API server's own Service; nobody manages it, and it goes and comes with the API server.
     rows.set('default/kubernetes', ['10.99.0.1']);
     return new Map(
@@ -126,9 +118,7 @@ export class History {
     const plain = this.#names.filter((name) => !/[/](headless|local)$/.test(name));
     const entries = plain.flatMap((service) =>
       historyPorts.map((port) => {
-        const backends = state.services.has(service)
-          ? asBackends(view, state.slices, service, port)
-          : undefined;
+        const backends = state.services.has(service) ? asBackends(view, service, port) : undefined;
         return [`${this.#clusterIP(service)}:${port.port}`, backends] as const;
       }),
     );
@@ -164,15 +154,15 @@ export class History {
    * Whether no slice puts a node into another zone than its label. Otherwise its endpoints would move when the Node is
    * created or deleted, which a wrapper notices only when it looks the Node up again.
    */
-  #isInZoneOfSlices(node: string, labels: ModelLabels): boolean {
+  #isInZoneOfSlices(node: string, labels: Labels): boolean {
     const zones = [...this.timeline.state.slices.values()]
-      .flatMap(({ groups }) => groups.flatMap(({ endpoints }) => endpoints))
+      .flatMap(({ endpoints }) => endpoints)
       .filter((endpoint) => endpoint.node === node)
-      .map(({ zone }) => zone ?? labels['topology.kubernetes.io/zone']);
-    return zones.every((zone) => zone === labels['topology.kubernetes.io/zone']);
+      .map(({ zone }) => zone);
+    return zones.every((zone) => zone === '' || zone === labels['topology.kubernetes.io/zone']);
   }
 
-  async #setNode(name: string, labels: ModelLabels | undefined): Promise<void> {
+  async #setNode(name: string, labels: Labels | undefined): Promise<void> {
     if (name !== this.#options.self) this.timeline.setNode(name, labels);
     else if (labels !== undefined) this.timeline.self.push(labels);
     await this.#write('nodes', name);
@@ -180,15 +170,16 @@ export class History {
 
   async #setPolicy(random: Random, key: string): Promise<void> {
     const { steady, policies } = this.#options.shape;
-    const now = this.timeline.services.of(key).last?.topologyKeys;
+    const now = this.timeline.services.of(key).last?.annotations.topologyKeys;
     const other = random.pick(policies.filter((policy) => policy !== now));
     await this.#setService(key, key === steady?.service ? steady.policy : other);
   }
 
   async #setService(key: string, topologyKeys: string | undefined): Promise<void> {
-    const [headless, internalLocal] = [key.endsWith('/headless'), key.endsWith('/local')];
-    const seq = this.timeline.nextSeq();
-    this.timeline.services.of(key).push({ topologyKeys, headless, internalLocal, seq });
+    const local = key.endsWith('/local') ? ('internal' as const) : undefined;
+    const plain = historyService(topologyKeys, this.timeline.nextVersion());
+    const service = { ...plain, headless: key.endsWith('/headless'), local };
+    this.timeline.services.of(key).push(service);
     await this.#write('services', key);
   }
 
@@ -204,7 +195,7 @@ export class History {
   /** Deleted with its slices and created again, as one of another author is. */
   async #recreate(random: Random, key: string): Promise<void> {
     const { letters } = this.#options.shape;
-    const topologyKeys = this.timeline.services.of(key).last?.topologyKeys;
+    const topologyKeys = this.timeline.services.of(key).last?.annotations.topologyKeys;
     await this.#deleteService(key);
     for (const letter of letters) await this.#deleteSlice(key, letter);
     await this.#setService(key, topologyKeys);
@@ -212,11 +203,12 @@ export class History {
   }
 
   async #setSlice(random: Random, service: string, letter: string): Promise<void> {
-    const seq = this.timeline.nextSeq();
+    const version = this.timeline.nextVersion();
     const { nodes } = this.timeline.state;
-    const what = { ...this.#options, random, service, letter, seq, nodes };
-    const groups = [{ ports: randomPorts(what), endpoints: randomEndpoints(what) }];
-    this.timeline.slices.of(`${service}-${letter}`).push({ seq, service, groups });
+    const what = { ...this.#options, random, service, letter, version, nodes };
+    const family = letter === 'c' ? ('IPv6' as const) : ('IPv4' as const);
+    const rest = { ports: randomPorts(what), endpoints: randomEndpoints(what) };
+    this.timeline.slices.of(`${service}-${letter}`).push({ version, service, family, ...rest });
     await this.#write('endpointslices', `${service}-${letter}`);
   }
 
@@ -226,23 +218,20 @@ export class History {
   }
 
   async #setEndpoints(random: Random, service: string): Promise<void> {
-    const seq = this.timeline.nextSeq();
+    const version = this.timeline.nextVersion();
     const { nodes } = this.timeline.state;
     // An Endpoints object has no zones, and only ready and not ready addresses.
-    const plain = (letter: string) =>
-      randomEndpoints({ ...this.#options, random, service, letter, seq, nodes }).map(
-        (endpoint) => ({
-          ...endpoint,
-          zone: undefined,
-          state: ['ready', 'unknown'].includes(endpoint.state) ? 'ready' : 'notReady',
-        }),
-      ) as ModelEndpoint[];
-    // The API server joins groups of the same ports, so they differ.
-    const groups = [
-      { ports: ['http'], endpoints: plain('d') },
-      { ports: ['http', 'admin'], endpoints: plain('e') },
-    ].filter(({ endpoints }) => endpoints.length > 0);
-    this.timeline.endpoints.of(service).push({ seq, service, groups });
+    const subset = (letter: string, ports: readonly string[]): ModelSlice => {
+      const write = { ...this.#options, random, service, letter, version, nodes };
+      const endpoints = randomEndpoints(write).map(({ address, node, state }) => {
+        return { address, node, zone: '', state: state === 'ready' ? state : ('gone' as const) };
+      });
+      return { version, service, family: 'IPv4', ports, endpoints };
+    };
+    // The API server joins subsets of the same ports, so they differ.
+    const subsets = [subset('d', ['TCP/http']), subset('e', ['TCP/http', 'TCP/admin'])];
+    const filled = subsets.filter(({ endpoints }) => endpoints.length > 0);
+    this.timeline.endpoints.of(service).push(filled);
     await this.#write('endpoints', service);
   }
 
@@ -261,21 +250,25 @@ export class History {
       }
       case 'services': {
         const service = services.get(key);
-        return service && toService(name, service, this.#clusterIP(key));
+        if (service === undefined) return undefined;
+        // The API server chooses the families.
+        const { families: _, ...written } = service;
+        return toService(written, { name }, this.#clusterIP(key));
       }
       case 'endpointslices': {
         const slice = slices.get(key);
-        return slice && toSlice(name, slice);
+        const annotations = { [SEQ]: String(slice?.version) };
+        return slice && toSlice(slice, { name, annotations });
       }
-      case 'endpoints':
-        return endpoints.has(key)
-          ? toEndpoints(name, endpoints.get(key) as ModelObject)
-          : undefined;
+      case 'endpoints': {
+        const subsets = endpoints.get(key);
+        return subsets && toEndpoints(subsets, { name });
+      }
     }
   }
 }
 
-function countDifferences(one: ModelLabels, other: ModelLabels): number {
+function countDifferences(one: Labels, other: Labels): number {
   const names = new Set([...Object.keys(one), ...Object.keys(other)]);
   return [...names].filter((name) => one[name] !== other[name]).length;
 }

@@ -1,9 +1,14 @@
-import type { ModelLabels, ModelObject, ModelService, ModelWorld } from './model.ts';
+import type { Labels, ModelService, ModelSlice } from './expected-view.ts';
 
-/** What a cluster has at a moment. */
-export interface ClusterState extends ModelWorld {
-  readonly slices: ReadonlyMap<string, ModelObject>;
-  readonly endpoints: ReadonlyMap<string, ModelObject>;
+/** What a cluster has at a moment, by name or `namespace/name`. */
+export interface ClusterState {
+  /** Labels of the own node, and of the others. */
+  readonly self: Labels;
+  readonly nodes: ReadonlyMap<string, Labels>;
+  readonly services: ReadonlyMap<string, ModelService>;
+  readonly slices: ReadonlyMap<string, ModelSlice>;
+  /** Endpoints objects, each as its subsets. */
+  readonly endpoints: ReadonlyMap<string, readonly ModelSlice[]>;
 }
 
 /** The values that one input has had, oldest first; undefined: it did not exist. */
@@ -56,25 +61,25 @@ export class ObjectValues<T> {
  * on. After the restore of an older copy the older values are in it once more, as the newest ones.
  */
 export class Timeline {
-  readonly self: Values<ModelLabels>;
-  readonly nodes = new Values<ReadonlyMap<string, ModelLabels>>(new Map());
+  readonly self: Values<Labels>;
+  readonly nodes = new Values<ReadonlyMap<string, Labels>>(new Map());
   readonly services = new ObjectValues<ModelService>();
-  readonly slices = new ObjectValues<ModelObject>();
-  readonly endpoints = new ObjectValues<ModelObject>();
+  readonly slices = new ObjectValues<ModelSlice>();
+  readonly endpoints = new ObjectValues<readonly ModelSlice[]>();
   /** Of all writes, also after a restore. */
-  #seq = 0;
+  #version = 0;
 
-  constructor(self: ModelLabels) {
+  constructor(self: Labels) {
     this.self = new Values(self);
   }
 
-  nextSeq(): number {
-    this.#seq += 1;
-    return this.#seq;
+  nextVersion(): number {
+    this.#version += 1;
+    return this.#version;
   }
 
   /** Labels of another node; undefined: it does not exist. */
-  setNode(name: string, labels: ModelLabels | undefined): void {
+  setNode(name: string, labels: Labels | undefined): void {
     const nodes = new Map(this.nodes.last);
     if (labels === undefined) nodes.delete(name);
     else nodes.set(name, labels);

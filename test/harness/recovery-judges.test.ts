@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
+import type { ModelSlice } from '../../harness/history/expected-view.ts';
 import { SEQ } from '../../harness/history/history-objects.ts';
-import type { ModelObject } from '../../harness/history/model.ts';
+import { historyService } from '../../harness/history/history-view.ts';
 import { Timeline } from '../../harness/history/timeline.ts';
 import { BOUNDS } from '../real/faults/bounds.ts';
 import type { FaultKind } from '../real/faults/fault-kind.ts';
@@ -24,10 +25,10 @@ function smallHistory() {
   const timeline = new Timeline({ site: 'a' });
   timeline.setNode('n1', { site: 'a' });
   timeline.setNode('n2', { site: 'b' });
-  timeline.services.of('s').push({ topologyKeys: '["site"]', seq: timeline.nextSeq() });
+  timeline.services.of('s').push(historyService('["site"]', timeline.nextVersion()));
   const write = () => {
-    timeline.slices.of('s-a').push(writtenSlice(timeline.nextSeq()));
-    return timeline.slices.of('s-a').last?.seq ?? 0;
+    timeline.slices.of('s-a').push(writtenSlice(timeline.nextVersion()));
+    return timeline.slices.of('s-a').last?.version ?? 0;
   };
   const seq = write();
   const found: string[] = [];
@@ -50,14 +51,14 @@ function addressOf(node: string, seq: number): string {
   return `10.${NODES.indexOf(node)}.0.${seq}`;
 }
 
-function writtenSlice(seq: number): ModelObject {
+function writtenSlice(version: number): ModelSlice {
   const endpoints = NODES.map((node) => ({
     node,
-    zone: undefined,
+    zone: '',
     state: 'ready' as const,
-    address: addressOf(node, seq),
+    address: addressOf(node, version),
   }));
-  return { seq, service: 's', groups: [{ ports: ['http'], endpoints }] };
+  return { version, service: 's', family: 'IPv4', ports: ['TCP/http'], endpoints };
 }
 
 function shownSlice(seq: number, nodes: readonly string[]): SeenObject {
@@ -200,7 +201,7 @@ test.each([12, 3])(
     show(seq, NEAR);
     const service = timeline.services.of('s');
     service.push(undefined);
-    service.push({ topologyKeys: '["site"]', seq: timeline.nextSeq() });
+    service.push(historyService('["site"]', timeline.nextVersion()));
     settle(keep);
     // The wrapper's own watch of Services is late: deleted, then created again.
     show(seq, NODES);

@@ -10,21 +10,12 @@ import {
   OWN,
   ZONE,
 } from '../../../harness/history/expected-view.ts';
+import { DEFAULT_SETTINGS } from '../../../harness/history/history-view.ts';
 import { play } from '../../support/policy/policy-history.ts';
 import type { Step } from '../../support/policy/policy-steps.ts';
 
 /** `play` checks each commit and each state of a history. */
-const settings: ModelSettings = {
-  defaults: [],
-  namespaces: false,
-  compatibility: false,
-  headless: false,
-  hides: undefined,
-  passthrough: false,
-  edge: 'role',
-  sources: { nodeLabels: [], labelPrefix: '', labelValues: [] },
-  minReady: {},
-};
+const settings: ModelSettings = { ...DEFAULT_SETTINGS, edge: 'role' };
 const empty: ModelCluster = {
   nodes: new Map<string, Record<string, string>>([
     [OWN, { role: 'edge', [ZONE]: 'z1' }],

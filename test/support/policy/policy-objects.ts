@@ -1,4 +1,5 @@
 import type { ModelService, ModelSlice, Shown } from '../../../harness/history/expected-view.ts';
+import { toService, toSlice } from '../../../harness/history/history-objects.ts';
 import type { Codec, Encoding } from '../../../src/filter/codec/codec.ts';
 import { JsonCodec } from '../../../src/filter/codec/json/json-codec.ts';
 import { ProtobufCodec } from '../../../src/filter/codec/protobuf/protobuf-codec.ts';
@@ -16,7 +17,11 @@ export class ModelObjects {
 
   /** The object as the API server has it. */
   raw(encoding: Encoding, kind: string, key: string, model: ModelService | ModelSlice): Buffer {
-    const object = 'family' in model ? whole(key, model) : serviceObject(key, model);
+    const metadata = metadataOf(key, model.version);
+    const isSlice = 'family' in model;
+    const object = isSlice
+      ? toSlice(model, metadata, true)
+      : toService(model, metadata, '10.96.0.1');
     return encodeObject(encoding, kind, object);
   }
 
@@ -25,7 +30,7 @@ export class ModelObjects {
     const id = `${encoding} ${key} ${slice.version} ${endpoints.map((each) => slice.endpoints.indexOf(each))} ${hints}`;
     const cached = this.#slices.get(id);
     if (cached !== undefined) return cached;
-    const object = sliceObject(key, slice, endpoints, hints);
+    const object = toSlice({ ...slice, endpoints }, metadataOf(key, slice.version), hints);
     const text = significant(encoding, encodeObject(encoding, 'EndpointSlice', object));
     this.#slices.set(id, text);
     return text;
@@ -48,57 +53,7 @@ export function keyOf(encoding: Encoding, object: Buffer): string {
   return `${namespace}/${name}`;
 }
 
-function metadata(key: string, version: number, more: object): object {
+function metadataOf(key: string, version: number) {
   const [namespace = '', name = ''] = key.split('/');
-  const resourceVersion = String(version);
-  return { name, namespace, uid: key, resourceVersion, generation: version, ...more };
-}
-
-function serviceObject(key: string, service: ModelService): object {
-  const { annotations, labels, local, hints, headless, families, version } = service;
-  return {
-    metadata: metadata(key, version, {
-      labels: { ...labels, revision: String(version) },
-      annotations,
-    }),
-    spec: {
-      clusterIP: headless ? 'None' : '10.96.0.1',
-      ...(families === undefined ? {} : { ipFamilies: families }),
-      type: 'ClusterIP',
-      internalTrafficPolicy: local === 'internal' ? 'Local' : 'Cluster',
-      externalTrafficPolicy: local === 'external' ? 'Local' : 'Cluster',
-      ports: service.ports.map((port) => ({ name: port.slice(4), protocol: 'TCP', port: 80 })),
-      ...(hints ? { trafficDistribution: 'PreferSameZone' } : {}),
-    },
-  };
-}
-
-function whole(key: string, slice: ModelSlice): object {
-  return sliceObject(key, slice, slice.endpoints, true);
-}
-
-/** Gives every endpoint hints, to check whether they are cut. */
-function sliceObject(
-  key: string,
-  { service, family, ports, number = 80, version }: ModelSlice,
-  endpoints: ModelSlice['endpoints'],
-  hinted: boolean,
-): object {
-  const [, name = ''] = service.split('/');
-  return {
-    metadata: metadata(key, version, { labels: { 'kubernetes.io/service-name': name } }),
-    addressType: family,
-    endpoints: endpoints.map(({ address, node, zone, state, terminating }) => ({
-      addresses: [family === 'IPv4' ? `10.0.0.${address}` : `fd00::${address}`],
-      conditions: {
-        ready: state === 'ready',
-        serving: state !== 'gone',
-        terminating: terminating ?? state === 'serving',
-      },
-      ...(node === '' ? {} : { nodeName: node }),
-      ...(zone === '' ? {} : { zone }),
-      ...(hinted ? { hints: { forZones: [{ name: 'z1' }] } } : {}),
-    })),
-    ports: ports.map((port) => ({ name: port.slice(4), protocol: 'TCP', port: number })),
-  };
+  return { name, namespace, uid: key, resourceVersion: String(version), generation: version };
 }

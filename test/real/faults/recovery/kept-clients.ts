@@ -45,7 +45,7 @@ export function startKeptClients(url: string, timeline: Timeline) {
     /** How they differ from what they must have; empty: not at all. */
     differences: () => {
       const wanted = [...timeline.services.present].map(
-        ([name, { seq }]) => [name, `${seq} `] as const,
+        ([name, { version }]) => [name, `${version} `] as const,
       );
       return [
         ...compare('slice', wantedView(timeline), shownView(slices.objects)),

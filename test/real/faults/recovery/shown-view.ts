@@ -1,5 +1,6 @@
+import type { ModelSlice } from '../../../../harness/history/expected-view.ts';
 import { SEQ } from '../../../../harness/history/history-objects.ts';
-import { type ModelObject, viewOf } from '../../../../harness/history/model.ts';
+import { viewOf } from '../../../../harness/history/history-view.ts';
 import type { Timeline } from '../../../../harness/history/timeline.ts';
 import { SELF } from '../wrapper-under-test.ts';
 import type { SeenObject } from './kept-client.ts';
@@ -9,9 +10,9 @@ export function wantedView(timeline: Timeline): ReadonlyMap<string, string> {
   const { state } = timeline;
   const view = viewOf(state, SELF, state.slices);
   return new Map(
-    [...view].map(([name, endpoints]) => [
+    [...view].map(([name, { slice, endpoints }]) => [
       name,
-      `${state.slices.get(name)?.seq} ${endpoints.map(({ address }) => address).sort()}`,
+      `${slice.version} ${endpoints.map(({ address }) => address).sort()}`,
     ]),
   );
 }
@@ -34,8 +35,8 @@ export function seqOf({ metadata }: SeenObject): number {
 }
 
 /** The addresses of a write. */
-export function addressesOf(slice: ModelObject | undefined): string[] {
-  return (slice?.groups ?? []).flatMap(({ endpoints }) => endpoints.map(({ address }) => address));
+export function addressesOf({ endpoints }: ModelSlice): string[] {
+  return endpoints.map(({ address }) => `${address}`);
 }
 
 /** The slices of one Service that a client has. */

@@ -1,9 +1,9 @@
-import {
-  type ModelLabels,
-  type ModelObject,
-  type ModelService,
-  viewOf,
-} from '../../../../harness/history/model.ts';
+import type {
+  Labels,
+  ModelService,
+  ModelSlice,
+} from '../../../../harness/history/expected-view.ts';
+import { viewOf } from '../../../../harness/history/history-view.ts';
 import type { Timeline, Values } from '../../../../harness/history/timeline.ts';
 import { SELF } from '../wrapper-under-test.ts';
 import type { SeenObject } from './kept-client.ts';
@@ -142,7 +142,7 @@ export class ViewJudge {
     const written = new Set(addressesOf(value));
     const strange = shownBy(object).filter((address) => !written.has(address));
     if (strange.length > 0)
-      this.#report(`slice ${name} shows ${strange}, which write ${value.seq} has not`);
+      this.#report(`slice ${name} shows ${strange}, which write ${value.version} has not`);
   }
 
   /** A Service was received. */
@@ -154,7 +154,7 @@ export class ViewJudge {
   }
 
   /** Returns the value that an object comes from, unless that is older than the client's last one. */
-  #advance<T extends { readonly seq: number }>(
+  #advance<T extends { readonly version: number }>(
     what: string,
     { all }: Values<T | undefined>,
     name: string,
@@ -162,10 +162,10 @@ export class ViewJudge {
   ): T | undefined {
     const seq = seqOf(object);
     const from = (this.mayGoBack ? undefined : this.#newest.get(name)) ?? this.#firstOf(name);
-    const index = all.findIndex((value, at) => at >= from && value?.seq === seq);
+    const index = all.findIndex((value, at) => at >= from && value?.version === seq);
     if (index >= 0) this.#newest.set(name, index);
     else {
-      const known = all.map((value) => value?.seq ?? 'none').join();
+      const known = all.map((value) => value?.version ?? 'none').join();
       this.#report(`${what} shows write ${seq}; allowed from ${from} on of: ${known}`);
     }
     return all[index];
@@ -193,11 +193,11 @@ export class ViewJudge {
   }
 
   /** The writes that slices come from; undefined: one of them never was. */
-  #rawOf(shown: ReadonlyMap<string, SeenObject>): Map<string, ModelObject> | undefined {
-    const raw = new Map<string, ModelObject>();
+  #rawOf(shown: ReadonlyMap<string, SeenObject>): Map<string, ModelSlice> | undefined {
+    const raw = new Map<string, ModelSlice>();
     for (const [name, object] of shown) {
       const seq = seqOf(object);
-      const value = this.#timeline.slices.of(name).all.find((each) => each?.seq === seq);
+      const value = this.#timeline.slices.of(name).all.find((each) => each?.version === seq);
       if (value === undefined) return undefined;
       raw.set(name, value);
     }
@@ -207,7 +207,7 @@ export class ViewJudge {
   /** The combinations, each not older than one of the earlier ones, that give what is shown. */
   #explain(
     service: string,
-    raw: ReadonlyMap<string, ModelObject>,
+    raw: ReadonlyMap<string, ModelSlice>,
     seen: string,
     before: readonly Position[],
   ): Position[] {
@@ -232,14 +232,14 @@ export class ViewJudge {
   }
 
   #evaluate(
-    raw: ReadonlyMap<string, ModelObject>,
+    raw: ReadonlyMap<string, ModelSlice>,
     service: ModelService | undefined,
-    self: ModelLabels,
-    others: ReadonlyMap<string, ModelLabels>,
+    self: Labels,
+    others: ReadonlyMap<string, Labels>,
   ): string {
     const key = JSON.stringify([
-      [...raw].map(([name, { seq }]) => [name, seq]),
-      service?.topologyKeys,
+      [...raw].map(([name, { version }]) => [name, version]),
+      service?.annotations.topologyKeys,
       self,
       [...others],
     ]);
@@ -248,7 +248,7 @@ export class ViewJudge {
     const name = [...raw.values()][0]?.service ?? '';
     const services = new Map(service === undefined ? [] : [[name, service] as const]);
     const text = [...viewOf({ self, nodes: others, services }, SELF, raw)]
-      .map(([slice, endpoints]) => `${slice}:${endpoints.map(({ address }) => address).sort()}`)
+      .map(([slice, { endpoints }]) => `${slice}:${endpoints.map(({ address }) => address).sort()}`)
       .join(' ');
     this.#evaluated.set(key, text);
     return text;
@@ -257,7 +257,7 @@ export class ViewJudge {
   #inputs(service: string): string {
     const timeline = this.#timeline;
     const policies = since(timeline.services.of(service), indexOf(this.#oldest, service)).map(
-      ([, policy]) => policy?.topologyKeys ?? 'none',
+      ([, policy]) => policy?.annotations.topologyKeys ?? 'none',
     );
     const nodes = since(timeline.nodes, this.#oldest.nodes).map(([, each]) =>
       [...each].map(([name, { site }]) => `${name}=${site}`).join(),
@@ -295,7 +295,7 @@ function since<T>({ all }: Values<T>, index: number): (readonly [number, T])[] {
 }
 
 /** Each site has its own node set, which may have come further than the one of another site. */
-function isNotOlder(next: Position, last: Position, self: readonly ModelLabels[]): boolean {
+function isNotOlder(next: Position, last: Position, self: readonly Labels[]): boolean {
   if (next.policy < last.policy || next.self < last.self) return false;
   const isSameSet = self[next.self]?.site === self[last.self]?.site;
   return !isSameSet || next.nodes >= last.nodes;
