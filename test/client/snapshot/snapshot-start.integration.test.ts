@@ -114,6 +114,21 @@ describe('a start while the API server is unreachable', () => {
     ]);
   });
 
+  test('is followed by one that shows all again, though only some has changed since', async () => {
+    putSlice(server, 'same', 'web', [{ ip: '10.0.0.9', node: 'edge-1' }]);
+    await leaveState();
+    await server.close();
+    const proxy = await start();
+    await allShownBy(proxy);
+    putSlice(server, 'web-a', 'web', [{ ip: '10.0.0.7', node: 'edge-2' }]);
+    await listen();
+    await eventually(() => problemsOf(proxy), []);
+    await proxy.close();
+    await server.close();
+    const shown = addresses(await shownBy(await start(), PATHS.slices));
+    expect(shown.sort()).toEqual(['10.0.0.7', '10.0.0.9']);
+  });
+
   test('uses higher versions than the process before, though the clock was set back', async () => {
     const version = async (proxy: NodeProxy) => {
       const list = (await (await fetch(proxy.url + PATHS.slices)).json()) as KubeObject;
