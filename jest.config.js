@@ -26,7 +26,7 @@ const SLOW = [
   '/test/demo/demo[.]test[.]ts$',
   '/test/(cli/main|run/(force-exit|inspector|trim-heap))[.]test[.]ts$',
   '/test/server/serving/slow-clients[.]test[.]ts$',
-  '/test/client/snapshot/(snapshot-history[.]property|snapshot-folder)[.]test[.]ts$',
+  '/test/client/snapshot/snapshot-folder[.]test[.]ts$',
   '/test/node/views/view-memory[.]test[.]ts$',
   '/test/security/connections[.]test[.]ts$',
 ];
