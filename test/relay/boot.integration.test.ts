@@ -11,12 +11,12 @@ import { NodeReader } from '../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { closedLater } from '../support/closed-later.ts';
 import { eventually } from '../support/eventually.ts';
+import { type LogLine, recordingLogger } from '../support/recording-logger.ts';
 import { credentialsFor, useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useState } from '../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
-import { type LogLine, recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 /*
  * A site that boots: its nodes start with snapshots, and before its relays. Times are a part of those of the product.

@@ -6,10 +6,10 @@ import { logReadiness } from '../../src/relay/readiness-log.ts';
 import { relayProblem } from '../../src/relay/relay-reading.ts';
 import { closedLater } from '../support/closed-later.ts';
 import { eventually } from '../support/eventually.ts';
+import { type LogLine, recordingLogger } from '../support/recording-logger.ts';
 import { useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { useCluster } from '../support/wrapper/use.ts';
-import { type LogLine, recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 const said = (lines: readonly LogLine[]) =>
   lines.flatMap(

@@ -6,12 +6,12 @@ import { type ServingFiles, writeServingFiles } from '../../harness/certificates
 import { freePorts } from '../../harness/network/free-port.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
+import { type LogLine, recordingLogger } from '../support/recording-logger.ts';
 import { behind, credentialsFor, useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { putService } from '../support/wrapper/small-cluster.ts';
 import { useState } from '../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
-import { type LogLine, recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 /** What a stock kube-proxy reads. */
 const SLICES =

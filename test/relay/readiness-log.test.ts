@@ -1,11 +1,11 @@
 import { expect, test } from '@jest/globals';
 import { logReadiness } from '../../src/relay/readiness-log.ts';
 import { eventually } from '../support/eventually.ts';
-import { captureLogger } from '../support/http/logger.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 
 /** Level, cause and the first words of each line, for a relay that has these problems one after the other. */
 async function saidFor(problems: readonly (string | undefined)[], startMs = 0): Promise<string[]> {
-  const { logger, lines } = captureLogger();
+  const { logger, lines } = recordingLogger();
   let problem = problems[0];
   let looks = 0;
   const problemOf = (): string | undefined => {
@@ -19,10 +19,7 @@ async function saidFor(problems: readonly (string | undefined)[], startMs = 0): 
     await eventually(() => looks > seen + 2, true);
   }
   stop();
-  return lines.map((line) => {
-    const { err = '', msg } = JSON.parse(line) as { err?: string; msg: string };
-    return `${msg.split(':')[0]} ${err}`.trimEnd();
-  });
+  return lines.map(({ err = '', msg }) => `${msg.split(':')[0]} ${err}`.trimEnd());
 }
 
 test('the log of a relay says when it is ready, and why it is not, once for each cause', async () => {

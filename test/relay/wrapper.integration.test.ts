@@ -13,11 +13,11 @@ import { NodeReader } from '../../src/diagnosis/reading/node-reading.ts';
 import type { NodeProxy } from '../../src/server/node-proxy.ts';
 import { eventually } from '../support/eventually.ts';
 import { listeningSockets } from '../support/http/listening-sockets.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 import { ask, behind, credentialsFor, useRelayOf } from '../support/relay/relay-fixture.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { putService, putSlice } from '../support/wrapper/small-cluster.ts';
 import { useCluster, useWrapper } from '../support/wrapper/use.ts';
-import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
 
 const SLICES =
   '/apis/discovery.k8s.io/v1/endpointslices?labelSelector=%21service.kubernetes.io%2Fheadless';

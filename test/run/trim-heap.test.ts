@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { trimHeapOnceReady } from '../../src/run/trim-heap.ts';
-import { captureLogger } from '../support/http/logger.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 
 function start(isReady: () => boolean) {
-  const { logger, lines } = captureLogger();
+  const { logger, lines } = recordingLogger();
   const controller = new AbortController();
   const seen = { looks: 0, collections: 0 };
   const done = trimHeapOnceReady({
@@ -49,19 +49,19 @@ test('frees empty pages', async () => {
   const before = process.memoryUsage().heapTotal;
   expect(garbage).toHaveLength(300_000);
   garbage = undefined;
-  const { logger, lines } = captureLogger();
+  const { logger, lines } = recordingLogger();
   const { signal } = new AbortController();
   await trimHeapOnceReady({ isReady: () => true, logger, signal });
   expect(process.memoryUsage().heapTotal).toBeLessThan(before - 10_000_000);
-  expect(lines.join()).toContain('freed the memory');
+  expect(lines[0]?.msg).toContain('freed the memory');
 });
 
 test('a failed collection is a warning', async () => {
-  const { logger, lines } = captureLogger();
+  const { logger, lines } = recordingLogger();
   const { signal } = new AbortController();
   const collect = () => {
     throw new Error('no gc');
   };
   await trimHeapOnceReady({ isReady: () => true, logger, signal, collect });
-  expect(lines).toEqual([expect.stringMatching(/"level":40,.*"err":"no gc"/)]);
+  expect(lines).toMatchObject([{ level: 40, err: 'no gc' }]);
 });

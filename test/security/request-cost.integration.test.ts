@@ -8,7 +8,7 @@ import { sliceSelectionOf } from '../../src/client/api/slice-selection.ts';
 import { SnapshotFolder } from '../../src/client/snapshot/snapshot-folder.ts';
 import { ENDPOINT_SLICES } from '../../src/filter/objects/resource.ts';
 import { FakeCredentials } from '../support/http/credentials.ts';
-import { captureLogger } from '../support/http/logger.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 import { useFolder } from '../support/use-folder.ts';
 import { type HttpsWrapper, useHttps } from '../support/wrapper/https-wrapper.ts';
 import { useAdmin } from '../support/wrapper/use.ts';
@@ -50,7 +50,7 @@ beforeAll(async () => {
     folder: join(useFolder(), 'state'),
     nodeName: 'edge-1',
     serverAccess: credentials,
-    logger: captureLogger().logger,
+    logger: recordingLogger().logger,
     graceMs: 10,
     maxBytes: 1 << 20,
     writeBytesPerSecond: 1e6,

@@ -10,7 +10,7 @@ import {
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { writeKubeconfig } from '../../support/http/kubeconfig.ts';
-import { captureLogger } from '../../support/http/logger.ts';
+import { type LogLine, recordingLogger } from '../../support/recording-logger.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
 const SERVER = 'https://10.0.0.1:6443';
@@ -19,7 +19,7 @@ const POLL_MS = 5;
 let authority: KeyPair;
 let other: KeyPair;
 let folder: string;
-let lines: string[];
+let lines: readonly LogLine[];
 
 beforeAll(async () => {
   authority = await makeAuthority();
@@ -32,10 +32,10 @@ beforeEach(() => {
 
 /** Files are not read again by themselves unless a test sets intervals. */
 async function load(options: Omit<CredentialsOptions, 'logger'>): Promise<Credentials> {
-  const captured = captureLogger();
-  lines = captured.lines;
+  const recorded = recordingLogger();
+  lines = recorded.lines;
   const quiet = { pollMs: 3_600_000, tokenMaxAgeMs: 3_600_000 };
-  return closedLater(await loadCredentials({ ...quiet, ...options, logger: captured.logger }));
+  return closedLater(await loadCredentials({ ...quiet, ...options, logger: recorded.logger }));
 }
 
 function inFolder(name: string, text: string): string {
@@ -92,7 +92,7 @@ describe('a token file', () => {
     inFolder('token', 'second\nthird');
     expect(await authorization(credentials)).toBe('Bearer first');
     expect(lines).toHaveLength(3);
-    expect(lines.join()).not.toMatch(/first|second/);
+    expect(JSON.stringify(lines)).not.toMatch(/first|second/);
     inFolder('token', 'third');
     expect(await authorization(credentials)).toBe('Bearer third');
   });
@@ -224,7 +224,7 @@ echo '{"status":{"token":"run-'$n'"}}'`;
     const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0, pluginMs: 2_000 });
     inFolder('plugin.sh', `sleep 3600 & echo $! > ${folder}/child; wait`);
     expect(await authorization(credentials)).toBe('Bearer good');
-    expect(lines.join()).toContain('its credential plugin failed (ETIMEDOUT)');
+    expect(JSON.stringify(lines)).toContain('its credential plugin failed (ETIMEDOUT)');
     const child = readFileSync(join(folder, 'child'), 'utf8').trim();
     await eventually(() => stateOf(child) !== 'S', true);
   });
@@ -240,7 +240,7 @@ echo '{"status":{"token":"run-'$n'"}}'`;
     const credentials = await load({ kubeconfig, tokenMaxAgeMs: 0, pluginMs: 30_000 });
     inFolder('plugin.sh', script);
     expect(await authorization(credentials)).toBe('Bearer good');
-    expect(lines.join()).toContain('its credential plugin failed (EMSGSIZE)');
+    expect(JSON.stringify(lines)).toContain('its credential plugin failed (EMSGSIZE)');
   });
 
   test('that reads its input gets an end of file', async () => {

@@ -9,7 +9,7 @@ import {
 } from '../../../src/client/credentials/credentials.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { base64, writeKubeconfig } from '../../support/http/kubeconfig.ts';
-import { captureLogger } from '../../support/http/logger.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { useFolder } from '../../support/use-folder.ts';
 
 const SERVER = 'https://10.0.0.1:6443';
@@ -28,7 +28,7 @@ beforeEach(() => {
 });
 
 async function load(options: Omit<CredentialsOptions, 'logger'>): Promise<Credentials> {
-  return closedLater(await loadCredentials({ logger: captureLogger().logger, ...options }));
+  return closedLater(await loadCredentials({ logger: recordingLogger().logger, ...options }));
 }
 
 function inFolder(name: string, text: string): string {
@@ -97,12 +97,12 @@ describe('what a kubeconfig says', () => {
   );
 
   test('over plain http no credentials are sent, as client-go does, and that is said', async () => {
-    const { logger, lines } = captureLogger();
+    const { logger, lines } = recordingLogger();
     const kubeconfig = writeKubeconfig(folder, { server: 'http://127.0.0.1:1' }, { token: 'abc' });
     const credentials = closedLater(await loadCredentials({ kubeconfig, logger }));
     expect(await credentials.headers()).toEqual({});
     expect(credentials.tls()).toEqual({});
-    expect(lines.join()).toContain('none are sent to http://127.0.0.1:1');
+    expect(lines[0]?.msg).toContain('none are sent to http://127.0.0.1:1');
   });
 
   test('a credential plugin supplies the token; a command with a slash is meant from the folder of the kubeconfig', async () => {
@@ -390,8 +390,8 @@ describe('a kubeconfig that cannot be used is refused with one line that names i
     expect(error.message).toContain(problem);
     expect(error.message).not.toContain('\n');
     // What is logged is the error with all its causes.
-    const { logger, lines } = captureLogger();
+    const { logger, lines } = recordingLogger();
     logger.error({ err: error });
-    expect(lines.join()).not.toContain('very-secret');
+    expect(JSON.stringify(lines)).not.toContain('very-secret');
   });
 });

@@ -3,14 +3,14 @@ import { ReflectorHealth } from '../../../src/client/reflector/reflector-health.
 import { WrapperError } from '../../../src/errors.ts';
 import { LimitedLog } from '../../../src/util/limited-log.ts';
 import { ManualClock } from '../../support/clocks.ts';
-import { captureLogger } from '../../support/http/logger.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 
 let health: ReflectorHealth;
 let clock: ManualClock;
 
 beforeEach(() => {
   clock = new ManualClock();
-  const log = new LimitedLog({ logger: captureLogger().logger, clock });
+  const log = new LimitedLog({ logger: recordingLogger().logger, clock });
   health = new ReflectorHealth(log, '/api/v1/services', clock);
 });
 

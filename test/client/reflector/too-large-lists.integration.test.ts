@@ -3,10 +3,10 @@ import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import { DEFAULT_READ_LIMITS } from '../../../src/client/api/read-limits.ts';
 import type { NodeProxy } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { putService } from '../../support/wrapper/small-cluster.ts';
 import { checksOf, useState } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 /** The Services of a tenant exceed it. JSON is held twice while it is read. */
 const MAX_LIST_BYTES = 5_000_000;

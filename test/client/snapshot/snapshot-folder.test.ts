@@ -24,9 +24,9 @@ import type { Change } from '../../../src/filter/objects/change.ts';
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
+import { type LogLine, recordingLogger } from '../../support/recording-logger.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { useState } from '../../support/wrapper/state-fixture.ts';
-import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const QUERY = 'protobuf /api/v1/services';
 

@@ -7,7 +7,7 @@ import { SnapshotRestore } from '../../../src/client/snapshot/snapshot-restore.t
 import { ServerState } from '../../../src/client/upstream/server-state.ts';
 import { type ErrorCode, WrapperError } from '../../../src/errors.ts';
 import { SERVICES } from '../../../src/filter/objects/resource.ts';
-import { captureLogger } from '../../support/http/logger.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 
 const QUERY: Query = {
   resource: SERVICES,
@@ -38,7 +38,7 @@ let reports: number;
 
 beforeEach(() => {
   jest.useFakeTimers();
-  const { logger } = captureLogger();
+  const { logger } = recordingLogger();
   serverState = new ServerState({ logger });
   [counts, others, address, isLeft] = [{ left: 0, unreachable: 0 }, 0, 'first', true];
   [waitsForRelays, stored, wasRead, reports] = [false, undefined, true, 0];

@@ -9,6 +9,7 @@ import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts'
 import { decodeSnapshot, encodeSnapshot } from '../../../src/client/snapshot/snapshot-format.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
+import { type LogLine, recordingLogger } from '../../support/recording-logger.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import {
   allShownBy,
@@ -19,7 +20,6 @@ import {
   useState,
 } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
-import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let url: string;

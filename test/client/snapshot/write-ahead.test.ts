@@ -2,18 +2,18 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { WriteAhead } from '../../../src/client/snapshot/write-ahead.ts';
 import type { OwnNodeFacts } from '../../../src/filter/codec/codec.ts';
 import type { Change } from '../../../src/filter/objects/change.ts';
-import { captureLogger } from '../../support/http/logger.ts';
+import { type LogLine, recordingLogger } from '../../support/recording-logger.ts';
 
 let shown: string[];
 /** Ends the writes that are under way. */
 let finish: (() => void)[];
 let node: WriteAhead;
-let lines: readonly string[];
+let lines: readonly LogLine[];
 
 beforeEach(() => {
   jest.useFakeTimers();
-  const captured = captureLogger();
-  lines = captured.lines;
+  const recorded = recordingLogger();
+  lines = recorded.lines;
   [shown, finish] = [[], []];
   node = new WriteAhead({
     write: () => new Promise((resolve) => void finish.push(resolve)),
@@ -21,7 +21,7 @@ beforeEach(() => {
       onChanges: (changes) => void shown.push(...changes.map(nameOf)),
       onSynced: () => void shown.push('synced'),
     },
-    logger: captured.logger,
+    logger: recorded.logger,
   });
 });
 
@@ -102,7 +102,7 @@ describe('the own Node', () => {
     expect(shown).toEqual([]);
     await jest.advanceTimersByTimeAsync(1);
     expect(shown).toEqual(['b']);
-    expect(lines.join('\n')).toContain('the own Node is shown before it is on disk');
+    expect(lines.at(-1)?.msg).toContain('the own Node is shown before it is on disk');
   });
 
   test('does not wait while more than 16 batches wait, however many come', async () => {

@@ -15,9 +15,9 @@ import {
   type SeenStream,
   startHttp2Server,
 } from '../../support/http/http2-server.ts';
-import { captureLogger } from '../../support/http/logger.ts';
 import { recordOutcomes } from '../../support/http/outcomes.ts';
 import { openWatch, readText, upstreamTo } from '../../support/http/upstream.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 
 let server: Http2TestServer;
 let upstream: Upstream;
@@ -320,7 +320,7 @@ describe('a connection that is reset in the turn in which its handshake ends', (
       tls: { ca: server.ca },
       sockets: new Sockets(),
       serverState: upstream.serverState,
-      logger: captureLogger().logger,
+      logger: recordingLogger().logger,
     });
     const signal = AbortSignal.timeout(2_000);
     const asked = line.request({ method: 'GET', path: '/', signal });

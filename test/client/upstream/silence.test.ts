@@ -17,16 +17,16 @@ import {
   servingPair,
   startHttp2Server,
 } from '../../support/http/http2-server.ts';
-import { captureLogger } from '../../support/http/logger.ts';
 import { startRawHttp2Server } from '../../support/http/raw-http2-server.ts';
 import { openWatch, upstreamTo } from '../../support/http/upstream.ts';
+import { type LogLine, recordingLogger } from '../../support/recording-logger.ts';
 
 type Served = Pick<TestServer, 'url' | 'close'> & { readonly ca?: string };
 
 let server: Served;
 let front: UrlFront;
 let upstream: Upstream;
-let lines: readonly string[];
+let lines: readonly LogLine[];
 
 afterEach(() => {
   jest.useRealTimers();
@@ -41,7 +41,7 @@ async function connect(to: Served, quietMs?: number): Promise<void> {
 
 const watch = () => openWatch(upstream.request({ method: 'GET', path: '/watch' }));
 
-const silentLines = () => lines.filter((line) => line.includes('has fallen silent'));
+const silentLines = () => lines.filter(({ msg }) => msg.includes('has fallen silent'));
 
 /** The time between two looks at the bytes. */
 const LOOK_MS = 1_875;
@@ -153,7 +153,7 @@ function lineTo(server: URL, ca: string, isRelay: boolean): Line {
     isRelay,
     sockets: new Set(),
     serverState: { reportContact: () => {}, reportBytes: () => {} },
-    logger: captureLogger().logger,
+    logger: recordingLogger().logger,
   });
 }
 

@@ -6,11 +6,11 @@ import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy
 import { eventually } from '../../support/eventually.ts';
 import type { WatchRecorder } from '../../support/guarantees/watch-recorder.ts';
 import { PROTOCOLS, type Protocol } from '../../support/http/http-server.ts';
+import { type LogLine, recordingLogger } from '../../support/recording-logger.ts';
 import { connected } from '../../support/wrapper/outage.ts';
 import { putService, putSlice, servingTls } from '../../support/wrapper/small-cluster.ts';
 import { PATHS, problemsOf, useState } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useFront, useWatch, useWrapper } from '../../support/wrapper/use.ts';
-import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let first: UrlFront;

@@ -5,10 +5,10 @@ import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy
 import { ManualClock } from '../../support/clocks.ts';
 import { eventually } from '../../support/eventually.ts';
 import { listAddresses, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { checksOf, problemOf } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWrapper } from '../../support/wrapper/use.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 let server: ApiServer;
 let proxy: NodeProxy;

@@ -13,10 +13,10 @@ import {
   SLICES_PATH,
   statusOf,
 } from '../../support/policy/policy-cluster.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { putHeadless, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { problemOf } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const MESH = 'service.edgemesh.kubeedge.io/service-proxy-name';
 const EDGE = 'node-role.kubernetes.io/edge';

@@ -3,10 +3,10 @@ import type { ApiServer } from '../../../fake-apiserver/api-server.ts';
 import type { NodeProxy, NodeProxyOptions } from '../../../src/server/node-proxy.ts';
 import { eventually } from '../../support/eventually.ts';
 import { listAddresses, SLICES_PATH } from '../../support/policy/policy-cluster.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { putNode, putService, putSlice } from '../../support/wrapper/small-cluster.ts';
 import { useState } from '../../support/wrapper/state-fixture.ts';
 import { useCluster, useWatch, useWrapper } from '../../support/wrapper/use.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 /* The zone key of a running wrapper, at slices that keep the zones that their nodes had. */
 

@@ -1,12 +1,11 @@
 import { expect, test } from '@jest/globals';
-import { pino } from 'pino';
 import type { DecisionChange } from '../../../src/filter/projection/decision-journal.ts';
 import { DecisionLog } from '../../../src/node/views/decision-log.ts';
 import { ManualClock } from '../../support/clocks.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 
 function setUp() {
-  const lines: Record<string, unknown>[] = [];
-  const logger = pino({ level: 'info' }, { write: (line) => lines.push(JSON.parse(line)) });
+  const { logger, lines } = recordingLogger();
   const clock = new ManualClock();
   return { lines, clock, log: new DecisionLog(logger, clock) };
 }

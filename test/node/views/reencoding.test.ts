@@ -14,8 +14,8 @@ import { View } from '../../../src/filter/view/view.ts';
 import { reencoding } from '../../../src/node/views/view-source.ts';
 import { Topology } from '../../../src/topology/state/topology.ts';
 import { encodeObject } from '../../support/codec/encode-object.ts';
-import { captureLogger } from '../../support/http/logger.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { PLAIN_TOPOLOGY } from '../../support/topology/plain-topology.ts';
 
 /** The view of the own Node, as openViewSource builds it with stateDir. `written` ends a write to the disk. */
@@ -32,7 +32,7 @@ function openNodeView() {
     handler: new WriteAhead({
       write: () => new Promise((resolve) => void writes.push(resolve)),
       handler: reencoding(view, { ...shown, onSynced: () => shown.onSynced() }),
-      logger: captureLogger().logger,
+      logger: recordingLogger().logger,
     }),
     versions,
     readLimits: { maxListBytes: 1e6, maxObjectBytes: 1e6, maxObjects: 10 },

@@ -13,8 +13,8 @@ import {
   waitUntilReadyToListen,
 } from '../../../src/server/hot-restart/hot-restart.ts';
 import { listeningSockets } from '../../support/http/listening-sockets.ts';
-import { captureLogger } from '../../support/http/logger.ts';
 import { spawnMortal } from '../../support/process/mortal-child.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 
 /*
  * The kernel lets two users have one port if the socket of one is for IPv6 alone (IPV6_V6ONLY). /proc/net/tcp6 does not
@@ -61,7 +61,7 @@ asRoot('a socket of another user for IPv6 alone on the same port', () => {
     expect(await Promise.race([waiting, now])).toBe('waits');
 
     servers.splice(0)[0]?.close();
-    const { logger, lines } = captureLogger();
+    const { logger, lines } = recordingLogger();
     const acquire = () => {
       throw new Error('it waits for a view');
     };
@@ -78,7 +78,7 @@ test('a view that the API server refuses does not keep the next process from lis
   const view = new View(VIEW_OPTIONS);
   view.refuse(new WrapperError('Forbidden', 'no'));
   const { signal } = new AbortController();
-  const { logger } = captureLogger();
+  const { logger } = recordingLogger();
   let released = 0;
   const acquire = () => ({ view, release: () => void released++ });
   await waitUntilReadyToListen({ addresses, queries: [QUERY], acquire, signal, logger });

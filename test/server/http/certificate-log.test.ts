@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { logExpiry } from '../../../src/server/http/certificate-log.ts';
 import { eventually } from '../../support/eventually.ts';
-import { captureLogger } from '../../support/http/logger.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 
 const DAY = 24 * 60 * 60_000;
 const FROM = Date.UTC(2026, 0, 1);
@@ -10,7 +10,7 @@ const TO = Date.UTC(2027, 0, 1);
 
 /** What is logged while the time of day takes these values. */
 async function saidAt(times: readonly number[], renewedAt = Number.POSITIVE_INFINITY, from = FROM) {
-  const { logger, lines } = captureLogger();
+  const { logger, lines } = recordingLogger();
   let now = times[0] ?? 0;
   let looks = 0;
   const certificate = {
@@ -29,10 +29,7 @@ async function saidAt(times: readonly number[], renewedAt = Number.POSITIVE_INFI
   const seen = looks;
   await delay(5);
   expect(looks).toBe(seen);
-  return lines.map((line) => {
-    const { level, msg } = JSON.parse(line) as { readonly level: number; readonly msg: string };
-    return `${level} ${/certificate (.*?)[,;]/.exec(msg)?.[1]}`;
-  });
+  return lines.map(({ level, msg }) => `${level} ${/certificate (.*?)[,;]/.exec(msg)?.[1]}`);
 }
 
 test('a certificate is warned of two weeks before its end, each day, and its end is said at once', async () => {

@@ -6,10 +6,10 @@ import { connect } from 'node:tls';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { issue, type KeyPair, makeAuthority } from '../../../harness/certificates.ts';
 import { eventually } from '../../support/eventually.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { useFolder } from '../../support/use-folder.ts';
 import { useHttps } from '../../support/wrapper/https-wrapper.ts';
 import { problemOf } from '../../support/wrapper/state-fixture.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const SERVICES = '/api/v1/services';
 

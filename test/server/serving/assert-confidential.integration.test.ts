@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { FakeCredentials } from '../../support/http/credentials.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { useHttps } from '../../support/wrapper/https-wrapper.ts';
 import { useWrapper } from '../../support/wrapper/use.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const EXPOSED = new URL('http://user:s3cret@192.0.2.1:8080');
 const MESSAGE = /^https: .*http:\/\/192\.0\.2\.1:8080 .*in clear text/;

@@ -2,9 +2,9 @@ import type { IncomingMessage, RequestListener } from 'node:http';
 import type { TlsOptions } from '../../../src/client/credentials/credentials.ts';
 import type { WrapperError } from '../../../src/errors.ts';
 import { Passthrough, type PassthroughOptions } from '../../../src/server/forward/passthrough.ts';
+import { recordingLogger } from '../recording-logger.ts';
 import { FakeCredentials } from './credentials.ts';
 import { startServer } from './http-server.ts';
-import { captureLogger } from './logger.ts';
 
 /** A passthrough between a server for clients and one that stands for the API server. */
 export type PassthroughHarness = Awaited<ReturnType<typeof startPassthrough>>;
@@ -28,7 +28,7 @@ export async function startPassthrough(
   const passthrough = new Passthrough({
     ...rest,
     serverAccess: credentials,
-    logger: captureLogger().logger,
+    logger: recordingLogger().logger,
     onError: (error, request, response) => {
       errors.push(error);
       response.writeHead(503).end(error.code);

@@ -7,9 +7,9 @@ import {
 } from '../../../src/client/upstream/upstream.ts';
 import { readBody, type UpstreamBody } from '../../../src/client/upstream/upstream-body.ts';
 import { closedLater } from '../closed-later.ts';
+import { recordingLogger } from '../recording-logger.ts';
 import { FakeCredentials } from './credentials.ts';
 import { idleLater, startServer } from './http-server.ts';
-import { captureLogger } from './logger.ts';
 
 /** Creates the client of a server, with the lines that it logs. It is closed after the test. */
 export function upstreamTo(
@@ -18,7 +18,7 @@ export function upstreamTo(
   options: Partial<UpstreamOptions> = {},
 ) {
   const credentials = new FakeCredentials(server, tls);
-  const { logger, lines } = captureLogger();
+  const { logger, lines } = recordingLogger();
   const upstream = closedLater(new Upstream({ credentials, logger, ...options }));
   return { upstream, credentials, lines };
 }

@@ -6,7 +6,7 @@ import type { Corrector } from '../../../src/node/local-runtime/corrector.ts';
 import { LocalRuntime, type Reachability } from '../../../src/node/local-runtime/local-runtime.ts';
 import { ManualClock } from '../clocks.ts';
 import { encodeObject } from '../codec/encode-object.ts';
-import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
+import { recordingLogger } from '../recording-logger.ts';
 import { FakeRuntime } from './fake-runtime.ts';
 
 export const OWN = 'edge-1';

@@ -6,7 +6,7 @@ import { type Resource, SERVICES } from '../../../src/filter/objects/resource.ts
 import { VersionAllocator } from '../../../src/filter/view/version-allocator.ts';
 import { ManualClock } from '../clocks.ts';
 import { closedLater } from '../closed-later.ts';
-import { recordingLogger } from '../wrapper/wrapper-fixture.ts';
+import { recordingLogger } from '../recording-logger.ts';
 import { SimulatedServer } from './simulated-server.ts';
 
 const STEP_MS = 50;

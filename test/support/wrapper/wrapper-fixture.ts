@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Logger, pino } from 'pino';
+import { pino } from 'pino';
 import { kubeconfigFor } from '../../../fake-apiserver/kubeconfig.ts';
 import { loadCredentials } from '../../../src/client/credentials/credentials.ts';
 import { nodeProxyOptions } from '../../../src/config/node-proxy-options.ts';
@@ -11,21 +11,6 @@ import {
   type NodeProxyOptions,
   startNodeProxy,
 } from '../../../src/server/node-proxy.ts';
-
-/** A logger that keeps its lines, parsed. */
-export function recordingLogger(): { readonly logger: Logger; readonly lines: LogLine[] } {
-  const lines: LogLine[] = [];
-  const write = (line: string): void => {
-    lines.push(JSON.parse(line) as LogLine);
-  };
-  return { logger: pino({ level: 'debug' }, { write }), lines };
-}
-
-export interface LogLine {
-  readonly level: number;
-  readonly msg: string;
-  readonly [key: string]: unknown;
-}
 
 /**
  * Starts the real proxy in this process, in front of an API server with plain http.

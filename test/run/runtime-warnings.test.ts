@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from '@jest/globals';
 import { logWarnings } from '../../src/run/runtime-warnings.ts';
-import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 
 test('warnings of Node.js are logged instead of printed', () => {
   const source = new EventEmitter();

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LimitedLog } from '../../src/util/limited-log.ts';
 import { ManualClock } from '../support/clocks.ts';
-import { recordingLogger } from '../support/wrapper/wrapper-fixture.ts';
+import { recordingLogger } from '../support/recording-logger.ts';
 
 test('no minute has more than nine lines, the last state is always written, and nothing is left out silently', () => {
   fc.assert(

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from '@jest/globals';
 import { warnOfSharedPort } from '../../../src/server/hot-restart/hot-restart.ts';
 import { listeningSockets } from '../../support/http/listening-sockets.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 
 const { servers, listen } = listeningSockets();
 

@@ -14,8 +14,8 @@ import { ServerCertificate } from '../../../src/server/http/server-certificate.t
 import { closedLater } from '../../support/closed-later.ts';
 import { eventually } from '../../support/eventually.ts';
 import { raw } from '../../support/http/http-client.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { useFolder } from '../../support/use-folder.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const GET = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n';
 const logger = pino({ level: 'silent' });

@@ -6,8 +6,8 @@ import { SnapshotFolder } from '../../../src/client/snapshot/snapshot-folder.ts'
 import type { Change } from '../../../src/filter/objects/change.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
 import { propertyRuns } from '../../support/property-runs.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { useFolder } from '../../support/use-folder.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 /*
  * Planned replacements while the API server is unreachable: the next process read a snapshot before the last one had

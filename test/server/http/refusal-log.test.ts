@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { WrapperError } from '../../../src/errors.ts';
 import { RefusalLog, reasonOf } from '../../../src/server/http/refusal-log.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 
 let refusals: RefusalLog;
 let lines: ReturnType<typeof recordingLogger>['lines'];

@@ -3,7 +3,7 @@ import type { RequestEnd } from '../../../src/client/api/request-end.ts';
 import { ServerState } from '../../../src/client/upstream/server-state.ts';
 import { WrapperError } from '../../../src/errors.ts';
 import { ManualClock } from '../../support/clocks.ts';
-import { type LogLine, recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
+import { type LogLine, recordingLogger } from '../../support/recording-logger.ts';
 
 let clock: ManualClock;
 let state: ServerState;

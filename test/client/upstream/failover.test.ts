@@ -7,8 +7,8 @@ import type { RequestEnd } from '../../../src/client/api/request-end.ts';
 import { Failover, type FailoverOptions } from '../../../src/client/upstream/failover.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FakeCredentials } from '../../support/http/credentials.ts';
+import { recordingLogger } from '../../support/recording-logger.ts';
 import { useFolder } from '../../support/use-folder.ts';
-import { recordingLogger } from '../../support/wrapper/wrapper-fixture.ts';
 
 const [A, B, C] = ['https://a:6443', 'https://b:6443', 'https://c:6443'].map(
   (each) => new URL(each),
