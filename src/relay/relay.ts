@@ -103,29 +103,8 @@ async function start(
   options: RelayOptions,
   parts: AsyncDisposableStack,
 ): Promise<Omit<Relay, 'close'>> {
-  const { https, relays, logger, readLimits = DEFAULT_READ_LIMITS } = options;
-  const { signal = new AbortController().signal } = options;
-  if (relays !== undefined) {
-    const problem =
-      'relays: a relay reads from the API server itself, and would serve nothing; remove this setting from those of the relay';
-    throw new WrapperError('InvalidSettings', problem);
-  }
-  const upstream = parts.adopt(
-    new Upstream({
-      ...options,
-      relays,
-      list: async (request) => {
-        const client = { query: KUBERNETES, readLimits, upstream: { request } };
-        await new CollectionClient(client).list('', new AbortController().signal);
-      },
-    }),
-    closePart,
-  );
-  const { servers } = upstream.failover;
-  const certificate = parts.adopt(await checkListeners({ https }, servers, logger), closePart);
-  if (https === undefined) {
-    throw new WrapperError('InvalidSettings', 'https: a relay needs an address and a certificate');
-  }
+  const { readLimits = DEFAULT_READ_LIMITS } = options;
+  const { upstream, https, certificate } = await connect(options, parts);
   const views = parts.adopt(
     new RelayViews({
       ...options,
@@ -155,16 +134,50 @@ async function start(
     certificate,
     parts,
   );
-  const { queries } = views;
-  const acquire = (query: Query) => views.acquire(query, ANYONE);
-  const { addresses } = listeners;
-  const { isLastProcessWell } = options;
-  const { serverState } = upstream;
-  const going = { isLastProcessWell, serverState };
-  await waitUntilReadyToListen({ addresses, queries, acquire, ...going, logger, signal });
-  const { https: url = '' } = await listeners.listen();
+  const url = await listen(options, { upstream, views, listeners });
   parts.defer(async () => {
     if (listeners.watches > 0) await views.reachNewest();
   });
   return { url, upstream, views, listeners };
+}
+
+/** Checks everything that can be wrong with the options, and creates the connection to the API server. */
+async function connect(options: RelayOptions, parts: AsyncDisposableStack) {
+  const { https, relays, logger, readLimits = DEFAULT_READ_LIMITS } = options;
+  if (relays !== undefined) {
+    const message =
+      'relays: a relay reads from the API server itself, and would serve nothing; remove this setting from those of the relay';
+    throw new WrapperError('InvalidSettings', message);
+  }
+  const upstream = parts.adopt(
+    new Upstream({
+      ...options,
+      relays,
+      list: async (request) => {
+        const client = { query: KUBERNETES, readLimits, upstream: { request } };
+        await new CollectionClient(client).list('', new AbortController().signal);
+      },
+    }),
+    closePart,
+  );
+  const { servers } = upstream.failover;
+  const certificate = parts.adopt(await checkListeners({ https }, servers, logger), closePart);
+  if (https === undefined) {
+    throw new WrapperError('InvalidSettings', 'https: a relay needs an address and a certificate');
+  }
+  return { upstream, https, certificate };
+}
+
+/** Listens, as soon as this process can answer as well as another one that listens on the same address. */
+async function listen(
+  { logger, signal = new AbortController().signal, isLastProcessWell }: RelayOptions,
+  { upstream, views, listeners }: Omit<Relay, 'url' | 'close'>,
+): Promise<string> {
+  const { queries } = views;
+  const { addresses } = listeners;
+  const acquire = (query: Query) => views.acquire(query, ANYONE);
+  const going = { isLastProcessWell, serverState: upstream.serverState };
+  await waitUntilReadyToListen({ addresses, queries, acquire, ...going, logger, signal });
+  const { https = '' } = await listeners.listen();
+  return https;
 }

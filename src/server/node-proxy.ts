@@ -5,6 +5,7 @@ import type { Query } from '../client/api/query.ts';
 import { DEFAULT_READ_LIMITS, type ReadLimits } from '../client/api/read-limits.ts';
 import type { Credentials } from '../client/credentials/credentials.ts';
 import { CollectionClient } from '../client/reflector/collection-client.ts';
+import type { ReflectorContext } from '../client/reflector/reflector-options.ts';
 import { SnapshotFolder, type SnapshotFolderOptions } from '../client/snapshot/snapshot-folder.ts';
 import { assertStateFolder } from '../client/snapshot/state-folder.ts';
 import { readBootId } from '../client/system/boot-id.ts';
@@ -211,14 +212,14 @@ async function connect(options: NodeProxyOptions, parts: AsyncDisposableStack) {
 
 type Connected = Awaited<ReturnType<typeof connect>>;
 
-/** Creates what this node knows of the cluster, and opens the watches that no client requests. Views open later. */
+/** Creates the parts behind the listeners, and opens the watches that no client requests. Views open later. */
 async function openViews(
   options: NodeProxyOptions,
   { upstream, apiServers, snapshots, remembered }: Omit<Connected, 'certificate'>,
   parts: AsyncDisposableStack,
 ) {
-  const { nodeName, policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
-  const { readLimits = DEFAULT_READ_LIMITS, nodeSetClock = systemClock } = options;
+  const { policies, namespacePolicies: namespaces, fabedgeCluster, logger } = options;
+  const { readLimits = DEFAULT_READ_LIMITS } = options;
   const localRuntime = parts.adopt(await openLocalRuntime(options, upstream), closePart);
   const policyResolver = new PolicyResolver(policies, namespaces);
   const policyLog = parts.adopt(new PolicyLog(logger), closePart);
@@ -231,24 +232,7 @@ async function openViews(
     snapshots,
     logger,
   };
-  const nodeSetWatcher = parts.adopt(new NodeSetReflectors(reflecting, nodeSetClock), closePart);
-  const nodeFinder = parts.adopt(
-    new NodeListFinder(reflecting, apiServers, nodeSetClock),
-    closePart,
-  );
-  const topology = parts.adopt(
-    new Topology<OpenCollection>({
-      nodeName,
-      topologyMatch: options.topologyMatch,
-      declaredCommunities: fabedgeCluster !== undefined,
-      namespaces,
-      withholdsServices: options.withholdsServices,
-      maxNodeSets: options.maxNodeSets,
-      nodeSetWatcher,
-      nodeFinder,
-    }),
-    closePart,
-  );
+  const topology = createTopology(options, reflecting, apiServers, parts);
   const eventHandling = createEventHandling();
   // A dry run hides no Services. The topology still knows which ones it would hide.
   const hides = policies.dryRun !== true;
@@ -291,6 +275,32 @@ async function openViews(
     snapshots,
     localRuntime,
   };
+}
+
+/** Creates what this node knows of the cluster, with what reads Nodes for it. */
+function createTopology(
+  options: NodeProxyOptions,
+  reflecting: ReflectorContext,
+  apiServers: Upstream,
+  parts: AsyncDisposableStack,
+): Topology<OpenCollection> {
+  const { nodeSetClock = systemClock } = options;
+  const nodeSetWatcher = parts.adopt(new NodeSetReflectors(reflecting, nodeSetClock), closePart);
+  const nodeFinder = parts.adopt(
+    new NodeListFinder(reflecting, apiServers, nodeSetClock),
+    closePart,
+  );
+  const topology = new Topology<OpenCollection>({
+    nodeName: options.nodeName,
+    topologyMatch: options.topologyMatch,
+    declaredCommunities: options.fabedgeCluster !== undefined,
+    namespaces: options.namespacePolicies,
+    withholdsServices: options.withholdsServices,
+    maxNodeSets: options.maxNodeSets,
+    nodeSetWatcher,
+    nodeFinder,
+  });
+  return parts.adopt(topology, closePart);
 }
 
 /** In the newest version, which needs etcd. A relay says so itself if it has lost the API server. */
