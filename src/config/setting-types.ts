@@ -17,14 +17,14 @@ export function described<const Schema extends v.GenericSchema>(schema: Schema, 
  * @param name of the setting whose value it is; empty: all settings
  */
 export function mapping<const Entries extends v.ObjectEntries>(name: string, entries: Entries) {
-  const problem = ({ expected, path }: v.StrictObjectIssue) => {
+  const message = ({ expected, path }: v.StrictObjectIssue) => {
     const [{ input, key }] = path as [v.ObjectPathItem, ...v.ObjectPathItem[]];
     // The library reports only the first key that it does not know.
     if (expected === 'never') return unknownKeys(name, Object.keys(entries), Object.keys(input));
     const { type, expects = null } = entries[key] ?? {};
     return `is required: ${invalidValue({ kind: 'schema', type, expected: expects, message: '' })}`;
   };
-  return v.pipe(v.custom<object>(isMapping, 'must be a mapping'), v.strictObject(entries, problem));
+  return v.pipe(v.custom<object>(isMapping, 'must be a mapping'), v.strictObject(entries, message));
 }
 
 function unknownKeys(name: string, known: readonly string[], given: readonly string[]): string {

@@ -68,6 +68,6 @@ function splitName(
 }
 
 function notServed({ method, url }: IncomingMessage): WrapperError {
-  const problem = `a relay serves only what wrappers list and watch, and not ${method} ${url?.slice(0, 200)}`;
-  return new WrapperError('BadRequest', problem);
+  const message = `a relay serves only what wrappers list and watch, and not ${method} ${url?.slice(0, 200)}`;
+  return new WrapperError('BadRequest', message);
 }

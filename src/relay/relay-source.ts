@@ -82,7 +82,7 @@ export class RelaySource implements ViewSource, ChangeHandler {
       decode: (object) => codec.meta(object),
       handler: reencoding(view, this),
       memory,
-      onUnanswerable: (error) => view.refuse(error ?? this.problem),
+      onUnanswerable: (error) => view.refuse(error ?? this.refusal),
     });
   }
 
@@ -93,12 +93,12 @@ export class RelaySource implements ViewSource, ChangeHandler {
   /**
    * Why it must not be served: the API server is lost, or has not answered yet. Undefined: it is served, or will be.
    */
-  get problem(): WrapperError | undefined {
+  get refusal(): WrapperError | undefined {
     const { connected, synced, staleMs, error } = this.status;
     if (connected || (synced ? staleMs < this.#silenceMs : error === undefined)) return undefined;
     const why = error === undefined ? '' : `: ${error.message}`;
-    const problem = `this relay receives no changes of ${queryPath(this.query)} from the API server`;
-    return new WrapperError('Unreachable', `${problem}${why}`);
+    const what = `this relay receives no changes of ${queryPath(this.query)} from the API server`;
+    return new WrapperError('Unreachable', `${what}${why}`);
   }
 
   find(key: string): ObjectBytes | undefined {
@@ -130,8 +130,8 @@ export class RelaySource implements ViewSource, ChangeHandler {
     while (view.log.version < version) {
       if (view.closed !== undefined) throw view.closed;
       if (performance.now() > end) {
-        const problem = `Too large resource version: ${version}, current: ${view.log.version}`;
-        throw new WrapperError('TooLargeResourceVersion', problem);
+        const message = `Too large resource version: ${version}, current: ${view.log.version}`;
+        throw new WrapperError('TooLargeResourceVersion', message);
       }
       await Promise.race([this.#probing.run(() => this.#probe()), delay(POLL_MS)]);
     }

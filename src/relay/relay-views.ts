@@ -59,7 +59,7 @@ export class RelayViews {
   get problem(): string | undefined {
     for (const [{ plural }, { entry }] of this.#held) {
       const { source } = entry;
-      const problem = problemOf(source)?.message;
+      const problem = refusalOf(source)?.message;
       if (problem !== undefined) return problem;
       if (!source.view.started) return `${plural} are not synced yet`;
     }
@@ -94,13 +94,13 @@ export class RelayViews {
   acquire(query: Query, caller: CallerId): ViewLease {
     const lease = this.#views.acquire(query, caller);
     const { source } = lease.entry;
-    const problem = problemOf(source);
-    if (problem !== undefined) {
+    const refusal = refusalOf(source);
+    if (refusal !== undefined) {
       lease.release();
-      throw problem;
+      throw refusal;
     }
     this.#hold(source);
-    // Any other source has a problem.
+    // Any other source is refused.
     return { ...lease, catchUp: (version) => (source as RelaySource).catchUp(version) };
   }
 
@@ -127,12 +127,12 @@ export class RelayViews {
   #endLost(): void {
     for (const source of this.#views.sources) {
       const { view } = source;
-      if (view.started && problemOf(source) !== undefined) view.log.endWatches();
+      if (view.started && refusalOf(source) !== undefined) view.log.endWatches();
     }
   }
 }
 
 /** Why a view is not served. */
-function problemOf(source: ViewSource): WrapperError | undefined {
-  return source.view.refusal ?? (source instanceof RelaySource ? source.problem : undefined);
+function refusalOf(source: ViewSource): WrapperError | undefined {
+  return source.view.refusal ?? (source instanceof RelaySource ? source.refusal : undefined);
 }

@@ -9,10 +9,10 @@ export function didYouMean(word: string, known: readonly string[]): string | und
   const typed = plain(word);
   const most = Math.max(1, Math.floor(typed.length / 3));
   const near = known
-    .map((each) => ({ each, distance: editDistance(typed, plain(each)) }))
-    .filter(({ each, distance }) => distance <= most || isStart(typed, plain(each)))
+    .map((name) => ({ name, distance: editDistance(typed, plain(name)) }))
+    .filter(({ name, distance }) => distance <= most || isStart(typed, plain(name)))
     .sort((a, b) => a.distance - b.distance);
-  return near[0]?.each;
+  return near[0]?.name;
 }
 
 /** ` Did you mean explain?`, or nothing. */

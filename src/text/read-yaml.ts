@@ -86,8 +86,8 @@ function expandedSize(value: unknown, sizes: Map<object, number>): number {
   if (known !== undefined) return known;
   sizes.set(value, Number.NaN);
   let size = 1;
-  for (const [key, each] of Object.entries(value)) {
-    size += (Array.isArray(value) ? 0 : key.length) + expandedSize(each, sizes);
+  for (const [key, item] of Object.entries(value)) {
+    size += (Array.isArray(value) ? 0 : key.length) + expandedSize(item, sizes);
   }
   sizes.set(value, size);
   return size;

@@ -12,12 +12,12 @@ const editsOf = (name: string) => Math.min(2, Math.max(1, Math.floor(name.length
 export function similarService(service: string, known: Iterable<string>): string {
   const [namespace = '', name = ''] = service.split('/');
   let near: string | undefined;
-  for (const each of known) {
-    const slash = each.indexOf('/');
-    const other = each.slice(slash + 1);
-    if (other === name) return ` Did you mean ${each}?`;
-    if (near !== undefined || !each.startsWith(`${namespace}/`)) continue;
-    if (isWithinEdits(name, other, editsOf(name))) near = each;
+  for (const candidate of known) {
+    const slash = candidate.indexOf('/');
+    const other = candidate.slice(slash + 1);
+    if (other === name) return ` Did you mean ${candidate}?`;
+    if (near !== undefined || !candidate.startsWith(`${namespace}/`)) continue;
+    if (isWithinEdits(name, other, editsOf(name))) near = candidate;
   }
   return near === undefined ? '' : ` Did you mean ${near}?`;
 }

@@ -77,8 +77,8 @@ function splitFields(text: string): {
   const own: SelectsName[] = [];
   const parts = text === '' ? [] : text.split(',');
   if (parts.length > MAX_REQUIREMENTS) {
-    const problem = `fieldSelector has more than ${MAX_REQUIREMENTS} requirements`;
-    throw new WrapperError('BadRequest', problem);
+    const message = `fieldSelector has more than ${MAX_REQUIREMENTS} requirements`;
+    throw new WrapperError('BadRequest', message);
   }
   for (const part of parts) {
     const [, field, operator, value] = FIELD.exec(part) ?? [];

@@ -46,9 +46,9 @@ export function limitPlugin(
       stdio: ['ignore', 'pipe', 'pipe'],
     };
     const child = spawn(command, args, inGroup);
-    const end = (problem: string, code: string) => {
+    const end = (message: string, code: string) => {
       // ExecAuth throws this error once the plugin has ended.
-      child.emit('error', Object.assign(new Error(problem), { code }));
+      child.emit('error', Object.assign(new Error(message), { code }));
       kill(child);
     };
     const timer = setTimeout(() => end(`not finished within ${ms} ms`, 'ETIMEDOUT'), ms);

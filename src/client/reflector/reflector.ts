@@ -373,8 +373,8 @@ export class Reflector<Facts extends ObjectMeta> {
       if (this.#server.isCache(address)) this.#position = position.relist(this.#position);
     }
     if (!attempt.isUseful) {
-      const problem = 'the API server ended the watch within 10 s, without an event';
-      throw new WrapperError('Unreachable', problem);
+      const message = 'the API server ended the watch within 10 s, without an event';
+      throw new WrapperError('Unreachable', message);
     }
   }
 

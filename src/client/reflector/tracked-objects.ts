@@ -214,8 +214,8 @@ export class TrackedObjects<Facts extends ObjectMeta> {
       }
       return { changes, resourceVersion, isReplay, error: undefined };
     } catch (error) {
-      const problem = WrapperError.from(error, 'Malformed');
-      return { changes, resourceVersion, isReplay, error: problem };
+      const unusable = WrapperError.from(error, 'Malformed');
+      return { changes, resourceVersion, isReplay, error: unusable };
     }
   }
 

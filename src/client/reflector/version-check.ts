@@ -80,7 +80,7 @@ function namedQuery(query: Query, key: string): Query {
 }
 
 /** It will not become known whether the watch can continue. Only a list helps, as after an expired version. */
-function versionUnknown(problem: string): WrapperError {
-  const status: Status = { code: 410, reason: 'Expired', message: problem };
-  return new WrapperError('Refused', problem, { status });
+function versionUnknown(message: string): WrapperError {
+  const status: Status = { code: 410, reason: 'Expired', message };
+  return new WrapperError('Refused', message, { status });
 }

@@ -10,7 +10,7 @@ export class QueryState {
   /** Query with its encoding. */
   readonly query: string;
   /** Why it is not on disk: the last error. */
-  problem: NodeJS.ErrnoException | undefined;
+  error: NodeJS.ErrnoException | undefined;
   /** When the first and the last change came that are not on disk; monotonic. Undefined: all are. */
   unwritten: { readonly since: number; readonly changedAt: number } | undefined;
   readonly #onUnwritten: () => void;

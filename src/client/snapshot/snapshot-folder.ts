@@ -100,7 +100,7 @@ export class SnapshotFolder {
 
   /** Why some of the state is not on disk; undefined: all of it is. */
   get problem(): string | undefined {
-    return this.#problems[0]?.message;
+    return this.#errors[0]?.message;
   }
 
   /** Bytes on disk. */
@@ -263,8 +263,8 @@ export class SnapshotFolder {
       total -= size;
     }
     if (total <= maxBytes) return;
-    const problem = `the snapshots would take ${total} bytes, more than stateMaxBytes=${maxBytes}`;
-    throw new WrapperError('TooLarge', problem);
+    const message = `the snapshots would take ${total} bytes, more than stateMaxBytes=${maxBytes}`;
+    throw new WrapperError('TooLarge', message);
   }
 
   /**
@@ -280,27 +280,27 @@ export class SnapshotFolder {
     this.#owner = owner;
   }
 
-  /** Of the open queries: no later write would resolve the problem of a closed one. */
-  get #problems(): NodeJS.ErrnoException[] {
-    const problems = Array.from(this.writer.states, ({ problem }) => problem);
-    return problems.filter((problem) => problem !== undefined);
+  /** Of the open queries: no later write would resolve the error of a closed one. */
+  get #errors(): NodeJS.ErrnoException[] {
+    const errors = Array.from(this.writer.states, ({ error }) => error);
+    return errors.filter((error) => error !== undefined);
   }
 
   /** Logs each cause once, until all open queries can be written again. */
-  #failed(text: string, state: QueryState, problem: Error): void {
-    const cause = codeOrMessage(problem);
-    const isLogged = this.#problems.some((known) => codeOrMessage(known) === cause);
+  #failed(text: string, state: QueryState, error: Error): void {
+    const cause = codeOrMessage(error);
+    const isLogged = this.#errors.some((known) => codeOrMessage(known) === cause);
     this.counters.failures++;
-    state.problem = problem;
+    state.error = error;
     if (isLogged) return;
     const { folder, logger } = this.#options;
-    logger.error({ folder, query: state.query, err: problem.message }, text);
+    logger.error({ folder, query: state.query, err: error.message }, text);
   }
 
   #written(state: QueryState): void {
-    const had = state.problem !== undefined;
-    state.problem = undefined;
-    if (!had || this.#problems.length > 0) return;
+    const had = state.error !== undefined;
+    state.error = undefined;
+    if (!had || this.#errors.length > 0) return;
     const { folder, logger } = this.#options;
     logger.info({ folder }, 'all snapshots can be written again (stateDir)');
   }

@@ -54,8 +54,8 @@ export interface StoredState {
 export class Untrusted extends Error {
   readonly kind: 'torn' | 'foreign' | 'newer';
 
-  constructor(kind: Untrusted['kind'], problem: string) {
-    super(problem);
+  constructor(kind: Untrusted['kind'], message: string) {
+    super(message);
     this.kind = kind;
   }
 }
@@ -100,8 +100,8 @@ export function decodeSnapshot(file: Buffer): {
   if (!file.subarray(0, MAGIC.length).equals(MAGIC)) throw torn('it does not begin as a snapshot');
   const version = file.readUInt32BE(MAGIC.length);
   if (version > SNAPSHOT_VERSION) {
-    const problem = `its format is version ${version}, this program reads ${SNAPSHOT_VERSION}`;
-    throw new Untrusted('newer', problem);
+    const message = `its format is version ${version}, this program reads ${SNAPSHOT_VERSION}`;
+    throw new Untrusted('newer', message);
   }
   if (version !== SNAPSHOT_VERSION) throw torn(`its format is version ${version}`);
   const end = PREFIX_BYTES + file.readUInt32BE(MAGIC.length + 4);
@@ -149,8 +149,8 @@ function parseHeader(json: Buffer): SnapshotHeader {
   }
 }
 
-function torn(problem: string): Untrusted {
-  return new Untrusted('torn', problem);
+function torn(message: string): Untrusted {
+  return new Untrusted('torn', message);
 }
 
 function uint32(value: number): Buffer {

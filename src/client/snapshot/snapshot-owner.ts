@@ -36,13 +36,13 @@ export function assertOurs(
   throw foreign('it came from API servers of another certificate authority');
 }
 
-function foreign(problem: string): Untrusted {
-  return new Untrusted('foreign', problem);
+function foreign(message: string): Untrusted {
+  return new Untrusted('foreign', message);
 }
 
 function fingerprints(pem: string): string[] {
   return certificatesIn(pem)
-    .map((each) => new X509Certificate(each).fingerprint256)
+    .map((certificate) => new X509Certificate(certificate).fingerprint256)
     .sort();
 }
 

@@ -192,8 +192,8 @@ export class SnapshotRestore {
     upstream.reportNoSnapshot();
     logger.warn(`${this.#problem}, and there is no snapshot to use`);
     const why = this.#error?.message ?? 'the API server is unreachable';
-    const problem = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
-    if (!upstream.serverState.answered) onNothing?.(problem);
+    const error = new WrapperError('Unreachable', `${why}, and there is no snapshot`);
+    if (!upstream.serverState.answered) onNothing?.(error);
   }
 
   get #problem(): string {
@@ -209,10 +209,10 @@ export class SnapshotRestore {
     const { savedAt, resourceVersion: rv, objects } = stored;
     try {
       this.#state.adopt(restore(stored), rv, savedAt);
-    } catch (error) {
-      const problem = WrapperError.from(error, 'Malformed');
-      const { code, message: err } = problem;
-      if (code === 'Malformed') void folder.setAside(this.#state.query, problem);
+    } catch (thrown) {
+      const error = WrapperError.from(thrown, 'Malformed');
+      const { code, message: err } = error;
+      if (code === 'Malformed') void folder.setAside(this.#state.query, error);
       // The file itself is valid when it exceeds a limit, and the limit can be raised.
       else logger.error({ err }, 'the snapshot on disk is larger than a limit: it is not used');
       return false;

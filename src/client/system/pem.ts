@@ -18,5 +18,5 @@ export function assertCertificates(pem: string | Buffer): void {
   const begun = text.split(BEGIN_CERTIFICATE).length - 1;
   if (begun === 0) throw new Error('no certificate in PEM');
   if (begun !== complete.length) throw new Error('a certificate ends halfway');
-  for (const each of complete) new X509Certificate(each);
+  for (const certificate of complete) new X509Certificate(certificate);
 }

@@ -46,8 +46,8 @@ export class OwnReadMemory {
       objects: (bytes) => {
         const most = this.#maxListBytes * OBJECTS_PER_LIST;
         if (bytes <= most) return;
-        const problem = `objects that take ${bytes} bytes of memory, more than ${most} (${OBJECTS_PER_LIST} x maxListBytes)`;
-        throw new WrapperError('TooLarge', problem);
+        const message = `objects that take ${bytes} bytes of memory, more than ${most} (${OBJECTS_PER_LIST} x maxListBytes)`;
+        throw new WrapperError('TooLarge', message);
       },
     };
   }
@@ -57,7 +57,7 @@ export class OwnReadMemory {
     if (bytes > most) {
       return new WrapperError('TooLarge', `a list of more than ${most} bytes (maxListBytes)`);
     }
-    const problem = `this list and ${others} bytes of other lists that are being read exceed ${most} bytes together (maxListBytes): this list is requested again`;
-    return new WrapperError('LimitExceeded', problem);
+    const message = `this list and ${others} bytes of other lists that are being read exceed ${most} bytes together (maxListBytes): this list is requested again`;
+    return new WrapperError('LimitExceeded', message);
   }
 }

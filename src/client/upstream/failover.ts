@@ -86,8 +86,8 @@ export class Failover implements ServerAccess {
       (server) => server.protocol !== protocol,
     );
     if (other !== undefined) {
-      const problem = `servers: ${other.origin} must use ${protocol.slice(0, -1)}, as the server of the kubeconfig does`;
-      throw new WrapperError('InvalidSettings', problem);
+      const message = `servers: ${other.origin} must use ${protocol.slice(0, -1)}, as the server of the kubeconfig does`;
+      throw new WrapperError('InvalidSettings', message);
     }
     this.#relays = relays && new Relays(relays, logger, () => this.#onReplaced());
     const { relayWaitMs } = options;
@@ -312,10 +312,14 @@ export class Failover implements ServerAccess {
   #all(): URL[] {
     const { credentials, servers = [] } = this.#options;
     const protocol = this.#protocol;
-    const own = [...credentials.servers, ...servers].filter((each) => each.protocol === protocol);
+    const own = [...credentials.servers, ...servers].filter(
+      (server) => server.protocol === protocol,
+    );
     const all = [...(this.#relays?.servers ?? []), ...own];
     // The first of each URL: a relay that is listed as an API server too gets no client certificate.
-    return [...new Map(all.toReversed().map((each) => [each.href, each])).values()].toReversed();
+    return [
+      ...new Map(all.toReversed().map((server) => [server.href, server])).values(),
+    ].toReversed();
   }
 
   #name(server: URL): string {

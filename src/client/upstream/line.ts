@@ -229,13 +229,13 @@ export class Line {
       const absent = limit(RELAY_ACCEPT_MS, () => !socket.connecting);
       for (const event of ['connect', 'close']) socket.once(event, () => clearTimeout(absent));
     }
-    let problem = new Error('the connection was closed');
+    let reason = new Error('the connection was closed');
     socket.on('error', (error) => {
-      problem = error;
+      reason = error;
     });
     socket.once('close', () => {
       clearTimeout(late);
-      if (!isOpen) callback(new NoConnection(problem.message, { cause: problem }), null);
+      if (!isOpen) callback(new NoConnection(reason.message, { cause: reason }), null);
     });
     // It may be reset in the turn in which its handshake ends, which a session that begins then would not notice.
     socket.once(isTls ? 'secureConnect' : 'connect', () =>
@@ -269,8 +269,8 @@ export class Line {
         { server: addressOf(server), requests: client.stats.running },
         `a connection to the ${name} has fallen silent; its requests are ended, and the next one opens a new connection`,
       );
-      const problem = `the ${name} at ${addressOf(server)} has fallen silent: no byte within ${silentMs / 1000} s`;
-      socket.destroy(new WrapperError('Unreachable', problem, { silentMs, isRelay }));
+      const message = `the ${name} at ${addressOf(server)} has fallen silent: no byte within ${silentMs / 1000} s`;
+      socket.destroy(new WrapperError('Unreachable', message, { silentMs, isRelay }));
     }, checkMs).unref();
     client.once('disconnect', () => clearInterval(timer));
   }

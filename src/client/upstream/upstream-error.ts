@@ -62,9 +62,9 @@ export function causeOf(error: WrapperError | undefined): string {
 function innermost(error: unknown): { code: string; message: string } {
   let found = { code: '', message: String(error) };
   const seen = new Set<unknown>();
-  for (let each = error; isErrorLike(each) && !seen.has(each); each = each.cause) {
-    seen.add(each);
-    const { code, message } = each;
+  for (let cause = error; isErrorLike(cause) && !seen.has(cause); cause = cause.cause) {
+    seen.add(cause);
+    const { code, message } = cause;
     // An AggregateError has a code and no message.
     if (typeof code === 'string' || found.code === '') found = { code: code ?? '', message };
   }

@@ -166,10 +166,10 @@ export class Upstream {
     if (this.serverState.condition.name === 'reachable' || this.waitsForRelays) return false;
     const isOther = this.failover.leaveServer(since);
     const [current] = this.failover.servers;
-    const problem = new Error('it does not answer, and another one is tried');
+    const reason = new Error('it does not answer, and another one is tried');
     for (const [abort, server] of this.#open) {
       const isRelay = this.failover.isRelay(server);
-      if (server.href !== current.href) abort.abort(unreachable(problem, server, { isRelay }));
+      if (server.href !== current.href) abort.abort(unreachable(reason, server, { isRelay }));
     }
     return isOther;
   }
@@ -206,8 +206,8 @@ export class Upstream {
 
   /** Ends all requests and waits until no connection is left. */
   async close(): Promise<void> {
-    const problem = 'the connection to the API server is being closed';
-    this.#closed = new WrapperError('Unreachable', problem);
+    const message = 'the connection to the API server is being closed';
+    this.#closed = new WrapperError('Unreachable', message);
     this.failover.close();
     for (const abort of this.#open.keys()) abort.abort(this.#closed);
     this.#retireLines();
@@ -298,8 +298,8 @@ export class Upstream {
       }
     };
     const isRelay = this.failover.isRelay(server);
-    const problem = new Error(`no response within ${headersMs / 1000} s`);
-    const late = unreachable(problem, server, { isRelay });
+    const reason = new Error(`no response within ${headersMs / 1000} s`);
+    const late = unreachable(reason, server, { isRelay });
     const timer = setTimeout(() => abort.abort(late), headersMs);
     try {
       return await abortable(
@@ -366,8 +366,8 @@ export class Upstream {
 
   /** The next request reads the TLS options of the server again: the authority of relays may be another one now. */
   #forget(line: Line): void {
-    for (const [id, each] of this.#lines) {
-      if (each !== line) continue;
+    for (const [id, held] of this.#lines) {
+      if (held !== line) continue;
       this.#lines.delete(id);
       line.close();
     }

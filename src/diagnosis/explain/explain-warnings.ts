@@ -27,11 +27,11 @@ export function warningsOf(input: WarningsInput): readonly Problem[] {
   const ofKeys = (policy.keys ?? []).map((key) => [key, warnOfKey(topology, key)] as const);
   const isEmpty = (warnings: readonly Problem[]) =>
     warnings.some(({ code }) => EMPTY_KEY.includes(code));
-  const empty = new Set(ofKeys.filter(([, each]) => isEmpty(each)).map(([key]) => key));
+  const empty = new Set(ofKeys.filter(([, warnings]) => isEmpty(warnings)).map(([key]) => key));
   const all = [
     ...warnOfPolicy(input),
     ...warnOfRoom(input),
-    ...ofKeys.flatMap(([, each]) => each.map((one) => weigh(one, explanation, empty))),
+    ...ofKeys.flatMap(([, warnings]) => warnings.map((one) => weigh(one, explanation, empty))),
     ...warnOfEndpoints(input),
     ...notes(input),
   ];
@@ -161,12 +161,12 @@ function importedSlices(
   { masks }: Decision,
 ): readonly string[] {
   const keys = policy.keys ?? [];
-  const places = keys.reduce((mask, key, at) => (key === ANY_KEY ? mask : mask | (1 << at)), 0);
+  const placeMask = keys.reduce((mask, key, at) => (key === ANY_KEY ? mask : mask | (1 << at)), 0);
   let start = 0;
   return objects.flatMap((object) => {
     const own = masks.subarray(start, start + countEndpoints(object.groups));
     start += own.length;
-    if (!own.some((mask) => (mask & places) !== 0)) return [];
+    if (!own.some((mask) => (mask & placeMask) !== 0)) return [];
     const cluster = object.sourceCluster();
     return cluster === undefined ? [] : [`${object.name} of ${cluster}`];
   });

@@ -13,7 +13,7 @@ export function zoneNote(topology: Topology, { node, zone }: Endpoint): string |
   const own = nodeContext && ownValue(ZONE_KEY, nodeContext);
   if (own === undefined || zone === '' || node === '') return undefined;
   const inZone = topology.matchOf(ZONE_KEY)?.selectors ?? [];
-  const isMember = inZone.some((each) => topology.nodeSets.get(each)?.members.has(node));
+  const isMember = inZone.some((selector) => topology.nodeSets.get(selector)?.members.has(node));
   const says = `its slice still says ${quote(zone)}`;
   if (node === nodeName || isMember) {
     return zone === own ? undefined : `by its label, its node is in this node's zone; ${says}`;

@@ -44,7 +44,7 @@ export function awaited(proxy: ShownState): Awaited {
     return { check: nodeSetName(selector), what: `the nodes with ${selector}` };
   }
   const unread = views.sources.find(
-    (each) => !isRead(each.status) && views.refusalOf(each) === undefined,
+    (source) => !isRead(source.status) && views.refusalOf(source) === undefined,
   );
   return unread === undefined
     ? { what: 'the zones of nodes' }

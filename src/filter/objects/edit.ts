@@ -121,9 +121,9 @@ class ObjectEdit {
   #metadata(metadata: Cursor): FieldAction {
     const { resourceVersion, withoutNoise = false, onlyAnnotations } = this.#edit;
     if (onlyAnnotations !== undefined) {
-      return this.#editor.message(metadata, (each) => this.#reduced(each, onlyAnnotations));
+      return this.#editor.message(metadata, (part) => this.#reduced(part, onlyAnnotations));
     }
-    if (withoutNoise) return this.#editor.message(metadata, (each) => this.#withoutNoise(each));
+    if (withoutNoise) return this.#editor.message(metadata, (part) => this.#withoutNoise(part));
     if (resourceVersion === undefined) return 'keep';
     return this.#editor.message(
       metadata,
@@ -194,13 +194,13 @@ class ObjectEdit {
     let hasConditions = false;
     return this.#editor.message(
       endpoint,
-      (each) => {
-        if (each.field === ENDPOINT.addresses && address !== undefined) return 'cut';
-        if (each.field === ENDPOINT.conditions && notReady) {
+      (part) => {
+        if (part.field === ENDPOINT.addresses && address !== undefined) return 'cut';
+        if (part.field === ENDPOINT.conditions && notReady) {
           hasConditions = true;
-          return this.#editor.message(each, cutReady, addNotReady);
+          return this.#editor.message(part, cutReady, addNotReady);
         }
-        return this.#edit.cutHints === true ? cutHints(each) : 'keep';
+        return this.#edit.cutHints === true ? cutHints(part) : 'keep';
       },
       () => [
         ...(address === undefined ? [] : [{ field: ENDPOINT.addresses, value: address }]),
@@ -219,15 +219,15 @@ class ObjectEdit {
     const moved: AddedField[] = [];
     const edited = this.#editor.message(
       subset,
-      (each) => {
-        const isReady = each.field === SUBSET.addresses;
-        if (!isReady && each.field !== SUBSET.notReadyAddresses) return 'keep';
+      (part) => {
+        const isReady = part.field === SUBSET.addresses;
+        if (!isReady && part.field !== SUBSET.notReadyAddresses) return 'keep';
         const fate = this.#fate(isReady ? nextReady++ : nextOther++);
         if (fate === 'cut') left--;
         if (typeof fate === 'string') return fate;
-        const action = this.#correctAddress(each, fate);
+        const action = this.#correctAddress(part, fate);
         if (!isReady || fate.notReady !== true) return action;
-        const value = typeof action === 'string' ? each.encoded() : action.value;
+        const value = typeof action === 'string' ? part.encoded() : action.value;
         moved.push({ field: SUBSET.notReadyAddresses, value });
         return 'cut';
       },
@@ -241,7 +241,7 @@ class ObjectEdit {
     if (address === undefined) return 'keep';
     return this.#editor.message(
       field,
-      (each) => (each.field === ADDRESS.ip ? 'cut' : 'keep'),
+      (part) => (part.field === ADDRESS.ip ? 'cut' : 'keep'),
       () => [{ field: ADDRESS.ip, value: address }],
     );
   }

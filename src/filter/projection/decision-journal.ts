@@ -82,8 +82,8 @@ export class DecisionJournal {
   /** The kept changes with a higher number than this, oldest first. */
   *after(number: number): Generator<DecisionChange> {
     const oldest = Math.max(number, this.#count - CAPACITY, 0);
-    for (let each = oldest + 1; each <= this.#count; each++) {
-      yield this.#ring[each % CAPACITY] as DecisionChange;
+    for (let next = oldest + 1; next <= this.#count; next++) {
+      yield this.#ring[next % CAPACITY] as DecisionChange;
     }
   }
 }

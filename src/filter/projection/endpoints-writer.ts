@@ -59,10 +59,10 @@ export class EndpointsWriter {
 
   /** Sets how each object is shown as soon as the view has it, so that its bytes are never there twice. */
   *#initial(all: Iterable<ProjectedEndpoints>): Generator<InitialObject> {
-    for (const each of all) {
-      const { key, raw } = each.object;
-      yield [key, raw, editOf(each)];
-      this.#setShownNew(each, this.#view.get(key) as ObjectBytes);
+    for (const projected of all) {
+      const { key, raw } = projected.object;
+      yield [key, raw, editOf(projected)];
+      this.#setShownNew(projected, this.#view.get(key) as ObjectBytes);
     }
   }
 

@@ -25,7 +25,9 @@ export function correctEndpoint(
   const name = podName(endpoint.pod);
   if (!pods.has(name) || !FAMILIES.includes(endpoint.family)) return undefined;
   const pod = pods.find(endpoint.pod);
-  const found = pod?.network?.addresses.find((each) => addressFamily(each) === endpoint.family);
+  const found = pod?.network?.addresses.find(
+    (address) => addressFamily(address) === endpoint.family,
+  );
   const isReachable = found !== undefined || pod?.network?.isHostNetwork === true;
   const current = found ?? endpoint.address;
   const owner = pods.ownerOf(current);

@@ -112,7 +112,7 @@ export class LocalRuntime {
 
   /** The corrected endpoints of all views, each once: several views may show the same object. */
   get corrections(): CorrectedEndpoint[] {
-    const all = [...this.#correctors].flatMap((each) => each.corrections());
+    const all = [...this.#correctors].flatMap((corrector) => corrector.corrections());
     const unique = new Map(
       all.map((each) => [`${each.pod} ${each.object} ${each.from.address}`, each]),
     );
@@ -228,7 +228,7 @@ export class LocalRuntime {
 
   /** Corrects the endpoints of this node. What is read after the abort is dropped. */
   async #correct(reader: RuntimeReader, signal: AbortSignal): Promise<void> {
-    const names = [...this.#correctors].flatMap((each) => [...each.podNames()]);
+    const names = [...this.#correctors].flatMap((corrector) => [...corrector.podNames()]);
     const pods = await reader.read(new Set(names));
     if (signal.aborted) return;
     for (const corrector of this.#correctors) corrector.correct(pods);

@@ -97,8 +97,8 @@ export class ViewBudget {
     if (more > 0) this.#assertBytesShare(entry.callers, entry, more);
     const isFull = (): boolean => more > 0 && this.used.bytes + more > maxViewBytes;
     if (!this.#makeRoom(isFull, (other) => other !== entry)) {
-      const problem = `views hold ${mb(this.used.bytes)} of ${mb(maxViewBytes)}, and this one needs ${mb(more)} more (maxViewBytes)`;
-      throw this.#refusal('bytes', problem);
+      const why = `views hold ${mb(this.used.bytes)} of ${mb(maxViewBytes)}, and this one needs ${mb(more)} more (maxViewBytes)`;
+      throw this.#refusal('bytes', why);
     }
     entry.bytes = bytes;
   }
@@ -107,8 +107,8 @@ export class ViewBudget {
     const most = Math.max(1, Math.floor(this.limits.maxViews * this.#options.shareOf(caller)));
     const isFull = (): boolean => this.viewsOf(caller) >= most;
     if (this.#makeRoom(isFull, (entry) => entry.countsFor(caller))) return;
-    const problem = `this client reads ${this.viewsOf(caller)} of the ${most} views that one may read (maxViews)`;
-    throw this.#refusal('caller_views', problem);
+    const why = `this client reads ${this.viewsOf(caller)} of the ${most} views that one may read (maxViews)`;
+    throw this.#refusal('caller_views', why);
   }
 
   /** @param callers of whom one must have room; none: this process itself needs the view */
@@ -122,8 +122,8 @@ export class ViewBudget {
     };
     if (callers.length === 0 || callers.some(hasRoom)) return;
     const used = callers.map((caller) => mb(this.#bytesOf(caller))).join(' and ');
-    const problem = `views of this client hold ${used} of ${mb(maxViewBytes)}, of which it may have a part, and this one needs ${mb(more)} more (maxViewBytes)`;
-    throw this.#refusal('caller_bytes', problem);
+    const why = `views of this client hold ${used} of ${mb(maxViewBytes)}, of which it may have a part, and this one needs ${mb(more)} more (maxViewBytes)`;
+    throw this.#refusal('caller_bytes', why);
   }
 
   #bytesOf(caller: CallerId): number {
@@ -146,9 +146,9 @@ export class ViewBudget {
     return true;
   }
 
-  #refusal(reason: BudgetReason, problem: string): WrapperError {
+  #refusal(reason: BudgetReason, why: string): WrapperError {
     this.refusals[reason]++;
-    const message = `no room for this view: ${problem}; the queries of kube-proxy itself always have room`;
+    const message = `no room for this view: ${why}; the queries of kube-proxy itself always have room`;
     this.#refused = { at: performance.now(), message };
     const retryAfterSeconds = RETRY_AFTER_SECONDS;
     const status = { code: 503, reason: 'ServiceUnavailable', retryAfterSeconds };

@@ -107,13 +107,13 @@ export class Passthrough {
   #fail(error: unknown, request: IncomingMessage, response: ServerResponse): void {
     // Both sides of one exchange may report an error; the response to the first one may be under way.
     if (response.writableEnded) return;
-    const problem = this.#explain(error);
+    const explained = this.#explain(error);
     if (response.headersSent) {
       const path = request.url;
-      this.#options.logger.debug({ path, err: problem.message }, 'a response ended halfway');
+      this.#options.logger.debug({ path, err: explained.message }, 'a response ended halfway');
       response.destroy();
     } else if (!response.destroyed) {
-      this.#options.onError(problem, request, response);
+      this.#options.onError(explained, request, response);
     }
   }
 
@@ -129,6 +129,6 @@ export class Passthrough {
  * The request reached the API server, which may have carried it out, so the client must decide whether to repeat it.
  */
 function unanswered(error: WrapperError): WrapperError {
-  const problem = `${error.message}; it is not known whether the request was carried out`;
-  return new WrapperError('Unanswered', problem, { cause: error });
+  const message = `${error.message}; it is not known whether the request was carried out`;
+  return new WrapperError('Unanswered', message, { cause: error });
 }

@@ -78,9 +78,9 @@ export class RepairedHttpProxy {
   async close(): Promise<void> {
     this.#closed = true;
     const closed = [...this.#active].map(
-      (each) => new Promise<void>((resolve) => each.once('close', () => resolve())),
+      (request) => new Promise<void>((resolve) => request.once('close', () => resolve())),
     );
-    for (const each of this.#active) each.destroy();
+    for (const request of this.#active) request.destroy();
     await Promise.all(closed);
   }
 
@@ -141,11 +141,11 @@ export class RepairedHttpProxy {
     incoming.on('error', onError).pipe(response.on('error', onError));
   }
 
-  #track(each: ClientRequest): void {
-    this.#active.add(each);
-    each.once('close', () => this.#active.delete(each));
+  #track(request: ClientRequest): void {
+    this.#active.add(request);
+    request.once('close', () => this.#active.delete(request));
     // A request is tracked one tick after it was started, so close may have been called in between.
-    if (this.#closed) each.destroy();
+    if (this.#closed) request.destroy();
   }
 
   /** http-proxy rewrites the path (`//` to `/`), so that another object could be meant than the one authorized. */

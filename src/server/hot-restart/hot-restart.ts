@@ -70,7 +70,7 @@ export async function waitUntilReadyToListen(options: {
   const countWaiting = (): number =>
     leases.filter(({ view }) => !view.started && view.refusal === undefined).length;
   const begin = performance.now();
-  const problemOf = (): WrapperError | undefined =>
+  const findError = (): WrapperError | undefined =>
     failure?.() ?? (performance.now() - begin < ANSWER_MS ? undefined : serverState?.silence);
   let nextCheck = GIVE_UP_MS;
   try {
@@ -80,8 +80,8 @@ export async function waitUntilReadyToListen(options: {
       // Since the start of the process.
       if (performance.now() < nextCheck) continue;
       nextCheck = performance.now() + FAILURE_POLL_MS;
-      const problem = problemOf();
-      if (problem !== undefined && (await isLastProcessWell?.())) throw unserved(problem);
+      const error = findError();
+      if (error !== undefined && (await isLastProcessWell?.())) throw unserved(error);
     }
     const waiting = countWaiting();
     if (waiting > 0) {
@@ -143,8 +143,8 @@ export async function warnOfSharedPort(
 }
 
 function unserved(error: WrapperError): WrapperError {
-  const problem = `the running process is served by the API server, and stays; this one is not: ${error.message}`;
-  return new WrapperError('InvalidSettings', problem, { cause: error });
+  const message = `the running process is served by the API server, and stays; this one is not: ${error.message}`;
+  return new WrapperError('InvalidSettings', message, { cause: error });
 }
 
 function anotherListens(addresses: readonly ListenAddress[]): boolean {

@@ -18,8 +18,8 @@ export async function readRequestBody(
     return await abortable(buffer(request), late);
   } catch (cause) {
     if (!late.aborted) {
-      const problem = 'the client disconnected before the end of the body';
-      throw new WrapperError('BadRequest', problem, { cause });
+      const message = 'the client disconnected before the end of the body';
+      throw new WrapperError('BadRequest', message, { cause });
     }
     const message = `the body did not arrive within ${timeoutMs / 1000} s`;
     const status = { code: 408, reason: 'RequestTimeout' };

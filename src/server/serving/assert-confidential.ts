@@ -6,7 +6,9 @@ import { isLoopback } from '../../util/address.ts';
  * https listener would be sent to it in clear text.
  */
 export function assertConfidential(servers: readonly URL[]): void {
-  const exposed = servers.find((each) => each.protocol === 'http:' && !isThisHost(each.hostname));
+  const exposed = servers.find(
+    (server) => server.protocol === 'http:' && !isThisHost(server.hostname),
+  );
   if (exposed === undefined) return;
   throw new WrapperError(
     'InvalidSettings',

@@ -201,7 +201,9 @@ export class Activation {
 
   /** The keys in use that can match other nodes in any of these contexts. In no other key do two contexts differ. */
   #keysInUse(...contexts: (NodeContext | undefined)[]): string[] {
-    const keys = new Set(contexts.flatMap((each) => [...this.#matcher.keysOfOtherNodes(each)]));
+    const keys = new Set(
+      contexts.flatMap((context) => [...this.#matcher.keysOfOtherNodes(context)]),
+    );
     return [...keys].filter((key) => this.#policies.usersOf(key).size > 0);
   }
 }

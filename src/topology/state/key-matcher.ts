@@ -100,7 +100,9 @@ export class KeyMatcher {
   /** The nodes of endpoints that only their field puts into this node's zone, though its node set is known. */
   *namedByField(groups: readonly EndpointGroup[]): Generator<string> {
     const { selectors = [] } = this.active(ZONE_KEY) ?? {};
-    const isSynced = selectors.every((each) => this.nodeSets.all.get(each)?.state === 'synced');
+    const isSynced = selectors.every(
+      (selector) => this.nodeSets.all.get(selector)?.state === 'synced',
+    );
     if (!isSynced) return;
     for (const { endpoints } of groups) {
       for (const endpoint of endpoints) {

@@ -108,7 +108,8 @@ export class JsonCodec extends Codec {
   }
 
   protected encodeMessage(_: AnyMessage, value: MessageValue): Buffer {
-    const omitEmpty = (_: string, each: unknown) => (each === '' || each === 0 ? undefined : each);
+    const omitEmpty = (_: string, value: unknown) =>
+      value === '' || value === 0 ? undefined : value;
     return Buffer.from(JSON.stringify(value, omitEmpty));
   }
 }

@@ -28,7 +28,7 @@ export function encodeField(
 export function encodeMessage({ fields }: FieldTable, value: MessageValue): Buffer {
   const encoded = fields.flatMap((field) => {
     const values = [value[field.name] ?? []].flat();
-    return values.map((each) => encodeField(field, each));
+    return values.map((value) => encodeField(field, value));
   });
   return Buffer.concat(encoded);
 }
