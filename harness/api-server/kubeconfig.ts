@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { kubeconfigOf } from '../../fake-apiserver/kubeconfig.ts';
 
 /** The content of a kubeconfig. */
 export interface KubeconfigOptions {
@@ -12,7 +13,7 @@ export interface KubeconfigOptions {
   readonly tokenFile?: string;
 }
 
-/** Writes a kubeconfig (as JSON, which is YAML too) with one cluster, user and context. */
+/** Writes a kubeconfig with one context. */
 export function writeKubeconfig(path: string, options: KubeconfigOptions): void {
   const { server, caFile, token, tokenFile } = options;
   const isTls = server.startsWith('https:');
@@ -24,13 +25,5 @@ export function writeKubeconfig(path: string, options: KubeconfigOptions): void 
     ...(token === undefined ? {} : { token }),
     ...(tokenFile === undefined ? {} : { tokenFile }),
   };
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'test', cluster }],
-    users: [{ name: 'test', user }],
-    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
-    'current-context': 'test',
-  };
-  writeFileSync(path, `${JSON.stringify(config, undefined, 2)}\n`, { mode: 0o600 });
+  writeFileSync(path, kubeconfigOf(cluster, user), { mode: 0o600 });
 }

@@ -7,8 +7,6 @@ const synced = 'yncProxyRules complete';
 /** How a kube-proxy of a machine writes its tables. */
 export type GuestMode = 'ipvs' | 'nftables';
 
-export type GuestKubeProxy = Awaited<ReturnType<typeof startGuestKubeProxy>>;
-
 /**
  * Starts a stock kube-proxy inside a machine, and waits until it has written its tables once.
  *

@@ -129,7 +129,7 @@ describe('the wrapper of a node', () => {
     expect(selected).not.toContain(undefined);
   });
 
-  test.each(['web --context embedded', '--context prod'])('simulate %s', async (line) => {
+  test.each(['web --context main', '--context prod'])('simulate %s', async (line) => {
     expect(await run(`simulate ${line} --kubeconfig KUBECONFIG`)).toMatchSnapshot();
   });
 

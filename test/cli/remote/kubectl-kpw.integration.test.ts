@@ -126,6 +126,11 @@ function waitsFor(reason: string, last: string): Partial<FakePod> {
   return { ready: false, status: { containerStatuses } };
 }
 
+/** A Pod that is newer than the others, with other settings. */
+function withOtherSettings(created = '2026-01-02T00:00:00Z'): Partial<FakePod> {
+  return { adminUrl: urls.other as string, created };
+}
+
 /** A Pod that became ready some seconds ago. */
 function readySince(secondsAgo: number): Partial<FakePod> {
   const lastTransitionTime = new Date(Date.now() - secondsAgo * 1000).toISOString();
@@ -376,8 +381,7 @@ const SCENES: readonly Scene[] = [
     'two settings for long are a problem',
     () => {
       add('edge-1', { daemonSet: 'kpw' });
-      const other = { adminUrl: urls.other as string, created: '2026-01-02T00:00:00Z' };
-      add('edge-2', { daemonSet: 'kpw', ...other });
+      add('edge-2', { daemonSet: 'kpw', ...withOtherSettings() });
     },
     'status',
   ],
@@ -385,15 +389,14 @@ const SCENES: readonly Scene[] = [
     'two settings in a roll-out that goes on are no problem',
     () => {
       add('edge-1', { daemonSet: 'kpw' });
-      add('edge-2', { daemonSet: 'kpw', adminUrl: urls.other as string, created: now() });
+      add('edge-2', { daemonSet: 'kpw', ...withOtherSettings(now()) });
     },
     'status',
   ],
   [
     'a new Pod that does not run is not the one that others lag behind',
     () => {
-      const other = { adminUrl: urls.other as string, created: '2026-01-02T00:00:00Z' };
-      add('edge-1', { daemonSet: 'kpw', ...other });
+      add('edge-1', { daemonSet: 'kpw', ...withOtherSettings() });
       add('edge-2', { daemonSet: 'kpw' });
       addNext('edge-2', { daemonSet: 'kpw', ...waitsFor('CrashLoopBackOff', '') });
     },
@@ -403,8 +406,7 @@ const SCENES: readonly Scene[] = [
     // Its age was that of the new Pod, and its settings those of the old one, so nodes that are updated lagged behind.
     'a new Pod that runs and is never ready is not the one that others lag behind',
     () => {
-      const other = { adminUrl: urls.other as string, created: '2026-01-02T00:00:00Z' };
-      add('edge-1', { daemonSet: 'kpw', ...other });
+      add('edge-1', { daemonSet: 'kpw', ...withOtherSettings() });
       add('edge-2', { daemonSet: 'kpw' });
       addNext('edge-2', { daemonSet: 'kpw', ready: false });
     },
@@ -416,8 +418,7 @@ const SCENES: readonly Scene[] = [
     () => {
       add('edge-1', { daemonSet: 'kpw' });
       addNext('edge-1', { daemonSet: 'kpw', adminUrl: urls['edge-1'], ...readySince(70) });
-      const other = { adminUrl: urls.other as string, created: '2026-01-02T00:00:00Z' };
-      add('edge-2', { daemonSet: 'kpw', ...other });
+      add('edge-2', { daemonSet: 'kpw', ...withOtherSettings() });
     },
     'status',
   ],
@@ -449,8 +450,7 @@ const SCENES: readonly Scene[] = [
   [
     'a new Pod shows that the roll-out goes on, whether or not it answers',
     () => {
-      const other = { adminUrl: urls.other as string, created: '2026-01-02T00:00:00Z' };
-      add('edge-1', { daemonSet: 'kpw', ...other });
+      add('edge-1', { daemonSet: 'kpw', ...withOtherSettings() });
       add('edge-2', { daemonSet: 'kpw' });
       addNext('edge-2', { daemonSet: 'kpw', ready: false, created: now() });
     },
@@ -460,8 +460,7 @@ const SCENES: readonly Scene[] = [
     'a canary has settings of its own, for as long as it lasts',
     () => {
       for (const node of ['edge-1', 'edge-2']) add(node, { daemonSet: 'kpw' });
-      const canary = { daemonSet: 'kpw-canary', labels: CANARY, created: '2026-01-02T00:00:00Z' };
-      add('edge-3', { ...canary, adminUrl: urls.other as string });
+      add('edge-3', { daemonSet: 'kpw-canary', labels: CANARY, ...withOtherSettings() });
     },
     'status',
   ],

@@ -1,23 +1,16 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { kubeconfigOf } from '../../../fake-apiserver/kubeconfig.ts';
 
 /** Writes a kubeconfig of one context with this cluster and user; returns its path. */
 export function writeKubeconfig(
   folder: string,
-  cluster: Record<string, unknown>,
-  user: Record<string, unknown>,
+  cluster: object,
+  user: object,
   name = 'kubeconfig',
 ): string {
   const path = join(folder, name);
-  const config = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'edge', cluster }],
-    users: [{ name: 'proxy', user }],
-    contexts: [{ name: 'main', context: { cluster: 'edge', user: 'proxy' } }],
-    'current-context': 'main',
-  };
-  writeFileSync(path, JSON.stringify(config));
+  writeFileSync(path, kubeconfigOf(cluster, user));
   return path;
 }
 
