@@ -606,7 +606,8 @@ describe('a node that does not answer', () => {
     expect(code).toBe(exitCode);
     expect(out).toMatch(/has not answered (in time|within 1 s).*/);
     expect(out).toContain('30 ');
-    expect(cluster.forwards).toHaveLength(31);
+    // On a busy machine some requests arrive after the command has given them up.
+    await eventually(() => cluster.forwards.length, 31);
     await eventually(() => cluster.openForwards, 0);
   });
 });

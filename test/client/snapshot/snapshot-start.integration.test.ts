@@ -73,7 +73,8 @@ describe('a start while the API server is unreachable', () => {
     const started = performance.now();
     const proxy = await start();
     expect(await allShownBy(proxy)).toEqual(before);
-    expect(performance.now() - started).toBeLessThan(2000);
+    // A server that is silent, rather than gone, has 10 s.
+    expect(performance.now() - started).toBeLessThan(8_000);
     expect(addresses(await shownBy(proxy, PATHS.slices))).toEqual(['10.0.0.1', '10.0.0.2']);
     // Own Node, ServiceCIDRs, Services, slices, and the node set site=a.
     const stale = problemsOf(proxy).filter((problem) => problem.startsWith('stale, from the snap'));
